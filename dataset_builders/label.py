@@ -1,0 +1,250 @@
+"""The compiler's own assignment, read off its machine IR before and after allocation.
+
+LLVM keeps the order of instructions while it allocates. Walking both
+versions side by side gives every virtual register its physical one. Only
+three differences are harmless: copies that became identities and vanished,
+the KILL that such a copy may leave, and implicit operands appended behind an
+instruction's own. Anything else (a copy, a spill, a rematerialization) means
+that a live range was split: no mapping says what the compiler did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from verilocc_bench.errors import RejectedKernel
+from verilocc_bench.ir import Assignment, PhysicalRegister
+from verilocc_bench.parse.mir import MachineFunction, MachineInstruction, MachineOperand
+from verilocc_bench.parse.normalize import NormalizedFunction, is_ignored, parse_sub_register
+from verilocc_bench.targets.amdgpu_classes import fixed_units
+
+__all__ = ["LiveRangesSplit", "read_label"]
+
+
+class LiveRangesSplit(Exception):
+    """The compiler split live ranges; the message says where it first shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    before: MachineInstruction
+    after: MachineInstruction
+
+
+def read_label(
+    before: MachineFunction, after: MachineFunction, normalized: NormalizedFunction
+) -> Assignment:
+    """The assignment that turns `before` into `after`.
+
+    Raises LiveRangesSplit where the two differ by more than vanished
+    identity copies, and RejectedKernel where they do not correspond at all.
+    """
+    if len(before.blocks) != len(after.blocks):
+        raise RejectedKernel(
+            "label-alignment",
+            f"{len(before.blocks)} blocks before allocation, {len(after.blocks)} after",
+        )
+    registers: dict[str, PhysicalRegister] = {}
+    copies: list[tuple[list[MachineInstruction], list[MachineInstruction]]] = []
+    for left_block, right_block in zip(before.blocks, after.blocks, strict=True):
+        left = [i for i in left_block.instructions if not is_ignored(i)]
+        right = [i for i in right_block.instructions if not is_ignored(i)]
+        for pair, runs in _align(left, right):
+            if pair is not None:
+                _record(pair, registers)
+            elif runs is not None:
+                copies.append(runs)
+    _match_copies(copies, registers)
+    names = normalized.original_names
+    missing = [name for name in names if name.removeprefix("%") not in registers]
+    if missing:
+        raise RejectedKernel("label-alignment", f"no register found for {missing[0]}")
+    return {number: registers[name.removeprefix("%")] for number, name in enumerate(names)}
+
+
+_Runs = tuple[list[MachineInstruction], list[MachineInstruction]]
+
+
+def _align(
+    left: list[MachineInstruction], right: list[MachineInstruction]
+) -> list[tuple[_Pair | None, _Runs | None]]:
+    """Instructions that correspond, and the runs of copies between them."""
+    found: list[tuple[_Pair | None, _Runs | None]] = []
+    i = j = 0
+    while i < len(left) or j < len(right):
+        i_end, j_end = _copies_end(left, i), _copies_end(right, j)
+        if i_end > i or j_end > j:
+            found.append((None, (left[i:i_end], right[j:j_end])))
+            i, j = i_end, j_end
+            continue
+        if i == len(left) or j == len(right) or left[i].opcode != right[j].opcode:
+            there = right[j].opcode if j < len(right) else "nothing"
+            here = left[i].opcode if i < len(left) else "the end of the block"
+            line = left[i].line if i < len(left) else left[-1].line if left else 0
+            raise LiveRangesSplit(f"{there} stands before {here} of line {line}")
+        found.append((_Pair(left[i], right[j]), None))
+        i, j = i + 1, j + 1
+    return found
+
+
+def _copies_end(instructions: list[MachineInstruction], start: int) -> int:
+    end = start
+    while end < len(instructions) and instructions[end].opcode in ("COPY", "KILL"):
+        end += 1
+    return end
+
+
+def _record(pair: _Pair, registers: dict[str, PhysicalRegister]) -> None:
+    """Notes the registers of one pair. Raises LiveRangesSplit on a contradiction."""
+    for name, base in _bases(pair):
+        if registers.setdefault(name, base) != base:
+            raise LiveRangesSplit(f"%{name} has two registers, in line {pair.before.line} another")
+
+
+def _bases(pair: _Pair) -> list[tuple[str, PhysicalRegister]]:
+    before, after = pair.before.operands, pair.after.operands
+    if len(after) < len(before):
+        raise LiveRangesSplit(f"line {pair.before.line} has lost operands")
+    bases: list[tuple[str, PhysicalRegister]] = []
+    for (_, left), (_, right) in zip(before, after, strict=False):
+        if not left.virtual:
+            if left.name != right.name:
+                raise LiveRangesSplit(f"${left.name} of line {pair.before.line} has changed")
+            continue
+        base = _base(left, right)
+        if base is None:
+            raise LiveRangesSplit(f"%{left.name} of line {pair.before.line} has no register")
+        bases.append((left.name, base))
+    return bases
+
+
+def _base(left: MachineOperand, right: MachineOperand) -> PhysicalRegister | None:
+    units = None if right.virtual else fixed_units(right.name)
+    if units is None:
+        return None
+    first, narrow = 0, False
+    if left.sub_register is not None:
+        lanes = parse_sub_register(left.sub_register)
+        if lanes is None:
+            return None
+        first, narrow = lanes[0], lanes[2]
+    if units.first < first or (narrow and not right.name.endswith(("lo16", "hi16"))):
+        return None
+    return PhysicalRegister(units.file, units.first - first)
+
+
+def _match_copies(runs: list[_Runs], registers: dict[str, PhysicalRegister]) -> None:
+    """Finds which copies vanished, with the help of what the other instructions say.
+
+    Copies within a run keep their order. A run is settled when it can be:
+    first those whose copies all remain, then the others, until none changes.
+    """
+    waiting = runs
+    while waiting:
+        undecided: list[_Runs] = []
+        before = len(registers)
+        for left, right in waiting:
+            if not _settle(left, right, registers):
+                undecided.append((left, right))
+        if len(undecided) == len(waiting) and len(registers) == before:
+            line = undecided[0][0][0].line if undecided[0][0] else 0
+            raise LiveRangesSplit(f"the copies near line {line} do not correspond")
+        waiting = undecided
+
+
+def _settle(
+    left: list[MachineInstruction],
+    right: list[MachineInstruction],
+    registers: dict[str, PhysicalRegister],
+) -> bool:
+    kept = [i for i in right if i.opcode != "KILL"]
+    if len(kept) > len([i for i in left if i.opcode == "COPY"]):
+        raise LiveRangesSplit(f"{len(kept)} copies where there were {len(left)}")
+    solutions = _solutions([i for i in left if i.opcode == "COPY"], kept, registers)
+    if not solutions:
+        raise LiveRangesSplit("a copy appeared that is none of the function's own")
+    if len(solutions) > 1 and any(s != solutions[0] for s in solutions[1:]):
+        return False
+    registers.update(solutions[0])
+    return True
+
+
+def _solutions(
+    left: list[MachineInstruction],
+    right: list[MachineInstruction],
+    known: dict[str, PhysicalRegister],
+) -> list[dict[str, PhysicalRegister]]:
+    """What the ways to match `right` to a subsequence of `left` say; at most two ways.
+
+    A copy that is not matched must have become an identity.
+    """
+    found: list[dict[str, PhysicalRegister]] = []
+
+    def search(i: int, j: int, learned: dict[str, PhysicalRegister]) -> None:
+        if len(found) > 1:
+            return
+        if i == len(left):
+            if j == len(right) and learned not in found:
+                found.append(learned)
+            return
+        if j < len(right):
+            extended = _matched(_Pair(left[i], right[j]), known, learned)
+            if extended is not None:
+                search(i + 1, j + 1, extended)
+        if len(left) - i > len(right) - j:
+            extended = _vanished(left[i], known, learned)
+            if extended is not None:
+                search(i + 1, j, extended)
+
+    search(0, 0, {})
+    return found
+
+
+def _matched(
+    pair: _Pair, known: dict[str, PhysicalRegister], learned: dict[str, PhysicalRegister]
+) -> dict[str, PhysicalRegister] | None:
+    try:
+        bases = _bases(pair)
+    except LiveRangesSplit:
+        return None
+    extended = dict(learned)
+    for name, base in bases:
+        if known.get(name, base) != base or extended.setdefault(name, base) != base:
+            return None
+    return extended
+
+
+def _vanished(
+    copy: MachineInstruction,
+    known: dict[str, PhysicalRegister],
+    learned: dict[str, PhysicalRegister],
+) -> dict[str, PhysicalRegister] | None:
+    """What follows from `copy` being an identity; None if it cannot be one."""
+    (_, target), (_, source) = copy.operands[0], copy.operands[1]
+    places = [_place(operand, known, learned) for operand in (target, source)]
+    if places[0] is not None and places[1] is not None:
+        return learned if places[0] == places[1] else None
+    extended = dict(learned)
+    for operand, place in ((target, places[1]), (source, places[0])):
+        if place is not None:
+            lanes = parse_sub_register(operand.sub_register) if operand.sub_register else (0,)
+            if lanes is None or place.index < lanes[0]:
+                return None
+            extended[operand.name] = PhysicalRegister(place.file, place.index - lanes[0])
+    return extended
+
+
+def _place(
+    operand: MachineOperand,
+    known: dict[str, PhysicalRegister],
+    learned: dict[str, PhysicalRegister],
+) -> PhysicalRegister | None:
+    """The unit where an operand of a copy starts, as far as it is known."""
+    if not operand.virtual:
+        units = fixed_units(operand.name)
+        return None if units is None else PhysicalRegister(units.file, units.first)
+    base = known.get(operand.name) or learned.get(operand.name)
+    if base is None:
+        return None
+    lanes = parse_sub_register(operand.sub_register) if operand.sub_register else (0,)
+    return None if lanes is None else PhysicalRegister(base.file, base.index + lanes[0])

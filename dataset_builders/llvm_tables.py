@@ -1,0 +1,173 @@
+"""LLVM's own AMDGPU register tables, read from the library inside llvmlite.
+
+TableGen's tables (register names, register classes with their members) are
+constant data of the library. This module finds them by their symbols and
+reads them through the loaded image, so that what this package says about
+register classes can be generated from LLVM and compared with it. Linux on
+x86-64, where llvmlite's library keeps its symbol table.
+
+    python -m dataset_builders.llvm_tables > verilocc_bench/targets/amdgpu_classes.json
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import re
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from verilocc_bench.errors import InputError, MissingExtraError
+
+__all__ = [
+    "LLVMRegisterClass",
+    "class_table_text",
+    "read_register_classes",
+    "read_register_names",
+]
+
+_REGISTERS = "_ZN4llvm13AMDGPURegDescE"
+_REGISTER_NAMES = "_ZN4llvm16AMDGPURegStringsE"
+_CLASSES = "_ZN4llvm23AMDGPUMCRegisterClassesE"
+_CLASS_NAMES = "_ZN4llvm21AMDGPURegClassStringsE"
+_ANCHOR = "LLVMPY_ParseAssembly"  # exported, so that its address in memory is known
+
+_REGISTER_RECORD_BYTES = 24  # llvm::MCRegisterDesc
+_CLASS_RECORD = struct.Struct("<QQIHHHHbBBx")  # llvm::MCRegisterClass
+_MEMBER = re.compile(r"(?:[VSA]GPR\d+_?)+")
+_HARDWARE_COUNTS = {"v": 256, "a": 256, "s": 102}
+_NAMED = {"VCC_LO": ("vcc", 0, 1), "VCC_HI": ("vcc", 1, 1), "VCC": ("vcc", 0, 2)}
+
+
+@dataclass(frozen=True, slots=True)
+class LLVMRegisterClass:
+    """A register class as LLVM has it, over all AMDGPU subtargets."""
+
+    name: str
+    size_bits: int
+    allocatable: bool
+    members: tuple[str, ...]
+
+
+class _Image:
+    def __init__(self) -> None:
+        try:
+            import llvmlite.binding
+        except ImportError:
+            raise MissingExtraError("llvmlite", "build", "reading LLVM's tables") from None
+        path = next(Path(llvmlite.binding.__file__).parent.glob("libllvmlite*.so"), None)
+        if path is None:
+            raise InputError("llvmlite has no libllvmlite.so here: the tables need Linux")
+        self.symbols = _read_symbols(
+            path, {_REGISTERS, _REGISTER_NAMES, _CLASSES, _CLASS_NAMES, _ANCHOR}
+        )
+        library = ctypes.CDLL(str(path))
+        anchor = ctypes.cast(getattr(library, _ANCHOR), ctypes.c_void_p).value
+        assert anchor is not None
+        self.base = anchor - self.symbols[_ANCHOR][0]
+
+    def data(self, symbol: str) -> bytes:
+        address, size = self.symbols[symbol]
+        return ctypes.string_at(self.base + address, size)
+
+
+def _read_symbols(path: Path, wanted: set[str]) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
+        (table,) = struct.unpack_from("<Q", image, 0x28)
+        entry, count = struct.unpack_from("<HH", image, 0x3A)
+        sections = [
+            struct.unpack_from("<IIQQQQIIQQ", image, table + i * entry) for i in range(count)
+        ]
+        for section in sections:
+            if section[1] != 2:  # SHT_SYMTAB
+                continue
+            strings = sections[section[6]]
+            names = image[strings[4] : strings[4] + strings[5]]
+            symbols = image[section[4] : section[4] + section[5]]
+            for name, _, _, _, value, size in struct.iter_unpack("<IBBHQQ", symbols):
+                text = _string(names, name)
+                if text in wanted:
+                    found[text] = (value, size)
+    if missing := wanted - found.keys():
+        raise InputError(f"no symbols {sorted(missing)}: not the llvmlite that is known", source=path)
+    return found
+
+
+def _string(data: bytes, offset: int) -> str:
+    return data[offset : data.index(b"\0", offset)].decode()
+
+
+def read_register_names() -> list[str]:
+    """The names of all AMDGPU registers of LLVM, by LLVM's number (0 is no register)."""
+    image = _Image()
+    records, names = image.data(_REGISTERS), image.data(_REGISTER_NAMES)
+    return [
+        _string(names, struct.unpack_from("<I", records, offset)[0])
+        for offset in range(0, len(records), _REGISTER_RECORD_BYTES)
+    ]
+
+
+def read_register_classes() -> list[LLVMRegisterClass]:
+    """All AMDGPU register classes of LLVM with their members, in LLVM's order."""
+    image = _Image()
+    registers = read_register_names()
+    names = image.data(_CLASS_NAMES)
+    classes: list[LLVMRegisterClass] = []
+    for record in _CLASS_RECORD.iter_unpack(image.data(_CLASSES)):
+        begin, _, name, size, _, _, bits, _, allocatable, _ = record
+        numbers = struct.unpack(f"<{size}H", ctypes.string_at(begin, 2 * size))
+        members = tuple(registers[number] for number in numbers)
+        classes.append(LLVMRegisterClass(_string(names, name), bits, bool(allocatable), members))
+    return classes
+
+
+def member_units(name: str) -> tuple[str, int, int] | None:
+    """(file, first unit, units) of an LLVM register of CDNA 2 and 3, or None for others."""
+    if name in _NAMED:
+        return _NAMED[name]
+    if not _MEMBER.fullmatch(name):
+        return None
+    parts = name.split("_")
+    file, first = parts[0][0].lower(), int(parts[0][4:])
+    return (file, first, len(parts)) if first + len(parts) <= _HARDWARE_COUNTS[file] else None
+
+
+def _progressions(bases: list[int]) -> list[tuple[int, int, int]]:
+    """Sorted bases as (first, last, step) runs, the longest possible from the left."""
+    runs: list[tuple[int, int, int]] = []
+    while bases:
+        step = bases[1] - bases[0] if len(bases) > 1 else 1
+        length = 1
+        while length < len(bases) and bases[length] - bases[length - 1] == step:
+            length += 1
+        runs.append((bases[0], bases[length - 1], step))
+        bases = bases[length:]
+    return runs
+
+
+def class_table_text() -> str:
+    """The table of allocatable classes that the package ships, as JSON text."""
+    rows: list[str] = []
+    for llvm_class in sorted(read_register_classes(), key=lambda c: c.name.lower()):
+        units = [u for u in map(member_units, llvm_class.members) if u is not None]
+        widths = {width for _, _, width in units}
+        if not llvm_class.allocatable or len(widths) != 1:
+            continue
+        files = dict.fromkeys(file for file, _, _ in units)
+        ranges = [
+            [file, *run]
+            for file in files
+            for run in _progressions(sorted(base for name, base, _ in units if name == file))
+        ]
+        if llvm_class.size_bits != 32 * min(widths):
+            continue  # VReg_1 is a 1-bit pseudo-class that never reaches allocation
+        rows.append(f"{json.dumps(llvm_class.name.lower())}: {json.dumps([*widths, ranges])}")
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(class_table_text())

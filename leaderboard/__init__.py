@@ -1,0 +1,1 @@
+"""The leaderboard: what a submission is, and how it is verified again."""

@@ -1,0 +1,29 @@
+"""Linear scan: virtual registers in the order of their first live point.
+
+After Poletto and Sarkar, "Linear Scan Register Allocation" (TOPLAS 1999),
+without spilling, and with the lifetime holes of Traub, Holloway and Smith
+("Quality and Speed in Linear-scan Register Allocation", PLDI 1998): first
+fit over exact live ranges. Of registers that start together, wider ones and
+longer ones go first.
+"""
+
+from __future__ import annotations
+
+from verilocc_bench.allocators.first_fit import first_fit
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.interference import live_spans
+from verilocc_bench.ir import Assignment
+
+__all__ = ["linear_scan"]
+
+
+def linear_scan(problem: AllocationProblem) -> Assignment:
+    """An assignment by linear scan. Raises AllocationFailed where registers run out."""
+    classes = problem.function.virtual_registers
+    spans = live_spans(problem.liveness)
+
+    def priority(register: int) -> tuple[int, int, int, int]:
+        start, _, size = spans[register]
+        return start, -classes[register].width, -size, register
+
+    return first_fit(problem, sorted(range(len(classes)), key=priority))

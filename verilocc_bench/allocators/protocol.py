@@ -1,0 +1,67 @@
+"""What an allocator is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.ir import Assignment
+
+__all__ = ["Allocator", "Answer", "Assistance", "Request", "answer_from_assignment"]
+
+Answer = Mapping[str, str]
+"""Names of virtual registers (`%12`) to names of base registers (`v4`)."""
+
+
+class Assistance(StrEnum):
+    """What an allocator is shown; results of different kinds are never in one table."""
+
+    TEXT = "text"
+    STATE = "state"
+    CANDIDATES = "candidates"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question: a problem, and which sample of how many is wanted.
+
+    `labels` holds the compilers' answers by source, for the allocators that
+    replay them; nothing else may look. `seed` is different for each sample.
+    """
+
+    problem: AllocationProblem
+    sample: int = 0
+    seed: int = 0
+    labels: Mapping[str, Answer] | None = None
+
+
+class Allocator(Protocol):
+    """Answers requests; `name` is what results call it.
+
+    `allocate` raises AllocationFailed where it has no answer; what it
+    returns is judged, never trusted. A deterministic allocator gives every
+    sample the same answer, and is asked once.
+    """
+
+    name: str
+    assistance: Assistance
+    deterministic: bool
+
+    def allocate(self, request: Request) -> Answer:
+        """An answer for the request's function."""
+        ...
+
+
+def answer_from_assignment(problem: AllocationProblem, assignment: Assignment) -> dict[str, str]:
+    """An assignment in the names that answers use."""
+    placements = problem.placements
+    classes = problem.function.virtual_registers
+    answer: dict[str, str] = {}
+    for number, register in sorted(assignment.items()):
+        unit = placements.unit(register)
+        name = placements.legal[classes[number]].get(unit)
+        answer[f"%{number}"] = name if name is not None else f"{register.file}{register.index}"
+    return answer

@@ -1,0 +1,68 @@
+"""The built-in allocators, by the names that `--model` knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from verilocc_bench.allocators.graph_coloring import graph_coloring
+from verilocc_bench.allocators.linear_scan import linear_scan
+from verilocc_bench.allocators.protocol import (
+    Allocator,
+    Answer,
+    Assistance,
+    Request,
+    answer_from_assignment,
+)
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.ir import Assignment
+
+__all__ = ["BUILT_IN", "BuiltIn", "LabelReplay"]
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """An allocator that is a function of the problem alone."""
+
+    name: str
+    function: Callable[[AllocationProblem], Assignment]
+    description: str
+    assistance: Assistance = Assistance.TEXT
+    deterministic: bool = True
+
+    def allocate(self, request: Request) -> Answer:
+        """The function's assignment, in the names that answers use."""
+        return answer_from_assignment(request.problem, self.function(request.problem))
+
+
+@dataclass(frozen=True)
+class LabelReplay:
+    """Answers with a compiler's label: the first whose source starts with `prefix`.
+
+    The empty prefix means the label of the row itself.
+    """
+
+    name: str
+    prefix: str
+    description: str
+    assistance: Assistance = Assistance.TEXT
+    deterministic: bool = True
+
+    def allocate(self, request: Request) -> Answer:
+        """The label. Raises AllocationFailed where the row has none of this source."""
+        for source, answer in (request.labels or {}).items():
+            if source.startswith(self.prefix):
+                return answer
+        raise AllocationFailed("the dataset has no label of this compiler for the function")
+
+
+BUILT_IN: dict[str, Allocator] = {
+    allocator.name: allocator
+    for allocator in (
+        LabelReplay("compiler", "", "replays the compiler's own assignment, the label"),
+        LabelReplay("llvm-basic", "llvm-basic", "replays LLVM's basic allocator, where it has one"),
+        BuiltIn("linear-scan", linear_scan, "first fit in the order of first live points"),
+        BuiltIn("graph-coloring", graph_coloring, "Chaitin-Briggs colouring for register tuples"),
+    )
+}

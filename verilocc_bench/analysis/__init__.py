@@ -1,0 +1,20 @@
+"""What is computed about a function: liveness, pressure, loops, placements."""
+
+from verilocc_bench.analysis.liveness import Liveness, analyse_liveness, iterate_bits
+from verilocc_bench.analysis.loops import loop_depths
+from verilocc_bench.analysis.placement import Placements, parse_register_name
+from verilocc_bench.analysis.pressure import VECTOR, Pressure, measure_pressure
+from verilocc_bench.analysis.problem import AllocationProblem
+
+__all__ = [
+    "VECTOR",
+    "AllocationProblem",
+    "Liveness",
+    "Placements",
+    "Pressure",
+    "analyse_liveness",
+    "iterate_bits",
+    "loop_depths",
+    "measure_pressure",
+    "parse_register_name",
+]

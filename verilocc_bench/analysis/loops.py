@@ -1,0 +1,93 @@
+"""Loop depth of blocks: natural loops by dominators.
+
+Dominators by the iterative algorithm of Cooper, Harvey and Kennedy ("A
+Simple, Fast Dominance Algorithm"), on reverse postorder. Edges into a block
+that dominates their source are back edges; loops of one head are one loop.
+An irreducible cycle has no back edge and adds no depth.
+"""
+
+from __future__ import annotations
+
+from verilocc_bench.ir import Function
+
+__all__ = ["loop_depths"]
+
+
+def loop_depths(function: Function) -> tuple[int, ...]:
+    """How many natural loops contain each block; 0 outside all, and where unreachable."""
+    order = _reverse_postorder(function)
+    position = {block: index for index, block in enumerate(order)}
+    predecessors: dict[int, list[int]] = {block: [] for block in order}
+    for block in order:
+        for successor in function.blocks[block].successors:
+            predecessors[successor].append(block)
+    dominator = _immediate_dominators(order, position, predecessors)
+    loops: dict[int, set[int]] = {}
+    for block in order:
+        for successor in function.blocks[block].successors:
+            if _dominates(successor, block, dominator, position):
+                body = loops.setdefault(successor, {successor})
+                _collect(block, body, predecessors)
+    depths = [0] * len(function.blocks)
+    for body in loops.values():
+        for block in body:
+            depths[block] += 1
+    return tuple(depths)
+
+
+def _reverse_postorder(function: Function) -> list[int]:
+    seen = {0}
+    postorder: list[int] = []
+    stack = [(0, iter(function.blocks[0].successors))]
+    while stack:
+        block, successors = stack[-1]
+        following = next((s for s in successors if s not in seen), None)
+        if following is None:
+            postorder.append(block)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(function.blocks[following].successors)))
+    return postorder[::-1]
+
+
+def _immediate_dominators(
+    order: list[int], position: dict[int, int], predecessors: dict[int, list[int]]
+) -> dict[int, int]:
+    dominator = {order[0]: order[0]}
+    changed = True
+    while changed:
+        changed = False
+        for block in order[1:]:
+            known = [p for p in predecessors[block] if p in dominator]
+            common = known[0]
+            for other in known[1:]:
+                common = _common(common, other, dominator, position)
+            if dominator.get(block) != common:
+                dominator[block] = common
+                changed = True
+    return dominator
+
+
+def _common(a: int, b: int, dominator: dict[int, int], position: dict[int, int]) -> int:
+    while a != b:
+        while position[a] > position[b]:
+            a = dominator[a]
+        while position[b] > position[a]:
+            b = dominator[b]
+    return a
+
+
+def _dominates(a: int, b: int, dominator: dict[int, int], position: dict[int, int]) -> bool:
+    while position[b] > position[a]:
+        b = dominator[b]
+    return a == b
+
+
+def _collect(tail: int, body: set[int], predecessors: dict[int, list[int]]) -> None:
+    pending = [tail]
+    while pending:
+        block = pending.pop()
+        if block not in body:
+            body.add(block)
+            pending += predecessors[block]

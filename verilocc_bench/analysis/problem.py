@@ -1,0 +1,91 @@
+"""An allocation problem: a function with what is computed about it once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from verilocc_bench.analysis.liveness import Liveness, analyse_liveness
+from verilocc_bench.analysis.loops import loop_depths
+from verilocc_bench.analysis.placement import Placements
+from verilocc_bench.analysis.pressure import Pressure, measure_pressure
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import FixedUnits, Function, instance_id, parse_function, print_function
+from verilocc_bench.targets import Target, get_target
+
+__all__ = ["AllocationProblem"]
+
+
+class AllocationProblem:
+    """A function, its target and its analyses, each computed at first use and kept.
+
+    Allocators receive it, verifiers judge by it; it never changes.
+    """
+
+    def __init__(self, function: Function, normalized: str | None = None) -> None:
+        self.function = function
+        self.target: Target = get_target(function.target)
+        self._normalized = normalized
+        _check_against_target(function, self.target)
+
+    @classmethod
+    def from_text(cls, normalized: str, source: str = "<text>") -> AllocationProblem:
+        """The problem of a normalized text. Raises InputError for anything else."""
+        return cls(parse_function(normalized, source), normalized)
+
+    @cached_property
+    def normalized(self) -> str:
+        """The normalized text."""
+        return self._normalized or print_function(self.function)
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the function: a hash of its normalized text."""
+        return instance_id(self.normalized)
+
+    @cached_property
+    def liveness(self) -> Liveness:
+        """Liveness of every lane."""
+        return analyse_liveness(self.function)
+
+    @cached_property
+    def pressure(self) -> Pressure:
+        """Register pressure at every point, in lanes."""
+        return measure_pressure(self.function, self.target, self.liveness)
+
+    @cached_property
+    def loop_depths(self) -> tuple[int, ...]:
+        """The loop depth of every block."""
+        return loop_depths(self.function)
+
+    @cached_property
+    def placements(self) -> Placements:
+        """Unit numbers, and where each class may be placed."""
+        return Placements(self.function, self.target)
+
+
+def _check_against_target(function: Function, target: Target) -> None:
+    """Raises InputError where the function names registers that the target lacks."""
+    known = {file.name: file for file in target.files}
+    for file in function.files:
+        hardware = known.get(file.name)
+        if hardware is None or file.unit_names != hardware.unit_names:
+            raise InputError(f"{target.name} has no register file {file.name!r} of that form")
+        if file.count > hardware.count:
+            raise InputError(
+                f"{target.name} has {hardware.count} registers in {file.name!r}, "
+                f"the function's budget is {file.count}"
+            )
+    if {file.name for file in function.files} != known.keys():
+        raise InputError(f"expected the register files {', '.join(known)} of {target.name}")
+    for register_class in set(function.virtual_registers):
+        for bases in register_class.ranges:
+            if bases.last + register_class.width > function.file(bases.file).count:
+                raise InputError(f"class {register_class.name} goes beyond its budget")
+    fixed = [*function.reserved, *function.live_ins]
+    for _, _, instruction in function.instructions():
+        for operand in instruction.definitions + instruction.uses:
+            if isinstance(operand.location, FixedUnits):
+                fixed.append(operand.location)
+    for units in set(fixed):
+        if units.first + units.count > known[units.file].count:
+            raise InputError(f"{target.name} has no register {units.file}{units.first}")

@@ -1,0 +1,16 @@
+"""The dataset: rows, Parquet files, and where to find them."""
+
+from verilocc_bench.dataset.reader import EMBEDDED, Dataset, embedded_path, load_rows
+from verilocc_bench.dataset.rows import RawRow, Row, read_parquet, rows_hash, write_parquet
+
+__all__ = [
+    "EMBEDDED",
+    "Dataset",
+    "RawRow",
+    "Row",
+    "embedded_path",
+    "load_rows",
+    "read_parquet",
+    "rows_hash",
+    "write_parquet",
+]

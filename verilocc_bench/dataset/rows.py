@@ -1,0 +1,173 @@
+"""Rows of the dataset: their columns, and Parquet files of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import parse_json, write_atomically
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["RawRow", "Row", "read_parquet", "rows_from_table", "rows_hash", "write_parquet"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel: an allocation problem with the compiler's answer.
+
+    JSON columns are canonical JSON text. On the split track `assignment` is
+    None: there the compiler split live ranges, and `registers_used` is what
+    it used nevertheless.
+    """
+
+    id: str
+    family: str
+    arch: str
+    kernel: str
+    params: str
+    track: str
+    normalized: str
+    assignment: str | None
+    label_source: str
+    alternatives: str
+    group: str
+    n_blocks: int
+    n_instructions: int
+    n_virtual_registers: int
+    pressure: str
+    registers_used: str | None
+    occupancy: int | None
+    license: str
+    provenance: str
+
+    @cached_property
+    def labels(self) -> dict[str, dict[str, str]]:
+        """The compilers' answers by source; the row's own label is the first."""
+        found: dict[str, dict[str, str]] = {}
+        if self.assignment is not None:
+            found[self.label_source] = self._json("assignment", self.assignment)
+        for source, answer in self._json("alternatives", self.alternatives).items():
+            found.setdefault(source, answer)
+        return found
+
+    @property
+    def label_registers(self) -> dict[str, int] | None:
+        """The compiler's register use by file, and `vector` for the scored number."""
+        if self.registers_used is None:
+            return None
+        used: dict[str, int] = self._json("registers_used", self.registers_used)
+        return used
+
+    def _json(self, column: str, text: str) -> dict[str, Any]:
+        value = parse_json(text, f"row {self.id}, column {column}")
+        if not isinstance(value, dict):
+            raise InputError(f"row {self.id}: column {column!r} must hold a JSON object")
+        return value
+
+
+@dataclass(frozen=True)
+class RawRow:
+    """The compiler's machine IR of a kernel; lowering needs it, learning does not."""
+
+    id: str
+    format: str
+    content: str
+
+
+RowType = TypeVar("RowType", Row, RawRow)
+
+_NULLABLE = {"assignment", "registers_used", "occupancy"}
+_INTEGERS = {"n_blocks", "n_instructions", "n_virtual_registers", "occupancy"}
+
+
+def _schema(row_type: type[Row] | type[RawRow]) -> pyarrow.Schema:
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            pa.field(
+                f.name,
+                pa.int64() if f.name in _INTEGERS else pa.string(),
+                nullable=f.name in _NULLABLE,
+            )
+            for f in fields(row_type)
+        ]
+    )
+
+
+def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
+    """Writes rows as one Parquet file; the same rows give the same bytes."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    assert rows
+    schema = _schema(type(rows[0]))
+    columns = zip(*(astuple(row) for row in rows), strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    sink = pa.BufferOutputStream()
+    parquet.write_table(
+        pa.Table.from_arrays(arrays, schema=schema),
+        sink,
+        compression="zstd",
+        compression_level=19,
+        row_group_size=256,
+        use_dictionary=["family", "arch", "kernel", "track", "label_source", "license"]
+        if isinstance(rows[0], Row)
+        else ["format"],
+    )
+    write_atomically(path, sink.getvalue().to_pybytes())
+
+
+def read_parquet(path: Path, row_type: type[RowType]) -> list[RowType]:
+    """The rows of a Parquet file. Raises InputError where it is none, or lacks columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        table = parquet.read_table(path)
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=path) from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise InputError(f"expected a Parquet file: {reason}", source=path) from None
+    return rows_from_table(table, row_type, path)
+
+
+def rows_from_table(
+    table: pyarrow.Table, row_type: type[RowType], source: str | Path
+) -> list[RowType]:
+    """The rows of an Arrow table that has at least the columns of `row_type`."""
+    import pyarrow as pa
+
+    columns: list[list[Any]] = []
+    for field in _schema(row_type):
+        if field.name not in table.column_names:
+            raise InputError(f"the column {field.name!r} is missing", source=source)
+        column = table.column(field.name)
+        try:
+            column = column.cast(field.type)
+        except (pa.ArrowException, ValueError):
+            raise InputError(
+                f"the column {field.name!r} must be of type {field.type}, not {column.type}",
+                source=source,
+            ) from None
+        if column.null_count and not field.nullable:
+            raise InputError(f"the column {field.name!r} has nulls", source=source)
+        columns.append(column.to_pylist())
+    return [row_type(*values) for values in zip(*columns, strict=True)]
+
+
+def rows_hash(rows: Iterable[Row]) -> str:
+    """A hash of what evaluation depends on, independent of the order of the rows."""
+    lines = sorted(
+        json.dumps([row.id, row.track, row.assignment, row.alternatives]) for row in rows
+    )
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -1,0 +1,103 @@
+"""Every error that this package raises on purpose.
+
+    VerilocError
+    ├── InputError            bad input or usage: one clear line, exit status 2
+    │   └── MissingExtraError an optional dependency is not installed
+    ├── AllocationFailed      an allocator has no answer for a function
+    └── RejectedKernel        a kernel cannot become a dataset row; says why
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = [
+    "AllocationFailed",
+    "InputError",
+    "MissingExtraError",
+    "RejectedKernel",
+    "VerilocError",
+]
+
+
+class VerilocError(Exception):
+    """Base of all errors that this package raises on purpose."""
+
+
+class InputError(VerilocError):
+    """The user's input cannot be used; the message is one line for people.
+
+    `source` names the file (or `<stdin>`, or a dataset), `line` is 1-based,
+    `column` is 1-based and only given together with a line.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: str | Path | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        self.message = message
+        self.source = None if source is None else str(source)
+        self.line = line
+        self.column = column
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        place = self.source or ""
+        if self.line is not None:
+            place = f"{place or '<input>'}:{self.line}"
+            if self.column is not None:
+                place += f":{self.column}"
+        text = " ".join(self.message.split())
+        return f"{place}: {text}" if place else text
+
+    def located(self, source: str | Path, line_offset: int = 0) -> InputError:
+        """The same error with the file filled in where it is not known yet."""
+        line = None if self.line is None else self.line + line_offset
+        return InputError(
+            self.message, source=self.source or source, line=line, column=self.column
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments are lost by the default reduction, and errors
+        # travel between worker processes.
+        return (_rebuild_input_error, (self.message, self.source, self.line, self.column))
+
+
+def _rebuild_input_error(
+    message: str, source: str | None, line: int | None, column: int | None
+) -> InputError:
+    return InputError(message, source=source, line=line, column=column)
+
+
+class MissingExtraError(InputError):
+    """An optional dependency is needed that is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package {package!r}; "
+            f"install it with: pip install 'verilocc-bench[{extra}]'"
+        )
+        self.package, self.extra, self.purpose = package, extra, purpose
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (MissingExtraError, (self.package, self.extra, self.purpose))
+
+
+class AllocationFailed(VerilocError):
+    """An allocator could not find registers for every virtual register."""
+
+
+class RejectedKernel(VerilocError):
+    """A compiled kernel that cannot become a row; `kind` groups the reasons."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        self.kind = kind
+        self.reason = reason
+        super().__init__(kind, reason)
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.reason}"

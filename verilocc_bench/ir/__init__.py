@@ -1,0 +1,40 @@
+"""The intermediate representation: functions over virtual registers, and their text."""
+
+from verilocc_bench.ir.function import (
+    Assignment,
+    Block,
+    FixedUnits,
+    Function,
+    Instruction,
+    Operand,
+    VirtualLanes,
+)
+from verilocc_bench.ir.registers import (
+    BaseRange,
+    PhysicalRegister,
+    RegisterClass,
+    RegisterFile,
+    format_units,
+)
+from verilocc_bench.ir.text import format_class, instance_id, print_function, print_instruction
+from verilocc_bench.ir.text_parser import parse_function
+
+__all__ = [
+    "Assignment",
+    "BaseRange",
+    "Block",
+    "FixedUnits",
+    "Function",
+    "Instruction",
+    "Operand",
+    "PhysicalRegister",
+    "RegisterClass",
+    "RegisterFile",
+    "VirtualLanes",
+    "format_class",
+    "format_units",
+    "instance_id",
+    "parse_function",
+    "print_function",
+    "print_instruction",
+]

@@ -1,0 +1,129 @@
+"""The normalized text: its printer.
+
+The grammar is the same for every architecture; docs/normalized-text.md has
+it in full. One line a block head, one line an instruction:
+
+    verilocc-bench 1
+    target gfx942
+    registers v:256 a:256 s:102 vcc:2=vcc_lo,vcc_hi
+    reserved s32
+    class V2 2 v/2
+    bb0(v0,s[2:3])->bb2,bb1
+    %0:V=COPY v0
+    %1:V2.0!=V_LSHLREV_B32 %0
+
+A virtual register is numbered by its first place in the text, where its
+class stands too. `.0` and `.2-3` are lanes; `!` marks undef, `&` early
+clobber, `~0` a use tied to definition 0, a leading `+` an implicit operand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from verilocc_bench.ir.function import FixedUnits, Function, Instruction, Operand
+from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile, format_units
+
+__all__ = ["FORMAT_LINE", "format_class", "instance_id", "print_function", "print_instruction"]
+
+FORMAT_LINE = "verilocc-bench 1"
+
+
+def instance_id(normalized: str) -> str:
+    """The id of a row: the first 16 hex digits of the SHA-256 of the text."""
+    return hashlib.sha256(normalized.encode()).hexdigest()[:16]
+
+
+def print_function(function: Function) -> str:
+    """The normalized text of a function, ending in a newline.
+
+    The function's virtual registers must be numbered by first mention (as
+    the parsers number them), which makes the text canonical.
+    """
+    printer = _Printer(function)
+    lines = [FORMAT_LINE, f"target {function.target}"]
+    lines.append("registers " + " ".join(_format_file(file) for file in function.files))
+    if function.reserved:
+        lines.append("reserved " + " ".join(printer.fixed(units) for units in function.reserved))
+    lines += [f"class {format_class(c, printer.files)}" for c in function.classes()]
+    for index, block in enumerate(function.blocks):
+        head = f"bb{index}"
+        if index == 0 and function.live_ins:
+            head += f"({','.join(printer.fixed(units) for units in function.live_ins)})"
+        if block.successors:
+            head += "->" + ",".join(f"bb{s}" for s in block.successors)
+        lines.append(head)
+        lines += [printer.instruction(instruction) for instruction in block.instructions]
+    lines.append("")
+    return "\n".join(lines)
+
+
+def print_instruction(function: Function, instruction: Instruction) -> str:
+    """One instruction as its line in the normalized text, classes left out."""
+    printer = _Printer(function)
+    printer.mentioned = set(range(len(function.virtual_registers)))
+    return printer.instruction(instruction)
+
+
+def format_class(register_class: RegisterClass, files: dict[str, RegisterFile]) -> str:
+    """A class as its header line has it: `V2 2 v/2`, `V.2 1 v[0-127]`."""
+    parts = [register_class.name, str(register_class.width)]
+    for legal in register_class.ranges:
+        text = legal.file
+        if not _is_whole(legal, files[legal.file], register_class.width):
+            text += f"[{legal.first}-{legal.last}]"
+        if legal.step != 1:
+            text += f"/{legal.step}"
+        parts.append(text)
+    return " ".join(parts)
+
+
+def _is_whole(legal: BaseRange, file: RegisterFile, width: int) -> bool:
+    room = file.count - width
+    return legal.first == 0 and room >= 0 and legal.last == room - room % legal.step
+
+
+def _format_file(file: RegisterFile) -> str:
+    names = "=" + ",".join(file.unit_names) if file.unit_names else ""
+    return f"{file.name}:{file.count}{names}"
+
+
+class _Printer:
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.files = {file.name: file for file in function.files}
+        self.mentioned: set[int] = set()
+
+    def fixed(self, units: FixedUnits) -> str:
+        return format_units(self.files[units.file], units.first, units.count)
+
+    def instruction(self, instruction: Instruction) -> str:
+        definitions = ",".join([self.operand(operand) for operand in instruction.definitions])
+        uses = ",".join([self.operand(operand) for operand in instruction.uses])
+        text = f"{definitions}={instruction.opcode}" if definitions else instruction.opcode
+        return f"{text} {uses}" if uses else text
+
+    def operand(self, operand: Operand) -> str:
+        location = operand.location
+        if isinstance(location, FixedUnits):
+            text = self.fixed(location)
+        else:
+            register = location.register
+            register_class = self.function.virtual_registers[register]
+            text = f"%{register}"
+            if register not in self.mentioned:
+                self.mentioned.add(register)
+                text += f":{register_class.name}"
+            if location.count == 1 and register_class.width > 1:
+                text += f".{location.first}"
+            elif location.count < register_class.width:
+                text += f".{location.first}-{location.first + location.count - 1}"
+        if operand.implicit:
+            text = "+" + text
+        if operand.undef:
+            text += "!"
+        if operand.early_clobber:
+            text += "&"
+        if operand.tied_to is not None:
+            text += f"~{operand.tied_to}"
+        return text

@@ -1,0 +1,260 @@
+"""The normalized text: its parser, the exact inverse of the printer.
+
+Linear in the length of the text. Every error names the line and what was
+expected there.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir.function import (
+    Block,
+    FixedUnits,
+    Function,
+    Instruction,
+    Operand,
+    VirtualLanes,
+)
+from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile
+from verilocc_bench.ir.text import FORMAT_LINE
+
+__all__ = ["MAXIMUM_UNITS", "parse_function"]
+
+MAXIMUM_UNITS = 4096
+"""No register file of any GPU is larger; a header that says so is damaged."""
+
+_FILE = re.compile(r"([A-Za-z]+):(\d{1,4})(?:=([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*))?")
+_RANGE = re.compile(r"([A-Za-z]+)(?:\[(\d{1,4})-(\d{1,4})\])?(?:/(\d{1,3}))?")
+_BLOCK = re.compile(r"bb(\d+)(?:\(([^()]*)\))?(?:->(.+))?")
+_OPCODE = re.compile(r"[A-Za-z_][\w.$]*")
+_VIRTUAL = re.compile(
+    r"(\+)?%(\d{1,9})(?::([A-Za-z][\w.]*?))?(?:\.(\d{1,3})(?:-(\d{1,3}))?)?(!)?(&)?(?:~(\d{1,3}))?"
+)
+_FIXED = re.compile(r"(\+)?([^!&~+%]+)(!)?(&)?(?:~(\d{1,3}))?")
+_UNITS = re.compile(r"([A-Za-z]+)\[(\d{1,4}):(\d{1,4})\]")
+_UNIT = re.compile(r"([A-Za-z]+)(\d{1,4})")
+
+
+def parse_function(text: str, source: str = "<text>") -> Function:
+    """The function of a normalized text.
+
+    Raises InputError with the line and what was expected for anything that
+    the printer could not have printed.
+    """
+    return _Parser(text, source).parse()
+
+
+class _Parser:
+    def __init__(self, text: str, source: str) -> None:
+        self.source = source
+        self.lines = text.split("\n")
+        self.at = 0
+        self.target = ""
+        self.files: dict[str, RegisterFile] = {}
+        self.unit_names: dict[str, FixedUnits] = {}
+        self.classes: dict[str, RegisterClass] = {}
+        self.virtual_registers: list[RegisterClass] = []
+        self.operands: dict[str, Operand] = {}
+
+    def error(self, message: str) -> InputError:
+        return InputError(message, source=self.source, line=self.at + 1)
+
+    def parse(self) -> Function:
+        if self.lines[0] != FORMAT_LINE:
+            raise self.error(
+                f"expected the first line of a normalized text, {FORMAT_LINE!r}, "
+                f"not {self.lines[0][:40]!r}"
+            )
+        if self.lines[-1] != "":
+            self.at = len(self.lines) - 1
+            raise self.error("the text ends within a line: expected a newline at the end")
+        self.at = 1
+        self.target = self.header("target ")
+        for part in self.header("registers ").split(" "):
+            self.parse_file(part)
+        reserved: list[FixedUnits] = []
+        if self.lines[self.at].startswith("reserved "):
+            reserved = [self.fixed(part) for part in self.header("reserved ").split(" ")]
+        while self.lines[self.at].startswith("class "):
+            self.parse_class(self.header("class "))
+        live_ins, blocks = self.parse_blocks()
+        return Function(
+            target=self.target,
+            files=tuple(self.files.values()),
+            reserved=tuple(reserved),
+            virtual_registers=tuple(self.virtual_registers),
+            live_ins=live_ins,
+            blocks=blocks,
+        )
+
+    def header(self, prefix: str) -> str:
+        line = self.lines[self.at]
+        if not line.startswith(prefix) or len(line) == len(prefix):
+            raise self.error(f"expected a line {prefix.strip()!r} …, not {line[:60]!r}")
+        self.at += 1
+        return line[len(prefix) :]
+
+    def parse_file(self, text: str) -> None:
+        match = _FILE.fullmatch(text)
+        if match is None or int(match[2]) > MAXIMUM_UNITS:
+            self.at -= 1
+            raise self.error(f"expected a register file such as v:256, not {text[:40]!r}")
+        names = tuple(match[3].split(",")) if match[3] else ()
+        file = RegisterFile(match[1], int(match[2]), names)
+        if names and len(names) != file.count:
+            self.at -= 1
+            raise self.error(f"{file.name} has {file.count} units, but {len(names)} names")
+        self.files[file.name] = file
+        for index, name in enumerate(names):
+            self.unit_names[name] = FixedUnits(file.name, index, 1)
+        if names:
+            self.unit_names[file.name] = FixedUnits(file.name, 0, len(names))
+
+    def parse_class(self, text: str) -> None:
+        parts = text.split(" ")
+        self.at -= 1
+        if len(parts) < 2 or not parts[1].isdigit() or not 1 <= int(parts[1]) <= 64:
+            raise self.error(f"expected a class such as 'V2 2 v/2', not {text[:40]!r}")
+        name, width = parts[0], int(parts[1])
+        ranges: list[BaseRange] = []
+        for part in parts[2:]:
+            match = _RANGE.fullmatch(part)
+            if match is None or match[1] not in self.files or match[4] == "0":
+                raise self.error(f"expected bases such as v/2 or v[0-127], not {part[:40]!r}")
+            step = int(match[4] or 1)
+            room = self.files[match[1]].count - width
+            first = int(match[2] or 0)
+            last = int(match[3]) if match[3] else room - room % step
+            ranges.append(BaseRange(match[1], first, last, step))
+        if name in self.classes:
+            raise self.error(f"class {name} is described twice")
+        self.classes[name] = RegisterClass(name, width, tuple(ranges))
+        self.at += 1
+
+    def parse_blocks(self) -> tuple[tuple[FixedUnits, ...], tuple[Block, ...]]:
+        heads: list[tuple[int, tuple[int, ...]]] = []
+        bodies: list[list[Instruction]] = []
+        live_ins: tuple[FixedUnits, ...] = ()
+        instructions: list[Instruction] = []
+        for index in range(self.at, len(self.lines) - 1):
+            self.at = index
+            line = self.lines[index]
+            if line.startswith("bb"):
+                match = _BLOCK.fullmatch(line)
+                if match is None or int(match[1]) != len(heads):
+                    raise self.error(
+                        f"expected the head of block bb{len(heads)}, not {line[:60]!r}"
+                    )
+                if match[2]:
+                    if heads:
+                        raise self.error("only the entry block has live-in registers")
+                    live_ins = tuple(self.fixed(part) for part in match[2].split(","))
+                heads.append((self.at, self.parse_successors(match[3])))
+                instructions = []
+                bodies.append(instructions)
+            elif not heads:
+                raise self.error(f"expected a class or the head of block bb0, not {line[:60]!r}")
+            else:
+                instructions.append(self.parse_instruction(line))
+        if not heads:
+            self.at = len(self.lines) - 1
+            raise self.error("the function has no block")
+        for at, successors in heads:
+            if any(successor >= len(heads) for successor in successors):
+                self.at = at
+                raise self.error(f"an edge leads to a block beyond the last, bb{len(heads) - 1}")
+        return live_ins, tuple(
+            Block(tuple(body), successors)
+            for body, (_, successors) in zip(bodies, heads, strict=True)
+        )
+
+    def parse_successors(self, text: str | None) -> tuple[int, ...]:
+        if text is None:
+            return ()
+        names = text.split(",")
+        if not all(name[:2] == "bb" and name[2:].isdecimal() for name in names):
+            raise self.error(f"expected successors such as bb1,bb2, not {text[:60]!r}")
+        return tuple(int(name[2:]) for name in names)
+
+    def parse_instruction(self, line: str) -> Instruction:
+        left, separator, right = line.partition("=")
+        if not separator:
+            left, right = "", line
+        opcode, _, rest = right.partition(" ")
+        if not _OPCODE.fullmatch(opcode):
+            raise self.error(f"expected an instruction, not {line[:60]!r}")
+        known = self.operands
+        parts = left.split(",") if left else []
+        definitions = tuple([known.get(part) or self.operand(part) for part in parts])
+        parts = rest.split(",") if rest else []
+        uses = tuple([known.get(part) or self.operand(part) for part in parts])
+        for use in uses:
+            if use.tied_to is not None and use.tied_to >= len(definitions):
+                raise self.error(f"an operand is tied to definition {use.tied_to}: there is none")
+        return Instruction(opcode, definitions, uses)
+
+    def operand(self, text: str) -> Operand:
+        match = _VIRTUAL.fullmatch(text)
+        if match is None:
+            return self.fixed_operand(text)
+        implicit, number, class_name, first, last, undef, early_clobber, tied = match.groups()
+        register = int(number)
+        if class_name is not None:
+            if register != len(self.virtual_registers):
+                raise self.error(
+                    f"virtual registers are numbered by their first place in the text: "
+                    f"expected %{len(self.virtual_registers)} here, not %{register}"
+                )
+            if class_name not in self.classes:
+                raise self.error(f"class {class_name} is not described in the header")
+            self.virtual_registers.append(self.classes[class_name])
+        elif register >= len(self.virtual_registers):
+            raise self.error(f"%{register} needs its class at its first place: %{register}:CLASS")
+        width = self.virtual_registers[register].width
+        low = int(first) if first is not None else 0
+        count = width if first is None else int(last or first) - low + 1
+        if count < 1 or low + count > width:
+            raise self.error(f"%{register} has {width} lanes: {text!r} names others")
+        operand = Operand(
+            VirtualLanes(register, low, count),
+            undef is not None,
+            early_clobber is not None,
+            implicit is not None,
+            int(tied) if tied is not None else None,
+        )
+        if class_name is None:
+            self.operands[text] = operand
+        return operand
+
+    def fixed_operand(self, text: str) -> Operand:
+        match = _FIXED.fullmatch(text)
+        if match is None:
+            raise self.error(f"expected a register operand, not {text[:40]!r}")
+        implicit, name, undef, early_clobber, tied = match.groups()
+        operand = Operand(
+            self.fixed(name),
+            undef is not None,
+            early_clobber is not None,
+            implicit is not None,
+            int(tied) if tied is not None else None,
+        )
+        self.operands[text] = operand
+        return operand
+
+    def fixed(self, name: str) -> FixedUnits:
+        if name in self.unit_names:
+            return self.unit_names[name]
+        if match := _UNIT.fullmatch(name):
+            units = FixedUnits(match[1], int(match[2]), 1)
+        elif match := _UNITS.fullmatch(name):
+            units = FixedUnits(match[1], int(match[2]), int(match[3]) - int(match[2]) + 1)
+        else:
+            raise self.error(f"expected a physical register, not {name[:40]!r}")
+        file = self.files.get(units.file)
+        if file is None or file.unit_names or units.count < 1:
+            raise self.error(f"there is no physical register {name[:40]!r} in this function")
+        if units.first + units.count > MAXIMUM_UNITS:
+            raise self.error(f"{name!r} is beyond every register file")
+        return units

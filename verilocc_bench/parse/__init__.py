@@ -1,0 +1,1 @@
+"""From compilers' output to the IR."""

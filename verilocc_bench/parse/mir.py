@@ -1,0 +1,449 @@
+"""Reads LLVM machine IR (MIR) text into machine functions, syntax only.
+
+One pass over the lines, linear in their length. Documents are separated by
+`---` and ended by `...`; the first may hold the LLVM IR module, of which the
+function attributes are kept. Anything in a function body that is not known
+syntax is an error that names the line: nothing is skipped silently.
+
+Limits: bodies must be past PHI elimination (`llc -stop-before=greedy`).
+Syntax reference: LLVM's "Machine IR (MIR) Format Reference Manual".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import IntFlag
+
+from verilocc_bench.errors import InputError
+
+__all__ = [
+    "MachineBlock",
+    "MachineFunction",
+    "MachineInstruction",
+    "MachineModule",
+    "MachineOperand",
+    "OperandFlag",
+    "parse_mir",
+]
+
+
+class OperandFlag(IntFlag):
+    """The flags of a register operand that bear on register allocation."""
+
+    NONE = 0
+    DEFINITION = 1
+    IMPLICIT = 2
+    UNDEF = 4
+    EARLY_CLOBBER = 8
+    INTERNAL = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MachineOperand:
+    """A register operand: `%name` when virtual, `$name` when physical.
+
+    `tied_to` counts all operands of the instruction, as MIR does.
+    """
+
+    name: str
+    virtual: bool
+    sub_register: str | None
+    flags: OperandFlag
+    class_name: str | None
+    tied_to: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineInstruction:
+    """Register operands in order, each with its place among all operands."""
+
+    opcode: str
+    operands: tuple[tuple[int, MachineOperand], ...]
+    targets: tuple[int, ...]  # blocks named as operands
+    line: int
+
+
+@dataclass(slots=True)
+class MachineBlock:
+    """`successors` is None where the text leaves them to be inferred."""
+
+    number: int
+    line: int
+    successors: tuple[int, ...] | None = None
+    live_ins: tuple[str, ...] = ()
+    instructions: list[MachineInstruction] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MachineFunction:
+    """One function: `classes` by virtual register name, `info` from machineFunctionInfo."""
+
+    name: str
+    line: int
+    classes: dict[str, str] = field(default_factory=dict)
+    class_lines: dict[str, int] = field(default_factory=dict)
+    info: dict[str, str] = field(default_factory=dict)
+    is_ssa: bool = False
+    blocks: list[MachineBlock] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MachineModule:
+    """All functions of a file, with the LLVM attributes of those that have IR."""
+
+    functions: list[MachineFunction] = field(default_factory=list)
+    attributes: dict[str, dict[str, str]] = field(default_factory=dict)
+    triple: str | None = None
+
+
+_FLAGS = {
+    "implicit": OperandFlag.IMPLICIT,
+    "implicit-def": OperandFlag.IMPLICIT | OperandFlag.DEFINITION,
+    "def": OperandFlag.DEFINITION,
+    "undef": OperandFlag.UNDEF,
+    "early-clobber": OperandFlag.EARLY_CLOBBER,
+    "internal": OperandFlag.INTERNAL,
+    "dead": OperandFlag.NONE,
+    "killed": OperandFlag.NONE,
+    "renamable": OperandFlag.NONE,
+    "debug-use": OperandFlag.NONE,
+}
+_REGISTER = re.compile(
+    r"((?:(?:" + "|".join(_FLAGS) + r") )*)"
+    r"(?:%(\d+|[A-Za-z_]\w*)|\$(\w+))(?:\.(\w+))?(?::(\w+))?((?:\([^()]*\))*)"
+)
+_NOT_REGISTERS = {"bb", "stack", "fixed", "const", "jump", "ir", "subreg"}
+_OTHER_OPERAND = re.compile(
+    r"-?\d+|0x[0-9A-Fa-f]+|(?:float|half|double|bfloat|i\d+|ptr) .+|[@&!\"<].*"
+    r"|%(?:bb|stack|fixed-stack|const|jump-table|ir|ir-block|subreg)\b.*"
+    r"|(?:target-flags|CustomRegMask|liveout|intrinsic|intpred|floatpred|shufflemask"
+    r"|blockaddress|lanemask)\(.*\).*|csr_\w+"
+)
+_CALL_OPERAND = re.compile(r"csr_\w+|CustomRegMask\(.*")
+_TIED = re.compile(r"\(tied-def (\d+)\)")
+_BLOCK_TARGET = re.compile(r"%bb\.(\d+)")
+_OPCODE = re.compile(r"(?:[a-z][a-z-]*(?:\([^()]*\))? )*([A-Z]\w*)(?: (.*))?")
+_TAIL = re.compile(
+    r",? (?:debug-location|debug-instr-number|heap-alloc-marker|pcsections|mmra|cfi-type"
+    r"|pre-instr-symbol|post-instr-symbol|deactivation-symbol) .*"
+)
+_COMMENT = re.compile(r" ?/\*.*?\*/")
+_BLOCK = re.compile(r"bb\.(\d+)(\..*)?( \(.*\))?:")
+_SUCCESSOR = re.compile(r"%bb\.(\d+)(?:\.[^(,]*)?(?:\(0x[0-9a-fA-F]+\))?")
+_LIVE_IN = re.compile(r"\$(\w+)(?::0x[0-9A-Fa-f]+)?")
+_REGISTER_ROW = re.compile(r"  - \{ id: (\d+), class: ([\w-]+)[,} ].*")
+_INFO = re.compile(r"  (\w+): +'?([^']*)'?")
+_DEFINE = re.compile(r'define\b[^@]*@(?:"((?:[^"\\]|\\.)*)"|([\w.$-]+))\((.*)')
+_GROUP = re.compile(r"attributes #(\d+) = \{(.*)\}")
+_ATTRIBUTE = re.compile(r'"([^"]*)"(?:="([^"]*)")?')
+_ATTRIBUTE_USE = re.compile(r" #(\d+)\b")
+
+
+def parse_mir(text: str, source: str = "<mir>") -> MachineModule:
+    """All machine functions of a MIR file.
+
+    Raises InputError with file and line for anything that is not MIR, is cut
+    off, or uses syntax that this parser does not know.
+    """
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise InputError("expected MIR text, found binary data", source=source, line=line)
+    lines = text.split("\n")
+    module = MachineModule()
+    for kind, first, last in _documents(lines, source):
+        if kind == "ir":
+            _parse_ir(lines[first:last], module)
+        else:
+            module.functions.append(_FunctionParser(lines, first, last, source).parse())
+    if not module.functions:
+        raise InputError(
+            "no machine function found: expected MIR as llc -stop-before=greedy writes it",
+            source=source,
+        )
+    return module
+
+
+def _documents(lines: list[str], source: str) -> Iterator[tuple[str, int, int]]:
+    """Yields (kind, first line, line after the last) of each YAML document."""
+    start: int | None = None
+    kind = ""
+    for index, line in enumerate(lines):
+        if start is None:
+            if line.startswith("---"):
+                rest = line[3:].strip()
+                if rest and rest != "|" and not rest.startswith("#"):
+                    raise InputError(
+                        f"expected '---' or '--- |', not {line[:40]!r}",
+                        source=source,
+                        line=index + 1,
+                    )
+                kind, start = ("ir" if rest == "|" else "function"), index + 1
+            elif line.strip() and not line.startswith(("#", "%", "...", ";")):
+                raise InputError(
+                    f"expected the start of a MIR document, '---', not {line[:40]!r}",
+                    source=source,
+                    line=index + 1,
+                )
+        elif line.rstrip() == "...":
+            yield kind, start, index
+            start = None
+        elif line.startswith("---"):
+            yield kind, start, index
+            kind, start = ("ir" if line[3:].strip() == "|" else "function"), index + 1
+    if start is not None:
+        raise InputError(
+            "the file is cut off: expected '...' at the end of the document "
+            f"that starts in line {start}",
+            source=source,
+            line=len(lines),
+        )
+
+
+def _parse_ir(lines: list[str], module: MachineModule) -> None:
+    groups: dict[str, dict[str, str]] = {}
+    uses: dict[str, str] = {}
+    for raw in lines:
+        line = raw.strip()
+        if line.startswith("define"):
+            if match := _DEFINE.match(line):
+                uses[match[1] or match[2]] = match[3]
+        elif line.startswith("attributes #"):
+            if match := _GROUP.match(line):
+                groups[match[1]] = {m[1]: m[2] or "" for m in _ATTRIBUTE.finditer(match[2])}
+        elif line.startswith("target triple"):
+            module.triple = line.partition('"')[2].rstrip('"')
+    for name, tail in uses.items():
+        own = {m[1]: m[2] or "" for m in _ATTRIBUTE.finditer(tail)}
+        for match in _ATTRIBUTE_USE.finditer(tail):
+            own |= groups.get(match[1], {})
+        module.attributes[name] = own
+
+
+class _FunctionParser:
+    """Parses the document in `lines[first:last]`."""
+
+    def __init__(self, lines: list[str], first: int, last: int, source: str) -> None:
+        self.lines, self.first, self.last, self.source = lines, first, last, source
+        self.at = first
+        self.function = MachineFunction(name="", line=first + 1)
+        self.operands: dict[str, MachineOperand | int | None] = {}
+
+    def error(self, message: str, at: int | None = None) -> InputError:
+        line = (self.at if at is None else at) + 1
+        return InputError(message, source=self.source, line=line)
+
+    def parse(self) -> MachineFunction:
+        section = ""
+        saw_body = False
+        self.at = self.first
+        while self.at < self.last:
+            line = self.lines[self.at]
+            if line and not line[0].isspace() and line[0] not in "#;":
+                section, separator, value = line.partition(":")
+                if not separator:
+                    raise self.error(f"expected a key such as 'name:', not {line[:40]!r}")
+                self.parse_key(section, value.strip())
+                if section == "body":
+                    saw_body = True
+                    self.at += 1
+                    self.parse_body()
+                    continue
+            elif section == "registers" and line.strip():
+                self.parse_register_row(line)
+            elif section == "machineFunctionInfo" and (match := _INFO.fullmatch(line.rstrip())):
+                self.function.info[match[1]] = match[2]
+            self.at += 1
+        if not self.function.name:
+            raise self.error("expected 'name:' in a machine function", self.first)
+        if not saw_body or not self.function.blocks:
+            raise self.error(f"function {self.function.name!r} has no body", self.first)
+        return self.function
+
+    def parse_key(self, key: str, value: str) -> None:
+        if key == "name":
+            self.function.name = value.strip("'\"")
+        elif key == "isSSA":
+            self.function.is_ssa = value == "true"
+        elif key == "body" and not value.startswith("|"):
+            raise self.error("expected 'body: |'")
+
+    def parse_register_row(self, line: str) -> None:
+        first = self.at
+        while "}" not in line and self.at + 1 < self.last:  # YAML breaks long rows
+            self.at += 1
+            line += " " + self.lines[self.at].strip()
+        match = _REGISTER_ROW.fullmatch(line)
+        if match is None:
+            raise self.error(
+                f"expected '- {{ id: NUMBER, class: NAME }}', not {line.strip()[:60]!r}", first
+            )
+        self.function.classes[match[1]] = match[2]
+        self.function.class_lines[match[1]] = first + 1
+
+    def parse_body(self) -> None:
+        block: MachineBlock | None = None
+        while self.at < self.last:
+            raw = self.lines[self.at]
+            line = raw.strip()
+            if line and not raw[0].isspace():
+                return  # the next key of the document
+            if not line or line[0] in ";#":
+                pass
+            elif line.startswith("bb.") and (match := _BLOCK.fullmatch(line)):
+                block = MachineBlock(int(match[1]), self.at + 1)
+                self.function.blocks.append(block)
+            elif block is None:
+                raise self.error(f"expected a basic block such as 'bb.0:', not {line[:60]!r}")
+            elif line.startswith("successors:"):
+                block.successors = tuple(
+                    int(match[1]) for match in self.matches(_SUCCESSOR, line[11:])
+                )
+            elif line.startswith("liveins:"):
+                block.live_ins += tuple(match[1] for match in self.matches(_LIVE_IN, line[8:]))
+            elif line.endswith(" {"):
+                block.instructions.append(self.parse_bundle(line))
+            else:
+                block.instructions.append(self.parse_instruction(line))
+            self.at += 1
+
+    def matches(self, pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+        for part in text.split(","):
+            if not part.strip():
+                continue
+            match = pattern.fullmatch(part.strip())
+            if match is None:
+                raise self.error(f"unknown syntax {part.strip()[:60]!r}")
+            yield match
+
+    def parse_bundle(self, line: str) -> MachineInstruction:
+        """A bundle as one instruction: the operands of all members but internal reads."""
+        head = self.parse_instruction(line[:-2])
+        start = self.at
+        operands = list(head.operands)
+        self.at += 1
+        while self.at < self.last and self.lines[self.at].strip() != "}":
+            member = self.parse_instruction(self.lines[self.at].strip())
+            operands += [
+                (place, operand)
+                for place, operand in member.operands
+                if OperandFlag.INTERNAL not in operand.flags
+            ]
+            self.at += 1
+        if self.at == self.last:
+            raise self.error("expected '}' at the end of the bundle", start)
+        return MachineInstruction(head.opcode, tuple(operands), head.targets, head.line)
+
+    def parse_instruction(self, line: str) -> MachineInstruction:
+        text = self.without_tail(line)
+        left, separator, right = text.partition(" = ")
+        if not separator or '"' in left:
+            left, right = "", text
+        match = _OPCODE.fullmatch(right)
+        if match is None:
+            raise self.error(f"expected an instruction, not {line[:60]!r}")
+        operands: list[tuple[int, MachineOperand]] = []
+        targets: list[int] = []
+        place = 0
+        for part in left.split(", ") if left else ():
+            operand = self.operand("def " + part)
+            if not isinstance(operand, MachineOperand):
+                raise self.error(f"expected a register before '=', not {part[:40]!r}")
+            operands.append((place, operand))
+            place += 1
+        for part in self.split_operands(match[2]) if match[2] else ():
+            parsed = self.operand(part)
+            if isinstance(parsed, MachineOperand):
+                operands.append((place, parsed))
+            elif parsed is not None:
+                targets.append(parsed)
+            place += 1
+        return MachineInstruction(match[1], tuple(operands), tuple(targets), self.at + 1)
+
+    def without_tail(self, line: str) -> str:
+        """The instruction without memory operands, debug location, symbols and comments."""
+        if '"' in line:
+            return _without_tail_quoted(line)
+        line, _, _ = line.partition(" :: ")
+        if "/*" in line:
+            line = _COMMENT.sub("", line)
+        return _TAIL.sub("", line, count=1) if "-" in line or "pcs" in line or "mmra" in line else line
+
+    def split_operands(self, text: str) -> list[str]:
+        if '"' not in text and "(" not in text:
+            return text.split(", ")
+        parts: list[str] = []
+        depth, start, quoted = 0, 0, False
+        for index, character in enumerate(text):
+            if character == '"':
+                quoted = not quoted or text[index - 1] == "\\"
+            elif quoted:
+                continue
+            elif character in "(<":
+                depth += 1
+            elif character in ")>":
+                depth -= 1
+            elif character == "," and depth == 0:
+                parts.append(text[start:index])
+                start = index + 2
+        parts.append(text[start:])
+        return parts
+
+    def operand(self, text: str) -> MachineOperand | int | None:
+        """A register operand, the number of a block, or None for anything else known."""
+        try:
+            return self.operands[text]
+        except KeyError:
+            parsed = self.operands[text] = self.parse_operand(text)
+            return parsed
+
+    def parse_operand(self, text: str) -> MachineOperand | int | None:
+        match = _REGISTER.fullmatch(text)
+        if match is None or match[2] in _NOT_REGISTERS:
+            return self.parse_other_operand(text)
+        flags = OperandFlag.NONE
+        for word in match[1].split():
+            flags |= _FLAGS[word]
+        tied = _TIED.search(match[6])
+        name = match[2] or match[3]
+        if match[2] is not None and match[5] is not None:
+            known = self.function.classes.setdefault(name, match[5])
+            self.function.class_lines.setdefault(name, self.at + 1)
+            if known != match[5]:
+                raise self.error(f"%{name} has class {known}, and here class {match[5]}")
+        return MachineOperand(
+            name=name,
+            virtual=match[2] is not None,
+            sub_register=match[4],
+            flags=flags,
+            class_name=match[5],
+            tied_to=int(tied[1]) if tied else None,
+        )
+
+    def parse_other_operand(self, text: str) -> int | None:
+        if _CALL_OPERAND.fullmatch(text):
+            raise self.error(f"calls are not supported: operand {text[:60]!r}")
+        if not _OTHER_OPERAND.fullmatch(text):
+            raise self.error(f"unknown operand syntax {text[:60]!r}")
+        target = _BLOCK_TARGET.match(text)
+        return int(target[1]) if target else None
+
+
+def _without_tail_quoted(line: str) -> str:
+    """As without_tail, but blind to what stands between quotes."""
+    pieces = re.split(r'("(?:[^"\\]|\\.)*")', line)
+    kept: list[str] = []
+    for index, piece in enumerate(pieces):
+        if index % 2:
+            kept.append(piece)
+            continue
+        head, separator, _ = piece.partition(" :: ")
+        head = _COMMENT.sub("", head)
+        if tail := _TAIL.search(head + (" " if head.endswith("-location") else "")):
+            kept.append(head[: tail.start()])
+            break
+        kept.append(head)
+        if separator:
+            break
+    return "".join(kept)

@@ -1,0 +1,297 @@
+"""From machine functions of gfx90a and gfx942 to the IR that allocation works on.
+
+What allocation cannot depend on is dropped: immediates, memory operands,
+symbols, instruction flags, debug instructions, and physical registers that
+no class holds (EXEC, SCC, M0, …). Virtual registers are numbered by their
+first place in the text; blocks keep their order.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import (
+    Block,
+    FixedUnits,
+    Function,
+    Instruction,
+    Operand,
+    RegisterClass,
+    VirtualLanes,
+)
+from verilocc_bench.parse.mir import (
+    MachineBlock,
+    MachineFunction,
+    MachineInstruction,
+    MachineModule,
+    MachineOperand,
+    OperandFlag,
+)
+from verilocc_bench.targets import Target
+from verilocc_bench.targets.amdgpu_budget import budget_from_attributes
+from verilocc_bench.targets.amdgpu_classes import (
+    class_bases,
+    fixed_units,
+    is_outside_allocation,
+)
+
+__all__ = ["NormalizedFunction", "is_ignored", "normalize_function", "parse_sub_register"]
+
+_IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END)")
+_BARRIERS = re.compile(
+    r"S_BRANCH|S_ENDPGM\w*|SI_RETURN\w*|S_SETPC_B64\w*|SI_TCRETURN\w*|ENDPGM_TRAP|SI_WATERFALL_LOOP"
+)
+_SUB_REGISTERS = re.compile(r"sub(\d+)((?:_sub\d+)*)(?:_(lo16|hi16))?|(lo16|hi16)")
+_RESERVED_INFO = (
+    "scratchRSrcReg",
+    "frameOffsetReg",
+    "stackPtrOffsetReg",
+    "sgprForEXECCopy",
+    "longBranchReservedReg",
+    "vgprForAGPRCopy",
+)
+# Which encoding an instruction gets does not matter to allocation: what it
+# demands of its operands is in their classes.
+_ENCODING = re.compile(r"(?:_e32|_e64|_vi|_gfx\d\w*)+$")
+_NO_ATTRIBUTES: dict[str, str] = {}
+_UNSEEN = "unseen"
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedFunction:
+    """A function with the original name of each of its virtual registers."""
+
+    name: str
+    function: Function
+    original_names: tuple[str, ...]
+
+
+def is_ignored(instruction: MachineInstruction) -> bool:
+    """Whether the instruction emits no code and reads nothing: debug and unwind notes."""
+    return _IGNORED.fullmatch(instruction.opcode) is not None
+
+
+def parse_sub_register(name: str) -> tuple[int, int, bool] | None:
+    """(first lane, lanes, whether only 16 bits) of a sub-register index; None if unknown."""
+    match = _SUB_REGISTERS.fullmatch(name)
+    if match is None:
+        return None
+    if match[4]:
+        return 0, 1, True
+    first = int(match[1])
+    rest = [int(number) for number in match[2].split("_sub")[1:]]
+    if rest != list(range(first + 1, first + 1 + len(rest))):
+        return None
+    return first, 1 + len(rest), match[3] is not None
+
+
+def normalize_function(
+    machine: MachineFunction,
+    module: MachineModule,
+    target: Target,
+    *,
+    max_threads: int | None = None,
+    source: str = "<mir>",
+) -> NormalizedFunction:
+    """The allocation problem of one machine function.
+
+    `max_threads` overrides the work-group size that the budget follows from.
+    Raises InputError with the line for classes, registers or syntax that
+    these targets do not have.
+    """
+    return _Normalizer(machine, module, target, max_threads, source).normalize()
+
+
+class _Normalizer:
+    def __init__(
+        self,
+        machine: MachineFunction,
+        module: MachineModule,
+        target: Target,
+        max_threads: int | None,
+        source: str,
+    ) -> None:
+        self.machine, self.target, self.source = machine, target, source
+        attributes = module.attributes.get(machine.name, _NO_ATTRIBUTES)
+        self.check_target(module, attributes)
+        try:
+            budget = budget_from_attributes(target.name, attributes, max_threads)
+        except ValueError as error:
+            raise InputError(
+                f"function {machine.name!r} has an attribute that is no number: {error}",
+                source=source,
+            ) from None
+        self.budgets = {"v": budget.vgprs, "a": budget.agprs, "s": budget.sgprs, "vcc": 2}
+        self.classes: dict[str, RegisterClass] = {}
+        self.numbers: dict[str, int] = {}
+        self.registers: list[RegisterClass] = []
+        self.operands: dict[MachineOperand, Operand | None] = {}
+        self.opcodes: dict[str, str] = {}
+
+    def error(self, message: str, line: int | None = None) -> InputError:
+        return InputError(message, source=self.source, line=line)
+
+    def check_target(self, module: MachineModule, attributes: dict[str, str]) -> None:
+        if module.triple is not None and not module.triple.startswith("amdgcn"):
+            raise self.error(
+                f"expected MIR for {self.target.name}, this is for {module.triple!r}"
+            )
+        cpu = attributes.get("target-cpu", self.target.name)
+        if cpu != self.target.name:
+            raise self.error(f"expected MIR for {self.target.name}, this is for {cpu}")
+
+    def normalize(self) -> NormalizedFunction:
+        machine = self.machine
+        if machine.is_ssa:
+            raise self.error(
+                "the function is in SSA form: expected MIR from llc -stop-before=greedy",
+                machine.line,
+            )
+        order = {block.number: index for index, block in enumerate(machine.blocks)}
+        blocks = []
+        for index, block in enumerate(machine.blocks):
+            instructions = tuple(
+                [self.instruction(i) for i in block.instructions if not is_ignored(i)]
+            )
+            blocks.append(Block(instructions, self.successors(block, index, order)))
+        function = Function(
+            target=self.target.name,
+            files=tuple(file.with_budget(self.budgets[file.name]) for file in self.target.files),
+            reserved=self.reserved(),
+            virtual_registers=tuple(self.registers),
+            live_ins=self.live_ins(machine.blocks[0]),
+            blocks=tuple(blocks),
+        )
+        return NormalizedFunction(machine.name, function, tuple(f"%{name}" for name in self.numbers))
+
+    def reserved(self) -> tuple[FixedUnits, ...]:
+        units = []
+        for key in _RESERVED_INFO:
+            name = self.machine.info.get(key, "").removeprefix("$")
+            found = fixed_units(name) if name else None
+            if found is not None and found.first < self.budgets[found.file]:
+                units.append(found)
+        return tuple(sorted(set(units), key=lambda u: (u.file, u.first)))
+
+    def live_ins(self, entry: MachineBlock) -> tuple[FixedUnits, ...]:
+        units = [self.units(name, entry.line) for name in entry.live_ins]
+        order = [file.name for file in self.target.files]
+        found = {unit for unit in units if unit is not None}
+        return tuple(sorted(found, key=lambda u: (order.index(u.file), u.first, u.count)))
+
+    def successors(
+        self, block: MachineBlock, index: int, order: dict[int, int]
+    ) -> tuple[int, ...]:
+        numbers = block.successors
+        if numbers is None:
+            named = [target for i in block.instructions for target in i.targets]
+            last = block.instructions[-1].opcode if block.instructions else ""
+            falls_through = not _BARRIERS.fullmatch(last)
+            if falls_through and index + 1 < len(self.machine.blocks):
+                named.append(self.machine.blocks[index + 1].number)
+            numbers = tuple(dict.fromkeys(named))
+        for number in numbers:
+            if number not in order:
+                raise self.error(f"there is no block bb.{number}", block.line)
+        return tuple(order[number] for number in numbers)
+
+    def instruction(self, machine: MachineInstruction) -> Instruction:
+        if machine.opcode in ("PHI", "G_PHI"):
+            raise self.error("PHI: expected MIR from llc -stop-before=greedy", machine.line)
+        definitions: list[Operand] = []
+        uses: list[Operand] = []
+        places: dict[int, int] = {}
+        # Numbers follow the text's order: all definitions before the first use.
+        for place, operand in machine.operands:
+            if OperandFlag.DEFINITION not in operand.flags:
+                continue
+            definition = self.operand(operand, machine.line)
+            if definition is not None:
+                places[place] = len(definitions)
+                definitions.append(definition)
+                if _keeps_half(operand):
+                    uses.append(Operand(definition.location, implicit=True))
+        for _, operand in machine.operands:
+            if OperandFlag.DEFINITION in operand.flags:
+                continue
+            use = self.operand(operand, machine.line)
+            if use is not None:
+                if operand.tied_to is not None and operand.tied_to in places:
+                    use = replace(use, tied_to=places[operand.tied_to])
+                uses.append(use)
+        return Instruction(self.opcode(machine.opcode), tuple(definitions), tuple(uses))
+
+    def opcode(self, name: str) -> str:
+        short = self.opcodes.get(name)
+        if short is None:
+            short = self.opcodes[name] = _ENCODING.sub("", name)
+        return short
+
+    def operand(self, machine: MachineOperand, line: int) -> Operand | None:
+        cached = self.operands.get(machine, _UNSEEN)
+        if not isinstance(cached, str):
+            return cached
+        location = self.virtual(machine, line) if machine.virtual else self.physical(machine, line)
+        operand = None
+        if location is not None:
+            operand = Operand(
+                location,
+                undef=OperandFlag.UNDEF in machine.flags,
+                early_clobber=OperandFlag.EARLY_CLOBBER in machine.flags,
+                implicit=OperandFlag.IMPLICIT in machine.flags,
+            )
+        self.operands[machine] = operand
+        return operand
+
+    def virtual(self, operand: MachineOperand, line: int) -> VirtualLanes:
+        number = self.numbers.get(operand.name)
+        if number is None:
+            number = self.numbers[operand.name] = len(self.registers)
+            self.registers.append(self.class_of(operand.name, line))
+        width = self.registers[number].width
+        if operand.sub_register is None:
+            return VirtualLanes(number, 0, width)
+        lanes = parse_sub_register(operand.sub_register)
+        if lanes is None:
+            raise self.error(f"unknown sub-register index {operand.sub_register!r}", line)
+        if lanes[0] + lanes[1] > width:
+            raise self.error(
+                f"%{operand.name} has {width} lanes: no {operand.sub_register!r}", line
+            )
+        return VirtualLanes(number, lanes[0], lanes[1])
+
+    def class_of(self, name: str, line: int) -> RegisterClass:
+        class_name = self.machine.classes.get(name)
+        if class_name is None:
+            raise self.error(f"%{name} has no register class", line)
+        if class_name not in self.classes:
+            bases = class_bases(class_name)
+            if bases is None:
+                raise self.error(
+                    f"unknown register class {class_name!r}", self.machine.class_lines[name]
+                )
+            self.classes[class_name] = self.target.make_class(bases[0], bases[1], self.budgets)
+        return self.classes[class_name]
+
+    def physical(self, operand: MachineOperand, line: int) -> FixedUnits | None:
+        units = self.units(operand.name, line)
+        if units is None or operand.sub_register is None:
+            return units
+        lanes = parse_sub_register(operand.sub_register)
+        if lanes is None or lanes[0] + lanes[1] > units.count:
+            raise self.error(f"${operand.name} has no {operand.sub_register!r}", line)
+        return FixedUnits(units.file, units.first + lanes[0], lanes[1])
+
+    def units(self, name: str, line: int) -> FixedUnits | None:
+        units = fixed_units(name)
+        if units is None and not is_outside_allocation(name):
+            raise self.error(f"unknown physical register ${name} on {self.target.name}", line)
+        return units
+
+
+def _keeps_half(operand: MachineOperand) -> bool:
+    """Whether a definition writes 16 bits and so leaves, and needs, the rest of the unit."""
+    name = operand.sub_register or operand.name
+    return name.endswith(("lo16", "hi16")) and OperandFlag.UNDEF not in operand.flags

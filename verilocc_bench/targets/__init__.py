@@ -1,0 +1,19 @@
+"""GPU architectures as data."""
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.targets.gfx90a import GFX90A
+from verilocc_bench.targets.gfx942 import GFX942
+from verilocc_bench.targets.target import Target, TargetFile, round_up
+
+__all__ = ["TARGETS", "Target", "TargetFile", "get_target", "round_up"]
+
+TARGETS: dict[str, Target] = {target.name: target for target in (GFX90A, GFX942)}
+
+
+def get_target(name: str, source: str | None = None) -> Target:
+    """The target of that name. Raises InputError that lists the known ones."""
+    try:
+        return TARGETS[name]
+    except KeyError:
+        known = ", ".join(TARGETS)
+        raise InputError(f"unknown architecture {name!r}; known: {known}", source=source) from None

@@ -1,0 +1,82 @@
+"""LLVM's AMDGPU register classes and register names, as gfx90a and gfx942 have them.
+
+`amdgpu_classes.json` lists every allocatable class of LLVM 22 with the base
+registers that exist on these targets. It is generated from LLVM's own
+tables (`make register-classes`), and the tests compare it with them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+
+from verilocc_bench.ir import BaseRange, FixedUnits
+
+__all__ = ["ClassBases", "class_bases", "class_names", "fixed_units", "is_outside_allocation"]
+
+ClassBases = tuple[int, dict[str, tuple[BaseRange, ...]]]
+"""The width of a class in units, and its legal bases by file."""
+
+_UNIT_COUNTS = {"v": 256, "a": 256, "s": 102}
+_TUPLE = re.compile(r"([vas])gpr(\d+)(?:_(?:[vas]gpr\d+_)*[vas]gpr(\d+))?(?:_(?:lo|hi)16)?")
+_VCC = {"vcc": FixedUnits("vcc", 0, 2), "vcc_lo": FixedUnits("vcc", 0, 1)}
+_VCC["vcc_hi"] = FixedUnits("vcc", 1, 1)
+
+# Registers that no allocatable class of these targets holds, or that LLVM always reserves.
+_OUTSIDE = re.compile(
+    r"(noreg|exec(_lo|_hi)?|scc|m0|mode|flat_scr(_lo|_hi)?(_ci|_vi)?|xnack_mask(_lo|_hi)?"
+    r"|sgpr_null(64|_hi)?|lds_direct|t(ba|ma)(_lo|_hi)?|ttmp\d+(_ttmp\d+)*|src_\w+"
+    r"|(private_rsrc|fp|sp)_reg|\w+cnt)(_lo16|_hi16)?"
+)
+
+
+@cache
+def _table() -> dict[str, list[object]]:
+    text = files("verilocc_bench.targets").joinpath("amdgpu_classes.json").read_text()
+    table: dict[str, list[object]] = json.loads(text)
+    return table
+
+
+def class_names() -> tuple[str, ...]:
+    """The names of all known classes, in the spelling of machine IR."""
+    return tuple(_table())
+
+
+@cache
+def class_bases(name: str) -> ClassBases | None:
+    """The width and the legal bases of an LLVM class, or None for an unknown name."""
+    row = _table().get(name)
+    if row is None:
+        return None
+    width, ranges = row
+    assert isinstance(width, int) and isinstance(ranges, list)
+    bases: dict[str, tuple[BaseRange, ...]] = {}
+    for file, first, last, step in ranges:
+        bases[file] = (*bases.get(file, ()), BaseRange(file, first, last, step))
+    return width, bases
+
+
+@cache
+def fixed_units(name: str) -> FixedUnits | None:
+    """The units of a physical register of machine IR such as `vgpr2_vgpr3`, without its `$`.
+
+    None for a name that is no VGPR, AGPR, SGPR or VCC of these targets. A
+    16-bit half is the whole unit.
+    """
+    if name in _VCC:
+        return _VCC[name]
+    match = _TUPLE.fullmatch(name)
+    if match is None:
+        return None
+    file, first = match[1], int(match[2])
+    last = int(match[3]) if match[3] else first
+    if not first <= last < _UNIT_COUNTS[file] or name.count("gpr") != last - first + 1:
+        return None
+    return FixedUnits(file, first, last - first + 1)
+
+
+def is_outside_allocation(name: str) -> bool:
+    """Whether a physical register can never be assigned to a virtual register."""
+    return _OUTSIDE.fullmatch(name) is not None

@@ -1,0 +1,84 @@
+"""Verdicts as data: one finding for each thing that is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["Finding", "FindingKind", "Verdict"]
+
+
+class FindingKind(StrEnum):
+    """What can be wrong with a well-formed answer."""
+
+    MISSING = "missing"
+    UNKNOWN_VIRTUAL_REGISTER = "unknown_virtual_register"
+    UNKNOWN_PHYSICAL_REGISTER = "unknown_physical_register"
+    WRONG_CLASS = "wrong_class"
+    MISALIGNED = "misaligned"
+    RESERVED = "reserved"
+    OVER_BUDGET = "over_budget"
+    OVERLAP = "overlap"
+    FIXED_REGISTER_CLOBBERED = "fixed_register_clobbered"
+    EARLY_CLOBBER = "early_clobber"
+    TIED_MISMATCH = "tied_mismatch"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, and where.
+
+    `block` and `instruction` (within the block; -1 is the function's entry)
+    are None for a finding about no place. `registers` are the virtual
+    registers, then physical ones, that are concerned; `unit` is the physical
+    register unit in question, by the assembler's name.
+    """
+
+    kind: FindingKind
+    message: str
+    block: int | None = None
+    instruction: int | None = None
+    registers: tuple[str, ...] = ()
+    unit: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as one JSON object."""
+        return {
+            "kind": self.kind.value,
+            "block": self.block,
+            "instruction": self.instruction,
+            "registers": list(self.registers),
+            "unit": self.unit,
+            "message": self.message,
+        }
+
+    def sort_key(self) -> tuple[Any, ...]:
+        """Findings come in the order of the program, then of kind and registers."""
+        place = (-1, -1) if self.block is None else (self.block, self.instruction or 0)
+        return (*place, self.kind.value, self.registers, self.unit or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether an answer is right, and all that is wrong with it.
+
+    `registers_used` (by file, and `vector` for the number that is scored)
+    and `occupancy` are None where some virtual register has no legal place.
+    """
+
+    id: str
+    valid: bool
+    findings: tuple[Finding, ...]
+    registers_used: dict[str, int] | None
+    occupancy: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as one JSON document."""
+        return {
+            "id": self.id,
+            "valid": self.valid,
+            "findings": [finding.to_json() for finding in self.findings],
+            "registers_used": self.registers_used,
+            "occupancy": self.occupancy,
+        }
