@@ -13,7 +13,7 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -168,7 +168,7 @@ def _compile_all(
 
 def _run_pool(
     points: Sequence[SweepPoint], journal: Journal, jobs: int
-) -> Iterator[Timings]:
+) -> Generator[Timings, None, list[SweepPoint]]:
     """Yields for each point that is done; returns those left when the pool broke."""
     context = multiprocessing.get_context("spawn")
     queue = list(reversed(points))

@@ -16,7 +16,6 @@ the interference graph, times the logarithm of its nodes.
 
 from __future__ import annotations
 
-from functools import cache
 from heapq import heapify, heappop, heappush
 
 from verilocc_bench.allocators.first_fit import first_fit
@@ -35,13 +34,16 @@ def graph_coloring(problem: AllocationProblem) -> Assignment:
 def _simplify(problem: AllocationProblem) -> list[int]:
     """The nodes in the order of their removal from the graph."""
     classes = problem.function.virtual_registers
+    distinct = list(dict.fromkeys(classes))
+    kind = [distinct.index(c) for c in classes]
+    blocked = [[_blocked(node, neighbour) for neighbour in distinct] for node in distinct]
     neighbours = [list(iterate_bits(mask)) for mask in interference_sets(problem.liveness)]
     sizes = [size for _, _, size in live_spans(problem.liveness)]
     colours = [len(problem.placements.legal[c]) for c in classes]
-    squeeze = [
-        sum(_blocked(classes[node], classes[other]) for other in neighbours[node])
-        for node in range(len(classes))
-    ]
+    squeeze = []
+    for node in range(len(classes)):
+        blocked_by = blocked[kind[node]]
+        squeeze.append(sum([blocked_by[kind[other]] for other in neighbours[node]]))
 
     def priority(node: int) -> tuple[bool, int, int, int]:
         return squeeze[node] >= colours[node], classes[node].width, sizes[node], node
@@ -61,13 +63,12 @@ def _simplify(problem: AllocationProblem) -> list[int]:
             if removed[other]:
                 continue
             unsure = squeeze[other] >= colours[other]
-            squeeze[other] -= _blocked(classes[other], classes[node])
+            squeeze[other] -= blocked[kind[other]][kind[node]]
             if unsure and squeeze[other] < colours[other]:
                 heappush(heap, priority(other))
     return order
 
 
-@cache
 def _blocked(node: RegisterClass, neighbour: RegisterClass) -> int:
     """The most bases of class `node` that one register of class `neighbour` can block."""
     most = 0

@@ -46,9 +46,20 @@ class Allocator(Protocol):
     sample the same answer, and is asked once.
     """
 
-    name: str
-    assistance: Assistance
-    deterministic: bool
+    @property
+    def name(self) -> str:
+        """What results call the allocator."""
+        ...
+
+    @property
+    def assistance(self) -> Assistance:
+        """What it is shown."""
+        ...
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether it gives every sample the same answer."""
+        ...
 
     def allocate(self, request: Request) -> Answer:
         """An answer for the request's function."""

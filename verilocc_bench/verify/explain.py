@@ -89,9 +89,14 @@ def _misplacement(
         message = f"{key}: {problem.target.name} has no register {name[:40]!r}"
         kind = FindingKind.UNKNOWN_PHYSICAL_REGISTER
         return Finding(kind, message, registers=(key, name[:40])), None
-    kind, reason = _illegal(problem, register_class, base)
+    file = problem.target.file(base.file)
+    if file.unit_names and name == file.name and register_class.width != file.count:
+        kind = FindingKind.WRONG_CLASS
+        reason = f"{name} is {file.count} registers; one is {' or '.join(file.unit_names)}"
+    else:
+        kind, reason = _illegal(problem, register_class, base)
     message = f"{key} of class {register_class.name} cannot be in {name}: {reason}"
-    exists = base.index + register_class.width <= problem.target.file(base.file).count
+    exists = base.index + register_class.width <= file.count
     unit = problem.placements.unit(base) if exists else None
     return Finding(kind, message, registers=(key, name), unit=name), unit
 
@@ -118,7 +123,8 @@ def _illegal(
     ranges = [r for r in register_class.ranges if r.file == base.file]
     if all((base.index - r.first) % r.step for r in ranges):
         return FindingKind.MISALIGNED, f"it must start at a multiple of {ranges[0].step}"
-    allowed = ", ".join(f"{r.file}{r.first} to {r.file}{r.last}" for r in ranges)
+    file = problem.function.file(base.file)
+    allowed = ", ".join(f"{file.unit_name(r.first)} to {file.unit_name(r.last)}" for r in ranges)
     return FindingKind.WRONG_CLASS, f"the class allows {allowed}"
 
 

@@ -1,0 +1,53 @@
+# Two commands set everything up: `make evaluate` and `make test`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+FUZZ_SECONDS ?= 60
+MINI := verilocc_bench/data/mini
+MODELS := compiler llvm-basic linear-scan graph-coloring
+
+.PHONY: help evaluate test check build-mini register-classes fuzz benchmark clean
+
+help: ## Say what can be made
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
+
+$(VENV)/core: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(VENV)/dev: $(VENV)/core pyproject.toml constraints.txt
+	$(PIP_INSTALL) --editable '.[dev]'
+	@touch $@
+
+evaluate: $(VENV)/core ## Score the baselines on the embedded dataset
+	$(BIN)/verilocc-bench evaluate --dataset mini $(addprefix --model ,$(MODELS)) --output-path results
+
+test: $(VENV)/dev ## Run the tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/dev ## Lint, format, types, import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+build-mini: $(VENV)/dev ## Rebuild the embedded dataset: the same bytes
+	rm -rf $(MINI).new
+	$(BIN)/verilocc-bench build --sweep mini --output $(MINI).new
+	rm -rf $(MINI)
+	mv $(MINI).new $(MINI)
+
+register-classes: $(VENV)/dev ## Generate the AMDGPU register classes from LLVM's own tables
+	$(BIN)/python -m dataset_builders.llvm_tables > verilocc_bench/targets/amdgpu_classes.json
+
+fuzz: $(VENV)/dev ## Corrupt answers and compare the verifier with the oracle, FUZZ_SECONDS long
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
+benchmark: $(VENV)/dev ## Measure speed, with llc's times beside ours where llc is installed
+	$(BIN)/python benchmarks/speed.py
+
+clean: ## Remove the environment and results
+	rm -rf $(VENV) results

@@ -1,0 +1,152 @@
+"""What a point must meet to be worth compiling: rules of thumb, each on the safe side.
+
+They drop combinations that cannot work (local memory, idle warps) and those
+that could only spill hopelessly. The compiler still has the last word.
+"""
+
+from __future__ import annotations
+
+from dataset_builders.sweeps.point import SweepPoint
+
+__all__ = [
+    "attention_fits_registers",
+    "local_memory_fits",
+    "matrix_instruction_fits",
+    "modifiers_agree",
+    "native_types",
+    "products_fit_registers",
+    "tile_feeds_every_warp",
+]
+
+_ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "fp8e4b8": 1, "fp8e5b16": 1}
+_LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536, "sm_80": 166_912}
+_WAVE_LANES = {"gfx90a": 64, "gfx942": 64, "sm_80": 32}
+_SIMDS = 4
+# Registers of 32 bits that a thread can name, and that a SIMD has for all of
+# its waves (NVIDIA's 64 K registers a multiprocessor are as many).
+_THREAD_REGISTERS = {"gfx90a": 256, "gfx942": 256, "sm_80": 255}
+_SIMD_REGISTERS = 512
+# Shares of a thread's registers that the tiles themselves may take. Of what
+# `default` samples under them, LLVM splits 6 % of the matrix products and 37 %
+# of the attention kernels; of attention beyond them, nearly all.
+_GEMM_SHARE = 0.8
+_ATTENTION_SHARE = 0.7
+
+
+def local_memory_fits(point: SweepPoint) -> bool:
+    """Whether what a kernel keeps in local memory fits there."""
+    return _local_memory_bytes(point) <= _LOCAL_MEMORY_BYTES[point.arch]
+
+
+def tile_feeds_every_warp(point: SweepPoint) -> bool:
+    """Whether each warp has at least one 16 x 16 tile of the result."""
+    rows, columns = _tile(point)
+    return rows * columns >= 256 * point.parameters.integer("num_warps")
+
+
+def matrix_instruction_fits(point: SweepPoint) -> bool:
+    """Whether the tile is as large as the matrix instruction that is asked for."""
+    if "matrix_instr_nonkdim" not in point.parameters:
+        return True
+    return min(_tile(point)) >= point.parameters.integer("matrix_instr_nonkdim")
+
+
+def products_fit_registers(point: SweepPoint) -> bool:
+    """Whether a matrix product's accumulators and operands leave registers for the rest."""
+    parameters = point.parameters
+    rows, columns = _tile(point)
+    threads = _threads(point)
+    products = 2 if point.kernel == "gemm_gated" else 1
+    words = _ELEMENT_BYTES[str(parameters["dtype"])] / 4
+    operands = (rows + products * columns) * parameters.integer("block_k") * words / threads
+    lanes = products * rows * columns / threads + 2 * operands
+    return lanes <= _GEMM_SHARE * _registers_per_thread(point)
+
+
+def attention_fits_registers(point: SweepPoint) -> bool:
+    """Whether outputs, scores and resident operands of attention leave registers for the rest.
+
+    Warps share the tile by rows alone, because the softmax runs along them; a
+    warp with fewer rows than its matrix instruction repeats another's work.
+    """
+    parameters = point.parameters
+    rows, columns = _tile(point)
+    if point.kernel == "mha_backward_dkdv":
+        rows, columns = columns, rows
+    block_d = parameters.integer("block_d")
+    instruction_rows = parameters.get("matrix_instr_nonkdim", 16) or min(32, rows, columns)
+    warp_rows = max(rows / parameters.integer("num_warps"), int(instruction_rows))
+    words = _ELEMENT_BYTES[str(parameters["dtype"])] / 4
+    outputs, scores, residents = {
+        "mha_backward_dkdv": (2, 2, 2),
+        "mha_backward_dq": (1, 2, 2),
+    }.get(point.kernel, (1, 1, 1))
+    row_lanes = outputs * block_d + scores * columns + residents * words * block_d
+    streamed = 0.0
+    if parameters.integer("num_stages") > 1:
+        # The next two operand tiles are on their way through registers.
+        streamed = 2 * columns * block_d * words / _threads(point)
+    lanes = warp_rows * row_lanes / _WAVE_LANES[point.arch] + streamed
+    return lanes <= _ATTENTION_SHARE * _registers_per_thread(point)
+
+
+def native_types(point: SweepPoint) -> bool:
+    """Whether the target multiplies the type itself: gfx942 alone knows 8-bit floats."""
+    return point.arch == "gfx942" or not str(point.parameters["dtype"]).startswith("fp8")
+
+
+def modifiers_agree(point: SweepPoint) -> bool:
+    """Whether the flags make sense together: what people would run, and nothing twice."""
+    parameters = point.parameters
+    if point.family == "gemm":
+        integer = parameters["dtype"] == "int8"
+        epilogue = parameters.get("activation", "none") != "none"
+        wide = parameters.get("precision", "ieee") != "ieee"
+        return not (integer and epilogue) and (not wide or parameters["dtype"] == "fp32")
+    biases = (parameters.get("alibi", False), parameters.get("matrix_bias", False))
+    if all(biases) or (parameters.get("variable_length", False) and biases[1]):
+        return False
+    # A sequence of any length has an edge, a window no part without masks.
+    if parameters.get("variable_length", False) and parameters["even"]:
+        return False
+    if not parameters.get("peel", False):
+        return True
+    return not parameters["window"] and bool(parameters["causal"] or not parameters["even"])
+
+
+def _tile(point: SweepPoint) -> tuple[int, int]:
+    parameters = point.parameters
+    rows = "block_h" if "block_h" in parameters else "block_m"
+    return parameters.integer(rows), parameters.integer("block_n")
+
+
+def _threads(point: SweepPoint) -> int:
+    return point.parameters.integer("num_warps") * _WAVE_LANES[point.arch]
+
+
+def _registers_per_thread(point: SweepPoint) -> int:
+    """Vector registers that a thread may use, by its work-group's size and the waves asked for."""
+    limit = _THREAD_REGISTERS[point.arch]
+    if point.arch == "sm_80":
+        return limit
+    waves = max(
+        -(-point.parameters.integer("num_warps") // _SIMDS),
+        point.parameters.integer("waves_per_eu"),
+        1,
+    )
+    return min(limit, _SIMD_REGISTERS // waves // 8 * 8)
+
+
+def _local_memory_bytes(point: SweepPoint) -> int:
+    """An upper estimate: operand tiles of all stages, and the scores on their way."""
+    parameters = point.parameters
+    rows, columns = _tile(point)
+    size = _ELEMENT_BYTES[str(parameters["dtype"])]
+    if point.family == "gemm":
+        copies = max(1, parameters.integer("num_stages") - 1)
+        products = 2 if point.kernel == "gemm_gated" else 1
+        return copies * (rows + products * columns) * parameters.integer("block_k") * size
+    streamed = rows if point.kernel == "mha_backward_dkdv" else columns
+    score_tiles = 2 if parameters.get("matrix_bias", False) else 1
+    operands = 2 * streamed * parameters.integer("block_d")
+    return (operands + score_tiles * rows * columns) * size

@@ -1,0 +1,57 @@
+"""The points of the sweep `mini`, each chosen by hand.
+
+Measured with LLVM 22.1 on both AMD targets: 140 to 3,800 instructions. LLVM
+allocates the last three by splitting and spilling alone, all others without.
+"""
+
+from __future__ import annotations
+
+from dataset_builders.sweeps.sweep import AxisProduct, fixed
+
+__all__ = ["MINI_POINTS"]
+
+MINI_POINTS: tuple[AxisProduct, ...] = (
+    fixed("gemm_reduce_partials", block_m=16, block_n=64, bias=True, activation="gelu"),
+    fixed("mha_decode_combine", head_dim=128, block_d=128, splits=16, num_warps=1),
+    fixed("gemm", block_m=16, block_n=16, block_k=64, num_warps=1, transpose_b=True),
+    fixed("mha_backward_dq", block_n=32, causal=True, window=True, num_stages=1),
+    fixed(
+        "gemm", dtype="int8", out_dtype="int32", block_k=64, transpose_a=True, transpose_b=True
+    ),
+    fixed("mha_decode", block_n=32, num_warps=1, page_size=16, query_group=4),
+    fixed(
+        "gemm", dtype="fp32", out_dtype="fp32", block_m=32, block_n=32, num_warps=1,
+        even_mn=False, even_k=False,
+    ),
+    fixed(
+        "mha_forward", dtype="bf16", block_m=32, block_n=32, head_dim=32, block_d=32, num_warps=2
+    ),
+    fixed("gemm_split_k", block_m=32, block_k=64, transpose_a=True),
+    fixed("mha_backward_dkdv", dtype="bf16", block_m=32, causal=True, query_group=4, num_stages=1),
+    fixed(
+        "gemm_weight_only", block_m=16, block_n=128, block_k=64, weight_bits=4, grouped_scale=True
+    ),
+    fixed("mha_forward", block_m=128, softcap=True, num_stages=1),
+    fixed(
+        "gemm", block_m=128, block_n=128, block_k=64, num_warps=8, transpose_b=True,
+        bias=True, activation="gelu",
+    ),
+    fixed(
+        "mha_forward", block_n=32, causal=True, variable_length=True, even=False, alibi=True,
+        peel=True,
+    ),
+    fixed("gemm_gated", dtype="bf16", out_dtype="bf16", block_m=128, even_mn=False),
+    fixed(
+        "mha_forward", dtype="bf16", block_m=128, block_n=32, head_dim=128, block_d=128,
+        query_group=8, even=False, peel=True, statistics=True, waves_per_eu=2,
+    ),
+    fixed(
+        "gemm", block_m=128, block_n=256, transpose_a=True, bias=True, activation="gelu",
+        even_mn=False, even_k=False, small_buffers=False, num_stages=1,
+        matrix_instr_nonkdim=32, kpack=2,
+    ),
+    # More registers live at once than there are.
+    fixed("mha_forward", block_m=128, head_dim=128, block_d=128, causal=True),
+    fixed("mha_backward_dkdv", causal=True),
+    fixed("gemm", dtype="fp32", out_dtype="fp32", block_m=128, block_n=128, waves_per_eu=4),
+)  # fmt: skip

@@ -1,0 +1,165 @@
+"""A sweep point: everything that defines one compiled kernel."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from dataset_builders.kernels.specifications import (
+    AMD_OPTIONS,
+    KERNELS,
+    Family,
+    KernelSpecification,
+    ParameterValue,
+)
+from verilocc_bench.errors import InputError
+
+__all__ = [
+    "ARCHITECTURES",
+    "ArchitectureName",
+    "Parameters",
+    "SweepPoint",
+    "architecture_named",
+    "make_point",
+    "point_from_json",
+]
+
+ArchitectureName: TypeAlias = Literal["gfx90a", "gfx942", "sm_80"]
+ARCHITECTURES: tuple[ArchitectureName, ...] = get_args(ArchitectureName)
+
+# Names of one arithmetic width compile to code that differs in little more
+# than the matrix opcode.
+_ELEMENT_KINDS = {
+    "fp16": "f16",
+    "bf16": "f16",
+    "fp32": "f32",
+    "int8": "i8",
+    "fp8e4b8": "f8",
+    "fp8e5b16": "f8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters(Mapping[str, ParameterValue]):
+    """An immutable mapping, sorted by name, that is a JSON object."""
+
+    entries: tuple[tuple[str, ParameterValue], ...]
+
+    @classmethod
+    def of(cls, values: Mapping[str, ParameterValue]) -> Parameters:
+        """The parameters of a mapping."""
+        return cls(tuple(sorted(values.items())))
+
+    def __getitem__(self, name: str) -> ParameterValue:
+        for entry, value in self.entries:
+            if entry == name:
+                return value
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def integer(self, name: str) -> int:
+        """A parameter that is a number; a KeyError or TypeError is a bug of the sweep."""
+        value = self[name]
+        if not isinstance(value, int):
+            raise TypeError(f"parameter {name} is {value!r}, not a number")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """One kernel, for one architecture, with all of its parameters."""
+
+    family: Family
+    arch: ArchitectureName
+    kernel: str
+    parameters: Parameters
+
+    @property
+    def specification(self) -> KernelSpecification:
+        """The kernel's entry in `KERNELS`."""
+        return KERNELS[self.kernel]
+
+    @property
+    def parameters_json(self) -> str:
+        """The parameters as canonical JSON: sorted keys, no spaces."""
+        return json.dumps(dict(self.parameters), sort_keys=True, separators=(",", ":"))
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256, in hex, of architecture, kernel and parameters."""
+        text = f"{self.arch}\n{self.kernel}\n{self.parameters_json}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def key(self) -> str:
+        """A short, stable identifier of the point that is safe as a file name."""
+        return "-".join(
+            (self.kernel, self.arch, str(self.parameters["dtype"]), self._shape, self.digest[:10])
+        )
+
+    @property
+    def group(self) -> str:
+        """The sweep group, which train and test splits keep whole.
+
+        It holds the family, the kind of kernel, the kind of element and the
+        tile's shape, and nothing else. Stages, waves, the shape of the matrix
+        instruction, the architecture, the epilogue, edges, layouts, masks and
+        fp16 against bf16 change single instructions, or the head and the tail,
+        of a main loop that stays; a model that trained on one such neighbour
+        has all but seen the other. Batched, persistent and split-K products
+        share the plain product's loop, and so its kind.
+        """
+        element = _ELEMENT_KINDS[str(self.parameters["dtype"])]
+        return f"{self.family}/{self.specification.kind}/{element}/{self._shape}"
+
+    @property
+    def _shape(self) -> str:
+        return "x".join(str(self.parameters[name]) for name in self.specification.shape)
+
+
+def architecture_named(name: str) -> ArchitectureName:
+    """The architecture of that name; InputError where there is none."""
+    for arch in ARCHITECTURES:
+        if arch == name:
+            return arch
+    known = ", ".join(ARCHITECTURES)
+    raise InputError(f"unknown architecture {name!r}; known are {known}")
+
+
+def make_point(
+    arch: ArchitectureName, kernel: str, changes: Mapping[str, ParameterValue]
+) -> SweepPoint:
+    """The kernel's point with its defaults and these changes.
+
+    InputError for a kernel or a parameter that does not exist. Options that an
+    architecture's compiler does not have are left out.
+    """
+    specification = KERNELS.get(kernel)
+    if specification is None:
+        raise InputError(f"unknown kernel {kernel!r}")
+    unknown = sorted(set(changes) - specification.parameter_names)
+    if unknown:
+        raise InputError(f"kernel {kernel} has no parameter {unknown[0]!r}")
+    values = dict(specification.defaults) | dict(changes)
+    if not arch.startswith("gfx"):
+        values = {name: value for name, value in values.items() if name not in AMD_OPTIONS}
+    return SweepPoint(specification.family, arch, kernel, Parameters.of(values))
+
+
+def point_from_json(arch: str, kernel: str, parameters_json: str) -> SweepPoint:
+    """The point of a dataset row's columns `arch`, `kernel` and `params`."""
+    try:
+        values = json.loads(parameters_json)
+    except json.JSONDecodeError as error:
+        raise InputError(f"parameters are not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise InputError("parameters are not a JSON object")
+    return make_point(architecture_named(arch), kernel, values)

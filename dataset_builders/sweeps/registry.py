@@ -1,0 +1,44 @@
+"""The sweeps by name."""
+
+from __future__ import annotations
+
+from dataset_builders.sweeps.gemm import GEMM_PRODUCTS
+from dataset_builders.sweeps.mha import MHA_PRODUCTS
+from dataset_builders.sweeps.mini import MINI_POINTS
+from dataset_builders.sweeps.point import ArchitectureName
+from dataset_builders.sweeps.sweep import AxisProduct, Sweep
+from verilocc_bench.errors import InputError
+
+__all__ = ["SWEEPS", "sweep_named"]
+
+_AMD: tuple[ArchitectureName, ...] = ("gfx90a", "gfx942")
+_PRODUCTS: tuple[AxisProduct, ...] = (*GEMM_PRODUCTS, *MHA_PRODUCTS)
+_SMALL_FRACTION = 0.26
+
+SWEEPS: dict[str, Sweep] = {
+    sweep.name: sweep
+    for sweep in (
+        Sweep(
+            "mini",
+            "a few kernels of every kind and size, chosen by hand; ships inside the package",
+            _AMD,
+            MINI_POINTS,
+            order="listed",
+        ),
+        Sweep(
+            "small",
+            "about a quarter of `default`, for trying things out",
+            _AMD,
+            tuple(product.scaled(_SMALL_FRACTION) for product in _PRODUCTS),
+        ),
+        Sweep("default", "the published data set", _AMD, _PRODUCTS),
+    )
+}
+"""Every sweep, by name."""
+
+
+def sweep_named(name: str) -> Sweep:
+    """The sweep of that name; InputError where there is none."""
+    if name not in SWEEPS:
+        raise InputError(f"unknown sweep {name!r}; known are {', '.join(SWEEPS)}")
+    return SWEEPS[name]

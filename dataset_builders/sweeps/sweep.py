@@ -1,0 +1,158 @@
+"""Sweeps: products of axes under constraints, in an order that does not depend on the machine."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from dataset_builders.kernels.specifications import ParameterValue
+from dataset_builders.sweeps.point import (
+    ArchitectureName,
+    SweepPoint,
+    architecture_named,
+    make_point,
+)
+
+__all__ = ["Axis", "AxisProduct", "Constraint", "Sweep", "axis", "fixed", "joint"]
+
+Constraint: TypeAlias = Callable[[SweepPoint], bool]
+
+# So many combinations are tried for each point that is kept. Constraints drop
+# most combinations of some products; this bounds the search, nothing else.
+_DRAWS_PER_POINT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Parameters that change together, and the values that they take."""
+
+    names: tuple[str, ...]
+    values: tuple[tuple[ParameterValue, ...], ...]
+
+    def __post_init__(self) -> None:
+        for value in self.values:
+            if len(value) != len(self.names):
+                raise ValueError(f"axis {' '.join(self.names)} has the value {value!r}")
+
+
+def axis(name: str, *values: ParameterValue) -> Axis:
+    """One parameter's values."""
+    return Axis((name,), tuple((value,) for value in values))
+
+
+def joint(names: str, *values: tuple[ParameterValue, ...]) -> Axis:
+    """Several parameters, named with spaces between them, that change together."""
+    return Axis(tuple(names.split()), values)
+
+
+@dataclass(frozen=True, slots=True)
+class AxisProduct:
+    """All combinations of some axes that meet the constraints, or a sample of them.
+
+    With `keep`, so many points for each architecture are drawn: each axis goes
+    through its values in an order that a hash shuffles anew for every round,
+    so that all values come up equally often. The draws depend on the axis's own
+    names and values alone: another axis leaves them as they are, a smaller
+    `keep` takes the first of them, and all architectures get the same points
+    where the constraints allow it. Products of one kernel draw differently by
+    their labels.
+    """
+
+    kernel: str
+    axes: tuple[Axis, ...]
+    constraints: tuple[Constraint, ...] = ()
+    keep: int | None = None
+    label: str = ""
+
+    def points(self, arch: ArchitectureName) -> tuple[SweepPoint, ...]:
+        """The points for one architecture, each once."""
+        found: dict[SweepPoint, None] = {}
+        for combination in self._combinations():
+            changes: dict[str, ParameterValue] = {}
+            for a, values in zip(self.axes, combination, strict=True):
+                changes.update(zip(a.names, values, strict=True))
+            point = make_point(arch, self.kernel, changes)
+            if all(allows(point) for allows in self.constraints):
+                found[point] = None
+            if len(found) == self.keep:
+                break
+        return tuple(found)
+
+    def scaled(self, fraction: float) -> AxisProduct:
+        """The same product with `keep` (which it must have) times a fraction, at least 2."""
+        if self.keep is None:
+            raise ValueError("only a sampled product can be scaled")
+        return replace(self, keep=max(2, round(self.keep * fraction)))
+
+    def _combinations(self) -> Iterator[tuple[tuple[ParameterValue, ...], ...]]:
+        if self.keep is None:
+            return itertools.product(*(a.values for a in self.axes))
+        draws = [self._draws(a) for a in self.axes]
+        return itertools.islice(zip(*draws, strict=True), _DRAWS_PER_POINT * self.keep)
+
+    def _draws(self, drawn: Axis) -> Iterator[tuple[ParameterValue, ...]]:
+        for turn in itertools.count():
+            seed = f"{self.kernel} {self.label} {' '.join(drawn.names)} {turn}"
+            yield from sorted(drawn.values, key=lambda value: _digest(f"{seed} {value!r}"))
+
+
+def fixed(kernel: str, **parameters: ParameterValue) -> AxisProduct:
+    """A product of one point: the kernel's defaults with these changes."""
+    return AxisProduct(kernel, tuple(axis(name, value) for name, value in parameters.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A named list of products.
+
+    Order "listed" is product by product, the architectures of one point side
+    by side. Order "shuffled" takes turns between architectures and families,
+    and goes by hash within each, so that a prefix is already varied.
+    """
+
+    name: str
+    description: str
+    archs: tuple[ArchitectureName, ...]
+    products: tuple[AxisProduct, ...]
+    order: Literal["listed", "shuffled"] = "shuffled"
+
+    def points(self, archs: Sequence[str] | None = None) -> tuple[SweepPoint, ...]:
+        """The points for these architectures (the sweep's own by default), each once.
+
+        InputError for an unknown architecture.
+        """
+        chosen = self.archs if archs is None else tuple(architecture_named(a) for a in archs)
+        lanes: list[tuple[SweepPoint, ...]] = []
+        for arch in dict.fromkeys(chosen):
+            points = dict.fromkeys(p for product in self.products for p in product.points(arch))
+            if self.order == "listed":
+                lanes.append(tuple(points))
+            else:
+                lanes.extend(_shuffled_families(points))
+        return tuple(_take_turns(lanes))
+
+    def count(self, archs: Sequence[str] | None = None) -> int:
+        """How many points `points` has."""
+        return len(self.points(archs))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _shuffled_families(
+    points: Sequence[SweepPoint] | dict[SweepPoint, None],
+) -> Iterator[tuple[SweepPoint, ...]]:
+    by_family: dict[str, list[SweepPoint]] = {}
+    for point in points:
+        by_family.setdefault(point.family, []).append(point)
+    for family in sorted(by_family):
+        yield tuple(sorted(by_family[family], key=lambda point: point.digest))
+
+
+def _take_turns(lanes: Sequence[tuple[SweepPoint, ...]]) -> Iterator[SweepPoint]:
+    for row in itertools.zip_longest(*lanes):
+        yield from (point for point in row if point is not None)

@@ -1,0 +1,240 @@
+"""From a sweep point to LLVM IR, with Triton and without a GPU.
+
+Triton is imported when the first kernel is compiled, never before. Line
+information is off, so that the text does not depend on the folder that the
+kernels lie in. Only the stages up to LLVM IR run: what comes after is the
+business of whoever allocates registers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dataset_builders.kernels.specifications import OPTIONS, TYPES, Argument
+from dataset_builders.sweeps.point import Parameters, SweepPoint
+from verilocc_bench.errors import MissingExtraError, RejectedKernel
+
+__all__ = ["CompilationFailed", "CompiledKernel", "compile_to_llvm_ir", "kernel_source_hash"]
+
+_KERNEL_FOLDER = Path(__file__).parent / "kernels"
+_LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536}
+_WAVE_LANES = 64
+_VARIABLE_PREFIXES = ("TRITON_", "AMDGCN_", "MLIR_", "LLVM_", "DISABLE_LLVM_")
+_REASON_LENGTH = 200
+
+
+class CompilationFailed(RejectedKernel):
+    """Triton could not compile a point; `key` is the point's, `reason` one line."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__("compilation_failed", f"{key}: {reason}")
+        self.key = key
+        self.short_reason = reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (CompilationFailed, (self.key, self.short_reason))
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledKernel:
+    """What Triton made of a point.
+
+    `options` are the compile options that were asked for; `source_hash` is the
+    SHA-256 of the modules that the kernel's source lies in.
+    """
+
+    llvm_ir: str
+    name: str
+    num_warps: int
+    shared_memory_bytes: int
+    options: Parameters
+    triton_version: str
+    source_hash: str
+
+
+def kernel_source_hash(point: SweepPoint) -> str:
+    """The SHA-256, in hex, of the source of the point's kernel and of what it imports from us."""
+    digest = hashlib.sha256()
+    for path in _source_files(point.specification.module):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def compile_to_llvm_ir(point: SweepPoint, cache_directory: Path | None = None) -> CompiledKernel:
+    """Compiles a point for an AMD target.
+
+    `cache_directory` is where Triton may keep files; without one they go to a
+    temporary folder. MissingExtraError where Triton is not installed,
+    CompilationFailed for everything that Triton does not accept.
+    """
+    if point.arch not in _LOCAL_MEMORY_BYTES:
+        raise CompilationFailed(point.key, f"no way to LLVM IR for {point.arch}")
+    with contextlib.ExitStack() as stack:
+        if cache_directory is None:
+            cache_directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        stack.enter_context(_triton_environment(cache_directory))
+        triton = _import_triton()
+        try:
+            llvm_ir, shared_memory_bytes = _run_stages(point)
+        except Exception as error:  # Triton raises anything, from any layer
+            raise CompilationFailed(point.key, _one_line(error)) from error
+    limit = _LOCAL_MEMORY_BYTES[point.arch]
+    if shared_memory_bytes > limit:
+        reason = f"needs {shared_memory_bytes} bytes of local memory of {limit}"
+        raise CompilationFailed(point.key, reason)
+    return CompiledKernel(
+        llvm_ir=llvm_ir,
+        name=point.kernel,
+        num_warps=point.parameters.integer("num_warps"),
+        shared_memory_bytes=shared_memory_bytes,
+        options=Parameters.of(_options(point)),
+        triton_version=str(triton.__version__),
+        source_hash=kernel_source_hash(point),
+    )
+
+
+def _run_stages(point: SweepPoint) -> tuple[str, int]:
+    """The LLVM IR, and the bytes of local memory."""
+    from triton._C.libtriton import ir  # noqa: PLC0415
+    from triton.backends.compiler import GPUTarget  # noqa: PLC0415
+    from triton.compiler import ASTSource  # noqa: PLC0415
+    from triton.compiler.compiler import make_backend  # noqa: PLC0415
+
+    module_name = f"dataset_builders.kernels.{point.specification.module}"
+    function = getattr(importlib.import_module(module_name), point.kernel)
+    source = ASTSource(function, *_signature(point, tuple(function.arg_names)))
+    target = GPUTarget("hip", point.arch, _WAVE_LANES)
+    backend = make_backend(target)
+    options = backend.parse_options(_options(point))
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    module = source.make_ir(
+        target,
+        options,
+        backend.get_codegen_implementation(options),
+        backend.get_module_map(),
+        context,
+    )
+    stages: dict[str, Any] = {}
+    backend.add_stages(stages, options, source.language)
+    metadata: dict[str, Any] = dict(options.__dict__)
+    for stage in ("ttir", "ttgir", "llir"):
+        module = stages[stage](module, metadata)
+    return str(module), int(metadata["shared"])
+
+
+def _options(point: SweepPoint) -> dict[str, int]:
+    names = (name for name in OPTIONS if name in point.parameters)
+    return {name: point.parameters.integer(name) for name in names}
+
+
+def _signature(
+    point: SweepPoint, names: tuple[str, ...]
+) -> tuple[dict[str, str], dict[str, object], dict[tuple[int, ...], list[list[object]]]]:
+    """Triton's signature, constants and attributes for a kernel with these arguments."""
+    arguments = {argument.name: argument for argument in point.specification.arguments}
+    signature: dict[str, str] = {}
+    constants: dict[str, object] = {}
+    attributes: dict[tuple[int, ...], list[list[object]]] = {}
+    used: set[str] = set()
+    for index, name in enumerate(names):
+        argument = arguments.get(name)
+        if argument is None:
+            # Not an argument at run time: a parameter in capitals.
+            signature[name] = "constexpr"
+            constants[name] = point.parameters[name.lower()]
+            used.add(name.lower())
+        elif not _is_needed(argument, point.parameters):
+            signature[name] = "constexpr"
+            constants[name] = None
+        else:
+            signature[name] = _argument_type(argument, point.parameters)
+            known = _argument_attributes(argument, point.parameters)
+            if known:
+                attributes[(index,)] = known
+    unused = set(point.parameters) - used - set(OPTIONS) - set(TYPES)
+    if unused or set(arguments) - set(names):
+        raise TypeError(f"kernel and specification disagree: {sorted(unused)}")
+    return signature, constants, attributes
+
+
+def _is_needed(argument: Argument, parameters: Parameters) -> bool:
+    return not argument.needed_by or parameters[argument.needed_by] not in (False, 0, "none")
+
+
+def _argument_type(argument: Argument, parameters: Parameters) -> str:
+    if argument.type == "stride":
+        return "i32"
+    name = re.sub(r"\{(\w+)\}", lambda match: str(parameters[match[1]]), argument.type)
+    return name.replace("int", "i")  # Triton's short names of the integer types
+
+
+def _argument_attributes(argument: Argument, parameters: Parameters) -> list[list[object]]:
+    known: list[list[object]] = []
+    is_pointer = argument.type.startswith("*")
+    if is_pointer or (argument.type == "stride" and parameters["aligned"]):
+        known.append(["tt.divisibility", 16])
+    if is_pointer and parameters["small_buffers"]:
+        known.append(["tt.pointer_range", 32])
+    return known
+
+
+def _source_files(module: str) -> list[Path]:
+    """The kernel module's file and those that it imports from this package, by name."""
+    pattern = re.compile(r"^from dataset_builders\.kernels\.(\w+) import", re.MULTILINE)
+    pending, found = [module], set[Path]()
+    while pending:
+        path = _KERNEL_FOLDER / f"{pending.pop()}.py"
+        if path not in found:
+            found.add(path)
+            pending.extend(pattern.findall(path.read_text(encoding="utf-8")))
+    return sorted(found)
+
+
+def _import_triton() -> Any:
+    try:
+        return importlib.import_module("triton")
+    except ModuleNotFoundError as error:
+        if error.name != "triton":
+            raise
+        raise MissingExtraError("triton", "build", "compiling kernels") from None
+
+
+@contextlib.contextmanager
+def _triton_environment(cache_directory: Path) -> Iterator[None]:
+    """Triton's variables as we need them, whatever the user's are; put back afterwards.
+
+    Triton and LLVM read dozens of variables that change the code, most of them
+    when they use them, some when a kernel is first imported.
+    """
+    theirs = {n: v for n, v in os.environ.items() if n.startswith(_VARIABLE_PREFIXES)}
+    ours = {"TRITON_CACHE_DIR": str(cache_directory), "TRITON_DISABLE_LINE_INFO": "1"}
+    _replace_environment(theirs, ours)
+    try:
+        yield
+    finally:
+        _replace_environment(ours, theirs)
+
+
+def _replace_environment(old: Mapping[str, str], new: Mapping[str, str]) -> None:
+    for name in old:
+        os.environ.pop(name, None)
+    os.environ.update(new)
+
+
+def _one_line(error: BaseException) -> str:
+    """The first line that says something, without folders."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[-1] if lines else ""
+    text = re.sub(r"\S*/(?=[^/\s]+)", "", text)
+    return f"{type(error).__name__}: {text}"[:_REASON_LENGTH]

@@ -1,0 +1,297 @@
+"""Sweeps: countable without Triton, deterministic, varied, and within what can be compiled."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dataset_builders.kernels.specifications import KERNELS
+from dataset_builders.sweeps import (
+    SWEEPS,
+    AxisProduct,
+    Parameters,
+    Sweep,
+    SweepPoint,
+    axis,
+    fixed,
+    joint,
+    make_point,
+    point_from_json,
+    sweep_named,
+)
+from dataset_builders.sweeps.constraints import (
+    attention_fits_registers,
+    local_memory_fits,
+    matrix_instruction_fits,
+    modifiers_agree,
+    native_types,
+    products_fit_registers,
+    tile_feeds_every_warp,
+)
+from verilocc_bench.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LIST_WITHOUT_TRITON = """
+import sys
+sys.modules["triton"] = None
+from dataset_builders.sweeps import SWEEPS
+for sweep in SWEEPS.values():
+    print(sweep.name, sweep.count(), *(point.key for point in sweep.points()))
+"""
+
+
+@pytest.fixture(scope="module", params=list(SWEEPS))
+def sweep(request: pytest.FixtureRequest) -> Sweep:
+    return SWEEPS[request.param]
+
+
+def list_in_a_new_process(hash_seed: str) -> str:
+    environment = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", LIST_WITHOUT_TRITON]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_listing_needs_no_triton_and_depends_on_nothing() -> None:
+    first, second = list_in_a_new_process("1"), list_in_a_new_process("2")
+    assert first == second
+    here = [[s.name, str(s.count()), *(p.key for p in s.points())] for s in SWEEPS.values()]
+    assert [line.split() for line in first.splitlines()] == here
+
+
+def test_keys_are_unique_and_safe_as_file_names(sweep: Sweep) -> None:
+    keys = [point.key for point in sweep.points()]
+    assert len(set(keys)) == len(keys) == sweep.count()
+    assert all(re.fullmatch(r"[a-z0-9_-]{1,100}", key) for key in keys)
+
+
+def test_an_architecture_alone_gets_its_own_points(sweep: Sweep) -> None:
+    everything = sweep.points()
+    for arch in sweep.archs:
+        alone = sweep.points([arch])
+        assert sweep.count([arch]) == len(alone)
+        assert alone == tuple(point for point in everything if point.arch == arch)
+
+
+def test_every_point_comes_back_from_its_json(sweep: Sweep) -> None:
+    for point in sweep.points():
+        assert point_from_json(point.arch, point.kernel, point.parameters_json) == point
+
+
+def test_parameters_json_is_canonical() -> None:
+    text = make_point("gfx942", "gemm", {"block_m": 128}).parameters_json
+    values = json.loads(text)
+    assert text == json.dumps(values, sort_keys=True, separators=(",", ":"))
+    assert values["block_m"] == 128
+    assert set(values) == KERNELS["gemm"].parameter_names
+
+
+def test_sizes_of_the_sweeps() -> None:
+    assert list(SWEEPS) == ["mini", "small", "default"]
+    assert 30 <= SWEEPS["mini"].count() <= 48
+    assert 250 <= SWEEPS["small"].count() <= 350
+    for arch in SWEEPS["default"].archs:
+        assert 400 <= SWEEPS["default"].count([arch]) <= 600
+
+
+def test_small_is_a_part_of_default() -> None:
+    assert set(SWEEPS["small"].points()) <= set(SWEEPS["default"].points())
+
+
+def test_mini_is_the_same_for_both_architectures() -> None:
+    by_arch = {
+        arch: [(p.kernel, p.parameters) for p in SWEEPS["mini"].points([arch])]
+        for arch in SWEEPS["mini"].archs
+    }
+    assert by_arch["gfx90a"] == by_arch["gfx942"]
+    families = Counter(point.family for point in SWEEPS["mini"].points(["gfx942"]))
+    assert min(families.values()) >= 8
+
+
+def test_default_covers_every_kernel_and_value() -> None:
+    for arch in ("gfx90a", "gfx942"):
+        points = SWEEPS["default"].points([arch])
+        assert {point.kernel for point in points} == set(KERNELS)
+        seen: dict[str, set[object]] = {}
+        for point in points:
+            for name, value in point.parameters.items():
+                seen.setdefault(name, set()).add(value)
+        assert seen["dtype"] >= {"fp16", "bf16", "fp32", "int8"}
+        assert ("fp8e4b8" in seen["dtype"]) == (arch == "gfx942")
+        assert seen["head_dim"] == {32, 64, 80, 96, 128, 256}
+        assert seen["activation"] == {"none", "relu", "gelu", "silu"}
+        layouts = {
+            (p.parameters["transpose_a"], p.parameters["transpose_b"])
+            for p in points
+            if p.kernel == "gemm"
+        }
+        assert len(layouts) == 4
+        flags = ("causal", "window", "variable_length", "alibi", "matrix_bias", "softcap", "peel")
+        assert all(seen[flag] == {False, True} for flag in flags)
+
+
+def test_a_prefix_of_default_is_varied() -> None:
+    prefix = SWEEPS["default"].points()[:60]
+    assert Counter((p.arch, p.family) for p in prefix) == Counter(
+        {(arch, family): 15 for arch in ("gfx90a", "gfx942") for family in ("gemm", "mha")}
+    )
+    assert len({p.kernel for p in prefix}) >= 8
+    assert {p.parameters["dtype"] for p in prefix} >= {"fp16", "bf16", "fp32", "int8"}
+    assert len({p.group for p in prefix}) >= 40
+
+
+def test_near_copies_share_a_group() -> None:
+    base = make_point("gfx942", "gemm", {"block_m": 128})
+    near = [
+        make_point("gfx90a", "gemm", {"block_m": 128}),
+        make_point("gfx942", "gemm", {"block_m": 128, "num_stages": 1}),
+        make_point("gfx942", "gemm", {"block_m": 128, "waves_per_eu": 2}),
+        make_point("gfx942", "gemm", {"block_m": 128, "matrix_instr_nonkdim": 16}),
+        make_point("gfx942", "gemm", {"block_m": 128, "activation": "gelu"}),
+        make_point("gfx942", "gemm", {"block_m": 128, "dtype": "bf16", "out_dtype": "bf16"}),
+        make_point("gfx942", "gemm_batched", {"block_m": 128}),
+    ]
+    assert {point.group for point in near} == {base.group}
+    assert len({point.key for point in near} | {base.key}) == len(near) + 1
+    far = [
+        make_point("gfx942", "gemm", {"block_m": 64}),
+        make_point("gfx942", "gemm", {"block_m": 128, "dtype": "int8", "out_dtype": "int32"}),
+        make_point("gfx942", "gemm_gated", {"block_m": 128}),
+        make_point("gfx942", "mha_forward", {"block_m": 128}),
+    ]
+    assert len({point.group for point in far} | {base.group}) == len(far) + 1
+
+
+def test_groups_of_default_are_small_enough_to_split() -> None:
+    sizes = Counter(point.group for point in SWEEPS["default"].points())
+    assert len(sizes) >= 200
+    assert max(sizes.values()) <= sum(sizes.values()) // 20
+
+
+def test_constraints_hold_for_what_is_sampled() -> None:
+    for point in (*SWEEPS["default"].points(), *SWEEPS["small"].points()):
+        assert native_types(point)
+        if point.kernel in {"gemm", "mha_forward", "mha_backward_dq"}:
+            assert local_memory_fits(point)
+            assert tile_feeds_every_warp(point)
+            assert matrix_instruction_fits(point)
+            assert modifiers_agree(point)
+
+
+@pytest.mark.parametrize(
+    ("allows", "good", "bad"),
+    [
+        (
+            local_memory_fits,
+            make_point("gfx942", "gemm", {"block_m": 128, "block_n": 128, "num_stages": 3}),
+            make_point(
+                "gfx942", "gemm", {"block_m": 256, "block_n": 256, "block_k": 64, "num_stages": 3}
+            ),
+        ),
+        (
+            tile_feeds_every_warp,
+            make_point("gfx942", "gemm", {"block_m": 32, "block_n": 32, "num_warps": 4}),
+            make_point("gfx942", "gemm", {"block_m": 16, "block_n": 16, "num_warps": 4}),
+        ),
+        (
+            matrix_instruction_fits,
+            make_point("gfx942", "gemm", {"block_m": 16, "matrix_instr_nonkdim": 16}),
+            make_point("gfx942", "gemm", {"block_m": 16, "matrix_instr_nonkdim": 32}),
+        ),
+        (
+            products_fit_registers,
+            make_point("gfx942", "gemm", {"block_m": 128, "block_n": 128}),
+            make_point("gfx942", "gemm", {"block_m": 256, "block_n": 256}),
+        ),
+        (
+            attention_fits_registers,
+            make_point("gfx942", "mha_forward", {"block_m": 128}),
+            make_point("gfx942", "mha_forward", {"block_m": 16, "head_dim": 256, "block_d": 256,
+                                                 "waves_per_eu": 4}),
+        ),
+        (
+            native_types,
+            make_point("gfx942", "gemm_quantized", {"dtype": "fp8e4b8"}),
+            make_point("gfx90a", "gemm_quantized", {"dtype": "fp8e4b8"}),
+        ),
+        (
+            modifiers_agree,
+            make_point("gfx942", "mha_forward", {"variable_length": True, "even": False}),
+            make_point("gfx942", "mha_forward", {"variable_length": True, "even": True}),
+        ),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)  # fmt: skip
+def test_each_constraint_tells_good_from_bad(allows, good: SweepPoint, bad: SweepPoint) -> None:
+    assert allows(good)
+    assert not allows(bad)
+
+
+def test_other_architectures_have_no_amd_options() -> None:
+    point = make_point("sm_80", "gemm", {"waves_per_eu": 2})
+    assert "waves_per_eu" not in point.parameters
+    assert point == make_point("sm_80", "gemm", {"kpack": 2})
+
+
+def test_a_product_is_all_that_its_constraints_allow() -> None:
+    product = AxisProduct(
+        "gemm",
+        (axis("num_warps", 1, 2, 4), joint("block_m block_n", (16, 16), (32, 32))),
+        (tile_feeds_every_warp,),
+    )
+    found = [
+        tuple(point.parameters[name] for name in ("num_warps", "block_m"))
+        for point in product.points("gfx942")
+    ]
+    assert found == [(1, 16), (1, 32), (2, 32), (4, 32)]
+
+
+def test_a_smaller_sample_is_a_prefix_of_a_larger_one() -> None:
+    axes = (axis("num_warps", 1, 2, 4), axis("num_stages", 1, 2, 3), axis("kpack", 1, 2))
+    few = AxisProduct("gemm", axes, keep=5).points("gfx942")
+    many = AxisProduct("gemm", axes, keep=12).points("gfx942")
+    assert len(few) == 5
+    assert many[:5] == few
+
+
+def test_listed_sweeps_keep_their_order() -> None:
+    products = (fixed("gemm", kpack=2), fixed("gemm"))
+    listed = Sweep("x", "", ("gfx90a", "gfx942"), products, order="listed")
+    found = [(point.arch, point.parameters["kpack"]) for point in listed.points()]
+    assert found == [("gfx90a", 2), ("gfx942", 2), ("gfx90a", 1), ("gfx942", 1)]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sweep_named("huge"),
+        lambda: SWEEPS["mini"].points(["gfx9999"]),
+        lambda: make_point("gfx942", "gemv", {}),
+        lambda: make_point("gfx942", "gemm", {"head_dim": 64}),
+        lambda: point_from_json("gfx942", "gemm", "[1]"),
+        lambda: point_from_json("gfx942", "gemm", "{"),
+    ],
+)
+def test_unknown_names_are_input_errors(call) -> None:
+    with pytest.raises(InputError):
+        call()
+
+
+def test_parameters_are_a_mapping() -> None:
+    parameters = Parameters.of({"b": 1, "a": "x"})
+    assert list(parameters) == ["a", "b"]
+    assert parameters == Parameters.of({"a": "x", "b": 1})
+    assert parameters.integer("b") == 1
+    with pytest.raises(TypeError):
+        parameters.integer("a")
+    with pytest.raises(KeyError):
+        parameters["c"]

@@ -1,0 +1,168 @@
+"""From points to LLVM IR: no debug information, no folders, the same bytes everywhere."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dataset_builders import triton_compiler
+from dataset_builders.kernels.specifications import KERNELS, OPTIONS, TYPES
+from dataset_builders.sweeps import SweepPoint, make_point
+from dataset_builders.triton_compiler import (
+    CompilationFailed,
+    compile_to_llvm_ir,
+    kernel_source_hash,
+)
+from verilocc_bench.errors import MissingExtraError
+
+ROOT = Path(__file__).resolve().parents[2]
+needs_triton = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="triton is not installed"
+)
+
+POINTS = [
+    make_point("gfx90a", "gemm", {"block_m": 32, "block_n": 32, "even_k": False, "bias": True}),
+    make_point("gfx942", "gemm_split_k", {"block_m": 32, "block_n": 32}),
+    make_point("gfx942", "mha_forward", {"block_m": 32, "block_n": 32, "head_dim": 32,
+                                         "block_d": 32, "num_warps": 2, "causal": True}),
+    make_point("gfx90a", "mha_decode_combine", {"splits": 4}),
+]  # fmt: skip
+
+COMPILE_AND_HASH = """
+import hashlib, sys
+from dataset_builders.sweeps import point_from_json
+from dataset_builders.triton_compiler import compile_to_llvm_ir
+points = [line.split(" ") for line in sys.stdin.read().splitlines()]
+for arch, kernel, parameters in points:
+    text = compile_to_llvm_ir(point_from_json(arch, kernel, parameters)).llvm_ir
+    print(hashlib.sha256(text.encode()).hexdigest())
+"""
+
+
+def hashes_in_a_new_process(points: list[SweepPoint], root: Path, **variables: str) -> list[str]:
+    environment = os.environ | {"PYTHONPATH": str(root)} | variables
+    described = "\n".join(f"{p.arch} {p.kernel} {p.parameters_json}" for p in points)
+    command = [sys.executable, "-c", COMPILE_AND_HASH]
+    return subprocess.run(
+        command, env=environment, input=described, capture_output=True, text=True, check=True,
+        cwd=root,
+    ).stdout.split()  # fmt: skip
+
+
+@needs_triton
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: point.key)
+def test_ir_has_no_debug_information_and_no_folder(point: SweepPoint) -> None:
+    compiled = compile_to_llvm_ir(point)
+    assert "!dbg" not in compiled.llvm_ir
+    assert "DILocation" not in compiled.llvm_ir
+    assert str(ROOT) not in compiled.llvm_ir
+    assert ".py" not in compiled.llvm_ir
+    assert compiled.llvm_ir.count("define amdgpu_kernel void @") == 1
+    assert f"define amdgpu_kernel void @{compiled.name}(" in compiled.llvm_ir
+    assert compiled.name == point.kernel
+    # Our own source only: no call into a vendor's math library.
+    assert "@__ocml" not in compiled.llvm_ir
+    assert 0 <= compiled.shared_memory_bytes <= 65_536
+    assert compiled.num_warps == point.parameters["num_warps"]
+    assert set(compiled.options) == set(OPTIONS)
+
+
+@needs_triton
+def test_the_same_bytes_in_any_process_and_folder(tmp_path: Path) -> None:
+    here = [
+        hashlib.sha256(compile_to_llvm_ir(point).llvm_ir.encode()).hexdigest() for point in POINTS
+    ]
+    for name in ("dataset_builders", "verilocc_bench"):
+        shutil.copytree(
+            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", "data")
+        )
+    home = tmp_path / "home"
+    home.mkdir()
+    elsewhere = hashes_in_a_new_process(
+        POINTS[::-1], tmp_path,
+        PYTHONHASHSEED="7", HOME=str(home), TRITON_CACHE_DIR=str(tmp_path / "cache"),
+        TRITON_DISABLE_LINE_INFO="0", AMDGCN_USE_BUFFER_OPS="0",
+    )  # fmt: skip
+    assert elsewhere[::-1] == here
+    assert not list(home.iterdir())
+    assert not (tmp_path / "cache").exists()
+
+
+@needs_triton
+def test_the_environment_is_put_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_DISABLE_LINE_INFO", "0")
+    monkeypatch.delenv("TRITON_CACHE_DIR", raising=False)
+    compile_to_llvm_ir(POINTS[3], tmp_path)
+    assert os.environ["TRITON_DISABLE_LINE_INFO"] == "0"
+    assert "TRITON_CACHE_DIR" not in os.environ
+
+
+@needs_triton
+def test_what_triton_refuses_is_named_in_one_line() -> None:
+    not_a_power_of_two = make_point("gfx942", "gemm", {"block_m": 48})
+    with pytest.raises(CompilationFailed) as failure:
+        compile_to_llvm_ir(not_a_power_of_two)
+    error = failure.value
+    assert error.key == not_a_power_of_two.key
+    assert error.kind == "compilation_failed"
+    assert "power of 2" in str(error)
+    assert "\n" not in str(error)
+    assert "/" not in error.short_reason
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.key, str(again)) == (error.key, str(error))
+
+
+@needs_triton
+def test_too_much_local_memory_is_a_failure() -> None:
+    wide = {"block_m": 256, "block_n": 256, "block_k": 64, "num_stages": 3, "num_warps": 8}
+    with pytest.raises(CompilationFailed, match="local memory"):
+        compile_to_llvm_ir(make_point("gfx942", "gemm", wide))
+
+
+def test_other_targets_are_refused() -> None:
+    with pytest.raises(CompilationFailed, match="sm_80"):
+        compile_to_llvm_ir(make_point("sm_80", "gemm", {}))
+
+
+def test_missing_triton_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "triton", None)
+    with pytest.raises(MissingExtraError, match=r"verilocc-bench\[build\]"):
+        compile_to_llvm_ir(POINTS[0])
+
+
+def test_source_hash_covers_what_the_kernel_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "kernels"
+    shutil.copytree(ROOT / "dataset_builders" / "kernels", folder)
+    monkeypatch.setattr(triton_compiler, "_KERNEL_FOLDER", folder)
+    before = {point.key: kernel_source_hash(point) for point in POINTS}
+    with (folder / "mha.py").open("a") as file:
+        file.write("# a change\n")
+    after = {point.key: kernel_source_hash(point) for point in POINTS}
+    changed = [before[point.key] != after[point.key] for point in POINTS]
+    assert changed == [False, False, True, True]
+
+
+@pytest.mark.parametrize("name", list(KERNELS))
+def test_specification_and_kernel_agree(name: str) -> None:
+    specification = KERNELS[name]
+    path = ROOT / "dataset_builders" / "kernels" / f"{specification.module}.py"
+    functions = {
+        node.name: [argument.arg for argument in node.args.args]
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    }
+    run_time = {argument.name for argument in specification.arguments}
+    constants = {n.upper() for n in specification.parameter_names - set(OPTIONS) - set(TYPES)}
+    assert set(functions[name]) == run_time | constants
+    assert {a.needed_by for a in specification.arguments} <= specification.parameter_names | {""}

@@ -1,0 +1,100 @@
+"""Random functions for property tests: loops, irreducible flow, partial and undefined
+lanes, early clobbers, tuples, fixed registers."""
+
+from __future__ import annotations
+
+import random
+
+from verilocc_bench.ir import (
+    BaseRange,
+    Block,
+    FixedUnits,
+    Function,
+    Instruction,
+    Operand,
+    RegisterClass,
+    RegisterFile,
+    VirtualLanes,
+)
+
+CLASSES = (
+    RegisterClass("V", 1, (BaseRange("v", 0, 11, 1),)),
+    RegisterClass("V2", 2, (BaseRange("v", 0, 10, 2),)),
+    RegisterClass("V4", 4, (BaseRange("v", 0, 8, 2),)),
+    RegisterClass("AV2", 2, (BaseRange("v", 0, 10, 2), BaseRange("a", 0, 2, 2))),
+    RegisterClass("CS", 1, (BaseRange("s", 0, 5, 1), BaseRange("vcc", 0, 1, 1))),
+    RegisterClass("CS2", 2, (BaseRange("s", 0, 4, 2), BaseRange("vcc", 0, 0, 2))),
+)
+FILES = (
+    RegisterFile("v", 12),
+    RegisterFile("a", 4),
+    RegisterFile("s", 6),
+    RegisterFile("vcc", 2, ("vcc_lo", "vcc_hi")),
+)
+
+
+def random_function(seed: int, *, registers: int = 10, blocks: int = 6) -> Function:
+    """A function that need not be sensible: uses may be undefined on some or all paths."""
+    generator = random.Random(seed)
+    classes = [generator.choice(CLASSES) for _ in range(generator.randint(1, registers))]
+    count = generator.randint(1, blocks)
+    mentioned: dict[int, int] = {}
+
+    def virtual(register: int) -> VirtualLanes:
+        number = mentioned.setdefault(register, len(mentioned))
+        width = classes[register].width
+        if generator.random() < 0.5:
+            return VirtualLanes(number, 0, width)
+        first = generator.randrange(width)
+        return VirtualLanes(number, first, generator.randint(1, width - first))
+
+    def fixed() -> FixedUnits:
+        return generator.choice(
+            (
+                FixedUnits("v", generator.randrange(12), 1),
+                FixedUnits("s", 2 * generator.randrange(3), 2),
+                FixedUnits("vcc", 0, 2),
+            )
+        )
+
+    def operand(definition: bool) -> Operand:
+        if generator.random() < 0.12:
+            return Operand(fixed(), undef=not definition and generator.random() < 0.1)
+        location = virtual(generator.randrange(len(classes)))
+        partial = location.count < classes_of(location)
+        return Operand(
+            location,
+            undef=generator.random() < (0.4 if definition and partial else 0.08 * (not definition)),
+            early_clobber=definition and generator.random() < 0.15,
+        )
+
+    def classes_of(location: VirtualLanes) -> int:
+        inverse = {number: register for register, number in mentioned.items()}
+        return classes[inverse[location.register]].width
+
+    def instruction() -> Instruction:
+        definitions = tuple(operand(True) for _ in range(generator.choice((0, 1, 1, 1, 2))))
+        uses = tuple(operand(False) for _ in range(generator.randrange(4)))
+        return Instruction("OP", definitions, uses)
+
+    made = tuple(
+        Block(
+            tuple(instruction() for _ in range(generator.randrange(6))),
+            tuple(
+                dict.fromkeys(generator.randrange(count) for _ in range(generator.randrange(3)))
+            ),
+        )
+        for _ in range(count)
+    )
+    # The entry has no predecessors, as in every compiler's output.
+    made = tuple(Block(b.instructions, tuple(s for s in b.successors if s)) for b in made)
+    by_number = {number: register for register, number in mentioned.items()}
+    live_ins = tuple({fixed() for _ in range(generator.randrange(3))})
+    return Function(
+        target="gfx942",
+        files=FILES,
+        reserved=(FixedUnits("s", 5, 1),) if generator.random() < 0.3 else (),
+        virtual_registers=tuple(classes[by_number[n]] for n in range(len(by_number))),
+        live_ins=tuple(sorted(live_ins, key=lambda u: (u.file, u.first))),
+        blocks=made,
+    )

@@ -1,0 +1,59 @@
+"""The command line: one module a command, imported when the command runs.
+
+Exit status: 0 done, 1 a well-formed answer that is wrong, 2 bad input or
+usage (one line on standard error), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from verilocc_bench import __version__
+from verilocc_bench.cli.arguments import add_commands
+from verilocc_bench.errors import InputError
+
+__all__ = ["build_parser", "main"]
+
+INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, as every other error; the usage is under --help."""
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = _Parser(
+        prog="verilocc-bench",
+        description="Register allocation on GPU kernels: datasets, verifier, evaluation.",
+    )
+    parser.add_argument("--version", action="version", version=f"verilocc-bench {__version__}")
+    add_commands(parser.add_subparsers(dest="command", required=True, metavar="COMMAND"))
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command and returns its exit status."""
+    options = build_parser().parse_args(arguments)
+    try:
+        module = importlib.import_module(options.module)
+        status: int = module.run(options)
+        sys.stdout.flush()
+    except InputError as error:
+        print(f"verilocc-bench {options.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"verilocc-bench {options.command}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output has gone; there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status

@@ -1,0 +1,43 @@
+"""`verilocc-bench allocate`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from verilocc_bench.allocators import Request
+from verilocc_bench.cli.instance import load_instance
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.evaluate import resolve_model
+from verilocc_bench.files import write_atomically
+from verilocc_bench.verify import FastVerifier
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Writes the answer; the status is 1 where there is none, or a wrong one."""
+    instance = load_instance(options)
+    allocator = resolve_model(options.model)
+    try:
+        answer = allocator.allocate(
+            Request(instance.problem, seed=options.seed, labels=instance.labels)
+        )
+    except AllocationFailed as error:
+        print(f"verilocc-bench allocate: {options.model}: {error}", file=sys.stderr)
+        return 1
+    document = {"id": instance.problem.id, "assignment": dict(answer)}
+    text = json.dumps(document) + "\n"
+    if options.output is None:
+        print(text, end="")
+    else:
+        write_atomically(options.output, text)
+    verdict = FastVerifier(instance.problem).verify(answer)
+    if not verdict.valid:
+        print(
+            f"verilocc-bench allocate: {options.model} gave a wrong answer, "
+            f"{len(verdict.findings)} findings: see verilocc-bench verify",
+            file=sys.stderr,
+        )
+    return 0 if verdict.valid else 1

@@ -1,0 +1,158 @@
+"""The options of every command. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["add_commands"]
+
+
+def add_commands(commands: Any) -> None:
+    """Adds all commands to the parser's subparsers."""
+    for name, (help_text, add_options) in _COMMANDS.items():
+        parser = commands.add_parser(
+            name,
+            help=help_text,
+            description=help_text[0].upper() + help_text[1:] + ".",
+            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+        )
+        parser.set_defaults(module=f"verilocc_bench.cli.{name}_command")
+        add_options(parser)
+
+
+def _positive(text: str) -> int:
+    value = int(text) if text.isdecimal() else 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive number, not {text!r}")
+    return value
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number, not {text!r}")
+    return int(text)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    if not names:
+        raise argparse.ArgumentTypeError("expected names with commas between them")
+    return names
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(sorted({_positive(part.strip()) for part in text.split(",")}))
+
+
+def _add_dataset(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--dataset", default="mini", help="mini, a folder, or a dataset id on the Hub"
+    )
+    parser.add_argument("--revision", help="revision of a dataset on the Hub")
+    parser.add_argument("--split", default="test", help="split of the dataset")
+
+
+def _add_instance(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "instance",
+        metavar="INSTANCE",
+        help="an id of the dataset, or a file: a row as JSON, normalized text, or .mir",
+    )
+    _add_dataset(parser)
+    _add_machine_ir(parser)
+
+
+def _add_machine_ir(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--arch", help="architecture, for machine IR")
+    parser.add_argument("--function", help="function, where a file has several")
+    parser.add_argument(
+        "--max-threads",
+        type=_positive,
+        help="largest work-group size, from which the register budget follows; "
+        "by default the file's attribute, else 1024",
+    )
+
+
+def _evaluate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--model",
+        action="append",
+        required=True,
+        metavar="M",
+        help="an allocator (see: list models); may be given several times",
+    )
+    _add_dataset(parser)
+    parser.add_argument("--track", choices=("assign", "split"), default="assign", help="track")
+    parser.add_argument("--arch", type=_names, metavar="A,…", help="only these architectures")
+    parser.add_argument("--family", type=_names, metavar="F,…", help="only these families")
+    parser.add_argument("--samples", type=_positive, default=1, help="answers for each function")
+    parser.add_argument("--k", type=_numbers, default=(1,), metavar="K,…", help="k of pass@k")
+    parser.add_argument("--limit", type=_positive, help="only the first functions of each task")
+    parser.add_argument("--seed", type=_natural, default=0, help="seed")
+    parser.add_argument("--jobs", type=_positive, default=1, help="processes")
+    parser.add_argument(
+        "--output-path", type=Path, metavar="DIR", help="write results.json and samples.jsonl there"
+    )
+    parser.add_argument("--json", action="store_true", help="print results.json, and nothing else")
+
+
+def _verify(parser: argparse.ArgumentParser) -> None:
+    _add_instance(parser)
+    parser.add_argument("answer", metavar="ANSWER", type=Path, help="a file with one answer")
+    parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
+
+
+def _allocate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", required=True, metavar="M", help="an allocator")
+    _add_instance(parser)
+    parser.add_argument("--seed", type=_natural, default=0, help="seed")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the answer there")
+
+
+def _normalize(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", type=Path, help="machine IR (.mir)")
+    _add_machine_ir(parser)
+    parser.add_argument("--map", type=Path, metavar="FILE", help="write the original names there")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the text there")
+
+
+def _show(parser: argparse.ArgumentParser) -> None:
+    _add_instance(parser)
+    parser.add_argument(
+        "answer",
+        metavar="ANSWER",
+        type=Path,
+        nargs="?",
+        help="a file with one answer; by default the row's label, else linear-scan's answer",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help=".png, .svg or .pdf"
+    )
+
+
+def _build(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--sweep", required=True, help="a sweep (see: list sweeps)")
+    parser.add_argument("--arch", type=_names, metavar="A,…", help="only these architectures")
+    parser.add_argument("--limit", type=_positive, help="only the first points of the sweep")
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the dataset")
+    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes")
+
+
+def _list(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=("models", "datasets", "sweeps"))
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+_COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "evaluate": ("score allocators on a dataset, every answer verified", _evaluate),
+    "verify": ("say whether an answer is right, and what is wrong where", _verify),
+    "allocate": ("ask an allocator for an answer", _allocate),
+    "normalize": ("turn machine IR into normalized text", _normalize),
+    "show": ("draw live intervals on registers", _show),
+    "build": ("compile a sweep of kernels into a dataset", _build),
+    "list": ("list models, datasets or sweeps", _list),
+}

@@ -1,0 +1,82 @@
+"""`verilocc-bench list`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from tabulate import tabulate
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints what there is, as a table or as JSON."""
+    rows = {"models": _models, "datasets": _datasets, "sweeps": _sweeps}[options.what]()
+    if options.json:
+        print(json.dumps(rows, indent=2))
+    else:
+        print(tabulate(rows, headers="keys"))
+    return 0
+
+
+def _models() -> list[dict[str, Any]]:
+    from importlib.metadata import entry_points
+
+    from verilocc_bench.allocators import BUILT_IN
+    from verilocc_bench.evaluate.models import PLUG_IN_GROUP
+
+    rows = [
+        {"model": name, "description": getattr(allocator, "description", "")}
+        for name, allocator in BUILT_IN.items()
+    ]
+    rows += [
+        {"model": plug_in.name, "description": f"plug-in {plug_in.value}"}
+        for plug_in in entry_points(group=PLUG_IN_GROUP)
+    ]
+    rows.append({"model": "python:MODULE:ATTRIBUTE", "description": "an allocator in Python"})
+    rows.append({"model": "predictions:FILE", "description": "answers from a file"})
+    return rows
+
+
+def _datasets() -> list[dict[str, Any]]:
+    from collections import Counter
+
+    from verilocc_bench.dataset import EMBEDDED, load_rows
+
+    rows: list[dict[str, Any]] = []
+    for track in ("assign", "split"):
+        found = Counter((r.arch, r.family) for r in load_rows(EMBEDDED, track=track).rows)
+        rows += [
+            {
+                "dataset": EMBEDDED,
+                "track": track,
+                "architecture": arch,
+                "family": family,
+                "kernels": count,
+            }
+            for (arch, family), count in sorted(found.items())
+        ]
+    return rows
+
+
+def _sweeps() -> list[dict[str, Any]]:
+    from collections import Counter
+
+    from dataset_builders.sweeps import SWEEPS
+
+    rows: list[dict[str, Any]] = []
+    for sweep in SWEEPS.values():
+        found = Counter((p.arch, p.family) for p in sweep.points())
+        rows += [
+            {
+                "sweep": sweep.name,
+                "architecture": arch,
+                "family": family,
+                "points": count,
+                "description": sweep.description,
+            }
+            for (arch, family), count in sorted(found.items())
+        ]
+    return rows

@@ -1,0 +1,36 @@
+"""`verilocc-bench show`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from verilocc_bench.allocators import Answer, Request
+from verilocc_bench.cli.instance import Instance, load_instance
+from verilocc_bench.errors import AllocationFailed, InputError
+from verilocc_bench.evaluate import read_answer, resolve_model
+from verilocc_bench.report.picture import draw_assignment
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Draws the instance under the given answer, its label, or linear scan's answer."""
+    instance = load_instance(options)
+    source, answer = _answer(options, instance)
+    draw_assignment(
+        instance.problem, answer, f"{instance.title}, registers by {source}", options.output
+    )
+    print(f"wrote {options.output}", file=sys.stderr)
+    return 0
+
+
+def _answer(options: argparse.Namespace, instance: Instance) -> tuple[str, Answer]:
+    if options.answer is not None:
+        return options.answer.name, read_answer(options.answer)[1]
+    for source, label in instance.labels.items():
+        return source, label
+    try:
+        return "linear-scan", resolve_model("linear-scan").allocate(Request(instance.problem))
+    except AllocationFailed as error:
+        raise InputError(f"there is no label, and linear-scan has no answer: {error}") from None

@@ -1,0 +1,69 @@
+"""Answers in files: one JSON object, or one a line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.allocators import Answer
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import MIB, parse_json, read_text
+
+__all__ = ["MAXIMUM_ENTRIES", "parse_answer", "read_answer", "read_predictions"]
+
+MAXIMUM_ENTRIES = 1_000_000
+"""More virtual registers than any kernel has; a larger answer is damaged."""
+
+ANSWER_LIMIT_BYTES = 32 * MIB
+PREDICTIONS_LIMIT_BYTES = 4096 * MIB
+KEYS = {"id", "assignment", "edits"}
+
+
+def read_answer(path: Path) -> tuple[str | None, Answer]:
+    """The id (None where it is left out) and the assignment of an answer file."""
+    return parse_answer(parse_json(read_text(path, ANSWER_LIMIT_BYTES), path), path)
+
+
+def read_predictions(path: Path) -> dict[str, list[Answer]]:
+    """The answers of a predictions file by id, each id's in the order of their lines."""
+    found: dict[str, list[Answer]] = {}
+    for number, line in enumerate(read_text(path, PREDICTIONS_LIMIT_BYTES).splitlines(), 1):
+        if not line.strip():
+            continue
+        identifier, answer = parse_answer(parse_json(line, path, number), path, number)
+        if identifier is None:
+            raise InputError("the answer has no 'id'", source=path, line=number)
+        found.setdefault(identifier, []).append(answer)
+    return found
+
+
+def parse_answer(
+    document: Any, source: str | Path, line: int | None = None
+) -> tuple[str | None, Answer]:
+    """The id and the assignment of a decoded answer. Raises InputError for any other form."""
+
+    def error(message: str) -> InputError:
+        return InputError(message, source=source, line=line)
+
+    if not isinstance(document, dict) or "assignment" not in document:
+        raise error('expected an answer {"id": …, "assignment": {"%0": "v0", …}}')
+    if unknown := sorted(document.keys() - KEYS):
+        raise error(f"unknown key {unknown[0][:40]!r} in the answer")
+    identifier, assignment = document.get("id"), document["assignment"]
+    if identifier is not None and not isinstance(identifier, str):
+        raise error("expected a string as 'id'")
+    if not isinstance(assignment, dict):
+        raise error("expected an object as 'assignment'")
+    if len(assignment) > MAXIMUM_ENTRIES:
+        raise error(
+            f"the assignment has {len(assignment):,} entries, "
+            f"more than the {MAXIMUM_ENTRIES:,} accepted"
+        )
+    for key, value in assignment.items():
+        if not isinstance(value, str):
+            raise error(
+                f"expected the name of a register for {key[:40]!r}, not a {type(value).__name__}"
+            )
+    if document.get("edits"):
+        raise error("edits are not judged by this version: they belong to the split track")
+    return identifier, assignment

@@ -1,0 +1,156 @@
+"""Metrics of answers, for one function and over many."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from verilocc_bench.allocators import Answer
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.ir import FixedUnits, Operand
+
+__all__ = [
+    "BankConflicts",
+    "bootstrap_interval",
+    "count_bank_conflicts",
+    "count_identity_copies",
+    "geometric_mean",
+    "mean",
+    "pass_at_k",
+]
+
+LOOP_WEIGHT = 10
+"""An instruction counts this many times more for each loop around it."""
+
+BOOTSTRAP_RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class BankConflicts:
+    """Instructions with three distinct vector sources whose banks collide.
+
+    `any` counts those with some pair of sources in one bank, `all` those
+    with all three; both weighted by 10 to the power of the loop depth.
+    """
+
+    any: int
+    all: int
+
+
+def count_bank_conflicts(problem: AllocationProblem, answer: Answer) -> BankConflicts:
+    """The bank conflicts of a valid answer, over 32-bit explicit sources."""
+    some_pair = all_three = 0
+    units = _units(problem, answer)
+    for block, _, instruction in problem.function.instructions():
+        sources = {
+            place
+            for operand in instruction.uses
+            if not operand.implicit and (place := _vector_source(problem, operand, units))
+        }
+        if len(sources) != 3:
+            continue
+        banks = len({(file, index % problem.target.file(file).banks) for file, index in sources})
+        weight = LOOP_WEIGHT ** problem.loop_depths[block]
+        some_pair += weight * (banks < 3)
+        all_three += weight * (banks == 1)
+    return BankConflicts(some_pair, all_three)
+
+
+def count_identity_copies(problem: AllocationProblem, answer: Answer) -> int:
+    """Copies that a valid answer makes identities, each counted once."""
+    units = _units(problem, answer)
+    found = 0
+    for _, _, instruction in problem.function.instructions():
+        if instruction.opcode == "COPY" and instruction.definitions and instruction.uses:
+            target = _first_unit(problem, instruction.definitions[0], units)
+            found += target == _first_unit(problem, instruction.uses[0], units)
+    return found
+
+
+def _units(problem: AllocationProblem, answer: Answer) -> list[int]:
+    by_name = problem.placements.by_name
+    classes = problem.function.virtual_registers
+    return [by_name[c][answer[f"%{number}"]] for number, c in enumerate(classes)]
+
+
+def _first_unit(problem: AllocationProblem, operand: Operand, units: list[int]) -> int:
+    location = operand.location
+    if isinstance(location, FixedUnits):
+        return problem.placements.first_unit[location.file] + location.first
+    return units[location.register] + location.first
+
+
+def _vector_source(
+    problem: AllocationProblem, operand: Operand, units: list[int]
+) -> tuple[str, int] | None:
+    """(file, index) of a source of one unit in a vector file; None for others."""
+    if operand.location.count != 1:
+        return None
+    register = problem.placements.register(_first_unit(problem, operand, units))
+    if register.file not in problem.target.vector_files:
+        return None
+    return register.file, register.index
+
+
+def pass_at_k(samples: int, valid: int, k: int) -> float | None:
+    """The unbiased estimate of the chance that one of k samples is valid.
+
+    1 - C(n - c, k) / C(n, k), from Chen et al., "Evaluating Large Language
+    Models Trained on Code" (arXiv 2107.03374), section 2.1; None where
+    there are fewer than k samples.
+    """
+    if samples < k:
+        return None
+    return 1.0 - math.comb(samples - valid, k) / math.comb(samples, k)
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """The arithmetic mean, or None of nothing."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """The geometric mean of positive numbers, or None of nothing."""
+    return math.exp(math.fsum(map(math.log, values)) / len(values)) if values else None
+
+
+def bootstrap_interval(
+    values: Sequence[float],
+    seed: int,
+    statistic: Callable[[Sequence[float]], float | None] = mean,
+) -> tuple[float, float] | tuple[None, None]:
+    """The 95 % percentile interval of a statistic over functions, by bootstrap.
+
+    Efron's percentile method with 1,000 resamples; (None, None) of nothing.
+    """
+    if not values:
+        return None, None
+    if min(values) == max(values):
+        return values[0], values[0]
+    generator = random.Random(seed)  # noqa: S311  no secret depends on it
+    found = sorted(
+        result
+        for _ in range(BOOTSTRAP_RESAMPLES)
+        if (result := statistic(generator.choices(values, k=len(values)))) is not None
+    )
+    last = len(found) - 1
+    return found[round(0.025 * last)], found[round(0.975 * last)]
+
+
+def shares(ratios: Mapping[str, tuple[int, int]]) -> dict[str, float | None]:
+    """Shares of functions with fewer, equal and more registers than the label.
+
+    `ratios` maps a function to its registers and the label's.
+    """
+    count = len(ratios)
+    if not count:
+        return {"share_better": None, "share_equal": None, "share_worse": None}
+    better = sum(own < label for own, label in ratios.values())
+    equal = sum(own == label for own, label in ratios.values())
+    return {
+        "share_better": better / count,
+        "share_equal": equal / count,
+        "share_worse": (count - better - equal) / count,
+    }

@@ -1,0 +1,103 @@
+"""From what `--model` says to an allocator."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, cast
+
+from verilocc_bench.allocators import BUILT_IN, Allocator, Answer, Assistance, Request
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.errors import AllocationFailed, InputError
+from verilocc_bench.evaluate.answers import read_predictions
+
+__all__ = ["PLUG_IN_GROUP", "resolve_model"]
+
+PLUG_IN_GROUP = "verilocc_bench.allocators"
+
+
+def resolve_model(name: str) -> Allocator:
+    """The allocator that a `--model` value names. Raises InputError where there is none."""
+    if name in BUILT_IN:
+        return BUILT_IN[name]
+    scheme, separator, rest = name.partition(":")
+    if separator and scheme == "python":
+        return _from_python(rest)
+    if separator and scheme == "predictions":
+        return _Predictions(name, read_predictions(Path(rest)))
+    for plug_in in entry_points(group=PLUG_IN_GROUP, name=name):
+        return _as_allocator(name, plug_in.load())
+    known = ", ".join([*BUILT_IN, *(e.name for e in entry_points(group=PLUG_IN_GROUP))])
+    raise InputError(
+        f"unknown model {name!r}; known: {known}, python:MODULE:ATTRIBUTE, predictions:FILE"
+    )
+
+
+def _from_python(path: str) -> Allocator:
+    module_name, separator, attribute = path.partition(":")
+    if not separator or not module_name or not attribute:
+        raise InputError(f"expected python:MODULE:ATTRIBUTE, not 'python:{path}'")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as python -m does: modules of the current folder count
+    try:
+        found = importlib.import_module(module_name)
+    except ImportError as error:
+        raise InputError(f"cannot import {module_name!r}: {error}") from None
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
+        found = getattr(found, part)
+    return _as_allocator(f"python:{path}", found)
+
+
+def _as_allocator(name: str, found: Any) -> Allocator:
+    if isinstance(found, type):
+        found = found()
+    if hasattr(found, "allocate"):
+        for attribute in ("name", "assistance", "deterministic"):
+            if not hasattr(found, attribute):
+                raise InputError(f"the allocator {name} has no attribute {attribute!r}")
+        return cast(Allocator, found)
+    if callable(found):
+        return _Function(name, found)
+    raise InputError(f"{name} is no allocator: expected allocate(request) or a function")
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A plain function `(problem, seed) -> {"%0": "v0", …}`."""
+
+    name: str
+    function: Any
+    assistance: Assistance = Assistance.TEXT
+    deterministic: bool = False
+
+    def allocate(self, request: Request) -> Answer:
+        problem: AllocationProblem = request.problem
+        answer: Answer = self.function(problem, request.seed)
+        return answer
+
+
+@dataclass(frozen=True)
+class _Predictions:
+    """Answers from a file, in the order of their lines."""
+
+    name: str
+    answers: Mapping[str, list[Answer]]
+    assistance: Assistance = Assistance.TEXT
+    deterministic: bool = False
+    _empty: list[Answer] = field(default_factory=list)
+
+    def allocate(self, request: Request) -> Answer:
+        samples = self.answers.get(request.problem.id, self._empty)
+        if request.sample >= len(samples):
+            raise AllocationFailed("the file has no such sample for the function")
+        return samples[request.sample]
+
+    def unknown_ids(self, known: set[str]) -> Iterator[str]:
+        """Ids of the file that the dataset does not have."""
+        return (identifier for identifier in self.answers if identifier not in known)

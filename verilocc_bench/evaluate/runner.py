@@ -1,0 +1,197 @@
+"""Asks an allocator about every row, and judges every answer."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from verilocc_bench.allocators import Allocator, Request
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.dataset import Row
+from verilocc_bench.errors import AllocationFailed, InputError
+from verilocc_bench.evaluate.metrics import (
+    BankConflicts,
+    count_bank_conflicts,
+    count_identity_copies,
+)
+from verilocc_bench.evaluate.models import resolve_model
+from verilocc_bench.verify import FastVerifier, Verdict
+
+__all__ = ["Outcome", "RowResult", "Sample", "evaluate_row", "evaluate_rows"]
+
+MESSAGE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One answer, judged; or the allocator's failure to give one."""
+
+    index: int
+    verdict: Verdict | None
+    failure: str | None
+    message: str | None
+    allocate_seconds: float
+    verify_seconds: float
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is an answer and it is right."""
+        return self.verdict is not None and self.verdict.valid
+
+    def to_json(self, row: Row) -> dict[str, Any]:
+        """One line of samples.jsonl."""
+        return {
+            "id": row.id,
+            "task": f"{row.arch}/{row.family}",
+            "sample": self.index,
+            "valid": self.valid,
+            "failure": self.failure,
+            "message": self.message,
+            "verdict": None if self.verdict is None else self.verdict.to_json(),
+            "allocate_seconds": self.allocate_seconds,
+            "verify_seconds": self.verify_seconds,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The quality of the first valid answer for a function.
+
+    `label_registers` and `label_occupancy` are None without a label.
+    """
+
+    registers: int
+    label_registers: int | None
+    bound: int
+    occupancy: int
+    label_occupancy: int | None
+    identity_copies: int
+    bank_conflicts: BankConflicts
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """All samples of one function, and the quality of the first valid one."""
+
+    row_id: str
+    task: str
+    samples: tuple[Sample, ...]
+    outcome: Outcome | None
+
+
+def evaluate_rows(
+    rows: Sequence[Row], model: str, *, samples: int, seed: int, jobs: int
+) -> Iterator[tuple[Row, RowResult]]:
+    """Results in the order of the rows, as they come; `jobs` processes share the work."""
+    if jobs <= 1 or len(rows) <= 1:
+        allocator = resolve_model(model)
+        for row in rows:
+            yield row, evaluate_row(row, allocator, samples, seed)
+        return
+    resolve_model(model)  # a wrong name is found here, not in a process
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(rows)), context, _start, (model,)) as pool:
+        tasks = [pool.submit(_evaluate_in_process, row, samples, seed) for row in rows]
+        try:
+            for row, task in zip(rows, tasks, strict=True):
+                yield row, task.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+_allocator: Allocator | None = None
+
+
+def _start(model: str) -> None:
+    global _allocator  # noqa: PLW0603  one allocator a process, made once
+    _allocator = resolve_model(model)
+
+
+def _evaluate_in_process(row: Row, samples: int, seed: int) -> RowResult:
+    assert _allocator is not None
+    return evaluate_row(row, _allocator, samples, seed)
+
+
+def sample_seed(seed: int, row_id: str, index: int) -> int:
+    """The seed of one sample: the same whatever else runs, and in whatever order."""
+    digest = hashlib.sha256(f"{seed} {row_id} {index}".encode()).digest()
+    return int.from_bytes(digest[:8], "big")
+
+
+def evaluate_row(row: Row, allocator: Allocator, samples: int, seed: int) -> RowResult:
+    """All samples of one row, judged. A deterministic allocator is asked once."""
+    problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
+    if problem.id != row.id:
+        raise InputError(f"row {row.id}: the id is not the hash of the normalized text")
+    verifier = FastVerifier(problem)
+    judged: list[Sample] = []
+    outcome: Outcome | None = None
+    for index in range(samples):
+        if index and allocator.deterministic:
+            judged.append(judged[0])
+            continue
+        request = Request(problem, index, sample_seed(seed, row.id, index), row.labels)
+        sample, answer = _ask(allocator, request, verifier)
+        judged.append(sample)
+        if outcome is None and sample.verdict is not None and sample.valid:
+            assert answer is not None
+            outcome = _outcome(row, problem, answer, sample.verdict)
+    return RowResult(row.id, f"{row.arch}/{row.family}", tuple(judged), outcome)
+
+
+def _ask(
+    allocator: Allocator, request: Request, verifier: FastVerifier
+) -> tuple[Sample, Mapping[str, str] | None]:
+    failure, message, answer = None, None, None
+    started = time.perf_counter()
+    try:
+        answer = allocator.allocate(request)
+    except AllocationFailed as error:
+        failure, message = "no_answer", str(error)
+    except Exception as error:  # noqa: BLE001  foreign code may raise anything
+        failure, message = "crashed", f"{type(error).__name__}: {error}"
+    allocated = time.perf_counter()
+    if failure is None and not _is_answer(answer):
+        failure, message = "unparsable", "expected a mapping of names to names"
+    verdict = None
+    if failure is None:
+        assert answer is not None
+        verdict = verifier.verify(answer)
+    judged = time.perf_counter()
+    sample = Sample(
+        request.sample,
+        verdict,
+        failure,
+        None if message is None else " ".join(message.split())[:MESSAGE_LENGTH],
+        allocated - started,
+        judged - allocated,
+    )
+    return sample, answer
+
+
+def _is_answer(answer: object) -> bool:
+    return isinstance(answer, Mapping) and all(
+        isinstance(key, str) and isinstance(value, str) for key, value in answer.items()
+    )
+
+
+def _outcome(
+    row: Row, problem: AllocationProblem, answer: Mapping[str, str], verdict: Verdict
+) -> Outcome:
+    assert verdict.registers_used is not None and verdict.occupancy is not None
+    label = row.label_registers if row.track == "assign" else None
+    return Outcome(
+        registers=verdict.registers_used[VECTOR],
+        label_registers=None if label is None else label[VECTOR],
+        bound=problem.pressure.maximum[VECTOR],
+        occupancy=verdict.occupancy,
+        label_occupancy=None if label is None else row.occupancy,
+        identity_copies=count_identity_copies(problem, answer),
+        bank_conflicts=count_bank_conflicts(problem, answer),
+    )
