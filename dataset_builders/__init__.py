@@ -1,0 +1,1 @@
+"""From kernels of our own to datasets: sweeps, compilation, labels, Parquet files."""

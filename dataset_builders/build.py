@@ -136,15 +136,11 @@ def _is_complete(output: Path, manifest: dict[str, Any]) -> bool:
             p.name for p in output.iterdir() if p.name not in {WORK_FOLDER, *finished}
         )
         if strangers or not (output / WORK_FOLDER).exists():
-            raise InputError(
-                "the folder is not empty and holds no unfinished build", source=output
-            )
+            raise InputError("the folder is not empty and holds no unfinished build", source=output)
     return False
 
 
-def _compile_all(
-    points: Sequence[SweepPoint], journal: Journal, jobs: int
-) -> Iterator[Timings]:
+def _compile_all(points: Sequence[SweepPoint], journal: Journal, jobs: int) -> Iterator[Timings]:
     """Compiles the points into the journal, and yields once for each that is done.
 
     A process that dies takes the whole pool along. The points that were then
@@ -198,7 +194,7 @@ _cache: tempfile.TemporaryDirectory[str] | None = None
 
 
 def _start_worker(parent: int) -> None:
-    global _llvm, _cache
+    global _llvm, _cache  # noqa: PLW0603  one set of compilers a process
     _llvm = LLVMCompiler()
     _cache = tempfile.TemporaryDirectory(prefix="verilocc-bench-triton-")
     atexit.register(_stop_worker)
@@ -221,7 +217,8 @@ def _watch_parent(parent: int) -> None:
 
 
 def _compile_one(point: SweepPoint, folder: Path) -> Timings:
-    assert _llvm is not None and _cache is not None
+    assert _llvm is not None
+    assert _cache is not None
     journal = Journal(folder, {})
     try:
         built = build_kernel(point, _llvm, Path(_cache.name))

@@ -21,7 +21,7 @@ that of VeriLocc (arXiv 2506.17506).
 
 | config | rows |
 |---|---|
-| `default` | kernels whose compiler assigned every virtual register one register (the assign track) |
+| `default` | the assign track: the compiler gave every virtual register one register |
 | `{families}` | the same by family |
 | `{archs}` | the same by architecture |
 | `split` | kernels whose live ranges the compiler split: no label |
@@ -109,9 +109,6 @@ def _has_rows(
     rows: Mapping[tuple[str, str, str, str], int], folder: str, arch: str, family: str, split: str
 ) -> bool:
     return any(
-        key[0] == folder
-        and arch in ("*", key[1])
-        and family in ("*", key[2])
-        and key[3] == split
+        key[0] == folder and arch in ("*", key[1]) and family in ("*", key[2]) and key[3] == split
         for key in rows
     )

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from dataset_builders.compile import BuiltKernel
 from verilocc_bench.dataset import RawRow, Row
@@ -41,7 +41,7 @@ class Journal:
         self.fingerprint = dict(fingerprint)
         self._lock: IO[str] | None = None
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = (self.folder / "lock").open("w")
         try:

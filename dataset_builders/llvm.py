@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from types import TracebackType
-from typing import IO
+from typing import IO, Self
 
 from verilocc_bench.errors import MissingExtraError, RejectedKernel
 
@@ -49,7 +49,7 @@ class LLVMCompiler:
     def __init__(self) -> None:
         self._workers = {name: _Worker(options) for name, options in ALLOCATION_OPTIONS.items()}
 
-    def __enter__(self) -> LLVMCompiler:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -97,7 +97,7 @@ class _Worker:
         if find_spec("llvmlite") is None:
             raise MissingExtraError("llvmlite", "build", "compiling kernels")
         self.close()
-        self.messages = tempfile.TemporaryFile()
+        self.messages = tempfile.TemporaryFile()  # noqa: SIM115  closed in close()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "dataset_builders.llvm_worker", *self.options],
             stdin=subprocess.PIPE,
@@ -115,7 +115,8 @@ class _Worker:
 
     def compile(self, arch: str, llvm_ir: str) -> str:
         process = self._start()
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             process.stdin.write(json.dumps({"cpu": arch, "ir": llvm_ir}) + "\n")
             process.stdin.flush()

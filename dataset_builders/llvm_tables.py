@@ -93,7 +93,9 @@ def _read_symbols(path: Path, wanted: set[str]) -> dict[str, tuple[int, int]]:
                 if text in wanted:
                     found[text] = (value, size)
     if missing := wanted - found.keys():
-        raise InputError(f"no symbols {sorted(missing)}: not the llvmlite that is known", source=path)
+        raise InputError(
+            f"no symbols {sorted(missing)}: not the llvmlite that is known", source=path
+        )
     return found
 
 

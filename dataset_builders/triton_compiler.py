@@ -104,10 +104,10 @@ def compile_to_llvm_ir(point: SweepPoint, cache_directory: Path | None = None) -
 
 def _run_stages(point: SweepPoint) -> tuple[str, int]:
     """The LLVM IR, and the bytes of local memory."""
-    from triton._C.libtriton import ir  # noqa: PLC0415
-    from triton.backends.compiler import GPUTarget  # noqa: PLC0415
-    from triton.compiler import ASTSource  # noqa: PLC0415
-    from triton.compiler.compiler import make_backend  # noqa: PLC0415
+    from triton._C.libtriton import ir
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+    from triton.compiler.compiler import make_backend
 
     module_name = f"dataset_builders.kernels.{point.specification.module}"
     function = getattr(importlib.import_module(module_name), point.kernel)

@@ -72,7 +72,9 @@ def write_dataset(
     write_atomically(output / "rejected.jsonl", lines)
     write_atomically(output / "README.md", dataset_card(summary.rows, manifest))
     document = {**manifest, "files": hashes, "rejected": dict(sorted(summary.rejected.items()))}
-    write_atomically(output / "manifest.json", json.dumps(document, indent=1, sort_keys=True) + "\n")
+    write_atomically(
+        output / "manifest.json", json.dumps(document, indent=1, sort_keys=True) + "\n"
+    )
     return summary
 
 

@@ -1,1 +1,1 @@
-"""The leaderboard: what a submission is, and how it is verified again."""
+"""The leaderboard's package. It takes no submissions yet: it holds no code so far."""

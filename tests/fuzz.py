@@ -1,6 +1,6 @@
 """Corrupts answers for as long as asked, and compares the verifier with the oracle.
 
-    python -m tests.fuzz --seconds 600 --seed 1
+python -m tests.fuzz --seconds 600 --seed 1
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tabulate import tabulate
 from tests.generated import random_function
 from tests.mutation import mutate
 from tests.oracle import Oracle
-from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.verify import FastVerifier
@@ -37,7 +37,7 @@ def main() -> int:
         if rows and len(kernels) < 8:
             row = rows.pop(generator.randrange(len(rows)))
             problem = AllocationProblem.from_text(row.normalized)
-            kernels.append((problem, Oracle(problem.function), dict(row.labels[row.label_source])))
+            kernels.append((problem, Oracle(problem.function), dict(row.label)))
         for problem, oracle, answer in [*kernels, *_generated(generator)]:
             verifier = FastVerifier(problem)
             for _ in range(50):

@@ -80,9 +80,7 @@ def random_function(seed: int, *, registers: int = 10, blocks: int = 6) -> Funct
     made = tuple(
         Block(
             tuple(instruction() for _ in range(generator.randrange(6))),
-            tuple(
-                dict.fromkeys(generator.randrange(count) for _ in range(generator.randrange(3)))
-            ),
+            tuple(dict.fromkeys(generator.randrange(count) for _ in range(generator.randrange(3)))),
         )
         for _ in range(count)
     )

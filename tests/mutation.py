@@ -54,7 +54,8 @@ def wrong_file(_: AllocationProblem, answer: Answer, generator: random.Random) -
     """A register moves to another file."""
     key = _pick(answer, generator)
     name = answer[key]
-    index = name.lstrip("vascc_lohi") or "0"
+    base = _numbered(name)
+    index = str(base[1]) if base else "0"
     answer[key] = generator.choice(("v", "a", "s")) + index
 
 
@@ -109,7 +110,9 @@ OPERATORS: dict[str, Operator] = {
 }
 
 
-def mutate(problem: AllocationProblem, answer: Answer, generator: random.Random) -> tuple[str, Answer]:
+def mutate(
+    problem: AllocationProblem, answer: Answer, generator: random.Random
+) -> tuple[str, Answer]:
     """The name of an operator and the answer after it (now and then the same answer)."""
     name = generator.choice(list(OPERATORS))
     mutant = dict(answer)

@@ -1,10 +1,10 @@
 """Every error that this package raises on purpose.
 
-    VerilocError
-    ├── InputError            bad input or usage: one clear line, exit status 2
-    │   └── MissingExtraError an optional dependency is not installed
-    ├── AllocationFailed      an allocator has no answer for a function
-    └── RejectedKernel        a kernel cannot become a dataset row; says why
+VerilocError
+├── InputError            bad input or usage: one clear line, exit status 2
+│   └── MissingExtraError an optional dependency is not installed
+├── AllocationFailed      an allocator has no answer for a function
+└── RejectedKernel        a kernel cannot become a dataset row; says why
 """
 
 from __future__ import annotations
@@ -57,9 +57,7 @@ class InputError(VerilocError):
     def located(self, source: str | Path, line_offset: int = 0) -> InputError:
         """The same error with the file filled in where it is not known yet."""
         line = None if self.line is None else self.line + line_offset
-        return InputError(
-            self.message, source=self.source or source, line=line, column=self.column
-        )
+        return InputError(self.message, source=self.source or source, line=line, column=self.column)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword-only arguments are lost by the default reduction, and errors

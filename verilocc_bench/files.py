@@ -75,9 +75,7 @@ def parse_json(text: str, source: str | Path, line: int | None = None) -> Any:
         return value
 
     try:
-        return json.loads(
-            text, object_pairs_hook=unique, parse_constant=refuse, parse_float=finite
-        )
+        return json.loads(text, object_pairs_hook=unique, parse_constant=refuse, parse_float=finite)
     except json.JSONDecodeError as error:
         raise InputError(
             f"expected JSON: {error.msg}",
@@ -104,8 +102,8 @@ def write_atomically(path: Path, data: str | bytes) -> None:
                 os.fsync(file.fileno())
             umask = os.umask(0)
             os.umask(umask)
-            os.chmod(temporary, 0o666 & ~umask)
-            os.replace(temporary, path)
+            Path(temporary).chmod(0o666 & ~umask)
+            Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
             raise

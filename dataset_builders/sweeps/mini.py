@@ -14,7 +14,7 @@ MINI_POINTS: tuple[AxisProduct, ...] = (
     fixed("gemm_reduce_partials", block_m=16, block_n=64, bias=True, activation="gelu"),
     fixed("mha_decode_combine", head_dim=128, block_d=128, splits=16, num_warps=1),
     fixed("gemm", block_m=16, block_n=16, block_k=64, num_warps=1, transpose_b=True),
-    fixed("mha_backward_dq", block_n=32, causal=True, window=True, num_stages=1),
+    fixed("mha_backward_dq", block_n=32, window=True, num_stages=1),
     fixed(
         "gemm", dtype="int8", out_dtype="int32", block_k=64, transpose_a=True, transpose_b=True
     ),

@@ -9,13 +9,14 @@ from verilocc_bench.allocators.protocol import (
     Request,
     answer_from_assignment,
 )
-from verilocc_bench.allocators.registry import BUILT_IN
+from verilocc_bench.allocators.registry import BUILT_IN, LabelReplay
 
 __all__ = [
     "BUILT_IN",
     "Allocator",
     "Answer",
     "Assistance",
+    "LabelReplay",
     "Request",
     "answer_from_assignment",
     "graph_coloring",

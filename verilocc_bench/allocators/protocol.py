@@ -28,14 +28,16 @@ class Assistance(StrEnum):
 class Request:
     """One question: a problem, and which sample of how many is wanted.
 
-    `labels` holds the compilers' answers by source, for the allocators that
-    replay them; nothing else may look. `seed` is different for each sample.
+    `seed` is different for each sample. `label` is the compiler's own answer
+    and `alternatives` holds those of others by source: they are there for the
+    allocators that replay them alone, every other is asked without.
     """
 
     problem: AllocationProblem
     sample: int = 0
     seed: int = 0
-    labels: Mapping[str, Answer] | None = None
+    label: Answer | None = None
+    alternatives: Mapping[str, Answer] | None = None
 
 
 class Allocator(Protocol):

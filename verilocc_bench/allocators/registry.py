@@ -38,29 +38,34 @@ class BuiltIn:
 
 @dataclass(frozen=True)
 class LabelReplay:
-    """Answers with a compiler's label: the first whose source starts with `prefix`.
+    """Answers with a compiler's label.
 
-    The empty prefix means the label of the row itself.
+    `alternative` None means the label of the row itself, otherwise the first
+    of the others whose source starts so.
     """
 
     name: str
-    prefix: str
+    alternative: str | None
     description: str
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = True
 
     def allocate(self, request: Request) -> Answer:
         """The label. Raises AllocationFailed where the row has none of this source."""
-        for source, answer in (request.labels or {}).items():
-            if source.startswith(self.prefix):
-                return answer
+        if self.alternative is None:
+            if request.label is not None:
+                return request.label
+        else:
+            for source, answer in (request.alternatives or {}).items():
+                if source.startswith(self.alternative):
+                    return answer
         raise AllocationFailed("the dataset has no label of this compiler for the function")
 
 
 BUILT_IN: dict[str, Allocator] = {
     allocator.name: allocator
     for allocator in (
-        LabelReplay("compiler", "", "replays the compiler's own assignment, the label"),
+        LabelReplay("compiler", None, "replays the compiler's own assignment, the label"),
         LabelReplay("llvm-basic", "llvm-basic", "replays LLVM's basic allocator, where it has one"),
         BuiltIn("linear-scan", linear_scan, "first fit in the order of first live points"),
         BuiltIn("graph-coloring", graph_coloring, "Chaitin-Briggs colouring for register tuples"),

@@ -7,6 +7,8 @@ liveness, plus one bit-set operation for each definition.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from verilocc_bench.analysis.liveness import Liveness, iterate_bits
 
 __all__ = ["interference_sets", "live_spans"]
@@ -53,7 +55,7 @@ def live_spans(liveness: Liveness) -> list[tuple[int, int, int]]:
     """
     spans: list[tuple[int, int, int]] = []
     bounds = [*liveness.lane_offsets, liveness.virtual_lane_count]
-    for first, last in zip(bounds, bounds[1:], strict=False):
+    for first, last in pairwise(bounds):
         masks = liveness.live[first:last]
         union = 0
         for mask in masks:
@@ -70,7 +72,7 @@ def _owners(liveness: Liveness) -> list[int]:
     """The virtual register of each lane; -1 for fixed lanes."""
     owners = [-1] * len(liveness.live)
     bounds = [*liveness.lane_offsets, liveness.virtual_lane_count]
-    for register, (first, last) in enumerate(zip(bounds, bounds[1:], strict=False)):
+    for register, (first, last) in enumerate(pairwise(bounds)):
         for lane in range(first, last):
             owners[lane] = register
     return owners

@@ -274,9 +274,7 @@ class _Walker:
         self.live[lane] |= ((1 << (last - first + 1)) - 1) << first
         self.segments.append((lane, first, last, surely))
 
-    def walk(
-        self, block: int, effects: list[_Effects], live_out: int, may: int, must: int
-    ) -> None:
+    def walk(self, block: int, effects: list[_Effects], live_out: int, may: int, must: int) -> None:
         first = len(self.points)
         after = self.number_points(block, effects)
         last = len(self.points) - 1

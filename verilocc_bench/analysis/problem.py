@@ -83,9 +83,8 @@ def _check_against_target(function: Function, target: Target) -> None:
                 raise InputError(f"class {register_class.name} goes beyond its budget")
     fixed = [*function.reserved, *function.live_ins]
     for _, _, instruction in function.instructions():
-        for operand in instruction.definitions + instruction.uses:
-            if isinstance(operand.location, FixedUnits):
-                fixed.append(operand.location)
+        operands = instruction.definitions + instruction.uses
+        fixed += [o.location for o in operands if isinstance(o.location, FixedUnits)]
     for units in set(fixed):
         if units.first + units.count > known[units.file].count:
             raise InputError(f"{target.name} has no register {units.file}{units.first}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 
-from verilocc_bench.allocators import Request
+from verilocc_bench.allocators import LabelReplay, Request
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.evaluate import resolve_model
@@ -20,10 +21,11 @@ def run(options: argparse.Namespace) -> int:
     """Writes the answer; the status is 1 where there is none, or a wrong one."""
     instance = load_instance(options)
     allocator = resolve_model(options.model)
+    request = Request(instance.problem, seed=options.seed)
+    if isinstance(allocator, LabelReplay):
+        request = replace(request, label=instance.label, alternatives=instance.alternatives)
     try:
-        answer = allocator.allocate(
-            Request(instance.problem, seed=options.seed, labels=instance.labels)
-        )
+        answer = allocator.allocate(request)
     except AllocationFailed as error:
         print(f"verilocc-bench allocate: {options.model}: {error}", file=sys.stderr)
         return 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import sys
@@ -16,6 +17,7 @@ from verilocc_bench.dataset import Dataset, Row, load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import (
     Configuration,
+    Predictions,
     RowResult,
     evaluate_rows,
     make_results,
@@ -41,6 +43,10 @@ def run(options: argparse.Namespace) -> int:
         options.dataset, split=options.split, track=options.track, revision=options.revision
     )
     rows = _select(dataset, options)
+    for model in options.model:
+        allocator = resolve_model(model)
+        if isinstance(allocator, Predictions):
+            allocator.check_ids(_known_ids(dataset, options))
     documents = []
     for model in options.model:
         results = _evaluate(rows, model, options)
@@ -73,6 +79,16 @@ def _select(dataset: Dataset, options: argparse.Namespace) -> list[Row]:
     if not chosen:
         raise InputError(f"no row of {dataset.name!r} is of these architectures and families")
     return chosen
+
+
+def _known_ids(dataset: Dataset, options: argparse.Namespace) -> set[str]:
+    """The ids of both tracks: one file of answers may serve them together."""
+    known = {row.id for row in dataset.rows}
+    other = "split" if dataset.track == "assign" else "assign"
+    with contextlib.suppress(InputError):  # a dataset may have one track alone
+        rows = load_rows(dataset.name, split=dataset.split, track=other, revision=options.revision)
+        known |= {row.id for row in rows.rows}
+    return known
 
 
 def _evaluate(rows: list[Row], model: str, options: argparse.Namespace) -> list[RowResult]:

@@ -11,6 +11,7 @@ from verilocc_bench.allocators import Answer
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate import parse_answer
 from verilocc_bench.files import parse_json, read_text
 from verilocc_bench.ir import parse_function
 from verilocc_bench.parse.mir import MachineFunction, MachineModule, parse_mir
@@ -24,11 +25,13 @@ NORMALIZED_START = "verilocc-bench "
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A problem, with the compilers' labels where the instance is a row."""
+    """A problem, with the compilers' answers where the instance is a row."""
 
     problem: AllocationProblem
-    labels: Mapping[str, Answer]
     title: str
+    label: Answer | None = None
+    label_source: str = "label"
+    alternatives: Mapping[str, Answer] | None = None
 
 
 def load_instance(options: argparse.Namespace) -> Instance:
@@ -39,20 +42,19 @@ def load_instance(options: argparse.Namespace) -> Instance:
     text = read_text(path)
     start = text.lstrip()
     if start.startswith(NORMALIZED_START):
-        return _located(path, text, {}, path.name)
+        return Instance(_located(path, text), path.name)
     if start.startswith("{"):
         return _from_row_json(path, text)
     normalized = normalize_text(path, text, options)
     problem = AllocationProblem(normalized.function)
-    return Instance(problem, {}, f"{path.name}: {normalized.name}")
+    return Instance(problem, f"{path.name}: {normalized.name}")
 
 
-def _located(path: Path, text: str, labels: Mapping[str, Answer], title: str) -> Instance:
+def _located(path: Path, text: str) -> AllocationProblem:
     try:
-        problem = AllocationProblem(parse_function(text, str(path)), text)
+        return AllocationProblem(parse_function(text, str(path)), text)
     except InputError as error:
         raise error.located(path) from None
-    return Instance(problem, labels, title)
 
 
 def _from_row_json(path: Path, text: str) -> Instance:
@@ -61,12 +63,12 @@ def _from_row_json(path: Path, text: str) -> Instance:
     if not isinstance(normalized, str):
         raise InputError("expected a row with its column 'normalized'", source=path)
     label = row.get("assignment")
-    labels = {}
     if isinstance(label, str):
         label = parse_json(label, f"{path}, column assignment")
-    if isinstance(label, dict):
-        labels[str(row.get("label_source", "label"))] = label
-    return _located(path, normalized, labels, path.name)
+    if label is not None:
+        _, label = parse_answer({"assignment": label}, path)
+    source = str(row.get("label_source", "label"))
+    return Instance(_located(path, normalized), path.name, label, source)
 
 
 def _from_dataset(options: argparse.Namespace) -> Instance:
@@ -82,7 +84,8 @@ def _from_dataset(options: argparse.Namespace) -> Instance:
     for row in rows:
         if row.id == options.instance:
             problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
-            return Instance(problem, row.labels, f"{row.kernel} {row.id}")
+            title = f"{row.kernel} {row.id}"
+            return Instance(problem, title, row.label, row.label_source, row.other_labels)
     raise InputError(
         f"{options.instance!r} is neither a file nor an id of the dataset "
         f"{options.dataset!r}, split {options.split!r}"

@@ -28,8 +28,8 @@ def run(options: argparse.Namespace) -> int:
 def _answer(options: argparse.Namespace, instance: Instance) -> tuple[str, Answer]:
     if options.answer is not None:
         return options.answer.name, read_answer(options.answer)[1]
-    for source, label in instance.labels.items():
-        return source, label
+    if instance.label is not None:
+        return instance.label_source, instance.label
     try:
         return "linear-scan", resolve_model("linear-scan").allocate(Request(instance.problem))
     except AllocationFailed as error:

@@ -84,7 +84,7 @@ def _read_hub(name: str, split: str, track: str, revision: str | None) -> list[R
     config = "default" if track == "assign" else track
     try:
         loaded = datasets.load_dataset(name, config, split=split, revision=revision)
-    except Exception as error:  # the client raises errors of many libraries
+    except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
         reason = " ".join(str(error).split())[:300]
         raise InputError(f"cannot be loaded from the Hub: {reason}", source=name) from None
     return rows_from_table(loaded.data.table, Row, name)

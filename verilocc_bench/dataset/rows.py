@@ -49,14 +49,14 @@ class Row:
     provenance: str
 
     @cached_property
-    def labels(self) -> dict[str, dict[str, str]]:
-        """The compilers' answers by source; the row's own label is the first."""
-        found: dict[str, dict[str, str]] = {}
-        if self.assignment is not None:
-            found[self.label_source] = self._json("assignment", self.assignment)
-        for source, answer in self._json("alternatives", self.alternatives).items():
-            found.setdefault(source, answer)
-        return found
+    def label(self) -> dict[str, str] | None:
+        """The compiler's own answer; None on the split track."""
+        return None if self.assignment is None else self._json("assignment", self.assignment)
+
+    @cached_property
+    def other_labels(self) -> dict[str, dict[str, str]]:
+        """Further answers by source."""
+        return self._json("alternatives", self.alternatives)
 
     @property
     def label_registers(self) -> dict[str, int] | None:
@@ -88,7 +88,7 @@ _NULLABLE = {"assignment", "registers_used", "occupancy"}
 _INTEGERS = {"n_blocks", "n_instructions", "n_virtual_registers", "occupancy"}
 
 
-def _schema(row_type: type[Row] | type[RawRow]) -> pyarrow.Schema:
+def _schema(row_type: type[Row | RawRow]) -> pyarrow.Schema:
     import pyarrow as pa
 
     return pa.schema(
@@ -106,7 +106,7 @@ def _schema(row_type: type[Row] | type[RawRow]) -> pyarrow.Schema:
 def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
     """Writes rows as one Parquet file; the same rows give the same bytes."""
     import pyarrow as pa
-    import pyarrow.parquet as parquet
+    from pyarrow import parquet
 
     assert rows
     schema = _schema(type(rows[0]))
@@ -129,7 +129,7 @@ def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
 def read_parquet(path: Path, row_type: type[RowType]) -> list[RowType]:
     """The rows of a Parquet file. Raises InputError where it is none, or lacks columns."""
     import pyarrow as pa
-    import pyarrow.parquet as parquet
+    from pyarrow import parquet
 
     try:
         table = parquet.read_table(path)

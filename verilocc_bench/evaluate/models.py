@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -15,7 +15,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate.answers import read_predictions
 
-__all__ = ["PLUG_IN_GROUP", "resolve_model"]
+__all__ = ["PLUG_IN_GROUP", "Predictions", "resolve_model"]
 
 PLUG_IN_GROUP = "verilocc_bench.allocators"
 
@@ -28,7 +28,7 @@ def resolve_model(name: str) -> Allocator:
     if separator and scheme == "python":
         return _from_python(rest)
     if separator and scheme == "predictions":
-        return _Predictions(name, read_predictions(Path(rest)))
+        return Predictions(name, Path(rest), read_predictions(Path(rest)))
     for plug_in in entry_points(group=PLUG_IN_GROUP, name=name):
         return _as_allocator(name, plug_in.load())
     known = ", ".join([*BUILT_IN, *(e.name for e in entry_points(group=PLUG_IN_GROUP))])
@@ -61,7 +61,7 @@ def _as_allocator(name: str, found: Any) -> Allocator:
         for attribute in ("name", "assistance", "deterministic"):
             if not hasattr(found, attribute):
                 raise InputError(f"the allocator {name} has no attribute {attribute!r}")
-        return cast(Allocator, found)
+        return cast("Allocator", found)
     if callable(found):
         return _Function(name, found)
     raise InputError(f"{name} is no allocator: expected allocate(request) or a function")
@@ -83,21 +83,27 @@ class _Function:
 
 
 @dataclass(frozen=True)
-class _Predictions:
+class Predictions:
     """Answers from a file, in the order of their lines."""
 
     name: str
+    path: Path
     answers: Mapping[str, list[Answer]]
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = False
     _empty: list[Answer] = field(default_factory=list)
 
     def allocate(self, request: Request) -> Answer:
+        """The answer of the request's sample. Raises AllocationFailed where there is none."""
         samples = self.answers.get(request.problem.id, self._empty)
         if request.sample >= len(samples):
             raise AllocationFailed("the file has no such sample for the function")
         return samples[request.sample]
 
-    def unknown_ids(self, known: set[str]) -> Iterator[str]:
-        """Ids of the file that the dataset does not have."""
-        return (identifier for identifier in self.answers if identifier not in known)
+    def check_ids(self, known: Container[str]) -> None:
+        """Raises InputError for an answer to a function that the dataset does not have."""
+        for identifier in self.answers:
+            if identifier not in known:
+                raise InputError(
+                    f"there is no function {identifier[:40]!r} in the dataset", source=self.path
+                )

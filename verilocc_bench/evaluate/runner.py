@@ -7,10 +7,10 @@ import multiprocessing
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from verilocc_bench.allocators import Allocator, Request
+from verilocc_bench.allocators import Allocator, LabelReplay, Request
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import AllocationFailed, InputError
@@ -134,9 +134,12 @@ def evaluate_row(row: Row, allocator: Allocator, samples: int, seed: int) -> Row
     outcome: Outcome | None = None
     for index in range(samples):
         if index and allocator.deterministic:
-            judged.append(judged[0])
+            again = replace(judged[0], index=index, allocate_seconds=0.0, verify_seconds=0.0)
+            judged.append(again)
             continue
-        request = Request(problem, index, sample_seed(seed, row.id, index), row.labels)
+        request = Request(problem, index, sample_seed(seed, row.id, index))
+        if isinstance(allocator, LabelReplay):
+            request = replace(request, label=row.label, alternatives=row.other_labels)
         sample, answer = _ask(allocator, request, verifier)
         judged.append(sample)
         if outcome is None and sample.verdict is not None and sample.valid:
@@ -184,7 +187,8 @@ def _is_answer(answer: object) -> bool:
 def _outcome(
     row: Row, problem: AllocationProblem, answer: Mapping[str, str], verdict: Verdict
 ) -> Outcome:
-    assert verdict.registers_used is not None and verdict.occupancy is not None
+    assert verdict.registers_used is not None
+    assert verdict.occupancy is not None
     label = row.label_registers if row.track == "assign" else None
     return Outcome(
         registers=verdict.registers_used[VECTOR],

@@ -6,6 +6,7 @@ operands, symbols, and registers that no allocation can touch.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -114,5 +115,9 @@ class Function:
                 yield block_index, index, instruction
 
     def classes(self) -> tuple[RegisterClass, ...]:
-        """The classes in use, each once, ordered by name."""
-        return tuple(sorted(set(self.virtual_registers), key=lambda c: (c.name, c.width)))
+        """The classes in use, each once: the one of most virtual registers, the others by name."""
+        counts = Counter(self.virtual_registers)
+        by_name = sorted(counts, key=lambda c: (c.name, c.width))
+        if by_name:
+            by_name.insert(0, by_name.pop(by_name.index(max(by_name, key=counts.__getitem__))))
+        return tuple(by_name)

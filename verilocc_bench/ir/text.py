@@ -7,13 +7,14 @@ it in full. One line a block head, one line an instruction:
     target gfx942
     registers v:256 a:256 s:102 vcc:2=vcc_lo,vcc_hi
     reserved s32
+    class V 1 v
     class V2 2 v/2
     bb0(v0,s[2:3])->bb2,bb1
-    %0:V=COPY v0
+    %0=COPY v0
     %1:V2.0!=V_LSHLREV_B32 %0
 
 A virtual register is numbered by its first place in the text, where its
-class stands too. `.0` and `.2-3` are lanes; `!` marks undef, `&` early
+class stands too, unless it is the header's first: the class of most. `.0` and `.2-3` are lanes; `!` marks undef, `&` early
 clobber, `~0` a use tied to definition 0, a leading `+` an implicit operand.
 """
 
@@ -93,6 +94,8 @@ class _Printer:
         self.function = function
         self.files = {file.name: file for file in function.files}
         self.mentioned: set[int] = set()
+        classes = function.classes()
+        self.default = classes[0] if classes else None
 
     def fixed(self, units: FixedUnits) -> str:
         return format_units(self.files[units.file], units.first, units.count)
@@ -113,7 +116,8 @@ class _Printer:
             text = f"%{register}"
             if register not in self.mentioned:
                 self.mentioned.add(register)
-                text += f":{register_class.name}"
+                if register_class != self.default:
+                    text += f":{register_class.name}"
             if location.count == 1 and register_class.width > 1:
                 text += f".{location.first}"
             elif location.count < register_class.width:

@@ -1,7 +1,9 @@
 """The normalized text: its parser, the exact inverse of the printer.
 
-Linear in the length of the text. Every error names the line and what was
-expected there.
+What is accepted prints as it was read: at the end the function is printed
+and compared, so that no second spelling of a function (and so no second id)
+exists. Linear in the length of the text. Every error names the line and what
+was expected there.
 """
 
 from __future__ import annotations
@@ -18,32 +20,41 @@ from verilocc_bench.ir.function import (
     VirtualLanes,
 )
 from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile
-from verilocc_bench.ir.text import FORMAT_LINE
+from verilocc_bench.ir.text import FORMAT_LINE, print_function
 
 __all__ = ["MAXIMUM_UNITS", "parse_function"]
 
 MAXIMUM_UNITS = 4096
 """No register file of any GPU is larger; a header that says so is damaged."""
 
-_FILE = re.compile(r"([A-Za-z]+):(\d{1,4})(?:=([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*))?")
-_RANGE = re.compile(r"([A-Za-z]+)(?:\[(\d{1,4})-(\d{1,4})\])?(?:/(\d{1,3}))?")
-_BLOCK = re.compile(r"bb(\d+)(?:\(([^()]*)\))?(?:->(.+))?")
-_OPCODE = re.compile(r"[A-Za-z_][\w.$]*")
+_FILE = re.compile(r"([A-Za-z]+):(\d{1,4})(?:=([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*))?", re.ASCII)
+_RANGE = re.compile(r"([A-Za-z]+)(?:\[(\d{1,4})-(\d{1,4})\])?(?:/(\d{1,3}))?", re.ASCII)
+_BLOCK = re.compile(r"bb(\d{1,9})(?:\(([^()]*)\))?(?:->(.+))?", re.ASCII)
+_SUCCESSOR = re.compile(r"bb(\d{1,9})", re.ASCII)
+_WIDTH = re.compile(r"[1-9]\d?", re.ASCII)
+_OPCODE = re.compile(r"[A-Za-z_][\w.$]*", re.ASCII)
 _VIRTUAL = re.compile(
-    r"(\+)?%(\d{1,9})(?::([A-Za-z][\w.]*?))?(?:\.(\d{1,3})(?:-(\d{1,3}))?)?(!)?(&)?(?:~(\d{1,3}))?"
+    r"(\+)?%(\d{1,9})(?::([A-Za-z][\w.]*?))?(?:\.(\d{1,3})(?:-(\d{1,3}))?)?(!)?(&)?(?:~(\d{1,3}))?",
+    re.ASCII,
 )
-_FIXED = re.compile(r"(\+)?([^!&~+%]+)(!)?(&)?(?:~(\d{1,3}))?")
-_UNITS = re.compile(r"([A-Za-z]+)\[(\d{1,4}):(\d{1,4})\]")
-_UNIT = re.compile(r"([A-Za-z]+)(\d{1,4})")
+_FIXED = re.compile(r"(\+)?([^!&~+%]+)(!)?(&)?(?:~(\d{1,3}))?", re.ASCII)
+_UNITS = re.compile(r"([A-Za-z]+)\[(\d{1,4}):(\d{1,4})\]", re.ASCII)
+_UNIT = re.compile(r"([A-Za-z]+)(\d{1,4})", re.ASCII)
 
 
-def parse_function(text: str, source: str = "<text>") -> Function:
+def parse_function(text: str, source: str = "<text>", *, canonical: bool = True) -> Function:
     """The function of a normalized text.
 
     Raises InputError with the line and what was expected for anything that
-    the printer could not have printed.
+    the printer could not have printed. Without `canonical`, other spellings
+    of a function are accepted too, as hand-written texts may have them:
+    classes in any order, and spelled out at every first mention.
     """
-    return _Parser(text, source).parse()
+    parser = _Parser(text, source)
+    function = parser.parse()
+    if canonical:
+        parser.check_spelling(function)
+    return function
 
 
 class _Parser:
@@ -76,7 +87,10 @@ class _Parser:
             self.parse_file(part)
         reserved: list[FixedUnits] = []
         if self.lines[self.at].startswith("reserved "):
-            reserved = [self.fixed(part) for part in self.header("reserved ").split(" ")]
+            names = self.header("reserved ").split(" ")
+            self.at -= 1
+            reserved = [self.fixed(name) for name in names]
+            self.at += 1
         while self.lines[self.at].startswith("class "):
             self.parse_class(self.header("class "))
         live_ins, blocks = self.parse_blocks()
@@ -88,6 +102,17 @@ class _Parser:
             live_ins=live_ins,
             blocks=blocks,
         )
+
+    def check_spelling(self, function: Function) -> None:
+        """Raises InputError at the first line that the printer spells in another way."""
+        expected = print_function(function).split("\n")
+        if expected == self.lines:
+            return
+        for at, (own, printed) in enumerate(zip(self.lines, expected, strict=False)):
+            if own != printed:
+                self.at = at
+                raise self.error(f"expected {printed[:60]!r}, not {own[:60]!r}")
+        raise AssertionError("a function prints at least as many lines as it was read from")
 
     def header(self, prefix: str) -> str:
         line = self.lines[self.at]
@@ -102,6 +127,9 @@ class _Parser:
             self.at -= 1
             raise self.error(f"expected a register file such as v:256, not {text[:40]!r}")
         names = tuple(match[3].split(",")) if match[3] else ()
+        if match[1] in self.files or len(set(names)) != len(names):
+            self.at -= 1
+            raise self.error(f"register file {match[1]} or a name in it occurs twice")
         file = RegisterFile(match[1], int(match[2]), names)
         if names and len(names) != file.count:
             self.at -= 1
@@ -115,7 +143,7 @@ class _Parser:
     def parse_class(self, text: str) -> None:
         parts = text.split(" ")
         self.at -= 1
-        if len(parts) < 2 or not parts[1].isdigit() or not 1 <= int(parts[1]) <= 64:
+        if len(parts) < 2 or not _WIDTH.fullmatch(parts[1]) or int(parts[1]) > 64:
             raise self.error(f"expected a class such as 'V2 2 v/2', not {text[:40]!r}")
         name, width = parts[0], int(parts[1])
         ranges: list[BaseRange] = []
@@ -127,6 +155,8 @@ class _Parser:
             room = self.files[match[1]].count - width
             first = int(match[2] or 0)
             last = int(match[3]) if match[3] else room - room % step
+            if first > last or (last - first) % step:
+                raise self.error(f"expected bases from the first to the last, not {part[:40]!r}")
             ranges.append(BaseRange(match[1], first, last, step))
         if name in self.classes:
             raise self.error(f"class {name} is described twice")
@@ -173,10 +203,11 @@ class _Parser:
     def parse_successors(self, text: str | None) -> tuple[int, ...]:
         if text is None:
             return ()
-        names = text.split(",")
-        if not all(name[:2] == "bb" and name[2:].isdecimal() for name in names):
-            raise self.error(f"expected successors such as bb1,bb2, not {text[:60]!r}")
-        return tuple(int(name[2:]) for name in names)
+        matches = [_SUCCESSOR.fullmatch(name) for name in text.split(",")]
+        numbers = tuple(int(match[1]) for match in matches if match is not None)
+        if len(numbers) != len(matches) or len(set(numbers)) != len(numbers):
+            raise self.error(f"expected different successors such as bb1,bb2, not {text[:60]!r}")
+        return numbers
 
     def parse_instruction(self, line: str) -> Instruction:
         left, separator, right = line.partition("=")
@@ -191,8 +222,13 @@ class _Parser:
         parts = rest.split(",") if rest else []
         uses = tuple([known.get(part) or self.operand(part) for part in parts])
         for use in uses:
+            if use.early_clobber:
+                raise self.error("a use cannot be an early clobber")
             if use.tied_to is not None and use.tied_to >= len(definitions):
                 raise self.error(f"an operand is tied to definition {use.tied_to}: there is none")
+        for definition in definitions:
+            if definition.tied_to is not None:
+                raise self.error("only a use is tied, to a definition")
         return Instruction(opcode, definitions, uses)
 
     def operand(self, text: str) -> Operand:
@@ -201,17 +237,8 @@ class _Parser:
             return self.fixed_operand(text)
         implicit, number, class_name, first, last, undef, early_clobber, tied = match.groups()
         register = int(number)
-        if class_name is not None:
-            if register != len(self.virtual_registers):
-                raise self.error(
-                    f"virtual registers are numbered by their first place in the text: "
-                    f"expected %{len(self.virtual_registers)} here, not %{register}"
-                )
-            if class_name not in self.classes:
-                raise self.error(f"class {class_name} is not described in the header")
-            self.virtual_registers.append(self.classes[class_name])
-        elif register >= len(self.virtual_registers):
-            raise self.error(f"%{register} needs its class at its first place: %{register}:CLASS")
+        if class_name is not None or register >= len(self.virtual_registers):
+            self.first_mention(register, class_name)
         width = self.virtual_registers[register].width
         low = int(first) if first is not None else 0
         count = width if first is None else int(last or first) - low + 1
@@ -227,6 +254,19 @@ class _Parser:
         if class_name is None:
             self.operands[text] = operand
         return operand
+
+    def first_mention(self, register: int, class_name: str | None) -> None:
+        """Notes a virtual register; without a class it is of the header's first."""
+        if register != len(self.virtual_registers):
+            raise self.error(
+                f"virtual registers are numbered by their first place in the text: "
+                f"expected %{len(self.virtual_registers)} here, not %{register}"
+            )
+        if class_name is None:
+            class_name = next(iter(self.classes), None)
+        if class_name not in self.classes:
+            raise self.error(f"class {class_name} is not described in the header")
+        self.virtual_registers.append(self.classes[class_name])
 
     def fixed_operand(self, text: str) -> Operand:
         match = _FIXED.fullmatch(text)

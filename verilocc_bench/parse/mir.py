@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntFlag
 
 from verilocc_bench.errors import InputError
@@ -63,6 +63,8 @@ class MachineInstruction:
     operands: tuple[tuple[int, MachineOperand], ...]
     targets: tuple[int, ...]  # blocks named as operands
     line: int
+    is_call: bool = False  # has a register mask
+    bundled: tuple[MachineInstruction, ...] = ()  # the members, where it is a bundle's head
 
 
 @dataclass(slots=True)
@@ -86,6 +88,7 @@ class MachineFunction:
     class_lines: dict[str, int] = field(default_factory=dict)
     info: dict[str, str] = field(default_factory=dict)
     is_ssa: bool = False
+    whole_wave: dict[str, int] = field(default_factory=dict)  # WWM_REG registers, their lines
     blocks: list[MachineBlock] = field(default_factory=list)
 
 
@@ -112,29 +115,38 @@ _FLAGS = {
 }
 _REGISTER = re.compile(
     r"((?:(?:" + "|".join(_FLAGS) + r") )*)"
-    r"(?:%(\d+|[A-Za-z_]\w*)|\$(\w+))(?:\.(\w+))?(?::(\w+))?((?:\([^()]*\))*)"
+    r"(?:%(\d{1,9}|[A-Za-z_$-][\w$-]*)|\$(\w+))(?:\.(\w+))?(?::(\w+))?((?:\([^()]*\))*)",
+    re.ASCII,
 )
-_NOT_REGISTERS = {"bb", "stack", "fixed", "const", "jump", "ir", "subreg"}
+_NOT_REGISTERS = {
+    "bb", "stack", "fixed-stack", "const", "jump-table", "ir", "ir-block", "subreg"
+}  # fmt: skip
 _OTHER_OPERAND = re.compile(
     r"-?\d+|0x[0-9A-Fa-f]+|(?:float|half|double|bfloat|i\d+|ptr) .+|[@&!\"<].*"
     r"|%(?:bb|stack|fixed-stack|const|jump-table|ir|ir-block|subreg)\b.*"
     r"|(?:target-flags|CustomRegMask|liveout|intrinsic|intpred|floatpred|shufflemask"
-    r"|blockaddress|lanemask)\(.*\).*|csr_\w+"
+    r"|blockaddress|lanemask|dbg-instr-ref)\(.*\).*|csr_\w+"
 )
 _CALL_OPERAND = re.compile(r"csr_\w+|CustomRegMask\(.*")
-_TIED = re.compile(r"\(tied-def (\d+)\)")
-_BLOCK_TARGET = re.compile(r"%bb\.(\d+)")
-_OPCODE = re.compile(r"(?:[a-z][a-z-]*(?:\([^()]*\))? )*([A-Z]\w*)(?: (.*))?")
+_CALL = -1  # what stands for a register mask among the operands
+_TIED = re.compile(r"\(tied-def (\d{1,4})\)", re.ASCII)
+_BLOCK_TARGET = re.compile(r"%bb\.(\d{1,9})(?:\..*)?", re.ASCII)
+_INSTRUCTION_FLAGS = (
+    "frame-setup|frame-destroy|nnan|ninf|nsz|arcp|contract|afn|reassoc|nuw|nsw|exact|nofpexcept"
+    "|nomerge|unpredictable|noconvergent|nneg|disjoint|nusw|samesign|inbounds|lr-split"
+)
+_OPCODE = re.compile(rf"(?:(?:{_INSTRUCTION_FLAGS}) )*([A-Z]\w*)(?: (.*))?", re.ASCII)
 _TAIL = re.compile(
     r",? (?:debug-location|debug-instr-number|heap-alloc-marker|pcsections|mmra|cfi-type"
     r"|pre-instr-symbol|post-instr-symbol|deactivation-symbol) .*"
 )
-_COMMENT = re.compile(r" ?/\*.*?\*/")
-_BLOCK = re.compile(r"bb\.(\d+)(\..*)?( \(.*\))?:")
-_SUCCESSOR = re.compile(r"%bb\.(\d+)(?:\.[^(,]*)?(?:\(0x[0-9a-fA-F]+\))?")
-_LIVE_IN = re.compile(r"\$(\w+)(?::0x[0-9A-Fa-f]+)?")
-_REGISTER_ROW = re.compile(r"  - \{ id: (\d+), class: ([\w-]+)[,} ].*")
-_INFO = re.compile(r"  (\w+): +'?([^']*)'?")
+_BLOCK = re.compile(r"bb\.(\d{1,9})(?:[. ].*)?:", re.ASCII)
+_SUCCESSOR = re.compile(r"%bb\.(\d{1,9})(?:\.[^(,]*)?(?:\((?:0x)?[0-9a-fA-F]+\))?", re.ASCII)
+_LIVE_IN = re.compile(r"\$(\w+)(?::0x[0-9A-Fa-f]+)?", re.ASCII)
+_REGISTER_ROW = re.compile(r"  - \{ id: (\d{1,9}), class: '?([\w-]+)'?[,} ].*", re.ASCII)
+_WHOLE_WAVE = re.compile(r"flags: \[[^]]*\bWWM_REG\b")
+_INFO = re.compile(r"  (\w+): +'?([^']*)'?", re.ASCII)
+_QUOTED_BYTE = re.compile(r"\\(\\|[0-9A-Fa-f]{2})")
 _DEFINE = re.compile(r'define\b[^@]*@(?:"((?:[^"\\]|\\.)*)"|([\w.$-]+))\((.*)')
 _GROUP = re.compile(r"attributes #(\d+) = \{(.*)\}")
 _ATTRIBUTE = re.compile(r'"([^"]*)"(?:="([^"]*)")?')
@@ -156,11 +168,17 @@ def parse_mir(text: str, source: str = "<mir>") -> MachineModule:
         if kind == "ir":
             _parse_ir(lines[first:last], module)
         else:
-            module.functions.append(_FunctionParser(lines, first, last, source).parse())
+            function = _FunctionParser(lines, first, last, source).parse()
+            if any(function.name == other.name for other in module.functions):
+                raise InputError(
+                    f"function {function.name!r} occurs twice", source=source, line=first
+                )
+            module.functions.append(function)
     if not module.functions:
         raise InputError(
             "no machine function found: expected MIR as llc -stop-before=greedy writes it",
             source=source,
+            line=len(lines),
         )
     return module
 
@@ -208,7 +226,7 @@ def _parse_ir(lines: list[str], module: MachineModule) -> None:
         line = raw.strip()
         if line.startswith("define"):
             if match := _DEFINE.match(line):
-                uses[match[1] or match[2]] = match[3]
+                uses[match[2] or _unescaped(match[1])] = match[3]
         elif line.startswith("attributes #"):
             if match := _GROUP.match(line):
                 groups[match[1]] = {m[1]: m[2] or "" for m in _ATTRIBUTE.finditer(match[2])}
@@ -246,6 +264,8 @@ class _FunctionParser:
                     raise self.error(f"expected a key such as 'name:', not {line[:40]!r}")
                 self.parse_key(section, value.strip())
                 if section == "body":
+                    if saw_body:
+                        raise self.error("the function has a second body")
                     saw_body = True
                     self.at += 1
                     self.parse_body()
@@ -263,7 +283,7 @@ class _FunctionParser:
 
     def parse_key(self, key: str, value: str) -> None:
         if key == "name":
-            self.function.name = value.strip("'\"")
+            self.function.name = _yaml_string(value)
         elif key == "isSSA":
             self.function.is_ssa = value == "true"
         elif key == "body" and not value.startswith("|"):
@@ -279,11 +299,16 @@ class _FunctionParser:
             raise self.error(
                 f"expected '- {{ id: NUMBER, class: NAME }}', not {line.strip()[:60]!r}", first
             )
+        if match[1] in self.function.classes:
+            raise self.error(f"%{match[1]} is described twice", first)
         self.function.classes[match[1]] = match[2]
         self.function.class_lines[match[1]] = first + 1
+        if _WHOLE_WAVE.search(line):
+            self.function.whole_wave[match[1]] = first + 1
 
     def parse_body(self) -> None:
         block: MachineBlock | None = None
+        numbers: set[int] = set()
         while self.at < self.last:
             raw = self.lines[self.at]
             line = raw.strip()
@@ -293,12 +318,17 @@ class _FunctionParser:
                 pass
             elif line.startswith("bb.") and (match := _BLOCK.fullmatch(line)):
                 block = MachineBlock(int(match[1]), self.at + 1)
+                if block.number in numbers:
+                    raise self.error(f"block bb.{block.number} occurs twice")
+                numbers.add(block.number)
                 self.function.blocks.append(block)
             elif block is None:
                 raise self.error(f"expected a basic block such as 'bb.0:', not {line[:60]!r}")
             elif line.startswith("successors:"):
+                if block.successors is not None or block.instructions:
+                    raise self.error("a block names its successors once, before its instructions")
                 block.successors = tuple(
-                    int(match[1]) for match in self.matches(_SUCCESSOR, line[11:])
+                    dict.fromkeys(int(m[1]) for m in self.matches(_SUCCESSOR, line[11:]))
                 )
             elif line.startswith("liveins:"):
                 block.live_ins += tuple(match[1] for match in self.matches(_LIVE_IN, line[8:]))
@@ -318,22 +348,18 @@ class _FunctionParser:
             yield match
 
     def parse_bundle(self, line: str) -> MachineInstruction:
-        """A bundle as one instruction: the operands of all members but internal reads."""
+        """The head of a bundle, which carries its members."""
         head = self.parse_instruction(line[:-2])
         start = self.at
-        operands = list(head.operands)
+        members: list[MachineInstruction] = []
         self.at += 1
-        while self.at < self.last and self.lines[self.at].strip() != "}":
-            member = self.parse_instruction(self.lines[self.at].strip())
-            operands += [
-                (place, operand)
-                for place, operand in member.operands
-                if OperandFlag.INTERNAL not in operand.flags
-            ]
+        while self.at < self.last and (text := self.lines[self.at].strip()) != "}":
+            if text and text[0] not in ";#":
+                members.append(self.parse_instruction(text))
             self.at += 1
         if self.at == self.last:
             raise self.error("expected '}' at the end of the bundle", start)
-        return MachineInstruction(head.opcode, tuple(operands), head.targets, head.line)
+        return replace(head, bundled=tuple(members))
 
     def parse_instruction(self, line: str) -> MachineInstruction:
         text = self.without_tail(line)
@@ -345,6 +371,7 @@ class _FunctionParser:
             raise self.error(f"expected an instruction, not {line[:60]!r}")
         operands: list[tuple[int, MachineOperand]] = []
         targets: list[int] = []
+        is_call = False
         place = 0
         for part in left.split(", ") if left else ():
             operand = self.operand("def " + part)
@@ -356,10 +383,12 @@ class _FunctionParser:
             parsed = self.operand(part)
             if isinstance(parsed, MachineOperand):
                 operands.append((place, parsed))
+            elif parsed is _CALL:
+                is_call = True
             elif parsed is not None:
                 targets.append(parsed)
             place += 1
-        return MachineInstruction(match[1], tuple(operands), tuple(targets), self.at + 1)
+        return MachineInstruction(match[1], tuple(operands), tuple(targets), self.at + 1, is_call)
 
     def without_tail(self, line: str) -> str:
         """The instruction without memory operands, debug location, symbols and comments."""
@@ -367,8 +396,10 @@ class _FunctionParser:
             return _without_tail_quoted(line)
         line, _, _ = line.partition(" :: ")
         if "/*" in line:
-            line = _COMMENT.sub("", line)
-        return _TAIL.sub("", line, count=1) if "-" in line or "pcs" in line or "mmra" in line else line
+            line = _without_comments(line)
+        if "-" not in line and "pcs" not in line and "mmra" not in line:
+            return line
+        return _TAIL.sub("", line, count=1)
 
     def split_operands(self, text: str) -> list[str]:
         if '"' not in text and "(" not in text:
@@ -377,7 +408,7 @@ class _FunctionParser:
         depth, start, quoted = 0, 0, False
         for index, character in enumerate(text):
             if character == '"':
-                quoted = not quoted or text[index - 1] == "\\"
+                quoted = not quoted
             elif quoted:
                 continue
             elif character in "(<":
@@ -385,8 +416,12 @@ class _FunctionParser:
             elif character in ")>":
                 depth -= 1
             elif character == "," and depth == 0:
+                if text[index + 1 : index + 2] != " ":
+                    raise self.error(f"expected ', ' between operands in {text[:60]!r}")
                 parts.append(text[start:index])
                 start = index + 2
+        if quoted or depth:
+            raise self.error(f"expected a closing quote or bracket in {text[:60]!r}")
         parts.append(text[start:])
         return parts
 
@@ -423,23 +458,48 @@ class _FunctionParser:
 
     def parse_other_operand(self, text: str) -> int | None:
         if _CALL_OPERAND.fullmatch(text):
-            raise self.error(f"calls are not supported: operand {text[:60]!r}")
+            return _CALL
         if not _OTHER_OPERAND.fullmatch(text):
             raise self.error(f"unknown operand syntax {text[:60]!r}")
-        target = _BLOCK_TARGET.match(text)
-        return int(target[1]) if target else None
+        if not text.startswith("%bb."):
+            return None
+        target = _BLOCK_TARGET.fullmatch(text)
+        if target is None:
+            raise self.error(f"expected a block such as %bb.1, not {text[:60]!r}")
+        return int(target[1])
+
+
+def _without_comments(text: str) -> str:
+    """The text without `/* … */` and a space before it; linear, whatever the text."""
+    kept: list[str] = []
+    at = 0
+    while (start := text.find("/*", at)) >= 0 and (end := text.find("*/", start + 2)) >= 0:
+        kept.append(text[at:start].removesuffix(" "))
+        at = end + 2
+    return "".join(kept) + text[at:]
+
+
+def _yaml_string(text: str) -> str:
+    if len(text) >= 2 and text[0] == text[-1] == "'":
+        return text[1:-1].replace("''", "'")
+    return _unescaped(text[1:-1]) if len(text) >= 2 and text[0] == text[-1] == '"' else text
+
+
+def _unescaped(text: str) -> str:
+    r"""LLVM's quoted strings: `\5C` and `\\` are a backslash."""
+    return _QUOTED_BYTE.sub(lambda m: "\\" if m[1] == "\\" else chr(int(m[1], 16)), text)
 
 
 def _without_tail_quoted(line: str) -> str:
     """As without_tail, but blind to what stands between quotes."""
-    pieces = re.split(r'("(?:[^"\\]|\\.)*")', line)
+    pieces = re.split(r'("[^"]*")', line)
     kept: list[str] = []
     for index, piece in enumerate(pieces):
         if index % 2:
             kept.append(piece)
             continue
         head, separator, _ = piece.partition(" :: ")
-        head = _COMMENT.sub("", head)
+        head = _without_comments(head)
         if tail := _TAIL.search(head + (" " if head.endswith("-location") else "")):
             kept.append(head[: tail.start()])
             break

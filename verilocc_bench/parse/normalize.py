@@ -9,6 +9,7 @@ first place in the text; blocks keep their order.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from verilocc_bench.errors import InputError
@@ -41,9 +42,18 @@ __all__ = ["NormalizedFunction", "is_ignored", "normalize_function", "parse_sub_
 
 _IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END)")
 _BARRIERS = re.compile(
-    r"S_BRANCH|S_ENDPGM\w*|SI_RETURN\w*|S_SETPC_B64\w*|SI_TCRETURN\w*|ENDPGM_TRAP|SI_WATERFALL_LOOP"
+    r"(S_BRANCH|S_ENDPGM|S_SETPC_B64|SI_RETURN|SI_TCRETURN|SI_CS_CHAIN_TC|S_CODE_END)\w*"
+    r"|SI_WHOLE_WAVE_FUNC_RETURN"
 )
-_SUB_REGISTERS = re.compile(r"sub(\d+)((?:_sub\d+)*)(?:_(lo16|hi16))?|(lo16|hi16)")
+# Whole-wave mode writes lanes of a register that liveness along the control
+# flow graph does not know to be live: LLVM sets registers aside for it.
+_WHOLE_WAVE = re.compile(
+    r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
+    r"|SI_WHOLE_WAVE_FUNC_(SETUP|RETURN)|SI_(SPILL|RESTORE)_S32_(TO|FROM)_VGPR"
+)
+_SUB_REGISTERS = re.compile(
+    r"sub(\d{1,2})((?:_sub\d{1,2})*)(?:_(lo16|hi16))?|(lo16|hi16)", re.ASCII
+)
 _RESERVED_INFO = (
     "scratchRSrcReg",
     "frameOffsetReg",
@@ -52,9 +62,9 @@ _RESERVED_INFO = (
     "longBranchReservedReg",
     "vgprForAGPRCopy",
 )
-# Which encoding an instruction gets does not matter to allocation: what it
-# demands of its operands is in their classes.
-_ENCODING = re.compile(r"(?:_e32|_e64|_vi|_gfx\d\w*)+$")
+# Which encoding or operand form an instruction has does not matter to
+# allocation: what it demands of its operands is in their classes.
+_ENCODING = re.compile(r"(?:_e32|_e64|_vi|_vgprcd|_PSEUDO|_gfx\d\w*)+$")
 _NO_ATTRIBUTES: dict[str, str] = {}
 _UNSEEN = "unseen"
 
@@ -80,11 +90,11 @@ def parse_sub_register(name: str) -> tuple[int, int, bool] | None:
         return None
     if match[4]:
         return 0, 1, True
-    first = int(match[1])
-    rest = [int(number) for number in match[2].split("_sub")[1:]]
-    if rest != list(range(first + 1, first + 1 + len(rest))):
+    first, count = int(match[1]), 1 + match[2].count("_")
+    spelling = "_".join(f"sub{lane}" for lane in range(first, first + count))
+    if match[1] + match[2] != spelling.removeprefix("sub") or (match[3] and count > 1):
         return None
-    return first, 1 + len(rest), match[3] is not None
+    return first, count, match[3] is not None
 
 
 def normalize_function(
@@ -116,12 +126,14 @@ class _Normalizer:
         self.machine, self.target, self.source = machine, target, source
         attributes = module.attributes.get(machine.name, _NO_ATTRIBUTES)
         self.check_target(module, attributes)
+        is_entry = machine.info.get("isEntryFunction") != "false"
         try:
-            budget = budget_from_attributes(target.name, attributes, max_threads)
+            budget = budget_from_attributes(target.name, attributes, max_threads, is_entry=is_entry)
         except ValueError as error:
             raise InputError(
                 f"function {machine.name!r} has an attribute that is no number: {error}",
                 source=source,
+                line=machine.line,
             ) from None
         self.budgets = {"v": budget.vgprs, "a": budget.agprs, "s": budget.sgprs, "vcc": 2}
         self.classes: dict[str, RegisterClass] = {}
@@ -136,11 +148,14 @@ class _Normalizer:
     def check_target(self, module: MachineModule, attributes: dict[str, str]) -> None:
         if module.triple is not None and not module.triple.startswith("amdgcn"):
             raise self.error(
-                f"expected MIR for {self.target.name}, this is for {module.triple!r}"
+                f"expected MIR for {self.target.name}, this is for {module.triple!r}",
+                self.machine.line,
             )
         cpu = attributes.get("target-cpu", self.target.name)
         if cpu != self.target.name:
-            raise self.error(f"expected MIR for {self.target.name}, this is for {cpu}")
+            raise self.error(
+                f"expected MIR for {self.target.name}, this is for {cpu}", self.machine.line
+            )
 
     def normalize(self) -> NormalizedFunction:
         machine = self.machine
@@ -149,6 +164,8 @@ class _Normalizer:
                 "the function is in SSA form: expected MIR from llc -stop-before=greedy",
                 machine.line,
             )
+        for name, line in machine.whole_wave.items():
+            raise self.error(f"%{name}: whole-wave-mode registers are not supported", line)
         order = {block.number: index for index, block in enumerate(machine.blocks)}
         blocks = []
         for index, block in enumerate(machine.blocks):
@@ -164,15 +181,23 @@ class _Normalizer:
             live_ins=self.live_ins(machine.blocks[0]),
             blocks=tuple(blocks),
         )
-        return NormalizedFunction(machine.name, function, tuple(f"%{name}" for name in self.numbers))
+        return NormalizedFunction(
+            machine.name, function, tuple(f"%{name}" for name in self.numbers)
+        )
 
     def reserved(self) -> tuple[FixedUnits, ...]:
         units = []
+        if names := self.machine.info.get("wwmReservedRegs", "").strip("[] "):
+            raise self.error(
+                f"registers reserved for whole-wave mode are not supported: {names}",
+                self.machine.line,
+            )
         for key in _RESERVED_INFO:
             name = self.machine.info.get(key, "").removeprefix("$")
-            found = fixed_units(name) if name else None
-            if found is not None and found.first < self.budgets[found.file]:
-                units.append(found)
+            found = self.units(name, self.machine.line) if name else None
+            room = self.budgets[found.file] - found.first if found is not None else 0
+            if found is not None and room > 0:
+                units.append(replace(found, count=min(found.count, room)))
         return tuple(sorted(set(units), key=lambda u: (u.file, u.first)))
 
     def live_ins(self, entry: MachineBlock) -> tuple[FixedUnits, ...]:
@@ -181,14 +206,13 @@ class _Normalizer:
         found = {unit for unit in units if unit is not None}
         return tuple(sorted(found, key=lambda u: (order.index(u.file), u.first, u.count)))
 
-    def successors(
-        self, block: MachineBlock, index: int, order: dict[int, int]
-    ) -> tuple[int, ...]:
+    def successors(self, block: MachineBlock, index: int, order: dict[int, int]) -> tuple[int, ...]:
         numbers = block.successors
         if numbers is None:
-            named = [target for i in block.instructions for target in i.targets]
-            last = block.instructions[-1].opcode if block.instructions else ""
-            falls_through = not _BARRIERS.fullmatch(last)
+            code = [i for i in block.instructions if not is_ignored(i)]
+            code = [i for head in code for i in (head, *head.bundled)]
+            named = [target for i in code for target in i.targets]
+            falls_through = not (code and _BARRIERS.fullmatch(code[-1].opcode))
             if falls_through and index + 1 < len(self.machine.blocks):
                 named.append(self.machine.blocks[index + 1].number)
             numbers = tuple(dict.fromkeys(named))
@@ -200,11 +224,17 @@ class _Normalizer:
     def instruction(self, machine: MachineInstruction) -> Instruction:
         if machine.opcode in ("PHI", "G_PHI"):
             raise self.error("PHI: expected MIR from llc -stop-before=greedy", machine.line)
+        for part in (machine, *machine.bundled):
+            if part.is_call:
+                raise self.error(f"calls are not supported: {part.opcode}", part.line)
+            if _WHOLE_WAVE.fullmatch(part.opcode):
+                raise self.error(f"whole-wave mode is not supported: {part.opcode}", part.line)
+        operands = _bundle_operands(machine) if machine.bundled else machine.operands
         definitions: list[Operand] = []
         uses: list[Operand] = []
         places: dict[int, int] = {}
         # Numbers follow the text's order: all definitions before the first use.
-        for place, operand in machine.operands:
+        for place, operand in operands:
             if OperandFlag.DEFINITION not in operand.flags:
                 continue
             definition = self.operand(operand, machine.line)
@@ -213,7 +243,7 @@ class _Normalizer:
                 definitions.append(definition)
                 if _keeps_half(operand):
                     uses.append(Operand(definition.location, implicit=True))
-        for _, operand in machine.operands:
+        for _, operand in operands:
             if OperandFlag.DEFINITION in operand.flags:
                 continue
             use = self.operand(operand, machine.line)
@@ -289,6 +319,41 @@ class _Normalizer:
         if units is None and not is_outside_allocation(name):
             raise self.error(f"unknown physical register ${name} on {self.target.name}", line)
         return units
+
+
+def _bundle_operands(head: MachineInstruction) -> Sequence[tuple[int, MachineOperand]]:
+    """A bundle's operands as those of one instruction.
+
+    The head repeats what its members say, and is left out where it does. A
+    definition that a later member's reads follow is an early clobber. Reads
+    of what the bundle itself defined are no reads.
+    """
+    operands: list[tuple[int, MachineOperand]] = []
+    reads_follow = False
+    offset = 0
+    for member in reversed(head.bundled):
+        kept = [(place, o) for place, o in member.operands if OperandFlag.INTERNAL not in o.flags]
+        early = OperandFlag.EARLY_CLOBBER if reads_follow else OperandFlag.NONE
+        operands[:0] = [
+            (
+                offset + place,
+                replace(
+                    operand,
+                    flags=operand.flags
+                    | (early if OperandFlag.DEFINITION in operand.flags else OperandFlag.NONE),
+                    tied_to=None if operand.tied_to is None else offset + operand.tied_to,
+                ),
+            )
+            for place, operand in kept
+        ]
+        reads_follow |= any(OperandFlag.DEFINITION not in o.flags for _, o in kept)
+        offset += 1 + max((place for place, _ in member.operands), default=0)
+    said = {(o.name, o.virtual, o.sub_register) for m in head.bundled for _, o in m.operands}
+    return [
+        (offset + place, operand)
+        for place, operand in head.operands
+        if (operand.name, operand.virtual, operand.sub_register) not in said
+    ] + operands
 
 
 def _keeps_half(operand: MachineOperand) -> bool:

@@ -59,4 +59,6 @@ def make_target(name: str, *sources: str) -> Target:
         occupancy=occupancy_waves,
         occupancy_unit="waves",
         sources=sources,
+        # Nearly every scalar class takes VCC too: S; G is an SGPR and no VCC.
+        class_letters={"CS": "S", "S": "G"},
     )

@@ -9,6 +9,7 @@ compare them with what `llc` will hand out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -30,7 +31,12 @@ WAVE_SIZE = 64
 EXECUTION_UNITS = 4
 FILE_SIZE = 256  # VGPRs, and AGPRs, that instructions can address
 ADDRESSABLE_SGPRS = 102
+LDS_BYTES = 65536  # a compute unit
+MAXIMUM_BARRIERS = 16  # a compute unit
 TRAP_HANDLER_SGPRS = 16  # set aside a wave on amdhsa
+
+
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,41 +49,88 @@ class Budget:
 
 
 def budget_from_attributes(
-    arch: str, attributes: Mapping[str, str], max_threads: int | None = None
+    arch: str,
+    attributes: Mapping[str, str],
+    max_threads: int | None = None,
+    *,
+    is_entry: bool = True,
 ) -> Budget:
-    """The budget of a kernel with those LLVM function attributes.
+    """The budget of a function with those LLVM function attributes.
 
     `max_threads` overrides the work-group size of the attributes; where
-    neither says it, it is 1,024, LLVM's default. Raises ValueError for an
-    attribute that is no number.
+    neither says it, it is 1,024, LLVM's default. `is_entry` tells a kernel
+    from a function that others call. Raises ValueError for an attribute that
+    is no number.
     """
-    if max_threads is None:
-        sizes = _pair(attributes.get("amdgpu-flat-work-group-size", ""))
-        max_threads = sizes[1] if sizes and sizes[1] else DEFAULT_MAX_THREADS
-    least_waves, most_waves = _waves_per_eu(max_threads, attributes.get("amdgpu-waves-per-eu", ""))
+    sizes = _group_sizes(attributes, max_threads)
+    least_waves, most_waves = _waves_per_eu(sizes, attributes)
     vector = _cap(
         attributes.get("amdgpu-num-vgpr"), 2, _min_vector(most_waves), _max_vector(least_waves)
     )
     vgprs, agprs = _divide(vector, attributes.get("amdgpu-agpr-alloc"))
-    return Budget(vgprs, agprs, _scalar(arch, attributes, least_waves, most_waves))
+    return Budget(vgprs, agprs, _scalar(arch, attributes, least_waves, most_waves, is_entry))
+
+
+def _number(text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"expected a number, not {text[:40]!r}")
+    return int(text)
 
 
 def _pair(text: str) -> tuple[int, int | None] | None:
-    parts = [part.strip() for part in text.split(",")]
-    if parts == [""]:
+    first, _, second = (part.strip() for part in text.partition(","))
+    if not first:
         return None
-    return int(parts[0]), int(parts[1]) if len(parts) > 1 else None
+    return _number(first), _number(second) if second else None
 
 
-def _waves_per_eu(max_threads: int, requested_text: str) -> tuple[int, int]:
-    waves_per_group = -(-max_threads // WAVE_SIZE)
-    implied = max(1, -(-waves_per_group // EXECUTION_UNITS))
-    requested = _pair(requested_text)
-    if requested is None:
-        return implied, MAXIMUM_WAVES
-    least, most = requested[0], requested[1] or MAXIMUM_WAVES
-    sensible = 1 <= least <= most <= MAXIMUM_WAVES and least >= implied
-    return (least, most) if sensible else (implied, MAXIMUM_WAVES)
+def _group_sizes(attributes: Mapping[str, str], max_threads: int | None) -> tuple[int, int]:
+    if max_threads is not None:
+        return 1, max_threads
+    sizes = _pair(attributes.get("amdgpu-flat-work-group-size", ""))
+    if sizes is None or sizes[1] is None or not 1 <= sizes[0] <= sizes[1] <= DEFAULT_MAX_THREADS:
+        return 1, DEFAULT_MAX_THREADS
+    return sizes[0], sizes[1]
+
+
+def _waves_per_eu(sizes: tuple[int, int], attributes: Mapping[str, str]) -> tuple[int, int]:
+    """The least and the most waves per execution unit that LLVM makes room for.
+
+    A request counts only between what the largest group needs and what LDS
+    and the group sizes allow.
+    """
+    lds = _pair(attributes.get("amdgpu-lds-size", ""))
+    allowed = _most_waves(sizes, lds[0] if lds else 0)
+    needed = min(-(-_waves(sizes[1]) // EXECUTION_UNITS), allowed)
+    requested = _pair(attributes.get("amdgpu-waves-per-eu", "")) or (1, None)
+    least, most = requested[0], MAXIMUM_WAVES if requested[1] is None else requested[1]
+    if needed <= least <= min(allowed, most) and most <= MAXIMUM_WAVES:
+        return least, min(most, allowed)
+    return needed, allowed
+
+
+def _waves(threads: int) -> int:
+    return -(-threads // WAVE_SIZE)
+
+
+def _most_waves(sizes: tuple[int, int], lds_bytes: int) -> int:
+    """Waves per execution unit that LDS, barriers and the group sizes allow at most."""
+    slots = MAXIMUM_WAVES * EXECUTION_UNITS
+    by_lds = LDS_BYTES // max(lds_bytes, 1)
+    if not by_lds:
+        return 1
+
+    def groups(waves: int) -> int:
+        return min(slots if waves == 1 else min(slots // waves, MAXIMUM_BARRIERS), by_lds)
+
+    small, large = _waves(sizes[0]), _waves(sizes[1])
+    most = small * groups(small)
+    if large * groups(large) >= most:
+        most = large * groups(large)
+    else:
+        # Groups a little larger than the smallest may fill the slots better.
+        most += groups(small) * min((slots - most) // groups(small), large - small)
+    return min(max(-(-most // EXECUTION_UNITS), 1), MAXIMUM_WAVES)
 
 
 def _max_vector(waves: int) -> int:
@@ -89,7 +142,7 @@ def _min_vector(waves: int) -> int:
 
 
 def _cap(requested: str | None, scale: int, least: int, most: int) -> int:
-    return most if requested is None else min(max(scale * int(requested), least), most)
+    return most if requested is None else min(max(scale * _number(requested), least), most)
 
 
 def _divide(vector: int, agpr_alloc: str | None) -> tuple[int, int]:
@@ -105,14 +158,18 @@ def _divide(vector: int, agpr_alloc: str | None) -> tuple[int, int]:
     return vgprs, min(vector - vgprs, most_agprs)
 
 
-def _scalar(arch: str, attributes: Mapping[str, str], least_waves: int, most_waves: int) -> int:
+def _scalar(
+    arch: str, attributes: Mapping[str, str], least_waves: int, most_waves: int, is_entry: bool
+) -> int:
     reserved = 6
-    if arch == "gfx90a" and "amdgpu-no-flat-scratch-init" in attributes:
+    if arch == "gfx90a" and (not is_entry or "amdgpu-no-flat-scratch-init" in attributes):
         # gfx942 addresses scratch without SGPRs, and LLVM reserves them all the same.
         reserved = 2 if "-xnack" in attributes.get("target-features", "") else 4
     limit = _max_scalar(least_waves)
-    requested = int(attributes.get("amdgpu-num-sgpr", 0))
-    least = 0 if most_waves >= MAXIMUM_WAVES else _max_scalar(most_waves + 1) + 1
+    requested = _number(attributes.get("amdgpu-num-sgpr", "0"))
+    least = 0
+    if most_waves < MAXIMUM_WAVES:
+        least = min(_max_scalar(most_waves + 1) + 1, ADDRESSABLE_SGPRS)
     if requested > reserved and least <= requested <= limit:
         limit = requested
     return min(limit - reserved, ADDRESSABLE_SGPRS)

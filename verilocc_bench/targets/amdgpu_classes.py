@@ -20,7 +20,8 @@ ClassBases = tuple[int, dict[str, tuple[BaseRange, ...]]]
 """The width of a class in units, and its legal bases by file."""
 
 _UNIT_COUNTS = {"v": 256, "a": 256, "s": 102}
-_TUPLE = re.compile(r"([vas])gpr(\d+)(?:_(?:[vas]gpr\d+_)*[vas]gpr(\d+))?(?:_(?:lo|hi)16)?")
+_TUPLE = re.compile(r"([vas])gpr(\d{1,3})(?:_\w+)?", re.ASCII)
+_HALF = re.compile(r"(.*)_(?:lo|hi)16")
 _VCC = {"vcc": FixedUnits("vcc", 0, 2), "vcc_lo": FixedUnits("vcc", 0, 1)}
 _VCC["vcc_hi"] = FixedUnits("vcc", 1, 1)
 
@@ -51,7 +52,8 @@ def class_bases(name: str) -> ClassBases | None:
     if row is None:
         return None
     width, ranges = row
-    assert isinstance(width, int) and isinstance(ranges, list)
+    assert isinstance(width, int)
+    assert isinstance(ranges, list)
     bases: dict[str, tuple[BaseRange, ...]] = {}
     for file, first, last, step in ranges:
         bases[file] = (*bases.get(file, ()), BaseRange(file, first, last, step))
@@ -65,16 +67,17 @@ def fixed_units(name: str) -> FixedUnits | None:
     None for a name that is no VGPR, AGPR, SGPR or VCC of these targets. A
     16-bit half is the whole unit.
     """
-    if name in _VCC:
-        return _VCC[name]
-    match = _TUPLE.fullmatch(name)
+    half = _HALF.fullmatch(name)
+    whole = half[1] if half else name
+    match = _TUPLE.fullmatch(whole)
     if match is None:
-        return None
-    file, first = match[1], int(match[2])
-    last = int(match[3]) if match[3] else first
-    if not first <= last < _UNIT_COUNTS[file] or name.count("gpr") != last - first + 1:
-        return None
-    return FixedUnits(file, first, last - first + 1)
+        units = _VCC.get(whole)
+    else:
+        file, first, count = match[1], int(match[2]), whole.count("_") + 1
+        spelling = "_".join(f"{file}gpr{index}" for index in range(first, first + count))
+        exists = first + count <= _UNIT_COUNTS[file] and whole == spelling
+        units = FixedUnits(file, first, count) if exists else None
+    return None if half and units is not None and units.count > 1 else units
 
 
 def is_outside_allocation(name: str) -> bool:

@@ -43,7 +43,8 @@ class Target:
     `vector_files` are those whose use is scored. `vector_use` turns the
     count of registers used in each file (highest index + 1) into the number
     that is scored; `occupancy` gives waves (AMD) or warps (NVIDIA) from the
-    same counts.
+    same counts. `class_letters` says what class names have for the letters of
+    some files, where that is not those letters in alphabetical order.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Target:
     occupancy: Callable[[Mapping[str, int]], int]
     occupancy_unit: str
     sources: tuple[str, ...]
+    class_letters: Mapping[str, str]
 
     def file(self, name: str) -> TargetFile:
         """The hardware's register file of that name. Raises KeyError for another."""
@@ -67,7 +69,7 @@ class Target:
     ) -> RegisterClass:
         """The class of those bases within the budgets, under its canonical name.
 
-        The name spells the files and the width: `V2`, `AV4`, `CS`. Where the
+        The name spells the files and the width: `V2`, `AV4`, `S`. Where the
         bases are not all aligned ones that the budget has room for, the name
         goes on with what they are instead: `V2.from1by2`. Equal problems
         thus have equal names, whatever the compiler called its class.
@@ -90,7 +92,8 @@ class Target:
                         remark += f".to{r.last}"
                     remarks.append(remark + (f".by{r.step}" if r.step != step else ""))
         suffix = "" if width == 1 else str(width)
-        name = "".join(sorted(letters)) + suffix + "".join(remarks)
+        spelled = "".join(sorted(letters))
+        name = self.class_letters.get(spelled, spelled) + suffix + "".join(remarks)
         return RegisterClass(name or f"NONE{suffix}", width, tuple(ranges))
 
 

@@ -1,0 +1,53 @@
+"""Baselines: valid wherever they answer, on real kernels and generated functions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.generated import random_function
+from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.verify import FastVerifier
+
+ROWS = load_rows("mini").rows + load_rows("mini", track="split").rows
+
+
+@pytest.mark.parametrize("name", ["linear-scan", "graph-coloring"])
+def test_answers_are_valid_or_absent_on_generated_functions(name: str) -> None:
+    answered = 0
+    for seed in range(400):
+        problem = AllocationProblem(random_function(seed))
+        try:
+            answer = BUILT_IN[name].allocate(Request(problem))
+        except AllocationFailed as error:
+            assert "fits nowhere" in str(error)  # noqa: PT017
+            continue
+        assert FastVerifier(problem).verify(answer).valid, seed
+        answered += 1
+    assert answered > 200
+
+
+@pytest.mark.parametrize("name", ["linear-scan", "graph-coloring"])
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+def test_answers_are_valid_or_absent_on_real_kernels(row, name) -> None:  # type: ignore[no-untyped-def]
+    problem = AllocationProblem.from_text(row.normalized)
+    try:
+        answer = BUILT_IN[name].allocate(Request(problem))
+    except AllocationFailed:
+        assert row.track == "split"
+        return
+    verdict = FastVerifier(problem).verify(answer)
+    assert verdict.valid
+    assert verdict.registers_used is not None
+    assert verdict.registers_used["vector"] >= problem.pressure.maximum["vector"]
+
+
+def test_the_labels_are_replayed() -> None:
+    row = ROWS[0]
+    problem = AllocationProblem.from_text(row.normalized)
+    request = Request(problem, label=row.label)
+    assert BUILT_IN["compiler"].allocate(request) == row.label
+    with pytest.raises(AllocationFailed):
+        BUILT_IN["compiler"].allocate(Request(problem))

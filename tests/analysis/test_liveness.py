@@ -1,0 +1,101 @@
+"""The rules of liveness, each on the smallest function that shows it."""
+
+from __future__ import annotations
+
+from verilocc_bench.analysis import AllocationProblem, iterate_bits
+from verilocc_bench.ir import parse_function
+
+HEADER = """verilocc-bench 1
+target gfx942
+registers v:64 a:8 s:102 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+class V2 2 v/2
+"""
+
+
+def problem(body: str) -> AllocationProblem:
+    return AllocationProblem(parse_function(HEADER + body, canonical=False))
+
+
+def live(function: AllocationProblem, register: int, lane: int = 0) -> list[int]:
+    offset = function.liveness.lane_offsets[register]
+    return list(iterate_bits(function.liveness.live[offset + lane]))
+
+
+# Point 0 is the entry; without early clobbers, instruction i of one block has point i + 1.
+
+
+def test_from_the_point_of_the_definition_to_before_the_last_use() -> None:
+    function = problem("bb0\n%0:V=A\nB\nUSE %0\n")
+    assert live(function, 0) == [1, 2]
+
+
+def test_a_dead_definition_holds_its_register_after_its_instruction() -> None:
+    function = problem("bb0\n%0:V=A\nB\n")
+    assert live(function, 0) == [1]
+
+
+def test_an_undef_use_reads_nothing() -> None:
+    function = problem("bb0\n%0:V=A\nB\nUSE %0!\n")
+    assert live(function, 0) == [1]
+
+
+def test_the_undef_definition_of_a_lane_ends_the_other_lanes() -> None:
+    function = problem("bb0\n%0:V2=A\n%0.0!=B\n%0.1=C\nUSE %0\n")
+    assert live(function, 0, 0) == [1, 2, 3]
+    assert live(function, 0, 1) == [1, 3]  # dead at once, then anew
+
+
+def test_the_definition_of_a_lane_keeps_the_other_lanes() -> None:
+    function = problem("bb0\n%0:V2=A\n%0.0=B\nUSE %0\n")
+    assert live(function, 0, 1) == [1, 2]
+
+
+def test_a_lane_that_was_never_written_holds_nothing() -> None:
+    function = problem("bb0\n%0:V2.0!=A\nB\nUSE %0\n")
+    assert live(function, 0, 0) == [1, 2]
+    assert live(function, 0, 1) == []
+
+
+def test_a_lane_counts_only_where_a_definition_may_reach() -> None:
+    function = problem("bb0->bb1,bb2\nbb1->bb3\n%0:V=A\nbb2->bb3\nB\nC\nbb3\nD\nUSE %0\n")
+    assert live(function, 0) == [1, 4]  # not in bb2
+    assert function.pressure.maximum["vector"] == 1
+    # After the join it may be undefined: it is live, but no lower bound counts it.
+    assert function.pressure.curves["vector"] == (0, 1, 0, 0, 0, 0)
+
+
+def test_live_around_a_loop() -> None:
+    function = problem("bb0->bb1\n%0:V=A\nbb1->bb1,bb2\nUSE %0\nB\nbb2\nC\n")
+    assert live(function, 0) == [1, 2, 3]
+
+
+def test_early_clobbers_have_a_point_before_their_instruction() -> None:
+    function = problem("bb0\n%0:V=A\n%1:V&=B %0\nUSE %1\n")
+    assert function.liveness.points == ((0, -1), (0, 0), (0, 1), (0, 1), (0, 2))
+    assert live(function, 0) == [1, 2]
+    assert live(function, 1) == [2, 3]
+
+
+def test_live_in_registers_hold_their_units_until_the_last_read() -> None:
+    function = problem("bb0(v0,v1)\nA\n%0:V=COPY v0\nUSE %0\n")
+    fixed = dict(zip(function.liveness.fixed_lanes, function.liveness.live[1:], strict=True))
+    assert list(iterate_bits(fixed["v", 0])) == [0, 1]
+    assert fixed["v", 1] == 0  # nothing reads it
+
+
+def test_pressure_counts_lanes() -> None:
+    function = problem("bb0\n%0:V2=A\n%1:V=B\nUSE %0,%1\n")
+    assert function.pressure.curves["vector"] == (0, 2, 3, 0)
+    assert function.pressure.maximum["vector"] == 3
+    assert function.pressure.peak["vector"] == 2
+
+
+def test_loop_depths() -> None:
+    nested = problem("bb0->bb1\nbb1->bb2\nbb2->bb2,bb3\nbb3->bb1,bb4\nbb4\n")
+    assert nested.loop_depths == (0, 1, 2, 1, 0)
+
+
+def test_irreducible_flow_has_no_natural_loop() -> None:
+    irreducible = problem("bb0->bb1,bb2\nbb1->bb2\nbb2->bb1,bb3\nbb3\n")
+    assert irreducible.loop_depths == (0, 0, 0, 0)

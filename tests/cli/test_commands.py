@@ -1,0 +1,207 @@
+"""The commands from end to end, on the embedded dataset."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.ir import instance_id
+
+ROWS = load_rows("mini").rows
+ROW = min(ROWS, key=lambda row: row.n_instructions)
+KEYS = {
+    "n",
+    "pass@1",
+    "pass@1_low",
+    "pass@1_high",
+    "registers_ratio",
+    "share_better",
+    "share_equal",
+    "share_worse",
+    "gap_to_bound",
+    "occupancy_gained",
+    "occupancy_lost",
+    "copies_removed",
+    "bank_conflicts",
+    "allocate_seconds",
+    "verify_seconds",
+    "failures",
+    "infrastructure_failures",
+}
+
+
+def without_seconds(value: object) -> object:
+    if isinstance(value, dict):
+        return {k: without_seconds(v) for k, v in value.items() if not k.endswith("_seconds")}
+    if isinstance(value, list):
+        return [without_seconds(item) for item in value]
+    return value
+
+
+def test_the_compiler_is_valid_on_all_of_mini(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--model", "compiler", "--dataset", "mini", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document.keys() == {"results", "config", "versions", "dataset", "seed", "git_revision"}
+    tasks = {f"{arch}/{family}" for arch in ("gfx90a", "gfx942") for family in ("gemm", "mha")}
+    assert document["results"].keys() == tasks | {"overall"}
+    for record in document["results"].values():
+        assert record.keys() >= KEYS
+        assert record["pass@1"] == record["pass@1_low"] == record["pass@1_high"] == 1.0
+        assert record["registers_ratio"] == 1.0
+        assert record["share_equal"] == 1.0
+    assert document["results"]["overall"]["n"] == len(ROWS)
+
+
+def test_results_do_not_depend_on_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documents, samples = [], []
+    for jobs in ("1", "2"):
+        folder = tmp_path / jobs
+        arguments = ["evaluate", "--model", "graph-coloring", "--limit", "3", "--jobs", jobs]
+        assert main([*arguments, "--output-path", str(folder)]) == 0
+        documents.append(without_seconds(json.loads((folder / "results.json").read_text())))
+        lines = (folder / "samples.jsonl").read_text().splitlines()
+        samples.append([without_seconds(json.loads(line)) for line in lines])
+    assert documents[0] == documents[1]
+    assert samples[0] == samples[1]
+    assert len(samples[0]) == 12
+    capsys.readouterr()
+
+
+def test_allocate_verify_and_predictions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "answer.json"
+    assert main(["allocate", "--model", "linear-scan", ROW.id, "-o", str(path)]) == 0
+    assert main(["verify", ROW.id, str(path)]) == 0
+    assert capsys.readouterr().out.startswith("valid: ")
+    answer = json.loads(path.read_text())
+    swapped = {**answer["assignment"], "%0": "v200"}
+    path.write_text(
+        "\n".join(
+            json.dumps({"id": ROW.id, "assignment": a}) for a in (swapped, answer["assignment"])
+        )
+    )
+    arguments = ["evaluate", "--model", f"predictions:{path}", "--samples", "2", "--k", "1,2"]
+    assert main([*arguments, "--json"]) == 0
+    overall = json.loads(capsys.readouterr().out)["results"]["overall"]
+    assert overall["pass@1"] == pytest.approx(0.5 / len(ROWS))
+    assert overall["pass@2"] == pytest.approx(1 / len(ROWS))
+    assert overall["failures"] == {"invalid": 1, "no_answer": 2 * (len(ROWS) - 1)}
+
+
+def test_instances_as_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = tmp_path / "function.txt"
+    text.write_text(ROW.normalized)
+    row = tmp_path / "row.json"
+    row.write_text(json.dumps({"normalized": ROW.normalized, "assignment": ROW.assignment}))
+    answer = tmp_path / "answer.json"
+    answer.write_text(json.dumps({"assignment": ROW.label}))
+    for instance in (text, row):
+        assert main(["verify", str(instance), str(answer), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["id"] == ROW.id == instance_id(ROW.normalized)
+
+
+def test_models_from_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my_allocators.py").write_text(
+        "from verilocc_bench.allocators import answer_from_assignment, linear_scan\n"
+        "def scan(problem, seed):\n"
+        "    return answer_from_assignment(problem, linear_scan(problem))\n"
+        "def junk(problem, seed):\n    return ['v0']\n"
+        "def broken(problem, seed):\n    raise RuntimeError('no luck\\nat all')\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = {}
+    for name in ("scan", "junk", "broken"):
+        arguments = ["evaluate", "--model", f"python:my_allocators:{name}", "--limit", "1"]
+        assert main([*arguments, "--json"]) == 0
+        found[name] = json.loads(capsys.readouterr().out)["results"]["overall"]
+    assert found["scan"]["pass@1"] == 1.0
+    assert found["junk"]["failures"] == {"unparsable": 4}
+    assert found["broken"]["failures"] == {"crashed": 4}
+    assert found["broken"]["registers_ratio"] is None
+
+
+def test_a_table_of_several_models(capsys: pytest.CaptureFixture[str]) -> None:
+    models = ["--model", "compiler", "--model", "linear-scan"]
+    assert main(["evaluate", *models, "--limit", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + 2 * 5
+    assert "gfx942" in lines[-4]
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_show_draws_a_picture(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    assert main(["show", ROW.id, "-o", str(path)]) == 0
+    first = path.read_bytes()
+    assert len(first) > 10_000
+    assert main(["show", ROW.id, "-o", str(path)]) == 0
+    assert path.read_bytes() == first
+
+
+@pytest.mark.parametrize("what", ["models", "datasets", "sweeps"])
+def test_list(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", what, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+    assert main(["list", what]) == 0
+    assert "mini" in capsys.readouterr().out or what == "models"
+
+
+def test_the_split_track_is_evaluated_without_labels(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--model", "compiler", "--track", "split", "--json"]) == 0
+    overall = json.loads(capsys.readouterr().out)["results"]["overall"]
+    assert overall["n"] >= 2
+    assert overall["failures"] == {"no_answer": overall["n"]}
+    assert overall["registers_ratio"] is None
+
+
+FOREIGN = """
+define amdgpu_kernel void @saxpy(ptr addrspace(1) %x, ptr addrspace(1) %y, float %a, i32 %n) {
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %inside = icmp ult i32 %id, %n
+  br i1 %inside, label %work, label %end
+work:
+  %px = getelementptr float, ptr addrspace(1) %x, i32 %id
+  %py = getelementptr float, ptr addrspace(1) %y, i32 %id
+  %vx = load float, ptr addrspace(1) %px
+  %vy = load float, ptr addrspace(1) %py
+  %p = fmul float %a, %vx
+  %s = fadd float %p, %vy
+  store float %s, ptr addrspace(1) %py
+  br label %end
+end:
+  ret void
+}
+declare i32 @llvm.amdgcn.workitem.id.x()
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_machine_ir_that_is_not_ours(
+    arch: str, llc: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mir = tmp_path / "saxpy.mir"
+    mir.write_text(llc(FOREIGN, arch, "-O3", "-stop-before=greedy"))
+    assert main(["normalize", str(mir), "--arch", arch, "--map", str(tmp_path / "map")]) == 0
+    text = capsys.readouterr().out
+    names = json.loads((tmp_path / "map").read_text())
+    assert f"target {arch}" in text
+    assert list(names) == [f"%{number}" for number in range(len(names))]
+    answer = tmp_path / "answer.json"
+    for model in ("linear-scan", "graph-coloring"):
+        arguments = ["allocate", "--model", model, str(mir), "--arch", arch]
+        assert main([*arguments, "-o", str(answer)]) == 0
+        assert main(["verify", str(mir), str(answer), "--arch", arch]) == 0
+    document = json.loads(answer.read_text())
+    document["assignment"]["%0"] = document["assignment"]["%1"]
+    answer.write_text(json.dumps(document))
+    assert main(["verify", str(mir), str(answer), "--arch", arch]) == 1
+    capsys.readouterr()

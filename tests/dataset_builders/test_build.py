@@ -1,0 +1,126 @@
+"""Building a dataset: resumable, deterministic, loadable, honest about what it rejects."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import embedded_path, load_rows
+
+pytest.importorskip("triton", reason="the extra 'build' is not installed")
+
+LIMIT = 10
+
+
+def files_in(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def command(output: Path, jobs: int) -> list[str]:
+    options = ["--sweep", "default", "--arch", "gfx90a,gfx942", "--limit", str(LIMIT)]
+    program = [sys.executable, "-m", "verilocc_bench", "build", *options]
+    return [*program, "--output", str(output), "--jobs", str(jobs)]
+
+
+@pytest.fixture(name="built", scope="module")
+def _built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("build") / "whole"
+    subprocess.run(command(output, 2), check=True, capture_output=True)
+    return output
+
+
+def test_a_killed_build_goes_on_to_the_same_bytes(built: Path, tmp_path: Path) -> None:
+    output = tmp_path / "killed"
+    process = subprocess.Popen(
+        command(output, 1), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline = time.monotonic() + 120
+    while len(list(output.glob(".work/*.json.gz"))) < LIMIT // 2:
+        assert process.poll() is None, "the build ended before it was killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = len(list(output.glob(".work/*.json.gz")))
+    assert done < LIMIT
+    run = subprocess.run(command(output, 2), check=True, capture_output=True, text=True)
+    resumed = int(run.stderr.split(" compiled, ")[1].split(" resumed")[0])
+    assert resumed >= done
+    assert files_in(output) == files_in(built)
+
+
+def test_a_complete_build_is_left_alone(built: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in built.rglob("*")}
+    run = subprocess.run(command(built, 2), check=True, capture_output=True, text=True)
+    assert "nothing to do" in run.stderr
+    assert {path: path.stat().st_mtime_ns for path in built.rglob("*")} == before
+
+
+def test_another_build_does_not_overwrite(
+    built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["build", "--sweep", "mini", "--output", str(built)]) == 2
+    assert "finished build with another" in capsys.readouterr().err
+    (tmp_path / "notes.txt").write_text("mine")
+    assert main(["build", "--sweep", "mini", "--output", str(tmp_path)]) == 2
+    assert "not empty" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["notes.txt"]  # noqa: PTH208
+
+
+def test_every_point_is_a_row_or_a_rejection(built: Path) -> None:
+    rejected = [json.loads(line) for line in (built / "rejected.jsonl").read_text().splitlines()]
+    rows = []
+    for track in ("assign", "split"):
+        for split in ("train", "validation", "test"):
+            if list((built / {"assign": "data"}.get(track, track)).glob(f"*/*/{split}-*")):
+                rows += load_rows(str(built), split=split, track=track).rows
+    assert len(rows) + len(rejected) == LIMIT
+    assert all(entry["kind"] and entry["reason"] for entry in rejected)
+    assert {row.arch for row in rows} == {"gfx90a", "gfx942"}
+    assert {row.family for row in rows} == {"gemm", "mha"}
+    groups: dict[str, set[str]] = {}
+    for row in rows:
+        groups.setdefault(row.group, set()).add(row.id)
+    assert not list(built.glob(".*"))
+
+
+def test_the_folder_loads_with_datasets(built: Path, tmp_path: Path) -> None:
+    script = (
+        "import sys, datasets\n"
+        "loaded = datasets.load_dataset(sys.argv[1], 'default', cache_dir=sys.argv[2])\n"
+        "print(sum(len(split) for split in loaded.values()))\n"
+        "raw = datasets.load_dataset(sys.argv[1], 'raw', cache_dir=sys.argv[2])\n"
+        "ids = {row['id'] for split in loaded.values() for row in split}\n"
+        "assert ids <= {row['id'] for split in raw.values() for row in split}\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", script, str(built), str(tmp_path)],
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    expected = sum(
+        len(load_rows(str(built), split=path.name.split("-")[0]).rows)
+        for path in {p.name: p for p in built.glob("data/*/*/*.parquet")}.values()
+    )
+    assert int(run.stdout.split()[-1]) == expected
+
+
+def test_mini_is_rebuilt_to_the_same_bytes(tmp_path: Path) -> None:
+    output = tmp_path / "mini"
+    assert main(["build", "--sweep", "mini", "--output", str(output)]) == 0
+    assert files_in(output) == files_in(embedded_path())

@@ -1,0 +1,108 @@
+"""The MIR parser on small functions: syntax, refusals with their line, and no quadratic time."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import print_function
+from verilocc_bench.parse.mir import parse_mir
+from verilocc_bench.parse.normalize import normalize_function, parse_sub_register
+from verilocc_bench.targets import get_target
+
+
+def mir(body: str, head: str = "") -> str:
+    return f"---\nname: f\n{head}body: |\n  bb.0:\n{body}\n...\n"
+
+
+def lines(body: str, head: str = "") -> list[str]:
+    module = parse_mir(mir(body, head), "x.mir")
+    result = normalize_function(module.functions[0], module, get_target("gfx942"), source="x.mir")
+    text = print_function(result.function).splitlines()
+    return text[text.index(next(line for line in text if line.startswith("bb0"))) :]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [
+        ("undef %x-1.sub1:vreg_64_align2 = COPY $vgpr3", "%0.1!=COPY v3"),
+        ("dead %0:sreg_64 = nuw nsw S_FOO_gfx9 killed $vcc", "%0=S_FOO vcc"),
+        ('INLINEASM &"a = b, :: \\\\", 1, 10, def %0:vgpr_32', "%0=INLINEASM"),
+        (
+            'INLINEASM &"", 0, 10, def %0:vgpr_32, 9, implicit undef $vgpr1(tied-def 3)',
+            "%0=INLINEASM +v1!~0",
+        ),
+        ("S_NOP 0 :: (load (s32) from %ir.a, addrspace 1)", "S_NOP"),
+        ("S_NOP implicit $exec, debug-location !9", "S_NOP"),
+    ],
+)
+def test_one_instruction(instruction: str, expected: str) -> None:
+    assert lines(f"    {instruction}")[1] == expected
+
+
+def test_a_bundle_is_one_instruction_that_writes_before_its_last_read() -> None:
+    body = """    BUNDLE implicit-def %0, implicit $vgpr1 {
+      %0:vgpr_32 = V_MOV_B32_e32 $vgpr1
+      %1:vgpr_32 = V_ADD_U32_e32 internal %0, $vgpr2
+    }"""
+    assert lines(body)[1:] == ["%0&,%1=BUNDLE v1,v2"]
+
+
+def test_a_waterfall_loop_falls_through() -> None:
+    body = "    SI_WATERFALL_LOOP %bb.0\n  bb.1:\n    S_BRANCH %bb.0\n    DBG_VALUE $noreg\n  bb.2:"
+    assert [line for line in lines(body) if "bb" in line] == ["bb0->bb0,bb1", "bb1->bb0", "bb2"]
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "message"),
+    [
+        ("    S_NOP %0,%1(tied-def 0)", 5, "expected ', '"),
+        ("    foo S_NOP", 5, "expected an instruction"),
+        ("    S_NOP $vgpr0_agpr1", 5, "unknown physical register"),
+        ("    S_NOP $vgpr01", 5, "unknown physical register"),
+        ("    %0:vgpr_32 = S_NOP %0.sub1", 5, "no 'sub1'"),
+        ("    %0:no_class = S_NOP", 5, "unknown register class"),
+        ("    S_NOP csr_amdgpu", 5, "calls are not supported"),
+        ("    S_NOP %bb." + "9" * 5000, 5, "expected a block"),
+        ("  bb.0:", 5, "occurs twice"),
+        ("    S_NOP {\n      S_NOP", 5, "end of the bundle"),
+    ],
+)
+def test_refusals_name_the_line(body: str, line: int, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        lines(body)
+    assert (caught.value.source, caught.value.line) == ("x.mir", line)
+
+
+def test_whole_wave_registers_are_refused() -> None:
+    head = "registers:\n  - { id: 0, class: vgpr_32, flags: [ WWM_REG ] }\n"
+    with pytest.raises(InputError, match="whole-wave-mode") as caught:
+        lines("    %0:vgpr_32 = IMPLICIT_DEF", head)
+    assert caught.value.line == 4
+
+
+@pytest.mark.parametrize("text", ["", "\0", "---", "---\nname: f\n...\n", mir("")[:-4]])
+def test_files_that_are_no_mir(text: str) -> None:
+    with pytest.raises(InputError):
+        parse_mir(text)
+
+
+@pytest.mark.parametrize(
+    "junk",
+    ["bb.0." + " (" * 30000, "*/" + "/*" * 50000, "(a)" * 30000, "def " * 30000, '" ::' * 30000],
+)
+def test_long_lines_take_linear_time(junk: str) -> None:
+    start = time.perf_counter()
+    for line in (f"  {junk}", f"    S_NOP {junk}", f"    S_NOP %0{junk}("):
+        with pytest.raises(InputError):
+            parse_mir(mir(line) + "x")
+    assert time.perf_counter() - start < 2
+
+
+def test_sub_registers() -> None:
+    assert parse_sub_register("sub2_sub3_sub4") == (2, 3, False)
+    assert parse_sub_register("lo16") == (0, 1, True)
+    for name in ("sub01", "sub0_sub2", "sub²", "sub0_sub1_lo16", "sub"):
+        assert parse_sub_register(name) is None

@@ -1,0 +1,182 @@
+"""Targets against LLVM: its register tables, and what llc hands out."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from importlib.resources import files
+
+import pytest
+
+from verilocc_bench.targets import get_target
+from verilocc_bench.targets.amdgpu_budget import budget_from_attributes
+from verilocc_bench.targets.amdgpu_classes import (
+    class_bases,
+    class_names,
+    fixed_units,
+    is_outside_allocation,
+)
+
+Llc = Callable[..., str]
+ENCODINGS = re.compile(r"pc_reg|sgpr_null\d{3}|(ttmp\d+|sgpr_null|m0)(_ttmp\d+)*_(vi|gfx\w+)\w*")
+
+
+@pytest.fixture(scope="module")
+def tables() -> object:
+    pytest.importorskip("llvmlite")
+    from dataset_builders import llvm_tables
+
+    return llvm_tables
+
+
+def test_the_shipped_table_is_fresh(tables) -> None:
+    shipped = files("verilocc_bench.targets").joinpath("amdgpu_classes.json").read_text()
+    assert shipped == tables.class_table_text()
+
+
+def test_classes_hold_the_registers_of_llvm(tables) -> None:
+    for llvm_class in tables.read_register_classes():
+        found = class_bases(llvm_class.name.lower())
+        if found is None:
+            continue
+        width, bases = found
+        own = {(file, base, width) for file, ranges in bases.items() for r in ranges for base in r}
+        assert own == {u for m in llvm_class.members if (u := tables.member_units(m))}
+
+
+def test_every_register_of_llvm_is_classified(tables) -> None:
+    for name in tables.read_register_names()[1:]:
+        units, outside = fixed_units(name.lower()), is_outside_allocation(name.lower())
+        expected = tables.member_units(re.sub("_(LO|HI)16$", "", name))
+        assert (units and (units.file, units.first, units.count)) == expected
+        if expected is None and not re.fullmatch(r"[vas]gpr\d+(_.*)?", name.lower()):
+            assert outside or ENCODINGS.fullmatch(name.lower()), name
+        else:
+            assert not outside
+
+
+def test_no_two_classes_share_a_name() -> None:
+    target = get_target("gfx942")
+    for v, a, s in itertools.product((24, 64, 128, 256), (0, 4, 64, 256), (40, 74, 98, 102)):
+        seen: dict[str, object] = {}
+        for name in class_names():
+            width, bases = class_bases(name) or (0, {})
+            made = target.make_class(width, bases, {"v": v, "a": a, "s": s, "vcc": 2})
+            assert seen.setdefault(made.name, made) == made
+
+
+def probe(attributes: dict[str, str], register_class: str, count: int, info: str = "") -> str:
+    """A function in which `count` values of a class are live at once."""
+    text = " ".join(f'"{key}"="{value}"' for key, value in {**attributes, "x": ""}.items())
+    names = [f"%{i}" for i in range(count)]
+    body = "".join(f"    {name}:{register_class} = IMPLICIT_DEF\n" for name in names)
+    uses = ", ".join(f"implicit {name}" for name in names)
+    kernel = "" if "isEntryFunction: false" in info else "amdgpu_kernel "
+    return f"""--- |
+  target triple = "amdgcn-amd-amdhsa"
+  define {kernel}void @k() #0 {{
+    ret void
+  }}
+  attributes #0 = {{ {text} }}
+...
+---
+name: k
+tracksRegLiveness: true
+machineFunctionInfo:
+{info or "  isEntryFunction: true"}
+body: |
+  bb.0:
+{body}    S_NOP 0, {uses}
+    S_ENDPGM 0
+...
+"""
+
+
+def used(llc: Llc, arch: str, mir: str) -> dict[str, set[int]]:
+    stop = ("-x", "mir", "-O3", "-start-before=greedy", "-stop-after=virtregrewriter,2")
+    out = llc(mir, arch, *stop, check=False)  # it may run out of registers
+    body = out[out.index("body:") :]
+    return {f: {int(n) for n in re.findall(rf"\${f}gpr(\d+)\b", body)} for f in "vas"}
+
+
+BUDGETS = [
+    {},
+    {"amdgpu-flat-work-group-size": "1,256"},
+    {"amdgpu-flat-work-group-size": "1,512", "amdgpu-agpr-alloc": "0"},
+    {"amdgpu-flat-work-group-size": "1,64", "amdgpu-waves-per-eu": "8, 8"},
+    {"amdgpu-flat-work-group-size": "64,64", "amdgpu-waves-per-eu": "5"},
+    {"amdgpu-flat-work-group-size": "64,128", "amdgpu-waves-per-eu": "5,9"},
+    {"amdgpu-flat-work-group-size": "1,256", "amdgpu-waves-per-eu": "2,0"},
+    {"amdgpu-flat-work-group-size": "300,100"},
+    # LDS leaves room for fewer waves than were asked for.
+    {
+        "amdgpu-flat-work-group-size": "256,256",
+        "amdgpu-waves-per-eu": "2,2",
+        "amdgpu-lds-size": "65536",
+    },
+    {
+        "amdgpu-flat-work-group-size": "1,64",
+        "amdgpu-waves-per-eu": "8,8",
+        "amdgpu-lds-size": "32768",
+    },
+    {
+        "amdgpu-flat-work-group-size": "1,64",
+        "amdgpu-waves-per-eu": "6,6",
+        "amdgpu-num-vgpr": "33",
+        "amdgpu-no-flat-scratch-init": "",
+    },
+    {"amdgpu-waves-per-eu": "1,1", "amdgpu-num-sgpr": "104", "amdgpu-flat-work-group-size": "1,64"},
+    {"amdgpu-flat-work-group-size": "1,256", "amdgpu-agpr-alloc": "16,64"},
+]
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+@pytest.mark.parametrize("attributes", BUDGETS, ids=str)
+def test_budgets_are_what_llc_hands_out(attributes: dict[str, str], arch: str, llc: Llc) -> None:
+    budget = budget_from_attributes(arch, attributes)
+    vector = used(llc, arch, probe(attributes, "av_32", budget.vgprs + budget.agprs + 4))
+    scalar = used(llc, arch, probe(attributes, "sreg_32", budget.sgprs + 4))
+    assert vector["v"] == set(range(budget.vgprs))
+    assert vector["a"] == set(range(budget.agprs))
+    assert scalar["s"] == set(range(budget.sgprs))
+
+
+def test_functions_that_others_call_have_their_own_budget(llc: Llc) -> None:
+    attributes = {"amdgpu-waves-per-eu": "8,8", "amdgpu-flat-work-group-size": "1,64"}
+    budget = budget_from_attributes("gfx90a", attributes, is_entry=False)
+    found = used(
+        llc, "gfx90a", probe(attributes, "sreg_32", budget.sgprs + 4, "  isEntryFunction: false")
+    )
+    assert max(found["s"]) + 1 == budget.sgprs
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "kept"),
+    [
+        ("stackPtrOffsetReg", "$sgpr32", {32}),
+        ("sgprForEXECCopy", "$sgpr96_sgpr97", {96, 97}),
+        ("frameOffsetReg", "$sgpr33", {33}),
+    ],
+)
+def test_named_registers_are_reserved(key: str, name: str, kept: set[int], llc: Llc) -> None:
+    info = f"  isEntryFunction: true\n  {key}: '{name}'"
+    assert used(llc, "gfx942", probe({}, "sreg_32", 98, info))["s"] & kept == set()
+
+
+@pytest.mark.parametrize("attribute", ["x", "-1", "1_0", "²", "010", "9" * 5000])
+def test_attributes_that_are_no_number(attribute: str) -> None:
+    with pytest.raises(ValueError, match="expected a number"):
+        budget_from_attributes("gfx942", {"amdgpu-waves-per-eu": attribute})
+
+
+@pytest.mark.parametrize(("v", "s"), [(1, 1), (64, 10), (65, 10), (72, 96), (97, 10), (129, 102)])
+def test_occupancy_is_that_of_llc(v: int, s: int, llc: Llc) -> None:
+    source = (
+        "define amdgpu_kernel void @k() #0 {\n"
+        f'  call void asm sideeffect "", "~{{v{v - 1}}},~{{s{s - 1}}}"()\n  ret void\n}}\n'
+        'attributes #0 = { "amdgpu-flat-work-group-size"="1,64" }\n'
+    )
+    found = re.search(r"; Occupancy: (\d+)", llc(source, "gfx942"))
+    assert found is not None
+    assert get_target("gfx942").occupancy({"v": v, "s": s}) == int(found[1])
