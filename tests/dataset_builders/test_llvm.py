@@ -20,7 +20,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %p) {
 def test_texts_before_and_after_allocation() -> None:
     with LLVMCompiler() as llvm:
         texts = llvm.compile("gfx942", KERNEL)
-        assert "%0:" in texts.before
+        assert "GLOBAL_STORE_DWORD_SADDR %" in texts.before
         assert "noVRegs:         true" in texts.greedy
         assert texts.basic is not None
         assert texts == llvm.compile("gfx942", KERNEL)

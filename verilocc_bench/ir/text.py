@@ -14,8 +14,9 @@ it in full. One line a block head, one line an instruction:
     %1:V2.0!=V_LSHLREV_B32 %0
 
 A virtual register is numbered by its first place in the text, where its
-class stands too, unless it is the header's first: the class of most. `.0` and `.2-3` are lanes; `!` marks undef, `&` early
-clobber, `~0` a use tied to definition 0, a leading `+` an implicit operand.
+class stands too, unless that is the header's first, the class of most. `.0`
+and `.2-3` are lanes; `!` marks undef, `&` early clobber, `~0` a use tied to
+definition 0, a leading `+` an implicit operand.
 """
 
 from __future__ import annotations
