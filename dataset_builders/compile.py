@@ -20,7 +20,8 @@ from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.ir.text import FORMAT_LINE
-from verilocc_bench.parse.mir import MachineFunction, parse_mir
+from verilocc_bench.parse.machine import MachineFunction
+from verilocc_bench.parse.mir import parse_mir
 from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_classes import fixed_units

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import Assignment, PhysicalRegister
-from verilocc_bench.parse.mir import MachineFunction, MachineInstruction, MachineOperand
+from verilocc_bench.parse.machine import MachineFunction, MachineInstruction, MachineOperand
 from verilocc_bench.parse.normalize import NormalizedFunction, is_ignored, parse_sub_register
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 

@@ -125,6 +125,7 @@ def mha_forward(
     ALIBI has a slope a head, MATRIX_BIAS an added matrix a head. STATISTICS
     leaves what the backward pass needs.
     """
+    tl.static_assert(not (PEEL and WINDOW), "the peeled loop knows no window")
     tile = tl.program_id(0)
     batch = tl.program_id(1) // heads
     head = tl.program_id(1) - batch * heads

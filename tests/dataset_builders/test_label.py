@@ -6,7 +6,8 @@ import pytest
 
 from dataset_builders.label import LiveRangesSplit, read_label
 from verilocc_bench.errors import RejectedKernel
-from verilocc_bench.parse.mir import MachineFunction, MachineModule, parse_mir
+from verilocc_bench.parse.machine import MachineFunction, MachineModule
+from verilocc_bench.parse.mir import parse_mir
 from verilocc_bench.parse.normalize import normalize_function
 from verilocc_bench.targets import get_target
 

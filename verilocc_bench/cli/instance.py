@@ -14,7 +14,8 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import parse_answer
 from verilocc_bench.files import parse_json, read_text
 from verilocc_bench.ir import parse_function
-from verilocc_bench.parse.mir import MachineFunction, MachineModule, parse_mir
+from verilocc_bench.parse.machine import MachineFunction, MachineModule
+from verilocc_bench.parse.mir import parse_mir
 from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
 from verilocc_bench.targets import get_target
 

@@ -22,7 +22,7 @@ from verilocc_bench.ir import (
     RegisterClass,
     VirtualLanes,
 )
-from verilocc_bench.parse.mir import (
+from verilocc_bench.parse.machine import (
     MachineBlock,
     MachineFunction,
     MachineInstruction,

@@ -1,0 +1,87 @@
+"""Machine functions of LLVM's machine IR, as far as register allocation goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntFlag
+
+__all__ = [
+    "MachineBlock",
+    "MachineFunction",
+    "MachineInstruction",
+    "MachineModule",
+    "MachineOperand",
+    "OperandFlag",
+]
+
+
+class OperandFlag(IntFlag):
+    """The flags of a register operand that bear on register allocation."""
+
+    NONE = 0
+    DEFINITION = 1
+    IMPLICIT = 2
+    UNDEF = 4
+    EARLY_CLOBBER = 8
+    INTERNAL = 16
+
+
+@dataclass(frozen=True, slots=True)
+class MachineOperand:
+    """A register operand: `%name` when virtual, `$name` when physical.
+
+    `tied_to` counts all operands of the instruction, as MIR does.
+    """
+
+    name: str
+    virtual: bool
+    sub_register: str | None
+    flags: OperandFlag
+    class_name: str | None
+    tied_to: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MachineInstruction:
+    """Register operands in order, each with its place among all operands."""
+
+    opcode: str
+    operands: tuple[tuple[int, MachineOperand], ...]
+    targets: tuple[int, ...]  # blocks named as operands
+    line: int
+    is_call: bool = False  # has a register mask
+    bundled: tuple[MachineInstruction, ...] = ()  # the members, where it is a bundle's head
+
+
+@dataclass(slots=True)
+class MachineBlock:
+    """`successors` is None where the text leaves them to be inferred."""
+
+    number: int
+    line: int
+    successors: tuple[int, ...] | None = None
+    live_ins: tuple[str, ...] = ()
+    instructions: list[MachineInstruction] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MachineFunction:
+    """One function: `classes` by virtual register name, `info` from machineFunctionInfo."""
+
+    name: str
+    line: int
+    classes: dict[str, str] = field(default_factory=dict)
+    class_lines: dict[str, int] = field(default_factory=dict)
+    info: dict[str, str] = field(default_factory=dict)
+    is_ssa: bool = False
+    whole_wave: dict[str, int] = field(default_factory=dict)  # WWM_REG registers, their lines
+    blocks: list[MachineBlock] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MachineModule:
+    """All functions of a file, with the LLVM attributes of those that have IR."""
+
+    functions: list[MachineFunction] = field(default_factory=list)
+    attributes: dict[str, dict[str, str]] = field(default_factory=dict)
+    triple: str | None = None
