@@ -84,8 +84,6 @@ def random_function(seed: int, *, registers: int = 10, blocks: int = 6) -> Funct
         )
         for _ in range(count)
     )
-    # The entry has no predecessors, as in every compiler's output.
-    made = tuple(Block(b.instructions, tuple(s for s in b.successors if s)) for b in made)
     by_number = {number: register for register, number in mentioned.items()}
     live_ins = tuple({fixed() for _ in range(generator.randrange(3))})
     return Function(
