@@ -10,6 +10,7 @@ import fcntl
 import gzip
 import json
 import shutil
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -42,8 +43,12 @@ class Journal:
         self._lock: IO[str] | None = None
 
     def __enter__(self) -> Self:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._lock = (self.folder / "lock").open("w")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._lock = (self.folder / "lock").open("w")
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"cannot be written: {reason}", source=self.folder) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -92,7 +97,10 @@ class Journal:
 
     def load(self, key: str) -> Result:
         """Reads a point's result."""
-        document = json.loads(gzip.decompress(self.path(key).read_bytes()))
+        try:
+            document = json.loads(gzip.decompress(self.path(key).read_bytes()))
+        except (OSError, EOFError, ValueError, zlib.error):
+            raise InputError("the file is damaged: remove it", source=self.path(key)) from None
         if "rejection" in document:
             kind, reason = document["rejection"]
             return Result(None, None, (kind, reason))

@@ -22,8 +22,8 @@ CLASSES = (
     RegisterClass("V2", 2, (BaseRange("v", 0, 10, 2),)),
     RegisterClass("V4", 4, (BaseRange("v", 0, 8, 2),)),
     RegisterClass("AV2", 2, (BaseRange("v", 0, 10, 2), BaseRange("a", 0, 2, 2))),
-    RegisterClass("CS", 1, (BaseRange("s", 0, 5, 1), BaseRange("vcc", 0, 1, 1))),
-    RegisterClass("CS2", 2, (BaseRange("s", 0, 4, 2), BaseRange("vcc", 0, 0, 2))),
+    RegisterClass("S", 1, (BaseRange("s", 0, 5, 1), BaseRange("vcc", 0, 1, 1))),
+    RegisterClass("S2", 2, (BaseRange("s", 0, 4, 2), BaseRange("vcc", 0, 0, 2))),
 )
 FILES = (
     RegisterFile("v", 12),
@@ -85,12 +85,13 @@ def random_function(seed: int, *, registers: int = 10, blocks: int = 6) -> Funct
         for _ in range(count)
     )
     by_number = {number: register for register, number in mentioned.items()}
+    order = [file.name for file in FILES]
     live_ins = tuple({fixed() for _ in range(generator.randrange(3))})
     return Function(
         target="gfx942",
         files=FILES,
         reserved=(FixedUnits("s", 5, 1),) if generator.random() < 0.3 else (),
         virtual_registers=tuple(classes[by_number[n]] for n in range(len(by_number))),
-        live_ins=tuple(sorted(live_ins, key=lambda u: (u.file, u.first))),
+        live_ins=tuple(sorted(live_ins, key=lambda u: (order.index(u.file), u.first))),
         blocks=made,
     )

@@ -36,7 +36,7 @@ def read_text(path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
     if not data.strip():
         raise InputError("the file is empty", source=path)
     try:
-        return data.decode()
+        return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(

@@ -24,7 +24,12 @@ def test_answers_are_valid_or_absent_on_generated_functions(name: str) -> None:
         except AllocationFailed as error:
             assert "fits nowhere" in str(error)  # noqa: PT017
             continue
-        assert FastVerifier(problem).verify(answer).valid, seed
+        verdict = FastVerifier(problem).verify(answer)
+        assert verdict.valid, seed
+        assert verdict.registers_used is not None
+        for group, bound in problem.pressure.maximum.items():
+            if group != "s":  # classes of S may be in VCC as well
+                assert verdict.registers_used[group] >= bound, seed
         answered += 1
     assert answered > 200
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
 from verilocc_bench.ir import parse_function
 
@@ -89,6 +91,20 @@ def test_pressure_counts_lanes() -> None:
     assert function.pressure.curves["vector"] == (0, 2, 3, 0)
     assert function.pressure.maximum["vector"] == 3
     assert function.pressure.peak["vector"] == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "bound"),
+    [
+        ("bb0\n%0,%0=A\n", 1),  # one lane, defined twice
+        ("bb0\n%0=A\n%0&=B %0\n", 1),  # early, and read
+        ("bb0(v0)\nA v0,v0\n", 1),
+        # No path leads to bb1 and beyond: nothing surely reaches bb4.
+        ("bb0\nbb1->bb2,bb3\nbb2->bb4\n%0=A\nbb3->bb4\n%1=A\nbb4\nB\nC %0,%1\n", 1),
+    ],
+)
+def test_the_bound_counts_no_unit_twice(body: str, bound: int) -> None:
+    assert problem(body).pressure.maximum["vector"] == bound
 
 
 def test_loop_depths() -> None:

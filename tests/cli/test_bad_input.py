@@ -120,6 +120,48 @@ def test_unknown_instances_models_and_architectures(run, tmp_path: Path) -> None
     refused(run("build", "--sweep", "nothing", "--output", tmp_path / "d"), "nothing", "mini")
 
 
+def test_models_that_cannot_be_made(run, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    modules = {
+        "bad_syntax": "def f(:\n",
+        "bad_raise": "raise RuntimeError('two\\nlines')\n",
+        "bad_exit": "import sys\nsys.exit(3)\n",
+        "bad_class": "class A:\n    def __init__(self, needed): pass\n",
+        "bad_assistance": "class A:\n    assistance = 'psychic'\n    def allocate(self, r): ...\n",
+        "bad_object": "A = 5\n",
+    }
+    for name, text in modules.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in modules:
+        refused(run("evaluate", "--model", f"python:{name}:A"), name)
+    refused(run("evaluate", "--model", "python:.here:A"), ".here")
+
+
+def test_options_that_do_not_fit(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path = answer(tmp_path, json.dumps({"assignment": LABEL}))
+    refused(run("verify", ROW.id, path, "--arch", "gfx90a"), "--arch")
+    refused(run("evaluate", "--model", "compiler", "--family", "gemm,conv"), "conv", "mha")
+    refused(run("evaluate", "--model", "compiler", "--revision", "main"), "--revision")
+    refused(run("evaluate", "--model", "compiler", "--model", "compiler"), "twice")
+    refused(run("evaluate", "--model", "compiler", "--limit", "\u0663"), "number")
+    refused(run("evaluate", "--model", "compiler", "--limit", "9" * 5000), "number")
+    refused(run("normalize", "x.mir", "--max-threads", "2048"), "1024")
+    other = answer(tmp_path, json.dumps({"id": "0" * 16, "assignment": LABEL}))
+    refused(run("show", ROW.id, other, "-o", tmp_path / "x.png"), ROW.id)
+    refused(run("show", ROW.id, "-o", "/proc/x.png"), "/proc/x.png")
+    refused(run("build", "--sweep", "mini", "--output", "/proc/x"), "/proc/x")
+
+
+def test_odd_but_legal_text(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert LABEL is not None
+    document = json.dumps({"assignment": {**LABEL, "\ud800\u2028": "v0"}}, ensure_ascii=False)
+    path = tmp_path / "answer.json"
+    path.write_bytes(b"\xef\xbb\xbf" + document.replace("\ud800", "\\ud800").encode())
+    status, out, err = run("verify", ROW.id, path)
+    assert (status, err) == (1, "")
+    assert "unknown_virtual_register" in out
+
+
 def test_machine_ir_of_another_target_and_of_no_target(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = tmp_path / "x.mir"
     triple = '--- |\n  target triple = "x86_64-linux"\n...\n'

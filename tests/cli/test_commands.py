@@ -129,6 +129,40 @@ def test_models_from_python(
     assert found["broken"]["registers_ratio"] is None
 
 
+def test_what_an_allocator_prints_or_changes_goes_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sly_allocators.py").write_text(
+        "print('imported')\n"
+        "def lowest(problem, seed):\n"
+        "    print('hello')\n"
+        "    live = problem.liveness\n"
+        "    for name in ('live', 'defined'):\n"
+        "        object.__setattr__(live, name, (0,) * len(live.live))\n"
+        "    classes = problem.function.virtual_registers\n"
+        "    legal = problem.placements.legal\n"
+        "    return {f'%{n}': next(iter(legal[c].values())) for n, c in enumerate(classes)}\n"
+        "def ends(problem, seed):\n    raise SystemExit(7)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name, failures in (("lowest", {"invalid": 4}), ("ends", {"crashed": 4})):
+        arguments = ["evaluate", "--model", f"python:sly_allocators:{name}", "--limit", "1"]
+        assert main([*arguments, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["results"]["overall"]["failures"] == failures
+    assert main(["allocate", "--model", "python:sly_allocators:ends", ROW.id]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "crashed: SystemExit: 7" in captured.err
+
+
+def test_failures_are_explained_below_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--model", "compiler", "--track", "split", "--limit", "1"]) == 0
+    notes = [line for line in capsys.readouterr().out.splitlines() if "no_answer" in line]
+    assert len(notes) == 4
+    assert notes[0].startswith("compiler on gfx90a/gemm: 1 × no_answer: ")
+
+
 def test_a_table_of_several_models(capsys: pytest.CaptureFixture[str]) -> None:
     models = ["--model", "compiler", "--model", "linear-scan"]
     assert main(["evaluate", *models, "--limit", "1"]) == 0

@@ -15,6 +15,7 @@ import pytest
 
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import embedded_path, load_rows
+from verilocc_bench.errors import InputError
 
 pytest.importorskip("triton", reason="the extra 'build' is not installed")
 
@@ -78,6 +79,15 @@ def test_another_build_does_not_overwrite(
     assert main(["build", "--sweep", "mini", "--output", str(tmp_path)]) == 2
     assert "not empty" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["notes.txt"]  # noqa: PTH208
+
+
+def test_a_damaged_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from dataset_builders.journal import Journal
+
+    with Journal(tmp_path / ".work", {}) as journal:
+        journal.path("a-key").write_bytes(b"\x1f\x8b cut off")
+        with pytest.raises(InputError, match="damaged"):
+            journal.load("a-key")
 
 
 def test_every_point_is_a_row_or_a_rejection(built: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verify import FastVerifier, Finding, FindingKind, Verdict
 
@@ -20,12 +21,12 @@ def problem(classes: str, body: str) -> AllocationProblem:
 
 
 SIMPLE = problem(
-    "class S 1 s\nclass V 1 v\nclass V2 2 v/2\n",
+    "class G 1 s\nclass V 1 v\nclass V2 2 v/2\n",
     "bb0(v0)\n"
     "%0:V=COPY v0\n"
     "%1:V2.0!=V_MOV_B32 %0\n"
     "%1.1=V_MOV_B32 %0\n"
-    "%2:S=S_MOV_B32\n"
+    "%2:G=S_MOV_B32\n"
     "GLOBAL_STORE_DWORD %1,%0,%2\n",
 )
 VALID = {"%0": "v0", "%1": "v2", "%2": "s0"}
@@ -87,9 +88,7 @@ def test_a_fixed_register_is_not_clobbered() -> None:
 
 
 def test_a_live_lane_is_not_clobbered_by_a_fixed_definition() -> None:
-    function = problem(
-        "class CS2 2 s/2 vcc/2\n", "bb0\n%0:CS2=OP\nvcc=V_CMP\nS_CBRANCH vcc\nUSE %0\n"
-    )
+    function = problem("class S2 2 s/2 vcc/2\n", "bb0\n%0=OP\nvcc=V_CMP\nS_CBRANCH vcc\nUSE %0\n")
     verdict = FastVerifier(function).verify({"%0": "vcc"})
     assert [(f.kind, f.instruction, f.unit) for f in verdict.findings] == [
         (FindingKind.FIXED_REGISTER_CLOBBERED, 1, "vcc_hi"),
@@ -113,6 +112,28 @@ def test_tied_operands_share_a_register() -> None:
         FindingKind.TIED_MISMATCH
     )
     assert FastVerifier(function).verify({"%0": "v0", "%1": "v0"}).valid
+
+
+def test_an_undef_tied_use_is_in_the_register_all_the_same() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V=OP\n%1:V=TIED %0!~0\nUSE %1\n")
+    assert only(FastVerifier(function).verify({"%0": "v0", "%1": "v1"})).kind is (
+        FindingKind.TIED_MISMATCH
+    )
+
+
+@pytest.mark.parametrize(
+    ("classes", "body", "words"),
+    [
+        ("class V2 2 v/2\nclass V 1 v\n", "bb0\n%0:V2=OP\n%1:V=OP %0~0\n", "ties 2 lanes to 1"),
+        ("class FOO 1 v\n", "bb0\n%0=OP\n", "FOO"),
+        ("class V 1 v[0-9]\n", "bb0\n%0=OP\n", "V"),
+        ("class V 1 v\n", "bb0(v1,v0)\n%0=OP\n", "in order"),
+        ("class V 1 v\n", "bb0\n%0=OP v256\n", "v256"),
+    ],
+)
+def test_functions_that_are_none_of_the_target(classes: str, body: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        problem(classes, body)
 
 
 def test_dead_lanes_of_a_tuple_may_be_filled() -> None:

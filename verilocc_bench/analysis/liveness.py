@@ -88,7 +88,8 @@ def analyse_liveness(function: Function) -> Liveness:
     lanes = _Lanes(function)
     blocks = [[lanes.effects(i) for i in block.instructions] for block in function.blocks]
     live_out = _live_out(function, blocks)
-    entry_lanes = [lane for units in function.live_ins for lane in lanes.fixed(units)]
+    live_ins = (lane for units in function.live_ins for lane in lanes.fixed(units))
+    entry_lanes = list(dict.fromkeys(live_ins))
     may_reach, must_reach = _reaching(function, blocks, entry_lanes)
     walker = _Walker(lanes.count)
     walker.define_at_entry(entry_lanes, live_in=_live_in(blocks, live_out, 0))
@@ -152,6 +153,7 @@ class _Lanes:
                 first = self.offsets[location.register]
                 every = range(first, first + self.classes[location.register].width)
                 effects.ended += [lane for lane in every if lane not in lanes]
+        effects.defined = list(dict.fromkeys(effects.defined))
         if effects.ended:
             # Another definition of the same instruction may write what this one ends.
             effects.ended = [lane for lane in effects.ended if lane not in effects.defined]
@@ -215,6 +217,18 @@ def _predecessors(function: Function) -> list[list[int]]:
     return predecessors
 
 
+def _reachable(function: Function) -> set[int]:
+    """The blocks that some path from the entry reaches."""
+    found = {0}
+    pending = [0]
+    while pending:
+        for successor in function.blocks[pending.pop()].successors:
+            if successor not in found:
+                found.add(successor)
+                pending.append(successor)
+    return found
+
+
 def _reaching(
     function: Function, blocks: list[list[_Effects]], entry_lanes: list[int]
 ) -> tuple[list[int], list[int]]:
@@ -235,7 +249,9 @@ def _reaching(
     entry = _mask(entry_lanes)
     everything = -1
     may = [0] * len(blocks)
-    must = [everything] * len(blocks)
+    reachable = _reachable(function)
+    # No path from the entry says what surely reaches a block that has none.
+    must = [everything if block in reachable else 0 for block in range(len(blocks))]
     may[0] = must[0] = entry
     predecessors = _predecessors(function)
     changed = True
@@ -243,7 +259,7 @@ def _reaching(
         changed = False
         for block in range(len(blocks)):
             into = entry if block == 0 else 0
-            surely = entry if block == 0 else everything
+            surely = entry if block == 0 else must[block]
             for predecessor in predecessors[block]:
                 into |= may[predecessor] & ~ended[predecessor] | generated[predecessor]
                 surely &= must[predecessor] & ~ended[predecessor] | generated[predecessor]
@@ -291,9 +307,9 @@ class _Walker:
             for lane in effect.ended:
                 open_until.pop(lane, None)
             # Uses are read before the definitions are written, but after early ones.
-            read_until = point - 1
+            # A lane that is itself an early one holds one unit there, not two.
             for lane in effect.used:
-                open_until.setdefault(lane, read_until)
+                open_until.setdefault(lane, point - 2 if lane in early else point - 1)
         for lane, end in open_until.items():
             if end >= first and may >> lane & 1:
                 self.add(lane, first, end, bool(must >> lane & 1))

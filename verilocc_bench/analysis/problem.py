@@ -64,7 +64,23 @@ class AllocationProblem:
 
 
 def _check_against_target(function: Function, target: Target) -> None:
-    """Raises InputError where the function names registers that the target lacks."""
+    """Raises InputError where the function is none of the target, or not canonical."""
+    _check_files(function, target)
+    _check_classes(function, target)
+    _check_fixed_units(function, target)
+    for block, index, instruction in function.instructions():
+        for use in instruction.uses:
+            if use.tied_to is None:
+                continue
+            definition = instruction.definitions[use.tied_to]
+            if use.location.count != definition.location.count:
+                raise InputError(
+                    f"bb{block} instruction {index} ties {use.location.count} lanes to "
+                    f"{definition.location.count}"
+                )
+
+
+def _check_files(function: Function, target: Target) -> None:
     known = {file.name: file for file in target.files}
     for file in function.files:
         hardware = known.get(file.name)
@@ -75,16 +91,38 @@ def _check_against_target(function: Function, target: Target) -> None:
                 f"{target.name} has {hardware.count} registers in {file.name!r}, "
                 f"the function's budget is {file.count}"
             )
-    if {file.name for file in function.files} != known.keys():
+    if [file.name for file in function.files] != list(known):
         raise InputError(f"expected the register files {', '.join(known)} of {target.name}")
+
+
+def _check_classes(function: Function, target: Target) -> None:
+    budgets = {file.name: file.count for file in function.files}
     for register_class in set(function.virtual_registers):
-        for bases in register_class.ranges:
-            if bases.last + register_class.width > function.file(bases.file).count:
-                raise InputError(f"class {register_class.name} goes beyond its budget")
+        bases = {
+            name: tuple(r for r in register_class.ranges if r.file == name) for name in budgets
+        }
+        expected = target.make_class(register_class.width, bases, budgets)
+        if register_class != expected:
+            raise InputError(
+                f"class {register_class.name!r} goes beyond its budget, or is another "
+                f"spelling of {expected.name!r}"
+            )
+
+
+def _check_fixed_units(function: Function, target: Target) -> None:
+    budgets = {file.name: file.count for file in function.files}
+    for units in function.reserved:
+        if units.first + units.count > budgets[units.file]:
+            raise InputError(f"the reserved {units.file}{units.first} is beyond the budget")
+    order = list(budgets)
+    for what, listed in (("reserved", function.reserved), ("live-in", function.live_ins)):
+        keys = [(order.index(u.file), u.first, u.count) for u in listed]
+        if keys != sorted(set(keys)):
+            raise InputError(f"{what} registers must be in order, each once")
     fixed = [*function.reserved, *function.live_ins]
     for _, _, instruction in function.instructions():
         operands = instruction.definitions + instruction.uses
         fixed += [o.location for o in operands if isinstance(o.location, FixedUnits)]
     for units in set(fixed):
-        if units.first + units.count > known[units.file].count:
+        if units.first + units.count > target.file(units.file).count:
             raise InputError(f"{target.name} has no register {units.file}{units.first}")

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from verilocc_bench.allocators import LabelReplay, Request
 from verilocc_bench.cli.instance import load_instance
-from verilocc_bench.errors import AllocationFailed
-from verilocc_bench.evaluate import resolve_model
+from verilocc_bench.evaluate import ask, resolve_model
 from verilocc_bench.files import write_atomically
 from verilocc_bench.verify import FastVerifier
 
@@ -24,10 +23,10 @@ def run(options: argparse.Namespace) -> int:
     request = Request(instance.problem, seed=options.seed)
     if isinstance(allocator, LabelReplay):
         request = replace(request, label=instance.label, alternatives=instance.alternatives)
-    try:
-        answer = allocator.allocate(request)
-    except AllocationFailed as error:
-        print(f"verilocc-bench allocate: {options.model}: {error}", file=sys.stderr)
+    sample, answer = ask(allocator, request, FastVerifier(instance.problem))
+    complaint = f"verilocc-bench allocate: {options.model}"
+    if answer is None or sample.verdict is None:
+        print(f"{complaint}: {sample.failure}: {sample.message}", file=sys.stderr)
         return 1
     document = {"id": instance.problem.id, "assignment": dict(answer)}
     text = json.dumps(document) + "\n"
@@ -35,11 +34,7 @@ def run(options: argparse.Namespace) -> int:
         print(text, end="")
     else:
         write_atomically(options.output, text)
-    verdict = FastVerifier(instance.problem).verify(answer)
-    if not verdict.valid:
-        print(
-            f"verilocc-bench allocate: {options.model} gave a wrong answer, "
-            f"{len(verdict.findings)} findings: see verilocc-bench verify",
-            file=sys.stderr,
-        )
-    return 0 if verdict.valid else 1
+    if not sample.valid:
+        count = len(sample.verdict.findings)
+        print(f"{complaint}: a wrong answer, {count} findings: see verify", file=sys.stderr)
+    return 0 if sample.valid else 1

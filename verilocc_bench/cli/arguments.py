@@ -10,6 +10,9 @@ from typing import Any
 
 __all__ = ["add_commands"]
 
+MAX_THREADS = 1024
+"""The largest work-group size of every target so far."""
+
 
 def add_commands(commands: Any) -> None:
     """Adds all commands to the parser's subparsers."""
@@ -18,23 +21,41 @@ def add_commands(commands: Any) -> None:
             name,
             help=help_text,
             description=help_text[0].upper() + help_text[1:] + ".",
-            formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+            formatter_class=_HelpFormatter,
         )
         parser.set_defaults(module=f"verilocc_bench.cli.{name}_command")
         add_options(parser)
 
 
-def _positive(text: str) -> int:
-    value = int(text) if text.isdecimal() else 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a positive number, not {text!r}")
-    return value
+class _HelpFormatter(argparse.HelpFormatter):
+    """Says the defaults of options that have one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        default = action.default
+        if default is None or default is False or default == argparse.SUPPRESS:
+            return action.help
+        shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
+        return f"{action.help} (default: {shown})"
 
 
 def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a number, not {text!r}")
+    if not (text.isascii() and text.isdecimal() and len(text) <= 12):
+        raise argparse.ArgumentTypeError(f"expected a number, not {text[:40]!r}")
     return int(text)
+
+
+def _positive(text: str) -> int:
+    value = _natural(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive number, not {text[:40]!r}")
+    return value
+
+
+def _threads(text: str) -> int:
+    value = _positive(text)
+    if value > MAX_THREADS:
+        raise argparse.ArgumentTypeError(f"expected at most {MAX_THREADS}, not {text[:40]!r}")
+    return value
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -71,7 +92,7 @@ def _add_machine_ir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--function", help="function, where a file has several")
     parser.add_argument(
         "--max-threads",
-        type=_positive,
+        type=_threads,
         help="largest work-group size, from which the register budget follows; "
         "by default the file's attribute, else 1024",
     )
@@ -90,7 +111,9 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", type=_names, metavar="A,…", help="only these architectures")
     parser.add_argument("--family", type=_names, metavar="F,…", help="only these families")
     parser.add_argument("--samples", type=_positive, default=1, help="answers for each function")
-    parser.add_argument("--k", type=_numbers, default=(1,), metavar="K,…", help="k of pass@k")
+    parser.add_argument(
+        "--k", type=_numbers, default=(1,), metavar="K,…", help="k of pass@k; 1 is always there"
+    )
     parser.add_argument("--limit", type=_positive, help="only the first functions of each task")
     parser.add_argument("--seed", type=_natural, default=0, help="seed")
     parser.add_argument("--jobs", type=_positive, default=1, help="processes")

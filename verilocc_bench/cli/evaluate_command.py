@@ -13,13 +13,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from verilocc_bench.dataset import Dataset, Row, load_rows
+from verilocc_bench.dataset import Dataset, Row, is_local, load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import (
     Configuration,
     Predictions,
     RowResult,
     evaluate_rows,
+    failure_notes,
     make_results,
     resolve_model,
     results_json,
@@ -35,6 +36,11 @@ def run(options: argparse.Namespace) -> int:
     """Evaluates each model in turn and prints one table, or JSON."""
     if options.json and len(options.model) > 1:
         raise InputError("--json prints one document: give one --model")
+    options.k = tuple(sorted({1, *options.k}))
+    if len(set(options.model)) != len(options.model):
+        raise InputError("the same --model is given twice")
+    if options.revision is not None and is_local(options.dataset):
+        raise InputError("--revision is for datasets on the Hub", source=options.dataset)
     if max(options.k) > options.samples:
         raise InputError(f"pass@{max(options.k)} needs --samples {max(options.k)} or more")
     for arch in options.arch or ():
@@ -47,11 +53,12 @@ def run(options: argparse.Namespace) -> int:
         allocator = resolve_model(model)
         if isinstance(allocator, Predictions):
             allocator.check_ids(_known_ids(dataset, options))
-    documents = []
+    documents, notes = [], []
     for model in options.model:
         results = _evaluate(rows, model, options)
         document = make_results(results, _configuration(model, dataset, options))
         documents.append(document)
+        notes += failure_notes(model, results)
         if options.output_path is not None:
             folder = options.output_path
             if len(options.model) > 1:
@@ -60,11 +67,16 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(results_json(documents[0]), end="")
     else:
-        print(results_table(documents))
+        print("\n".join([results_table(documents), *notes]))
     return 0
 
 
 def _select(dataset: Dataset, options: argparse.Namespace) -> list[Row]:
+    families = {row.family for row in dataset.rows}
+    for family in options.family or ():
+        if family not in families:
+            known = ", ".join(sorted(families))
+            raise InputError(f"unknown family {family!r}; the dataset has {known}")
     chosen: list[Row] = []
     taken: Counter[tuple[str, str]] = Counter()
     for row in dataset.rows:

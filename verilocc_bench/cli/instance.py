@@ -11,7 +11,7 @@ from verilocc_bench.allocators import Answer
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import parse_answer
+from verilocc_bench.evaluate import parse_answer, read_answer
 from verilocc_bench.files import parse_json, read_text
 from verilocc_bench.ir import parse_function
 from verilocc_bench.parse.machine import MachineFunction, MachineModule
@@ -19,7 +19,7 @@ from verilocc_bench.parse.mir import parse_mir
 from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
 from verilocc_bench.targets import get_target
 
-__all__ = ["Instance", "load_instance", "normalize_file"]
+__all__ = ["Instance", "load_instance", "normalize_file", "read_answer_for"]
 
 NORMALIZED_START = "verilocc-bench "
 
@@ -38,17 +38,32 @@ class Instance:
 def load_instance(options: argparse.Namespace) -> Instance:
     """The instance that the options name. Raises InputError where there is none."""
     path = Path(options.instance)
+    text = read_text(path) if path.is_file() else ""
+    start = text.lstrip()
+    if not path.is_file() or path.suffix == ".json" or start.startswith(("{", NORMALIZED_START)):
+        for name in ("arch", "function", "max_threads"):
+            if getattr(options, name) is not None:
+                option = "--" + name.replace("_", "-")
+                raise InputError(f"{option} is for machine IR, this is none", source=path)
     if not path.is_file():
         return _from_dataset(options)
-    text = read_text(path)
-    start = text.lstrip()
     if start.startswith(NORMALIZED_START):
         return Instance(_located(path, text), path.name)
-    if start.startswith("{"):
+    if path.suffix == ".json" or start.startswith("{"):
         return _from_row_json(path, text)
     normalized = normalize_text(path, text, options)
     problem = AllocationProblem(normalized.function)
     return Instance(problem, f"{path.name}: {normalized.name}")
+
+
+def read_answer_for(problem: AllocationProblem, path: Path) -> Answer:
+    """The assignment in an answer file. Raises InputError for another function's answer."""
+    identifier, answer = read_answer(path)
+    if identifier is not None and identifier != problem.id:
+        raise InputError(
+            f"the answer is for {identifier[:40]!r}, the instance is {problem.id!r}", source=path
+        )
+    return answer
 
 
 def _located(path: Path, text: str) -> AllocationProblem:

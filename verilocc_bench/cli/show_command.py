@@ -6,9 +6,9 @@ import argparse
 import sys
 
 from verilocc_bench.allocators import Answer, Request
-from verilocc_bench.cli.instance import Instance, load_instance
+from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
 from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.evaluate import read_answer, resolve_model
+from verilocc_bench.evaluate import resolve_model
 from verilocc_bench.report.picture import draw_assignment
 
 __all__ = ["run"]
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _answer(options: argparse.Namespace, instance: Instance) -> tuple[str, Answer]:
     if options.answer is not None:
-        return options.answer.name, read_answer(options.answer)[1]
+        return options.answer.name, read_answer_for(instance.problem, options.answer)
     if instance.label is not None:
         return instance.label_source, instance.label
     try:

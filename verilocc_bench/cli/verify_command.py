@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from verilocc_bench.cli.instance import load_instance
-from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import read_answer
+from verilocc_bench.cli.instance import load_instance, read_answer_for
 from verilocc_bench.verify import FastVerifier
 
 __all__ = ["run"]
@@ -16,12 +14,7 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> int:
     """Prints the verdict; the status is 0 for a valid answer, 1 for a wrong one."""
     instance = load_instance(options)
-    identifier, answer = read_answer(options.answer)
-    if identifier is not None and identifier != instance.problem.id:
-        raise InputError(
-            f"the answer is for {identifier[:40]!r}, the instance is {instance.problem.id!r}",
-            source=options.answer,
-        )
+    answer = read_answer_for(instance.problem, options.answer)
     verdict = FastVerifier(instance.problem).verify(answer)
     if options.json:
         print(json.dumps(verdict.to_json(), indent=2))

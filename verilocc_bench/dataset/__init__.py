@@ -1,6 +1,6 @@
 """The dataset: rows, Parquet files, and where to find them."""
 
-from verilocc_bench.dataset.reader import EMBEDDED, Dataset, embedded_path, load_rows
+from verilocc_bench.dataset.reader import EMBEDDED, Dataset, embedded_path, is_local, load_rows
 from verilocc_bench.dataset.rows import RawRow, Row, read_parquet, rows_hash, write_parquet
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "RawRow",
     "Row",
     "embedded_path",
+    "is_local",
     "load_rows",
     "read_parquet",
     "rows_hash",

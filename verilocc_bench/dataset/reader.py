@@ -9,7 +9,7 @@ from pathlib import Path
 from verilocc_bench.dataset.rows import Row, read_parquet, rows_from_table, rows_hash
 from verilocc_bench.errors import InputError
 
-__all__ = ["EMBEDDED", "Dataset", "embedded_path", "load_rows"]
+__all__ = ["EMBEDDED", "Dataset", "embedded_path", "is_local", "load_rows"]
 
 EMBEDDED = "mini"
 TRACKS = {"assign": "data", "split": "split"}
@@ -59,6 +59,11 @@ def load_rows(
     else:
         rows = _read_hub(name, split, track, revision)
     return Dataset(name, revision, split, track, tuple(sorted(rows, key=_order)))
+
+
+def is_local(name: str) -> bool:
+    """Whether a dataset's name means files here: `mini` or a folder."""
+    return name == EMBEDDED or Path(name).is_dir()
 
 
 def _order(row: Row) -> tuple[str, str, int, str]:

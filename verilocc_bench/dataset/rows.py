@@ -58,14 +58,6 @@ class Row:
         """Further answers by source."""
         return self._json("alternatives", self.alternatives)
 
-    @property
-    def label_registers(self) -> dict[str, int] | None:
-        """The compiler's register use by file, and `vector` for the scored number."""
-        if self.registers_used is None:
-            return None
-        used: dict[str, int] = self._json("registers_used", self.registers_used)
-        return used
-
     def _json(self, column: str, text: str) -> dict[str, Any]:
         value = parse_json(text, f"row {self.id}, column {column}")
         if not isinstance(value, dict):

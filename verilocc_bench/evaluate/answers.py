@@ -27,7 +27,7 @@ def read_answer(path: Path) -> tuple[str | None, Answer]:
 def read_predictions(path: Path) -> dict[str, list[Answer]]:
     """The answers of a predictions file by id, each id's in the order of their lines."""
     found: dict[str, list[Answer]] = {}
-    for number, line in enumerate(read_text(path, PREDICTIONS_LIMIT_BYTES).splitlines(), 1):
+    for number, line in enumerate(read_text(path, PREDICTIONS_LIMIT_BYTES).split("\n"), 1):
         if not line.strip():
             continue
         identifier, answer = parse_answer(parse_json(line, path, number), path, number)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from verilocc_bench.allocators import BUILT_IN, Allocator, Answer, Assistance, Request
 from verilocc_bench.analysis import AllocationProblem
@@ -44,9 +45,11 @@ def _from_python(path: str) -> Allocator:
     if "" not in sys.path:
         sys.path.insert(0, "")  # as python -m does: modules of the current folder count
     try:
-        found = importlib.import_module(module_name)
-    except ImportError as error:
-        raise InputError(f"cannot import {module_name!r}: {error}") from None
+        with contextlib.redirect_stdout(sys.stderr):
+            found = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  a module may raise anything
+        reason = f"{type(error).__name__}: {error}"
+        raise InputError(f"cannot import {module_name!r}: {reason}") from None
     for part in attribute.split("."):
         if not hasattr(found, part):
             raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
@@ -56,15 +59,35 @@ def _from_python(path: str) -> Allocator:
 
 def _as_allocator(name: str, found: Any) -> Allocator:
     if isinstance(found, type):
-        found = found()
+        try:
+            found = found()
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a class may raise anything
+            reason = f"{type(error).__name__}: {error}"
+            raise InputError(f"cannot make the allocator {name}: {reason}") from None
     if hasattr(found, "allocate"):
-        for attribute in ("name", "assistance", "deterministic"):
-            if not hasattr(found, attribute):
-                raise InputError(f"the allocator {name} has no attribute {attribute!r}")
-        return cast("Allocator", found)
+        kinds = tuple(kind.value for kind in Assistance)
+        assistance = getattr(found, "assistance", Assistance.TEXT)
+        if assistance not in kinds:
+            raise InputError(f"the allocator {name} needs an assistance of {', '.join(kinds)}")
+        deterministic = bool(getattr(found, "deterministic", False))
+        return _Foreign(name, found, Assistance(assistance), deterministic)
     if callable(found):
         return _Function(name, found)
     raise InputError(f"{name} is no allocator: expected allocate(request) or a function")
+
+
+@dataclass(frozen=True)
+class _Foreign:
+    """An object with `allocate(request)`, and perhaps `assistance` and `deterministic`."""
+
+    name: str
+    allocator: Any
+    assistance: Assistance
+    deterministic: bool
+
+    def allocate(self, request: Request) -> Answer:
+        answer: Answer = self.allocator.allocate(request)
+        return answer
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import multiprocessing
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from verilocc_bench.allocators import Allocator, LabelReplay, Request
+from verilocc_bench.allocators import BUILT_IN, Allocator, LabelReplay, Request
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import AllocationFailed, InputError
@@ -22,7 +24,7 @@ from verilocc_bench.evaluate.metrics import (
 from verilocc_bench.evaluate.models import resolve_model
 from verilocc_bench.verify import FastVerifier, Verdict
 
-__all__ = ["Outcome", "RowResult", "Sample", "evaluate_row", "evaluate_rows"]
+__all__ = ["Outcome", "RowResult", "Sample", "ask", "evaluate_row", "evaluate_rows"]
 
 MESSAGE_LENGTH = 300
 
@@ -130,6 +132,12 @@ def evaluate_row(row: Row, allocator: Allocator, samples: int, seed: int) -> Row
     if problem.id != row.id:
         raise InputError(f"row {row.id}: the id is not the hash of the normalized text")
     verifier = FastVerifier(problem)
+    label = None if row.label is None else verifier.verify(row.label)
+    if label is not None and not label.valid:
+        raise InputError(f"row {row.id}: the label is wrong: {label.findings[0].message}")
+    # Foreign code gets a problem of its own: what it does to it changes no verdict.
+    own = allocator.name in BUILT_IN
+    asked = problem if own else AllocationProblem.from_text(row.normalized)
     judged: list[Sample] = []
     outcome: Outcome | None = None
     for index in range(samples):
@@ -137,31 +145,37 @@ def evaluate_row(row: Row, allocator: Allocator, samples: int, seed: int) -> Row
             again = replace(judged[0], index=index, allocate_seconds=0.0, verify_seconds=0.0)
             judged.append(again)
             continue
-        request = Request(problem, index, sample_seed(seed, row.id, index))
+        request = Request(asked, index, sample_seed(seed, row.id, index))
         if isinstance(allocator, LabelReplay):
             request = replace(request, label=row.label, alternatives=row.other_labels)
-        sample, answer = _ask(allocator, request, verifier)
+        sample, answer = ask(allocator, request, verifier)
         judged.append(sample)
         if outcome is None and sample.verdict is not None and sample.valid:
             assert answer is not None
-            outcome = _outcome(row, problem, answer, sample.verdict)
+            outcome = _outcome(problem, answer, sample.verdict, label)
     return RowResult(row.id, f"{row.arch}/{row.family}", tuple(judged), outcome)
 
 
-def _ask(
+def ask(
     allocator: Allocator, request: Request, verifier: FastVerifier
 ) -> tuple[Sample, Mapping[str, str] | None]:
+    """An allocator's answer, judged; whatever it raises or returns is a counted failure.
+
+    What it prints goes to standard error: standard output is for results.
+    """
     failure, message, answer = None, None, None
     started = time.perf_counter()
     try:
-        answer = allocator.allocate(request)
+        with contextlib.redirect_stdout(sys.stderr):
+            answer = allocator.allocate(request)
     except AllocationFailed as error:
         failure, message = "no_answer", str(error)
-    except Exception as error:  # noqa: BLE001  foreign code may raise anything
+    except (Exception, SystemExit) as error:  # noqa: BLE001  foreign code may raise anything
         failure, message = "crashed", f"{type(error).__name__}: {error}"
     allocated = time.perf_counter()
     if failure is None and not _is_answer(answer):
         failure, message = "unparsable", "expected a mapping of names to names"
+        answer = None
     verdict = None
     if failure is None:
         assert answer is not None
@@ -185,17 +199,20 @@ def _is_answer(answer: object) -> bool:
 
 
 def _outcome(
-    row: Row, problem: AllocationProblem, answer: Mapping[str, str], verdict: Verdict
+    problem: AllocationProblem,
+    answer: Mapping[str, str],
+    verdict: Verdict,
+    label: Verdict | None,
 ) -> Outcome:
     assert verdict.registers_used is not None
     assert verdict.occupancy is not None
-    label = row.label_registers if row.track == "assign" else None
+    label_used = None if label is None else label.registers_used
     return Outcome(
         registers=verdict.registers_used[VECTOR],
-        label_registers=None if label is None else label[VECTOR],
+        label_registers=None if label_used is None else label_used[VECTOR],
         bound=problem.pressure.maximum[VECTOR],
         occupancy=verdict.occupancy,
-        label_occupancy=None if label is None else row.occupancy,
+        label_occupancy=None if label is None else label.occupancy,
         identity_copies=count_identity_copies(problem, answer),
         bank_conflicts=count_bank_conflicts(problem, answer),
     )

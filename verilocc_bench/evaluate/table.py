@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from tabulate import tabulate
 
-__all__ = ["results_table"]
+from verilocc_bench.evaluate.runner import RowResult
 
-_HEADERS = (
-    "architecture",
-    "family",
-    "allocator",
-    "kernels",
-    "valid",
+__all__ = ["failure_notes", "results_table"]
+
+_NAMES = ("architecture", "family", "allocator")
+_FIGURES = (
     "registers/LLVM",
     "fewer",
     "more",
@@ -28,21 +27,49 @@ _HEADERS = (
 def results_table(documents: Sequence[dict[str, Any]]) -> str:
     """Architecture by family by allocator, one row each; the overall rows at the end."""
     rows: list[tuple[Any, ...]] = []
+    ks: list[int] = documents[0]["config"]["k"]
     tasks = dict.fromkeys(task for document in documents for task in document["results"])
     for task in tasks:
         for document in documents:
             record = document["results"].get(task)
             if record is not None:
-                rows.append(_row(task, document["config"]["model"], record))
-    return tabulate(rows, headers=_HEADERS, disable_numparse=True, colalign=_ALIGNMENT)
+                rows.append(_row(task, document["config"]["model"], record, ks))
+    headers = (*_NAMES, "kernels", *(_pass_name(k, ks) for k in ks), *_FIGURES)
+    alignment = ("left",) * len(_NAMES) + ("right",) * (len(headers) - len(_NAMES))
+    return tabulate(rows, headers=headers, disable_numparse=True, colalign=alignment)
 
 
-_ALIGNMENT = ("left",) * 3 + ("right",) * (len(_HEADERS) - 3)
+def failure_notes(model: str, results: Sequence[RowResult]) -> list[str]:
+    """A line for each task and kind of failure of one model, with the commonest reason."""
+    reasons: dict[tuple[str, str], Counter[str]] = {}
+    for result in results:
+        for sample in result.samples:
+            if sample.failure is not None:
+                found = reasons.setdefault((result.task, sample.failure), Counter())
+                found[sample.message or ""] += 1
+            elif sample.verdict is not None and not sample.valid:
+                kinds = {finding.kind.value for finding in sample.verdict.findings}
+                reasons.setdefault((result.task, "invalid"), Counter()).update(kinds)
+    notes = []
+    for (task, failure), messages in sorted(reasons.items()):
+        message, _ = min(messages.items(), key=lambda item: (-item[1], item[0]))
+        count = sum(
+            (sample.failure or "invalid") == failure
+            for result in results
+            if result.task == task
+            for sample in result.samples
+            if not sample.valid
+        )
+        notes.append(f"{model} on {task}: {count} × {failure}: {message}")
+    return notes
 
 
-def _row(task: str, model: str, record: dict[str, Any]) -> tuple[Any, ...]:
+def _pass_name(k: int, ks: Sequence[int]) -> str:
+    return "valid" if len(ks) == 1 else f"pass@{k}"
+
+
+def _row(task: str, model: str, record: dict[str, Any], ks: Sequence[int]) -> tuple[Any, ...]:
     arch, _, family = task.partition("/")
-    passes = next(key for key in record if key.startswith("pass@"))
     occupancy = "–"
     if record["occupancy_gained"] is not None:
         occupancy = f"+{record['occupancy_gained']} −{record['occupancy_lost']}"
@@ -51,7 +78,7 @@ def _row(task: str, model: str, record: dict[str, Any]) -> tuple[Any, ...]:
         family or "–",
         model,
         record["n"],
-        _percent(record[passes]),
+        *(_percent(record[f"pass@{k}"]) for k in ks),
         _number(record["registers_ratio"], 3),
         _percent(record["share_better"]),
         _percent(record["share_worse"]),

@@ -9,6 +9,7 @@ what may be used; below, how deep in loops each point lies.
 from __future__ import annotations
 
 import colorsys
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from verilocc_bench.allocators import Answer
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.files import write_atomically
 from verilocc_bench.verify import FastVerifier
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ def draw_assignment(problem: AllocationProblem, answer: Answer, title: str, path
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
+        from matplotlib.transforms import ScaledTranslation
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing") from None
     used = verdict.registers_used
@@ -55,7 +58,7 @@ def draw_assignment(problem: AllocationProblem, answer: Answer, title: str, path
     heights = [max(used[name], 8) for name in files]
     ratios = [0.28 * sum(heights), *heights, max(0.02 * sum(heights), 2)]
     mpl.rcParams.update({"font.size": 9, "svg.hashsalt": problem.id, "axes.edgecolor": FAINT})
-    figure = Figure(figsize=(13, min(5 + sum(heights) / 32, 15)), facecolor=PAPER, dpi=140)
+    figure = Figure(figsize=(13, min(6 + sum(heights) / 32, 15)), facecolor=PAPER, dpi=140)
     axes: list[Axes] = list(
         figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]
     )
@@ -72,20 +75,24 @@ def draw_assignment(problem: AllocationProblem, answer: Answer, title: str, path
     axes[0].set_title(title, loc="left", fontsize=13, fontweight="bold", color=INK, pad=22)
     axes[0].text(
         0,
-        1.03,
+        1.0,
         f"{problem.target.name} · {count} instructions · {len(units)} virtual registers · "
         f"{used[VECTOR]} vector registers used (lower bound "
         f"{problem.pressure.maximum[VECTOR]}) · {verdict.occupancy} "
         f"{problem.target.occupancy_unit}",
-        transform=axes[0].transAxes,
+        transform=axes[0].transAxes + ScaledTranslation(0, 0.08, figure.dpi_scale_trans),
         va="bottom",
         color=FAINT,
     )
     figure.align_ylabels(axes)
-    figure.subplots_adjust(left=0.065, right=0.985, top=0.925, bottom=0.06, hspace=0.05)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    figure.savefig(path, metadata={"CreationDate": None} if path.suffix == ".pdf" else metadata)
+    height = figure.get_figheight()
+    figure.subplots_adjust(
+        left=0.065, right=0.985, top=1 - 0.75 / height, bottom=0.55 / height, hspace=0.05
+    )
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix[1:], metadata=undated.get(path.suffix))
+    write_atomically(path, picture.getvalue())
 
 
 def _draw_pressure(axis: Axes, problem: AllocationProblem, used: Mapping[str, int]) -> None:

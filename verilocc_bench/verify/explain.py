@@ -39,7 +39,7 @@ def explain(
     findings = [
         Finding(
             FindingKind.UNKNOWN_VIRTUAL_REGISTER,
-            f"{key[:40]} is no virtual register of the function, which has %0 to %{count - 1}",
+            f"{key[:40]} is no virtual register of the function, which has {count} of them",
             registers=(key[:40],),
         )
         for key in answer
@@ -110,11 +110,9 @@ def _illegal(
         allowed = " or ".join(register_class.files) or "no file at all"
         return FindingKind.WRONG_CLASS, f"the class allows {allowed}"
     if base.index + width > budget:
-        end = base.index + width - 1
-        return (
-            FindingKind.OVER_BUDGET,
-            f"it needs {base.file}{base.index} to {base.file}{end}, the budget is {budget}",
-        )
+        name = problem.function.file(base.file).unit_name(base.index)
+        needed = f"{width} registers from {name}" if width > 1 else name
+        return FindingKind.OVER_BUDGET, f"it needs {needed}, the budget is {budget}"
     first = problem.placements.unit(base)
     held = [u for u in range(first, first + width) if u in problem.placements.reserved]
     if held:
@@ -122,7 +120,8 @@ def _illegal(
         return FindingKind.RESERVED, f"{names} is reserved"
     ranges = [r for r in register_class.ranges if r.file == base.file]
     if all((base.index - r.first) % r.step for r in ranges):
-        return FindingKind.MISALIGNED, f"it must start at a multiple of {ranges[0].step}"
+        starts = ", ".join(f"{r.file}{r.first + n * r.step}" for r in ranges[:1] for n in range(3))
+        return FindingKind.MISALIGNED, f"it must start at {starts}, …"
     file = problem.function.file(base.file)
     allowed = ", ".join(f"{file.unit_name(r.first)} to {file.unit_name(r.last)}" for r in ranges)
     return FindingKind.WRONG_CLASS, f"the class allows {allowed}"

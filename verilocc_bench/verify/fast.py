@@ -101,7 +101,7 @@ def tied_operands(problem: AllocationProblem) -> list[Tie]:
     ties: list[Tie] = []
     for block, index, instruction in problem.function.instructions():
         for use in instruction.uses:
-            if use.tied_to is None or use.undef:
+            if use.tied_to is None:
                 continue
             definition = instruction.definitions[use.tied_to]
             if definition.location != use.location:
