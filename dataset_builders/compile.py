@@ -86,22 +86,22 @@ def _make_row(
     normalized = normalize_function(machine, module, target)
     problem = AllocationProblem(normalized.function)
     greedy = parse_mir(texts.greedy).functions[0]
-    track, label, used = "assign", None, None
+    track, label = "assign", None
+    absent: dict[str, str] = {}
+    alternatives: dict[str, dict[str, str]] = {}
     try:
         label, verdict = _verified_label(problem, machine, greedy, normalized, "greedy")
-        used, occupancy = verdict.registers_used, verdict.occupancy
-    except LiveRangesSplit:
-        track = "split"
-        used = _registers_used(greedy, problem)
-        occupancy = target.occupancy(used)
-    alternatives = {}
-    if track == "assign" and texts.basic is not None:
-        basic = parse_mir(texts.basic).functions[0]
-        try:
-            answer, _ = _verified_label(problem, machine, basic, normalized, "basic")
-            alternatives[f"llvm-basic {llvm_version}"] = answer
-        except (LiveRangesSplit, RejectedKernel):
-            pass  # a second baseline that has no mapping is simply absent
+        used = verdict.registers_used
+    except LiveRangesSplit as split:
+        track, used = "split", _registers_used(greedy, problem)
+        absent["llvm-greedy"] = f"live ranges split: {split}"
+    if track == "assign":
+        # The second baseline may well have no mapping; the row says why.
+        basic = _basic_label(problem, machine, texts, normalized)
+        if isinstance(basic, str):
+            absent["llvm-basic"] = basic
+        else:
+            alternatives[f"llvm-basic {llvm_version}"] = basic
     function = problem.function
     pressure = measure_pressure(function, target, problem.liveness)
     return Row(
@@ -121,9 +121,11 @@ def _make_row(
         n_virtual_registers=len(function.virtual_registers),
         pressure=canonical_json(dict(pressure.maximum)),
         registers_used=None if used is None else canonical_json(used),
-        occupancy=occupancy,
+        occupancy=None if used is None else target.occupancy(used),
         license=LICENSE,
-        provenance=canonical_json(_provenance(point, kernel, texts, llvm_version)),
+        provenance=canonical_json(
+            {**_provenance(point, kernel, texts, llvm_version), "absent_labels": absent}
+        ),
     )
 
 
@@ -149,6 +151,24 @@ def _verified_label(
     return answer, verdict
 
 
+def _basic_label(
+    problem: AllocationProblem,
+    before: MachineFunction,
+    texts: MachineIRTexts,
+    normalized: NormalizedFunction,
+) -> dict[str, str] | str:
+    """The answer of LLVM's basic allocator, or why it has none."""
+    if texts.basic is None:
+        return "LLVM failed"
+    try:
+        after = parse_mir(texts.basic).functions[0]
+        return _verified_label(problem, before, after, normalized, "basic")[0]
+    except LiveRangesSplit as split:
+        return f"live ranges split: {split}"
+    except RejectedKernel as rejection:
+        return str(rejection)
+
+
 def _registers_used(machine: MachineFunction, problem: AllocationProblem) -> dict[str, int]:
     """Highest index + 1 of every file that allocated machine IR names."""
     used = {file.name: 0 for file in problem.target.files}
@@ -156,7 +176,8 @@ def _registers_used(machine: MachineFunction, problem: AllocationProblem) -> dic
     names |= {
         operand.name
         for block in machine.blocks
-        for instruction in block.instructions
+        for head in block.instructions
+        for instruction in (head, *head.bundled)
         for _, operand in instruction.operands
         if not operand.virtual
     }

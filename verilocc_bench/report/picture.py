@@ -159,8 +159,9 @@ def _draw_file(
     axis.set_ylabel(f"{name} registers" if not file.unit_names else name, color=INK)
     if file.unit_names:
         axis.set_yticks(range(used), [n.split("_")[-1] for n in file.unit_names[:used]])
-    elif used > 16:
-        axis.set_yticks(range(0, used, 16 if used <= 128 else 32))
+    else:
+        step = 1 if used <= 8 else 4 if used <= 32 else 16 if used <= 128 else 32
+        axis.set_yticks(range(0, used, step))
     _tidy(axis)
     for position in _block_starts(problem):
         axis.axvline(position - 0.5, color=INK, lw=0.35, alpha=0.35)
