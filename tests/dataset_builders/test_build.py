@@ -48,10 +48,8 @@ def test_a_killed_build_goes_on_to_the_same_bytes(built: Path, tmp_path: Path) -
     process = subprocess.Popen(
         command(output, 1), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + 120
     while len(list(output.glob(".work/*.json.gz"))) < LIMIT // 2:
         assert process.poll() is None, "the build ended before it was killed"
-        assert time.monotonic() < deadline
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()

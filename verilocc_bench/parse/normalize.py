@@ -198,13 +198,16 @@ class _Normalizer:
             room = self.budgets[found.file] - found.first if found is not None else 0
             if found is not None and room > 0:
                 units.append(replace(found, count=min(found.count, room)))
-        return tuple(sorted(set(units), key=lambda u: (u.file, u.first)))
+        return self.in_order(set(units))
 
     def live_ins(self, entry: MachineBlock) -> tuple[FixedUnits, ...]:
         units = [self.units(name, entry.line) for name in entry.live_ins]
+        return self.in_order({unit for unit in units if unit is not None})
+
+    def in_order(self, units: set[FixedUnits]) -> tuple[FixedUnits, ...]:
+        """Units in the order of the target's files, the one that canonical texts have."""
         order = [file.name for file in self.target.files]
-        found = {unit for unit in units if unit is not None}
-        return tuple(sorted(found, key=lambda u: (order.index(u.file), u.first, u.count)))
+        return tuple(sorted(units, key=lambda u: (order.index(u.file), u.first, u.count)))
 
     def successors(self, block: MachineBlock, index: int, order: dict[int, int]) -> tuple[int, ...]:
         numbers = block.successors
@@ -221,7 +224,8 @@ class _Normalizer:
                 raise self.error(f"there is no block bb.{number}", block.line)
         return tuple(order[number] for number in numbers)
 
-    def instruction(self, machine: MachineInstruction) -> Instruction:
+    def check_supported(self, machine: MachineInstruction) -> None:
+        """Raises InputError for an instruction that the rules of liveness here do not cover."""
         if machine.opcode in ("PHI", "G_PHI"):
             raise self.error("PHI: expected MIR from llc -stop-before=greedy", machine.line)
         for part in (machine, *machine.bundled):
@@ -229,10 +233,14 @@ class _Normalizer:
                 raise self.error(f"calls are not supported: {part.opcode}", part.line)
             if _WHOLE_WAVE.fullmatch(part.opcode):
                 raise self.error(f"whole-wave mode is not supported: {part.opcode}", part.line)
+
+    def instruction(self, machine: MachineInstruction) -> Instruction:
+        self.check_supported(machine)
         operands = _bundle_operands(machine) if machine.bundled else machine.operands
         definitions: list[Operand] = []
         uses: list[Operand] = []
         places: dict[int, int] = {}
+        written = {place for place, o in operands if OperandFlag.DEFINITION in o.flags}
         # Numbers follow the text's order: all definitions before the first use.
         for place, operand in operands:
             if OperandFlag.DEFINITION not in operand.flags:
@@ -248,8 +256,12 @@ class _Normalizer:
                 continue
             use = self.operand(operand, machine.line)
             if use is not None:
-                if operand.tied_to is not None and operand.tied_to in places:
-                    use = replace(use, tied_to=places[operand.tied_to])
+                if operand.tied_to is not None:
+                    if operand.tied_to not in written:
+                        place = operand.tied_to
+                        raise self.error(f"tied to operand {place}, no definition", machine.line)
+                    # A definition outside allocation ties nothing here.
+                    use = replace(use, tied_to=places.get(operand.tied_to))
                 uses.append(use)
         return Instruction(self.opcode(machine.opcode), tuple(definitions), tuple(uses))
 
