@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import multiprocessing
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -36,6 +37,9 @@ from verilocc_bench.ir.text import FORMAT_LINE
 __all__ = ["BuildReport", "build_dataset"]
 
 WORK_FOLDER = ".work"
+MANIFEST = "manifest.json"
+DATASET_PARTS = ("data", "split", "raw", "README.md", "rejected.jsonl")
+"""What a dataset folder holds besides its manifest."""
 
 
 @dataclass(slots=True)
@@ -94,7 +98,11 @@ def build_dataset(
                 report.timings.llvm_seconds += timings.llvm_seconds
                 report.timings.own_seconds += timings.own_seconds
                 bar.update()
-        report.summary = write_dataset(points, journal, output, manifest)
+        staging = journal.folder / "dataset"
+        if staging.exists():
+            shutil.rmtree(staging)
+        report.summary = write_dataset(points, journal, staging, manifest)
+        _install(staging, output)
         journal.remove()
     report.wall_seconds = time.perf_counter() - started
     return report
@@ -117,7 +125,7 @@ def _fingerprint(points: Sequence[SweepPoint]) -> dict[str, Any]:
 
 
 def _is_complete(output: Path, manifest: dict[str, Any]) -> bool:
-    path = output / "manifest.json"
+    path = output / MANIFEST
     if path.exists():
         found = read_json(path)
         changed = [key for key in manifest if found.get(key) != manifest[key]]
@@ -127,17 +135,33 @@ def _is_complete(output: Path, manifest: dict[str, Any]) -> bool:
                 "name another folder",
                 source=output,
             )
+        # A build that was killed after its last file leaves this behind.
+        shutil.rmtree(output / WORK_FOLDER, ignore_errors=True)
         return True
     if output.exists() and not output.is_dir():
         raise InputError("expected a folder", source=output)
     if output.exists() and any(p.name != WORK_FOLDER for p in output.iterdir()):
-        finished = {"data", "split", "raw", "README.md", "rejected.jsonl"}
-        strangers = sorted(
-            p.name for p in output.iterdir() if p.name not in {WORK_FOLDER, *finished}
-        )
+        strangers = {p.name for p in output.iterdir()} - {WORK_FOLDER, *DATASET_PARTS}
         if strangers or not (output / WORK_FOLDER).exists():
             raise InputError("the folder is not empty and holds no unfinished build", source=output)
     return False
+
+
+def _install(staging: Path, output: Path) -> None:
+    """Moves a dataset from the working folder into place, the manifest last.
+
+    Only whole parts ever stand in `output`; killed in between, the next run
+    replaces them all.
+    """
+    for name in DATASET_PARTS:
+        target = output / name
+        if target.is_dir():
+            shutil.rmtree(target)
+        else:
+            target.unlink(missing_ok=True)
+        if (staging / name).exists():
+            (staging / name).rename(target)
+    (staging / MANIFEST).replace(output / MANIFEST)
 
 
 def _compile_all(points: Sequence[SweepPoint], journal: Journal, jobs: int) -> Iterator[Timings]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -77,6 +78,28 @@ def test_another_build_does_not_overwrite(
     assert main(["build", "--sweep", "mini", "--output", str(tmp_path)]) == 2
     assert "not empty" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["notes.txt"]  # noqa: PTH208
+
+
+def test_a_build_killed_while_it_was_put_in_place(built: Path, tmp_path: Path) -> None:
+    from dataset_builders.build import _install
+
+    staging, output = tmp_path / "staging", tmp_path / "output"
+    shutil.copytree(built, staging)
+    # An earlier run got as far as some parts, of a dataset with other shards.
+    (output / "data" / "gfx942").mkdir(parents=True)
+    (output / "data" / "gfx942" / "train-00001-of-00002.parquet").write_bytes(b"old")
+    (output / "README.md").write_text("old")
+    _install(staging, output)
+    assert files_in(output) == files_in(built)
+
+
+def test_a_working_folder_left_behind_goes(built: Path) -> None:
+    before = files_in(built)
+    (built / ".work").mkdir()
+    (built / ".work" / "x.json.gz").write_bytes(b"")
+    subprocess.run(command(built, 1), check=True, capture_output=True)
+    assert files_in(built) == before
+    assert not (built / ".work").exists()
 
 
 def test_a_damaged_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
