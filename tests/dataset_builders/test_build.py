@@ -62,6 +62,27 @@ def test_a_killed_build_goes_on_to_the_same_bytes(built: Path, tmp_path: Path) -
     assert files_in(output) == files_in(built)
 
 
+def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
+    """The compiling processes of a build, by their command lines."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return [int(c) for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()]
+
+
+def test_a_worker_that_dies_costs_nothing(built: Path, tmp_path: Path) -> None:
+    output = tmp_path / "survived"
+    process = subprocess.Popen(
+        command(output, 1), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while len(list(output.glob(".work/*.json.gz"))) < 2:
+        assert process.poll() is None, "the build ended before its worker was killed"
+        time.sleep(0.02)
+    victims = workers_of(process)
+    assert len(victims) == 1
+    os.kill(victims[0], signal.SIGKILL)
+    assert process.wait() == 0
+    assert files_in(output) == files_in(built)
+
+
 def test_a_complete_build_is_left_alone(built: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in built.rglob("*")}
     run = subprocess.run(command(built, 2), check=True, capture_output=True, text=True)
