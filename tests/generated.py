@@ -10,6 +10,7 @@ from verilocc_bench.ir import (
     Block,
     FixedUnits,
     Function,
+    Guard,
     Instruction,
     Operand,
     RegisterClass,
@@ -33,10 +34,32 @@ FILES = (
 )
 
 
-def random_function(seed: int, *, registers: int = 10, blocks: int = 6) -> Function:
-    """A function that need not be sensible: uses may be undefined on some or all paths."""
+GUARDED_CLASSES = (
+    RegisterClass("R", 1, (BaseRange("R", 0, 5, 1),)),
+    RegisterClass("R2", 2, (BaseRange("R", 0, 4, 2),)),
+    RegisterClass("P", 1, (BaseRange("P", 0, 3, 1),)),
+    RegisterClass("P", 1, (BaseRange("P", 0, 3, 1),)),
+    RegisterClass("UP", 1, (BaseRange("UP", 0, 1, 1),)),
+)
+GUARDED_FILES = (
+    RegisterFile("R", 6),
+    RegisterFile("UR", 4),
+    RegisterFile("P", 4),
+    RegisterFile("UP", 2),
+)
+
+
+def random_function(
+    seed: int, *, registers: int = 10, blocks: int = 6, guarded: bool = False
+) -> Function:
+    """A function that need not be sensible: uses may be undefined on some or all paths.
+
+    `guarded`: for sm_80, with guards on instructions and branches, else for gfx942.
+    """
     generator = random.Random(seed)
-    classes = [generator.choice(CLASSES) for _ in range(generator.randint(1, registers))]
+    known = GUARDED_CLASSES if guarded else CLASSES
+    files = GUARDED_FILES if guarded else FILES
+    classes = [generator.choice(known) for _ in range(generator.randint(1, registers))]
     count = generator.randint(1, blocks)
     mentioned: dict[int, int] = {}
 
@@ -49,6 +72,9 @@ def random_function(seed: int, *, registers: int = 10, blocks: int = 6) -> Funct
         return VirtualLanes(number, first, generator.randint(1, width - first))
 
     def fixed() -> FixedUnits:
+        if guarded:
+            file = generator.choice(files)
+            return FixedUnits(file.name, generator.randrange(file.count), 1)
         return generator.choice(
             (
                 FixedUnits("v", generator.randrange(12), 1),
@@ -73,24 +99,41 @@ def random_function(seed: int, *, registers: int = 10, blocks: int = 6) -> Funct
         return classes[inverse[location.register]].width
 
     def instruction() -> Instruction:
+        under = guard()
         definitions = tuple(operand(True) for _ in range(generator.choice((0, 1, 1, 1, 2))))
         uses = tuple(operand(False) for _ in range(generator.randrange(4)))
-        return Instruction("OP", definitions, uses)
+        return Instruction("OP", definitions, uses, under)
 
-    made = tuple(
-        Block(
-            tuple(instruction() for _ in range(generator.randrange(6))),
-            tuple(dict.fromkeys(generator.randrange(count) for _ in range(generator.randrange(3)))),
-        )
-        for _ in range(count)
-    )
+    def guard() -> Guard | None:
+        """Mostly one of few predicates, which need not be defined anywhere."""
+        if not guarded or generator.random() < 0.35:
+            return None
+        predicates = [n for n, c in enumerate(classes) if c.width == 1 and c.name in ("P", "UP")]
+        location: FixedUnits | VirtualLanes = FixedUnits("P", 3, 1)
+        if predicates and generator.random() < 0.9:
+            register = generator.choice(predicates[:3])
+            location = VirtualLanes(mentioned.setdefault(register, len(mentioned)), 0, 1)
+        return Guard(location, generator.random() < 0.5)
+
+    def block() -> Block:
+        instructions = [instruction() for _ in range(generator.randrange(6))]
+        if instructions and (last := instructions[-1]).guard is not None:
+            if any(operand.location == last.guard.location for operand in last.definitions):
+                # A branch cannot depend on what it defines itself.
+                instructions.append(Instruction("OP"))
+        drawn = (generator.randrange(count) for _ in range(generator.randrange(3)))
+        return Block(tuple(instructions), tuple(dict.fromkeys(drawn)))
+
+    made = tuple(block() for _ in range(count))
     by_number = {number: register for register, number in mentioned.items()}
-    order = [file.name for file in FILES]
+    order = [file.name for file in files]
     live_ins = tuple({fixed() for _ in range(generator.randrange(3))})
     return Function(
-        target="gfx942",
-        files=FILES,
-        reserved=(FixedUnits("s", 5, 1),) if generator.random() < 0.3 else (),
+        target="sm_80" if guarded else "gfx942",
+        files=files,
+        reserved=(FixedUnits(files[-1 if guarded else 2].name, 1 if guarded else 5, 1),)
+        if generator.random() < 0.3
+        else (),
         virtual_registers=tuple(classes[by_number[n]] for n in range(len(by_number))),
         live_ins=tuple(sorted(live_ins, key=lambda u: (order.index(u.file), u.first))),
         blocks=made,

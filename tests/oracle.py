@@ -7,6 +7,11 @@ use of the lane can be reached, every instruction on the way there must leave
 the register alone. An assignment is wrong exactly when some path destroys a
 value between its definition and a use.
 
+Where instructions are guarded, the walk carries what the path has decided about
+predicates: an instruction whose guard is not decided yet acts in one
+continuation and does not in the other. A predicate that is written is
+undecided again.
+
 Places are numbered: every instruction is one, and so is the end of every
 block. An instruction has two moments: 2 * place, when early-clobber
 definitions are written and before uses are read, and 2 * place + 1, when the
@@ -18,10 +23,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from verilocc_bench.ir import FixedUnits, Function, Operand
+from verilocc_bench.ir import FixedUnits, Function, Guard, Operand
 
 Lane = tuple[object, int]
 """(virtual register, lane) or (file, unit)."""
+
+Decided = frozenset[tuple[Lane, bool]]
+"""What a path has decided about predicates."""
 
 ENTRY = -1
 
@@ -38,9 +46,17 @@ class Oracle:
         self.stops: dict[int, set[Lane]] = {}
         self._pairs: dict[tuple[Lane, Lane], bool] = {}
         self._units: dict[tuple[Lane, ...], bool] = {}
+        self.guards: dict[int, tuple[Lane, bool]] = {}
+        self.branches: dict[int, tuple[Lane, bool]] = {}
         self._number_places()
-        for lane, place in self._read_instructions():
-            self._walk(lane, place)
+        found = self._read_instructions()
+        self.definitions: dict[Lane, list[int]] = defaultdict(list)
+        for lane, place in found:
+            self.definitions[lane].append(place)
+            if not self.guards:
+                self._walk(lane, place)
+        self._paths: dict[tuple[Lane, frozenset[Lane]], dict[int, set[Decided]]] = {}
+        self._ahead: dict[Lane, set[int]] = {}
 
     def _number_places(self) -> None:
         starts = []
@@ -90,9 +106,17 @@ class Oracle:
                     if not operand.undef
                     for lane in self._lanes(operand)
                 }
+                if instruction.guard is not None:
+                    self.guards[place] = self._guard(instruction.guard)
                 place += 1
+            if block.branch_guard is not None:
+                self.branches[place] = self._guard(block.branch_guard)
             place += 1  # the end of the block
         return found
+
+    def _guard(self, guard: Guard) -> tuple[Lane, bool]:
+        """The predicate and the value with which the instruction acts."""
+        return self._lanes(Operand(guard.location))[0], not guard.negated
 
     def _walk(self, lane: Lane, definition: int) -> None:
         """Marks the moments between one definition and the uses that it can reach."""
@@ -131,10 +155,151 @@ class Oracle:
     def collide(self, a: Lane, b: Lane) -> bool:
         """Whether two lanes in one unit destroy each other's values."""
         key = (a, b)
-        if key not in self._pairs:
+        if key not in self._pairs and self.guards:
+            self._pairs[key] = self._destroys(a, b) or self._destroys(b, a)
+        elif key not in self._pairs:
             found = not self.needed[b].isdisjoint(self.writes[a])
             self._pairs[key] = found or not self.needed[a].isdisjoint(self.writes[b])
         return self._pairs[key]
+
+    def _destroys(self, writer: Lane, victim: Lane) -> bool:
+        """Whether on some path an instruction that acts writes one lane while the other is needed.
+
+        Predicates that guard neither a definition of the victim, nor a use,
+        nor these writes, nor a branch, nor the definition of such a
+        predicate, decide about nothing here.
+        """
+        moments = self.writes[writer]
+        if moments & self.writes[victim]:
+            return True  # both written at once
+        places = {moment // 2 for moment in moments}
+        tracked = {self.guards[place][0] for place in places if place in self.guards}
+        tracked |= {predicate for predicate, _ in self.branches.values()}
+        tracked |= {
+            self.guards[place][0]
+            for place in self.guards
+            if victim in self.uses[place] or victim in self.stops[place]
+        }
+        size = 0
+        while size < len(tracked):
+            size = len(tracked)
+            tracked |= {
+                guard
+                for place, (guard, _) in self.guards.items()
+                if not tracked.isdisjoint(self.stops[place])
+            }
+        needed = self._needed_under(victim, frozenset(tracked))
+        return any(
+            self._acts(moment // 2, decided)
+            for moment in moments
+            for decided in needed.get(moment, ())
+        )
+
+    def _acts(self, place: int, decided: Decided) -> bool:
+        """Whether the instruction there acts, by what is decided when it does or does not."""
+        guard = self.guards.get(place)
+        return guard is None or guard in decided
+
+    def _needed_under(self, lane: Lane, tracked: frozenset[Lane]) -> dict[int, set[Decided]]:
+        """The moments at which the lane must be left alone, with what paths have decided there.
+
+        At the moments of a guarded instruction its guard is decided.
+        """
+        key = (lane, tracked)
+        if key not in self._paths:
+            needed: dict[int, set[Decided]] = defaultdict(set)
+            for definition in self.definitions[lane]:
+                for moment, decided in self._needed_after(lane, definition, tracked):
+                    needed[moment].add(decided)
+            self._paths[key] = needed
+        return self._paths[key]
+
+    def _choices(self, place: int, decided: Decided, tracked: frozenset[Lane]) -> list[Decided]:
+        """The ways to decide the guard of a place, where it matters."""
+        guard = self.guards.get(place) or self.branches.get(place)
+        if guard is None or guard[0] not in tracked:
+            return [decided]
+        known = [value for predicate, value in decided if predicate == guard[0]]
+        return [decided | {(guard[0], value)} for value in known or (False, True)]
+
+    def _beyond(self, place: int, decided: Decided) -> list[tuple[int, Decided]]:
+        """What follows a place whose guard is decided."""
+        following = self.following[place]
+        if place in self.branches:
+            predicate, value = self.branches[place]
+            taken = (predicate, value) in decided
+            following = following[:1] if taken else following[1:]
+        written = self.stops.get(place, set())
+        if place in self.guards and self.guards[place] not in decided:
+            written = set()
+        left = [(p, value) for p, value in decided if p not in written]
+        return [
+            (after, frozenset(d for d in left if after in self._places_ahead_of(d[0])))
+            for after in following
+        ]
+
+    def _places_ahead_of(self, predicate: Lane) -> set[int]:
+        """The places from which something that the predicate guards can be reached as it is."""
+        if predicate not in self._ahead:
+            before: dict[int, list[int]] = defaultdict(list)
+            for place, following in enumerate(self.following):
+                if place in self.guards or predicate not in self.stops.get(place, ()):
+                    for after in following:
+                        before[after].append(place)
+            guarded = [*self.guards.items(), *self.branches.items()]
+            found = {place for place, (guard, _) in guarded if guard == predicate}
+            pending = list(found)
+            while pending:
+                for place in before[pending.pop()]:
+                    if place not in found:
+                        found.add(place)
+                        pending.append(place)
+            self._ahead[predicate] = found
+        return self._ahead[predicate]
+
+    def _needed_after(
+        self, lane: Lane, definition: int, tracked: frozenset[Lane]
+    ) -> set[tuple[int, Decided]]:
+        starts: list[tuple[int, Decided]] = [(0, frozenset())]
+        if definition != ENTRY:
+            decided = frozenset()
+            if self.guards.get(definition, (None, True))[0] in tracked:
+                decided = frozenset({self.guards[definition]})
+            starts = self._beyond(definition, decided)
+        before: dict[tuple[int, Decided], list[tuple[int, Decided]]] = {}
+        pending: list[tuple[int, Decided]] = []
+        for place, decided in starts:
+            for choice in self._choices(place, decided, tracked):
+                before[place, choice] = []
+                pending.append((place, choice))
+        reads: list[tuple[int, Decided]] = []
+        while pending:
+            state = pending.pop()
+            place, decided = state
+            acts = place not in self.guards or self._acts(place, decided)
+            guard = self.guards.get(place)
+            if (acts and lane in self.uses.get(place, ())) or (guard and guard[0] == lane):
+                reads.append(state)
+            if acts and lane in self.stops.get(place, ()):
+                continue
+            for after, left in self._beyond(place, decided):
+                for choice in self._choices(after, left, tracked):
+                    if (after, choice) not in before:
+                        before[after, choice] = []
+                        pending.append((after, choice))
+                    before[after, choice].append(state)
+        needed = {(2 * place, decided) for place, decided in reads}
+        passed: set[tuple[int, Decided]] = set()
+        pending = list(reads)
+        while pending:
+            for state in before[pending.pop()]:
+                if state not in passed:
+                    passed.add(state)
+                    pending.append(state)
+        for place, decided in passed:
+            needed.add((2 * place, decided))
+            needed.add((2 * place + 1, decided))
+        return needed
 
     def overlaps(self, bases: Mapping[int, tuple[str, int]]) -> bool:
         """Whether some unit is destroyed, for bases (file, index) of virtual registers."""

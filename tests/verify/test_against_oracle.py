@@ -32,11 +32,12 @@ def random_bases(
     }
 
 
+@pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
 @pytest.mark.parametrize("start", range(0, 10 * CHUNK, CHUNK))
-def test_verdicts_agree_with_a_walk_over_paths(start: int) -> None:
+def test_verdicts_agree_with_a_walk_over_paths(start: int, guarded: bool) -> None:
     valid = 0
     for seed in range(start, start + CHUNK):
-        function = random_function(seed, registers=7)
+        function = random_function(seed, registers=7, guarded=guarded)
         problem = AllocationProblem(function)
         oracle = Oracle(function)
         verifier = FastVerifier(problem)
@@ -57,9 +58,10 @@ def test_verdicts_agree_with_a_walk_over_paths(start: int) -> None:
     assert CHUNK / 2 < valid < 5.5 * CHUNK  # both verdicts are put to the test
 
 
-def test_generated_functions_round_trip() -> None:
+@pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
+def test_generated_functions_round_trip(guarded: bool) -> None:
     for seed in range(300):
-        function = random_function(seed)
+        function = random_function(seed, guarded=guarded)
         text = print_function(function)
         assert parse_function(text) == function
         assert print_function(parse_function(text)) == text

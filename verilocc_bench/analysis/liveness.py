@@ -16,27 +16,38 @@ later use may read it and some definition may reach the point:
   one lane was never written is read whole by later instructions, yet the
   other lane holds nothing.
 
+Guards: an instruction acts only where its guard holds, and a branch on a
+guard is taken only then; a predicate keeps its value until it is defined
+anew, and nothing else is known of it. A lane is live at the point after a
+guarded instruction when there is a path on which the instruction acts and
+the lane holds a value that is read later: what an instruction that does not
+act would leave alone, it cannot destroy.
+
 Two lanes cannot share a unit exactly when one is *defined* at a point where
 the other is live: only a definition can destroy a value. Where every lane is
-defined on all paths to its uses that is the same as both being live at one
-point.
+defined on all paths to its uses, and nothing is guarded, that is the same as
+both being live at one point.
 
-Cost: one bit-vector dataflow over blocks in each direction, then one walk
-over the instructions; bit sets are Python integers. About 15 microseconds an
-instruction.
+Cost: a dataflow over blocks in each direction (analysis.lane_flow), then one
+walk over the instructions; sets of lanes are Python integers. About 20
+microseconds an instruction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from verilocc_bench.ir import FixedUnits, Function, Instruction, Operand
+from verilocc_bench.analysis.conditions import FALSE, TRUE, ConditionalLanes
+from verilocc_bench.analysis.effects import Effects, LaneNumbering, all_effects
+from verilocc_bench.analysis.lane_flow import LaneFlow
+from verilocc_bench.ir import Function
 
 __all__ = ["Liveness", "Segment", "analyse_liveness", "iterate_bits"]
 
 Segment = tuple[int, int, int, bool]
-"""(lane, first point, last point, whether a definition surely reaches it)."""
+"""(lane, first point, last point, whether it surely holds a value there together
+with all others of which the same is said)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +75,6 @@ class Liveness:
         return len(self.live) - len(self.fixed_lanes)
 
 
-@dataclass(slots=True)
-class _Effects:
-    """What one instruction does to lanes."""
-
-    defined: list[int]
-    early: list[int]
-    ended: list[int]
-    used: list[int]
-
-
 def iterate_bits(mask: int) -> Iterator[int]:
     """The positions of the set bits, ascending."""
     text = bin(mask)[:1:-1]
@@ -85,19 +86,21 @@ def iterate_bits(mask: int) -> Iterator[int]:
 
 def analyse_liveness(function: Function) -> Liveness:
     """The liveness of every lane of a function."""
-    lanes = _Lanes(function)
-    blocks = [[lanes.effects(i) for i in block.instructions] for block in function.blocks]
-    live_out = _live_out(function, blocks)
-    live_ins = (lane for units in function.live_ins for lane in lanes.fixed(units))
-    entry_lanes = list(dict.fromkeys(live_ins))
-    may_reach, must_reach = _reaching(function, blocks, entry_lanes)
-    walker = _Walker(lanes.count)
-    walker.define_at_entry(entry_lanes, live_in=_live_in(blocks, live_out, 0))
-    for index, effects in enumerate(blocks):
-        walker.walk(index, effects, live_out[index], may_reach[index], must_reach[index])
+    lanes = LaneNumbering(function)
+    effects = all_effects(function, lanes)
+    entry_lanes = 0
+    for units in function.live_ins:
+        entry_lanes |= lanes.mask(units)
+    successors = [block.successors for block in function.blocks]
+    branches = [lanes.literal(block.branch_guard) for block in function.blocks]
+    flow = LaneFlow(successors, effects, branches, entry_lanes, lanes.count)
+    walker = _Walker(flow, lanes.count)
+    walker.define_at_entry(entry_lanes)
+    for index in range(len(effects)):
+        walker.walk(index)
     return Liveness(
         lane_offsets=tuple(lanes.offsets),
-        fixed_lanes=tuple(lanes.fixed_numbers),
+        fixed_lanes=tuple(lanes.fixed),
         live=tuple(walker.live),
         defined=tuple(walker.defined),
         points=tuple(walker.points),
@@ -106,220 +109,137 @@ def analyse_liveness(function: Function) -> Liveness:
     )
 
 
-class _Lanes:
-    """Numbers the lanes and turns operands into lane numbers."""
-
-    def __init__(self, function: Function) -> None:
-        self.classes = function.virtual_registers
-        self.offsets: list[int] = []
-        self.count = 0
-        for register_class in function.virtual_registers:
-            self.offsets.append(self.count)
-            self.count += register_class.width
-        self.fixed_numbers: dict[tuple[str, int], int] = {}
-        for units in function.live_ins:
-            self.fixed(units)
-        for _, _, instruction in function.instructions():
-            for operand in instruction.definitions + instruction.uses:
-                if isinstance(operand.location, FixedUnits):
-                    self.fixed(operand.location)
-
-    def fixed(self, units: FixedUnits) -> list[int]:
-        numbers = []
-        for index in range(units.first, units.first + units.count):
-            key = (units.file, index)
-            if key not in self.fixed_numbers:
-                self.fixed_numbers[key] = self.count
-                self.count += 1
-            numbers.append(self.fixed_numbers[key])
-        return numbers
-
-    def of(self, operand: Operand) -> Iterable[int]:
-        location = operand.location
-        if isinstance(location, FixedUnits):
-            return self.fixed(location)
-        first = self.offsets[location.register] + location.first
-        return range(first, first + location.count)
-
-    def effects(self, instruction: Instruction) -> _Effects:
-        effects = _Effects([], [], [], [])
-        for operand in instruction.definitions:
-            lanes = self.of(operand)
-            effects.defined += lanes
-            if operand.early_clobber:
-                effects.early += lanes
-            location = operand.location
-            if operand.undef and not isinstance(location, FixedUnits):
-                first = self.offsets[location.register]
-                every = range(first, first + self.classes[location.register].width)
-                effects.ended += [lane for lane in every if lane not in lanes]
-        effects.defined = list(dict.fromkeys(effects.defined))
-        if effects.ended:
-            # Another definition of the same instruction may write what this one ends.
-            effects.ended = [lane for lane in effects.ended if lane not in effects.defined]
-        for operand in instruction.uses:
-            if not operand.undef:
-                effects.used += self.of(operand)
-        return effects
-
-
-def _mask(lanes: Iterable[int]) -> int:
-    mask = 0
-    for lane in lanes:
-        mask |= 1 << lane
-    return mask
-
-
-def _live_out(function: Function, blocks: list[list[_Effects]]) -> list[int]:
-    exposed, killed = [], []
-    for effects in blocks:
-        use = kill = 0
-        for effect in reversed(effects):
-            gone = _mask(effect.defined) | _mask(effect.ended)
-            use = use & ~gone | _mask(effect.used)
-            kill |= gone
-        exposed.append(use)
-        killed.append(kill)
-    predecessors = _predecessors(function)
-    live_in = list(exposed)
-    live_out = [0] * len(blocks)
-    pending = list(range(len(blocks)))
-    waiting = set(pending)
-    while pending:
-        block = pending.pop()
-        waiting.discard(block)
-        out = 0
-        for successor in function.blocks[block].successors:
-            out |= live_in[successor]
-        live_out[block] = out
-        into = exposed[block] | out & ~killed[block]
-        if into != live_in[block]:
-            live_in[block] = into
-            for predecessor in predecessors[block]:
-                if predecessor not in waiting:
-                    waiting.add(predecessor)
-                    pending.append(predecessor)
-    return live_out
-
-
-def _live_in(blocks: list[list[_Effects]], live_out: list[int], block: int) -> int:
-    live = live_out[block]
-    for effect in reversed(blocks[block]):
-        live = live & ~(_mask(effect.defined) | _mask(effect.ended)) | _mask(effect.used)
-    return live
-
-
-def _predecessors(function: Function) -> list[list[int]]:
-    predecessors: list[list[int]] = [[] for _ in function.blocks]
-    for index, block in enumerate(function.blocks):
-        for successor in block.successors:
-            predecessors[successor].append(index)
-    return predecessors
-
-
-def _reachable(function: Function) -> set[int]:
-    """The blocks that some path from the entry reaches."""
-    found = {0}
-    pending = [0]
-    while pending:
-        for successor in function.blocks[pending.pop()].successors:
-            if successor not in found:
-                found.add(successor)
-                pending.append(successor)
-    return found
-
-
-def _reaching(
-    function: Function, blocks: list[list[_Effects]], entry_lanes: list[int]
-) -> tuple[list[int], list[int]]:
-    """For each block: lanes that a definition may, and surely does, reach at its start."""
-    generated, ended = [], []
-    for effects in blocks:
-        gen = end = 0
-        for effect in effects:
-            if effect.ended:
-                stop = _mask(effect.ended)
-                gen &= ~stop
-                end |= stop
-            defined = _mask(effect.defined)
-            gen |= defined
-            end &= ~defined
-        generated.append(gen)
-        ended.append(end)
-    entry = _mask(entry_lanes)
-    everything = -1
-    may = [0] * len(blocks)
-    reachable = _reachable(function)
-    # No path from the entry says what surely reaches a block that has none.
-    must = [everything if block in reachable else 0 for block in range(len(blocks))]
-    may[0] = must[0] = entry
-    predecessors = _predecessors(function)
-    changed = True
-    while changed:
-        changed = False
-        for block in range(len(blocks)):
-            into = entry if block == 0 else 0
-            surely = entry if block == 0 else must[block]
-            for predecessor in predecessors[block]:
-                into |= may[predecessor] & ~ended[predecessor] | generated[predecessor]
-                surely &= must[predecessor] & ~ended[predecessor] | generated[predecessor]
-            if into != may[block] or surely != must[block]:
-                may[block], must[block] = into, surely
-                changed = True
-    return may, must
-
-
 class _Walker:
-    """Collects segments of liveness, block by block, each walked backwards."""
+    """Collects what is live and what surely holds a value, point by point."""
 
-    def __init__(self, lane_count: int) -> None:
+    def __init__(self, flow: LaneFlow, lane_count: int) -> None:
+        self.flow = flow
         self.live = [0] * lane_count
         self.defined = [0] * lane_count
         self.points: list[tuple[int, int]] = [(0, -1)]
         self.after: list[tuple[int, ...]] = []
         self.segments: list[Segment] = []
 
-    def define_at_entry(self, lanes: list[int], live_in: int) -> None:
-        for lane in lanes:
+    def define_at_entry(self, lanes: int) -> None:
+        for lane in iterate_bits(lanes):
             self.defined[lane] = 1
-            if live_in >> lane & 1:
-                self.add(lane, 0, 0, True)
-            # A live-in register that nothing reads is free from the start.
+        # A live-in register that nothing reads is free from the start.
+        read = 0
+        for mask in self.flow.live_in[0].values():
+            read |= mask
+        self._add_segments([(lanes & read, lanes & read)], 0)
 
-    def add(self, lane: int, first: int, last: int, surely: bool) -> None:
-        self.live[lane] |= ((1 << (last - first + 1)) - 1) << first
-        self.segments.append((lane, first, last, surely))
-
-    def walk(self, block: int, effects: list[_Effects], live_out: int, may: int, must: int) -> None:
+    def walk(self, block: int) -> None:
+        """One block: facts forwards, then liveness backwards, then the points in order."""
+        flow, effects = self.flow, self.flow.effects[block]
+        reached, unreached = [flow.reached[block]], [flow.unreached[block]]
+        for effect in effects:
+            reached.append(flow.reached_after(reached[-1], effect))
+            unreached.append(flow.unreached_after(unreached[-1], effect))
+        rows: list[tuple[int, int]] = []
+        live = flow.live_out[block]
+        for index in range(len(effects) - 1, -1, -1):
+            effect = effects[index]
+            acted, missed = reached[index + 1], unreached[index + 1]
+            if effect.guard is not None:
+                # Only where the instruction acts can its definitions destroy anything.
+                unguarded = Effects(
+                    effect.defined, effect.early, effect.ended, effect.used, None, effect.redefined
+                )
+                acting = flow.executed(reached[index], effect)
+                acted = flow.reached_after(acting, unguarded)
+                missed = flow.unreached_after(flow.executed(unreached[index], effect), unguarded)
+            rows.append(self._row(effect.defined, live, acted, missed))
+            if effect.early:
+                rows.append(self._early_row(effect, live, reached[index], unreached[index]))
+            live = flow.before(live, effect)
         first = len(self.points)
-        after = self.number_points(block, effects)
-        last = len(self.points) - 1
-        if last < first:
-            return
-        open_until = dict.fromkeys(iterate_bits(live_out), last)
-        for effect, point in zip(reversed(effects), reversed(after), strict=True):
-            early = effect.early
-            for lane in effect.defined:
-                end = open_until.pop(lane, point)
-                start = point - 1 if lane in early else point
-                self.add(lane, start, end, True)
-                self.defined[lane] |= (3 << start) if lane in early else (1 << start)
-            for lane in effect.ended:
-                open_until.pop(lane, None)
-            # Uses are read before the definitions are written, but after early ones.
-            # A lane that is itself an early one holds one unit there, not two.
-            for lane in effect.used:
-                open_until.setdefault(lane, point - 2 if lane in early else point - 1)
-        for lane, end in open_until.items():
-            if end >= first and may >> lane & 1:
-                self.add(lane, first, end, bool(must >> lane & 1))
+        self._number_points(block, effects)
+        self._add_segments(rows[::-1], first)
 
-    def number_points(self, block: int, effects: list[_Effects]) -> list[int]:
+    def _row(
+        self,
+        defined: int,
+        live: ConditionalLanes,
+        reached: ConditionalLanes,
+        unreached: ConditionalLanes,
+    ) -> tuple[int, int]:
+        """The lanes live at a point, and those of them that surely hold values together."""
+        held = defined | self.flow.conditions.meeting(live, reached)
+        return held, held & self._together(defined, live, unreached)
+
+    def _early_row(
+        self,
+        effect: Effects,
+        live_after: ConditionalLanes,
+        reached: ConditionalLanes,
+        unreached: ConditionalLanes,
+    ) -> tuple[int, int]:
+        """As _row, where early definitions are written and the uses still to be read."""
+        flow = self.flow
+        unguarded = Effects(
+            effect.defined,
+            effect.early,
+            effect.ended,
+            effect.used | effect.guard_lane,
+            None,
+            effect.redefined,
+        )
+        live = flow.before(live_after, unguarded)
+        acting = flow.executed(reached, effect)
+        return self._row(effect.early, live, acting, flow.executed(unreached, effect))
+
+    def _together(self, defined: int, live: ConditionalLanes, unreached: ConditionalLanes) -> int:
+        """Lanes that in one reachable state are live, or defined, and surely reached.
+
+        Of the states it takes one in which many lanes are live, which makes
+        the count at the point a lower bound for every allocation.
+        """
+        conditions = self.flow.conditions
+        state = self.flow.reachable(unreached)
+        if state == FALSE:
+            # No path leads here, and yet the definitions take units of their own.
+            return defined
+        chosen = defined | live.get(TRUE, 0)
+        if len(live) > (TRUE in live):
+            guarded = sorted(
+                ((mask.bit_count(), condition) for condition, mask in live.items()), reverse=True
+            )
+            for _, condition in guarded:
+                narrowed = conditions.both(state, condition)
+                if narrowed != FALSE:
+                    state = narrowed
+                    chosen |= live[condition]
+        for condition, mask in unreached.items():
+            if conditions.both(state, condition) != FALSE:
+                chosen &= ~mask | defined
+        return chosen
+
+    def _number_points(self, block: int, effects: Sequence[Effects]) -> None:
         after = []
         for index, effect in enumerate(effects):
             if effect.early:
+                for lane in iterate_bits(effect.early):
+                    self.defined[lane] |= 1 << len(self.points)
                 self.points.append((block, index))
+            for lane in iterate_bits(effect.defined):
+                self.defined[lane] |= 1 << len(self.points)
             after.append(len(self.points))
             self.points.append((block, index))
         self.after.append(tuple(after))
-        return after
+
+    def _add_segments(self, rows: list[tuple[int, int]], first: int) -> None:
+        """Turns rows of (live, together) into segments, lane by lane."""
+        began: dict[int, tuple[int, bool]] = {}
+        held = together = 0
+        for point, (new_held, new_together) in enumerate([*rows, (0, 0)], first):
+            changed = (held ^ new_held) | (together ^ new_together)
+            if changed:
+                for lane in iterate_bits(changed):
+                    if lane in began:
+                        start, surely = began.pop(lane)
+                        self.live[lane] |= ((1 << (point - start)) - 1) << start
+                        self.segments.append((lane, start, point - 1, surely))
+                    if new_held >> lane & 1:
+                        began[lane] = point, bool(new_together >> lane & 1)
+            held, together = new_held, new_together

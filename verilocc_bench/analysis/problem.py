@@ -68,6 +68,10 @@ def _check_against_target(function: Function, target: Target) -> None:
     _check_files(function, target)
     _check_classes(function, target)
     _check_fixed_units(function, target)
+    for number, each in enumerate(function.blocks):
+        guard = each.branch_guard
+        if guard and any(o.location == guard.location for o in each.instructions[-1].definitions):
+            raise InputError(f"the branch at the end of bb{number} defines its own guard")
     for block, index, instruction in function.instructions():
         for use in instruction.uses:
             if use.tied_to is None:
@@ -122,7 +126,10 @@ def _check_fixed_units(function: Function, target: Target) -> None:
     fixed = [*function.reserved, *function.live_ins]
     for _, _, instruction in function.instructions():
         operands = instruction.definitions + instruction.uses
-        fixed += [o.location for o in operands if isinstance(o.location, FixedUnits)]
+        locations = [operand.location for operand in operands]
+        if instruction.guard is not None:
+            locations.append(instruction.guard.location)
+        fixed += [location for location in locations if isinstance(location, FixedUnits)]
     for units in set(fixed):
         if units.first + units.count > target.file(units.file).count:
             raise InputError(f"{target.name} has no register {units.file}{units.first}")

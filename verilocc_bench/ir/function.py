@@ -17,6 +17,7 @@ __all__ = [
     "Block",
     "FixedUnits",
     "Function",
+    "Guard",
     "Instruction",
     "Operand",
     "VirtualLanes",
@@ -64,20 +65,45 @@ class Operand:
 
 
 @dataclass(frozen=True, slots=True)
+class Guard:
+    """The predicate, one lane, under which an instruction takes effect.
+
+    It is always read. Where it does not hold (or, `negated`, where it does),
+    the instruction reads nothing else and defines nothing.
+    """
+
+    location: VirtualLanes | FixedUnits
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Instruction:
-    """An opcode with its register operands: definitions, then uses."""
+    """An opcode with its register operands: definitions, then uses; perhaps guarded."""
 
     opcode: str
     definitions: tuple[Operand, ...] = ()
     uses: tuple[Operand, ...] = ()
+    guard: Guard | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A basic block; `successors` are indices into the function's blocks."""
+    """A basic block; `successors` are indices into the function's blocks.
+
+    A block of two successors whose last instruction is guarded branches on
+    that guard: to the first successor where the instruction takes effect, to
+    the second where it does not. Every other choice among successors is free.
+    """
 
     instructions: tuple[Instruction, ...]
     successors: tuple[int, ...]
+
+    @property
+    def branch_guard(self) -> Guard | None:
+        """The guard that chooses between the two successors, if one does."""
+        if len(self.successors) == 2 and self.instructions:
+            return self.instructions[-1].guard
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,15 @@ it in full. One line a block head, one line an instruction:
 A virtual register is numbered by its first place in the text, where its
 class stands too, unless that is the header's first, the class of most. `.0`
 and `.2-3` are lanes; `!` marks undef, `&` early clobber, `~0` a use tied to
-definition 0, a leading `+` an implicit operand.
+definition 0, a leading `+` an implicit operand. A guard stands before its
+instruction: `@%4 %7=MOV %5`, `@!%4 BRA`.
 """
 
 from __future__ import annotations
 
 import hashlib
 
-from verilocc_bench.ir.function import FixedUnits, Function, Instruction, Operand
+from verilocc_bench.ir.function import FixedUnits, Function, Guard, Instruction, Operand
 from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile, format_units
 
 __all__ = ["FORMAT_LINE", "format_class", "instance_id", "print_function", "print_instruction"]
@@ -102,10 +103,14 @@ class _Printer:
         return format_units(self.files[units.file], units.first, units.count)
 
     def instruction(self, instruction: Instruction) -> str:
+        guard = "" if instruction.guard is None else self.guard(instruction.guard)
         definitions = ",".join([self.operand(operand) for operand in instruction.definitions])
         uses = ",".join([self.operand(operand) for operand in instruction.uses])
         text = f"{definitions}={instruction.opcode}" if definitions else instruction.opcode
-        return f"{text} {uses}" if uses else text
+        return f"{guard}{text} {uses}" if uses else guard + text
+
+    def guard(self, guard: Guard) -> str:
+        return f"@{'!' if guard.negated else ''}{self.operand(Operand(guard.location))} "
 
     def operand(self, operand: Operand) -> str:
         location = operand.location

@@ -15,6 +15,7 @@ from verilocc_bench.ir.function import (
     Block,
     FixedUnits,
     Function,
+    Guard,
     Instruction,
     Operand,
     VirtualLanes,
@@ -210,6 +211,10 @@ class _Parser:
         return numbers
 
     def parse_instruction(self, line: str) -> Instruction:
+        guard = None
+        if line.startswith("@"):
+            text, _, line = line.partition(" ")
+            guard = self.parse_guard(text)
         left, separator, right = line.partition("=")
         if not separator:
             left, right = "", line
@@ -229,7 +234,15 @@ class _Parser:
         for definition in definitions:
             if definition.tied_to is not None:
                 raise self.error("only a use is tied, to a definition")
-        return Instruction(opcode, definitions, uses)
+        return Instruction(opcode, definitions, uses, guard)
+
+    def parse_guard(self, text: str) -> Guard:
+        negated = text.startswith("@!")
+        name = text[2 if negated else 1 :]
+        operand = self.operands.get(name) or self.operand(name)
+        if operand != Operand(operand.location) or operand.location.count != 1:
+            raise self.error(f"expected a guard of one lane and no marks, not {text[:40]!r}")
+        return Guard(operand.location, negated)
 
     def operand(self, text: str) -> Operand:
         match = _VIRTUAL.fullmatch(text)

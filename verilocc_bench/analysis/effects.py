@@ -1,0 +1,125 @@
+"""What each instruction does to the lanes of a function, as bit masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from verilocc_bench.analysis.conditions import Literal
+from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, VirtualLanes
+
+__all__ = ["Effects", "LaneNumbering", "all_effects"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """One instruction's effects on lanes, where its guard holds.
+
+    `ended` lanes lose their values without getting others. `early` ones of
+    the defined are written before the uses are read. The guard's lane is
+    read in any case and not among the used. `redefined` are the lanes, in
+    `defined`, that guard something in the function.
+    """
+
+    defined: int
+    early: int
+    ended: int
+    used: int
+    guard: Literal | None
+    redefined: tuple[int, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no condition decides about the effects, and they change none."""
+        return self.guard is None and not self.redefined
+
+    @property
+    def guard_lane(self) -> int:
+        """The guard's lane as a mask; 0 without a guard."""
+        return 0 if self.guard is None else 1 << self.guard[0]
+
+
+class LaneNumbering:
+    """Numbers the lanes: those of virtual registers in order, then the fixed ones.
+
+    `offsets[r]` is the first lane of virtual register r; `fixed[file, unit]`
+    the lane of a physical unit that the function names.
+    """
+
+    def __init__(self, function: Function) -> None:
+        self.classes = function.virtual_registers
+        self.offsets: list[int] = []
+        self.count = 0
+        for register_class in function.virtual_registers:
+            self.offsets.append(self.count)
+            self.count += register_class.width
+        self.fixed: dict[tuple[str, int], int] = {}
+        for units in function.live_ins:
+            self._number(units)
+        for _, _, instruction in function.instructions():
+            if instruction.guard is not None:
+                self._number(instruction.guard.location)
+            for operand in instruction.definitions + instruction.uses:
+                self._number(operand.location)
+
+    def _number(self, location: VirtualLanes | FixedUnits) -> None:
+        if isinstance(location, FixedUnits):
+            for index in range(location.first, location.first + location.count):
+                if (location.file, index) not in self.fixed:
+                    self.fixed[location.file, index] = self.count
+                    self.count += 1
+
+    def mask(self, location: VirtualLanes | FixedUnits) -> int:
+        """The lanes of an operand."""
+        if isinstance(location, FixedUnits):
+            units = range(location.first, location.first + location.count)
+            return sum(1 << self.fixed[location.file, index] for index in units)
+        return ((1 << location.count) - 1) << self.offsets[location.register] + location.first
+
+    def whole(self, register: int) -> int:
+        """All lanes of a virtual register."""
+        return ((1 << self.classes[register].width) - 1) << self.offsets[register]
+
+    def literal(self, guard: Guard | None) -> Literal | None:
+        """A guard as its lane and the value that it must have."""
+        if guard is None:
+            return None
+        return self.mask(guard.location).bit_length() - 1, not guard.negated
+
+
+def all_effects(function: Function, lanes: LaneNumbering) -> list[list[Effects]]:
+    """The effects of every instruction, block by block."""
+    guards = {
+        literal[0]
+        for _, _, instruction in function.instructions()
+        if (literal := lanes.literal(instruction.guard)) is not None
+    }
+    guard_mask = _mask_of(guards)
+    return [
+        [_effects(instruction, lanes, guard_mask) for instruction in block.instructions]
+        for block in function.blocks
+    ]
+
+
+def _mask_of(lanes: Iterable[int]) -> int:
+    return sum(1 << lane for lane in lanes)
+
+
+def _effects(instruction: Instruction, lanes: LaneNumbering, guards: int) -> Effects:
+    defined = early = ended = used = 0
+    for operand in instruction.definitions:
+        mask = lanes.mask(operand.location)
+        defined |= mask
+        if operand.early_clobber:
+            early |= mask
+        if operand.undef and isinstance(operand.location, VirtualLanes):
+            ended |= lanes.whole(operand.location.register)
+    for operand in instruction.uses:
+        if not operand.undef:
+            used |= lanes.mask(operand.location)
+    redefined: tuple[int, ...] = ()
+    if common := defined & guards:
+        redefined = tuple(lane for lane in range(common.bit_length()) if common >> lane & 1)
+    # Another definition of the same instruction may write what one of them ends.
+    ended &= ~defined
+    return Effects(defined, early, ended, used, lanes.literal(instruction.guard), redefined)

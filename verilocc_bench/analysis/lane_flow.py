@@ -1,0 +1,324 @@
+"""Dataflow of lanes under conditions, exact over all paths and predicate values.
+
+A *state* is a point of the program with the values of the predicates there.
+An instruction that defines a predicate leaves it with either value; a branch
+on a guard leads on only in the states that agree with it. Three facts are
+computed for every lane, each as the condition on the predicates under which
+it holds at the start of a block:
+
+- *live* (backwards): some path from the state reads the lane before it is
+  defined or ended;
+- *reached* (forwards): some definition of the lane reaches the state;
+- *unreached* (forwards): some path from the entry to the state brings none.
+
+All transfer functions distribute over disjunction, so the fixed points are
+the exact answers over paths (Kam and Ullman, "Monotone Data Flow Analysis
+Frameworks", Acta Informatica 1977). Without guards every condition is TRUE
+and this is the textbook's bit-vector analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from verilocc_bench.analysis.conditions import (
+    FALSE,
+    TRUE,
+    ConditionalLanes,
+    Conditions,
+    Literal,
+    add_lanes,
+)
+from verilocc_bench.analysis.effects import Effects
+
+__all__ = ["LaneFlow"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The joint effects of instructions on whose effects no condition decides."""
+
+    killed: int
+    exposed: int
+    generated: int
+    ended: int
+
+    def then(self, effects: Effects) -> _Run:
+        """This run followed by one more instruction."""
+        return _Run(
+            killed=self.killed | effects.defined | effects.ended,
+            exposed=self.exposed | effects.used & ~self.killed,
+            generated=self.generated & ~effects.ended | effects.defined,
+            ended=self.ended & ~effects.defined | effects.ended,
+        )
+
+
+_EMPTY = _Run(0, 0, 0, 0)
+_Step = _Run | Effects
+
+
+class LaneFlow:
+    """The three facts at the blocks of a function, and how instructions change them.
+
+    `live_in[b]`, `live_out[b]`, `reached[b]` and `unreached[b]` hold at the
+    start (or the end) of block b; each is computed when it is asked for. A
+    block of two successors with a branch literal goes to the first where the
+    literal holds. The lane `nowhere`, beyond all others, is defined by
+    nothing: where it is unreached, the state is reachable.
+    """
+
+    def __init__(
+        self,
+        successors: Sequence[Sequence[int]],
+        effects: Sequence[Sequence[Effects]],
+        branch_literals: Sequence[Literal | None],
+        entry_lanes: int,
+        lane_count: int,
+    ) -> None:
+        self.conditions = Conditions()
+        self.successors = successors
+        self.effects = effects
+        self.branches = branch_literals
+        self.nowhere = 1 << lane_count
+        self._entry_lanes = entry_lanes
+        self._steps = [_steps(block) for block in effects]
+
+    @cached_property
+    def live_in(self) -> list[ConditionalLanes]:
+        """Live at the start of each block."""
+        return self._live[0]
+
+    @cached_property
+    def live_out(self) -> list[ConditionalLanes]:
+        """Live at the end of each block."""
+        return self._live[1]
+
+    @cached_property
+    def reached(self) -> list[ConditionalLanes]:
+        """Reached at the start of each block."""
+        return self._run_forwards(self._entry_lanes, False)
+
+    @cached_property
+    def unreached(self) -> list[ConditionalLanes]:
+        """Unreached at the start of each block."""
+        everything = (self.nowhere << 1) - 1
+        return self._run_forwards(everything & ~self._entry_lanes, True)
+
+    def before(self, after: ConditionalLanes, effects: Effects) -> ConditionalLanes:
+        """Live before an instruction, from live after it."""
+        killed, used = effects.defined | effects.ended, effects.used
+        result: ConditionalLanes = {}
+        if effects.guard is None:
+            for condition, mask in after.items():
+                own = self.conditions.without(condition, effects.redefined)
+                add_lanes(result, own, mask & ~(killed | used))
+            add_lanes(result, TRUE, used)
+            return result
+        either, both = self.conditions.either, self.conditions.both
+        holds = self.conditions.literal(effects.guard)
+        fails = self.conditions.negation(holds)
+        own = effects.guard_lane
+        seen = own
+        for condition, mask in after.items():
+            seen |= mask
+            skipped = both(fails, condition)
+            passed = either(
+                both(holds, self.conditions.without(condition, effects.redefined)), skipped
+            )
+            for outcome, part in (
+                (skipped, mask & killed & ~own),
+                (passed, mask & ~killed & ~own),
+            ):
+                add_lanes(result, outcome, part & ~used)
+                add_lanes(result, either(outcome, holds), part & used)
+        add_lanes(result, holds, used & ~seen)
+        add_lanes(result, TRUE, own)
+        return result
+
+    def reached_after(self, before: ConditionalLanes, effects: Effects) -> ConditionalLanes:
+        """Reached after an instruction, from reached before it."""
+        return self._after(before, effects, effects.defined, effects.ended, TRUE)
+
+    def unreached_after(self, before: ConditionalLanes, effects: Effects) -> ConditionalLanes:
+        """Unreached after an instruction, from unreached before it."""
+        reachable = self.reachable(before) if effects.ended else FALSE
+        return self._after(before, effects, effects.ended, effects.defined, reachable)
+
+    def reachable(self, unreached: ConditionalLanes) -> int:
+        """The condition under which a state is reachable from the entry."""
+        for condition, mask in unreached.items():
+            if mask & self.nowhere:
+                return condition
+        return FALSE
+
+    def executed(self, lanes: ConditionalLanes, effects: Effects) -> ConditionalLanes:
+        """Of the states before an instruction, those in which its guard holds."""
+        if effects.guard is None:
+            return lanes
+        return self.conditions.restrict(lanes, self.conditions.literal(effects.guard))
+
+    def _after(
+        self, before: ConditionalLanes, effects: Effects, given: int, taken: int, fresh: int
+    ) -> ConditionalLanes:
+        """Lanes `given` get the fact in the states `fresh`, lanes `taken` lose it."""
+        conditions, redefined = self.conditions, effects.redefined
+        result: ConditionalLanes = {}
+        if effects.guard is None:
+            for condition, mask in before.items():
+                own = conditions.without(condition, redefined)
+                add_lanes(result, own, mask & ~(given | taken))
+            add_lanes(result, conditions.without(fresh, redefined), given)
+            return result
+        holds = conditions.literal(effects.guard)
+        fails = conditions.negation(holds)
+        new = conditions.without(conditions.both(holds, fresh), redefined)
+        seen = 0
+        for condition, mask in before.items():
+            seen |= mask
+            skipped = conditions.both(fails, condition)
+            passed = conditions.without(conditions.both(holds, condition), redefined)
+            add_lanes(result, skipped, mask & taken)
+            add_lanes(result, conditions.either(skipped, passed), mask & ~(given | taken))
+            add_lanes(result, conditions.either(skipped, new), mask & given)
+        add_lanes(result, new, given & ~seen)
+        return result
+
+    def _edges(self, block: int) -> list[tuple[int, int]]:
+        """(successor, condition of the edge)."""
+        successors = self.successors[block]
+        literal = self.branches[block]
+        if literal is None:
+            return [(successor, TRUE) for successor in successors]
+        holds = self.conditions.literal(literal)
+        return list(zip(successors, (holds, self.conditions.negation(holds)), strict=True))
+
+    @cached_property
+    def _live(self) -> tuple[list[ConditionalLanes], list[ConditionalLanes]]:
+        live_in: list[ConditionalLanes] = [{} for _ in self.effects]
+        live_out: list[ConditionalLanes] = [{} for _ in self.effects]
+        predecessors: list[list[int]] = [[] for _ in self.effects]
+        for index, following in enumerate(self.successors):
+            for successor in following:
+                predecessors[successor].append(index)
+        pending = list(range(len(self.effects)))
+        waiting = set(pending)
+        while pending:
+            block_index = pending.pop()
+            waiting.discard(block_index)
+            out: ConditionalLanes = {}
+            for successor, condition in self._edges(block_index):
+                into = self.conditions.restrict(live_in[successor], condition)
+                out = self.conditions.union(out, into)
+            live_out[block_index] = out
+            into = out
+            for step in reversed(self._steps[block_index]):
+                into = self._before_step(into, step)
+            if into != live_in[block_index]:
+                live_in[block_index] = into
+                for predecessor in predecessors[block_index]:
+                    if predecessor not in waiting:
+                        waiting.add(predecessor)
+                        pending.append(predecessor)
+        return live_in, live_out
+
+    def _before_step(self, after: ConditionalLanes, step: _Step) -> ConditionalLanes:
+        if isinstance(step, Effects):
+            return self.before(after, step)
+        result: ConditionalLanes = {}
+        for condition, mask in after.items():
+            add_lanes(result, condition, mask & ~(step.killed | step.exposed))
+        add_lanes(result, TRUE, step.exposed)
+        return result
+
+    def _run_forwards(self, entry: int, unreached: bool) -> list[ConditionalLanes]:
+        """The fact at the start of every block; `entry` has it at the function's entry."""
+        keep = self._guards_ahead
+        incoming: list[dict[int, ConditionalLanes]] = [{} for _ in self.effects]
+        incoming[0][-1] = {TRUE: entry} if entry else {}
+        found: list[ConditionalLanes | None] = [None] * len(self.effects)
+        pending = list(range(len(self.effects)))[::-1]
+        waiting = set(pending)
+        while pending:
+            block = pending.pop()
+            waiting.discard(block)
+            into: ConditionalLanes = {}
+            for lanes in incoming[block].values():
+                into = self.conditions.union(into, lanes)
+            into = self.conditions.forget(into, keep[block])
+            if into == found[block]:
+                continue
+            found[block] = into
+            out = into
+            for step in self._steps[block]:
+                out = self._after_step(out, step, unreached)
+            for successor, condition in self._edges(block):
+                incoming[successor][block] = self.conditions.restrict(out, condition)
+                if successor not in waiting:
+                    waiting.add(successor)
+                    pending.append(successor)
+        return [lanes if lanes is not None else {} for lanes in found]
+
+    def _after_step(
+        self, before: ConditionalLanes, step: _Step, unreached: bool
+    ) -> ConditionalLanes:
+        if isinstance(step, Effects):
+            if unreached:
+                return self.unreached_after(before, step)
+            return self.reached_after(before, step)
+        given, taken, fresh = step.generated, step.ended, TRUE
+        if unreached:
+            given, taken = taken, given
+            fresh = self.reachable(before) if given else FALSE
+        result: ConditionalLanes = {}
+        for condition, mask in before.items():
+            add_lanes(result, condition, mask & ~(given | taken))
+        add_lanes(result, fresh, given)
+        return result
+
+    @cached_property
+    def _guards_ahead(self) -> list[int]:
+        """For each block the predicates that may guard something before they are defined.
+
+        The others' values cannot matter any more: conditions forget them.
+        """
+        exposed, killed = [], []
+        for effects in self.effects:
+            read = gone = 0
+            for effect in effects:
+                read |= effect.guard_lane & ~gone
+                if effect.guard is None:
+                    gone |= sum(1 << lane for lane in effect.redefined)
+            exposed.append(read)
+            killed.append(gone)
+        ahead = list(exposed)
+        changed = True
+        while changed:
+            changed = False
+            for index in reversed(range(len(ahead))):
+                out = 0
+                for successor in self.successors[index]:
+                    out |= ahead[successor]
+                into = exposed[index] | out & ~killed[index]
+                if into != ahead[index]:
+                    ahead[index] = into
+                    changed = True
+        return ahead
+
+
+def _steps(effects: Sequence[Effects]) -> list[_Step]:
+    """A block's effects, runs of plain ones joined."""
+    steps: list[_Step] = []
+    run = _EMPTY
+    for effect in effects:
+        if effect.is_plain:
+            run = run.then(effect)
+        else:
+            if run != _EMPTY:
+                steps.append(run)
+                run = _EMPTY
+            steps.append(effect)
+    if run != _EMPTY:
+        steps.append(run)
+    return steps
