@@ -1,0 +1,73 @@
+"""sm_80: NVIDIA A100 (Ampere, compute capability 8.0).
+
+Sources
+- CUDA C++ Programming Guide, "Compute Capabilities", table "Technical
+  Specifications per Compute Capability": 64 K 32-bit registers and 64 warps
+  a multiprocessor, 255 registers a thread.
+- CUDA Binary Utilities, "Instruction Set Reference": the register files R,
+  UR, P, UP; RZ, URZ, PT and UPT are constants, R255, UR63, P7 and UP7.
+- Jia, Maggioni, Staiger and Scarpazza, "Dissecting the NVIDIA Volta GPU
+  Architecture via Microbenchmarking" (arXiv 1804.06826), section 3.4: two
+  register banks, 64 bits wide, by the parity of the register; a reuse cache
+  for each operand slot.
+- Occupancy: the CUDA occupancy calculator's rule for compute capability 8.0:
+  registers are handed out to warps in units of 256, and each of the four
+  partitions of a multiprocessor has 16,384.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from verilocc_bench.ir import FixedUnits
+from verilocc_bench.targets.target import Target, TargetFile, round_up
+
+__all__ = ["COMPILER_REGISTERS", "RESERVED", "SM_80"]
+
+COMPILER_REGISTERS = 2
+"""ptxas counts this many registers beyond the highest that it names, and the
+limit of a launch includes them."""
+
+RESERVED = (FixedUnits("R", 1, 1), FixedUnits("UR", 0, 4))
+"""R1 is the stack pointer; ptxas names UR0 to UR3 in no kernel (measured with 13.5)."""
+
+PARTITIONS = 4
+REGISTERS_PER_PARTITION = 16384
+WARP_THREADS = 32
+THREAD_GRANULARITY = 8
+MAXIMUM_WARPS = 64
+
+
+def vector_use(used: Mapping[str, int]) -> int:
+    """The highest R and one."""
+    return used.get("R", 0)
+
+
+def occupancy_warps(used: Mapping[str, int]) -> int:
+    """Warps per multiprocessor that the registers allow, at most 64."""
+    registers = round_up(vector_use(used) + COMPILER_REGISTERS, THREAD_GRANULARITY)
+    warps = REGISTERS_PER_PARTITION // (WARP_THREADS * registers)
+    return min(MAXIMUM_WARPS, PARTITIONS * warps)
+
+
+SM_80 = Target(
+    name="sm_80",
+    vendor="nvidia",
+    files=(
+        TargetFile("R", 255, "R", tuple_alignment=4, banks=2),
+        TargetFile("UR", 63, "U", tuple_alignment=4),
+        TargetFile("P", 7, "P", tuple_alignment=1),
+        TargetFile("UP", 7, "Q", tuple_alignment=1),
+    ),
+    vector_files=("R",),
+    vector_use=vector_use,
+    occupancy=occupancy_warps,
+    occupancy_unit="warps",
+    sources=(
+        "CUDA C++ Programming Guide, Compute Capabilities",
+        "CUDA Binary Utilities, Instruction Set Reference",
+        "arXiv 1804.06826, section 3.4",
+    ),
+    # No class spans two files; the names are the assembler's own.
+    class_letters={"U": "UR", "Q": "UP"},
+)
