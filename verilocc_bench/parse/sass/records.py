@@ -1,0 +1,79 @@
+"""SASS as read from nvdisasm: functions of instructions with what they define and use.
+
+Sources: CUDA Binary Utilities, "nvdisasm"; the register files are those of
+the Volta to Ampere generations (R, UR, P, UP).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["Guard", "RegisterReference", "SassFunction", "SassInstruction"]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterReference:
+    """`count` consecutive registers of `file` ("R", "UR", "P" or "UP") from `first`.
+
+    `operand` is the index of the printed operand that names them, or -1 where
+    they stand in the encoding alone (the uniform pair that addresses global
+    memory). `fixed`: the instruction can name these registers only (the
+    predicates in a mask), no others could stand for them.
+    The constants RZ, URZ, PT and UPT are no references.
+    """
+
+    file: str
+    first: int
+    count: int
+    operand: int
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """The predicate that decides whether an instruction takes effect: `@P0`, `@!UP1`."""
+
+    file: str
+    index: int
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SassInstruction:
+    """One instruction.
+
+    `address` is its offset in the section in bytes; `line` its 1-based line in
+    the disassembly; `opcode` has its modifiers (`IMAD.WIDE.U32`). `operands`
+    are the printed ones, without `.reuse`. `guard` is None for `@PT`;
+    `never` says `@!PT`: it has no effect. `definitions` and `uses` are in the
+    order in which they are printed, hidden ones last; the guard is in
+    neither. `encoding` is the 128-bit word. `target` is the label that a
+    branch, a call or a BSSY names.
+    """
+
+    address: int
+    line: int
+    opcode: str
+    operands: tuple[str, ...]
+    guard: Guard | None
+    never: bool
+    definitions: tuple[RegisterReference, ...]
+    uses: tuple[RegisterReference, ...]
+    encoding: int
+    target: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SassFunction:
+    """A function: its instructions in order of address, 16 bytes each.
+
+    `labels` says which instruction a label stands before; it may be the
+    number of instructions, at the end. `register_count` is what the section
+    says that the function needs (SHI_REGISTERS).
+    """
+
+    name: str
+    instructions: tuple[SassInstruction, ...]
+    labels: Mapping[str, int]
+    register_count: int
