@@ -1,0 +1,188 @@
+"""What a printed operand of SASS is: a register, a predicate, an address, a number.
+
+Source: CUDA Binary Utilities, "nvdisasm"; the forms are those that nvdisasm
+13 prints for sm_80. A form that is not listed here is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from verilocc_bench.errors import InputError
+
+__all__ = ["AddressRegister", "Operand", "OperandKind", "parse_operand"]
+
+
+class OperandKind(StrEnum):
+    """The kinds, by one letter each, so that a pattern can match a list of operands.
+
+    A register is `plain` without a sign, an absolute value or a part of it
+    (`-R4`, `|R4|`, `R4.H1_H1`): only a plain one can be defined.
+    """
+
+    REGISTER = "R"
+    REGISTER_MODIFIED = "r"
+    UNIFORM = "U"
+    UNIFORM_MODIFIED = "u"
+    PREDICATE = "P"
+    PREDICATE_NEGATED = "p"
+    UNIFORM_PREDICATE = "Q"
+    UNIFORM_PREDICATE_NEGATED = "q"
+    PREDICATE_FILE = "M"
+    IMMEDIATE = "I"
+    CONSTANT = "C"
+    ADDRESS = "A"
+    SPECIAL = "S"
+    BARRIER = "B"
+    SCOREBOARD = "K"
+    LABEL = "L"
+    REGISTER_AND_LABEL = "J"
+
+
+@dataclass(frozen=True, slots=True)
+class AddressRegister:
+    """A register of an address; `count` is None where the operation decides its width."""
+
+    file: str
+    index: int
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One operand.
+
+    `file` and `index` name the register of a register operand; `index` is
+    None for the constants RZ, URZ, PT and UPT. `address` are the registers of
+    an address or of a constant's index, a printed descriptor before the rest;
+    `label` what a branch names; `value` the number of an integer immediate.
+    """
+
+    kind: OperandKind
+    file: str = ""
+    index: int | None = None
+    address: tuple[AddressRegister, ...] = ()
+    label: str | None = None
+    value: int | None = None
+
+
+_REGISTER = re.compile(
+    r"(-?\|?|~)(U?R)(\d{1,3}|Z)((?:\.(?:H0_H0|H1_H1|H0|H1|B[0-3]|ROW|COL|24))?)(\|?)"
+    r"((?:\.(?:H0_H0|H1_H1))?)"
+)
+_PREDICATE = re.compile(r"(!?)(U?P)([0-6]|T)")
+_INTEGER = re.compile(r"-?0x[0-9a-f]+|-?\d+")
+_FLOAT = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|[+-](?:INF|QNAN|SNAN)")
+_CONSTANT = re.compile(
+    r"(-?\|?|~)c\[0x[0-9a-f]+\](\[[^\[\]]+\])(?:\.(?:H0_H0|H1_H1|B[0-3]|H0|H1))?(\|?)"
+)
+_DESCRIPTOR = re.compile(r"desc\[UR(\d{1,2})\](\[[^\[\]]+\])")
+_ADDRESS_TERM = re.compile(r"(U?R)(\d{1,3}|Z)(\.64|\.U32|\.X4|\.X8|\.X16)?")
+_OFFSET = re.compile(r"-?0x[0-9a-f]+")
+_SPECIAL = re.compile(r"SRZ|SR_[A-Z0-9_]+(?:\.[XYZ])?")
+_LABEL = re.compile(r"`\(([^()`]+)\)")
+_REGISTER_AND_LABEL = re.compile(r"R(\d{1,3}) (?:`\(([^()`]+)\)|-?0x[0-9a-f]+)")
+# The low or high half of a function's or a label's address, filled in by the linker.
+_RELOCATION = re.compile(r"32@(?:lo|hi)\(\(?[^()]+\)?\)")
+_LIMITS = {"R": 255, "UR": 63}  # the encodings of RZ and URZ
+
+
+@lru_cache(maxsize=1 << 16)
+def parse_operand(text: str) -> Operand:
+    """The operand that `text` prints, without `.reuse`; an InputError (no place) if unknown."""
+    if (match := _REGISTER.fullmatch(text)) is not None:
+        return _register(match, text)
+    if (match := _PREDICATE.fullmatch(text)) is not None:
+        return _predicate(match)
+    if _INTEGER.fullmatch(text):
+        return Operand(OperandKind.IMMEDIATE, value=int(text, 0))
+    if _FLOAT.fullmatch(text) or _RELOCATION.fullmatch(text):
+        return Operand(OperandKind.IMMEDIATE)
+    if (match := _CONSTANT.fullmatch(text)) is not None:
+        if ("|" in match[1]) != bool(match[3]):
+            raise _unknown(text)
+        return Operand(OperandKind.CONSTANT, address=_address(match[2], text))
+    if text.startswith("["):
+        return Operand(OperandKind.ADDRESS, address=_address(text, text))
+    if (match := _DESCRIPTOR.fullmatch(text)) is not None:
+        pair = AddressRegister("UR", _index("UR", match[1], text), 2)
+        return Operand(OperandKind.ADDRESS, address=(pair, *_address(match[2], text)))
+    return _other(text)
+
+
+def _unknown(text: str) -> InputError:
+    return InputError(f"expected an operand of SASS, not {text[:60]!r}")
+
+
+def _register(match: re.Match[str], text: str) -> Operand:
+    sign, file, number, part, closing, tail = match.groups()
+    if ("|" in sign) != bool(closing) or (part and tail) or (tail and not closing):
+        raise _unknown(text)
+    index = None if number == "Z" else _index(file, number, text)
+    plain = not (sign or part)
+    if file == "R":
+        kind = OperandKind.REGISTER if plain else OperandKind.REGISTER_MODIFIED
+    else:
+        kind = OperandKind.UNIFORM if plain else OperandKind.UNIFORM_MODIFIED
+    return Operand(kind, file, index)
+
+
+def _index(file: str, number: str, text: str) -> int:
+    index = int(number)
+    if index >= _LIMITS[file]:
+        raise InputError(f"expected a register below {file}{_LIMITS[file]}, not {text[:60]!r}")
+    return index
+
+
+def _predicate(match: re.Match[str]) -> Operand:
+    negation, file, number = match.groups()
+    index = None if number == "T" else int(number)
+    if file == "P":
+        kind = OperandKind.PREDICATE_NEGATED if negation else OperandKind.PREDICATE
+    elif negation:
+        kind = OperandKind.UNIFORM_PREDICATE_NEGATED
+    else:
+        kind = OperandKind.UNIFORM_PREDICATE
+    return Operand(kind, file, index)
+
+
+def _address(bracketed: str, text: str) -> tuple[AddressRegister, ...]:
+    """The registers between the brackets: at most one R, then one UR, then an offset."""
+    if not bracketed.endswith("]"):
+        raise _unknown(text)
+    registers: list[AddressRegister] = []
+    seen: list[str] = []
+    for term in bracketed[1:-1].split("+"):
+        match = _ADDRESS_TERM.fullmatch(term)
+        if match is None and not _OFFSET.fullmatch(term):
+            raise _unknown(text)
+        seen.append("offset" if match is None else match[1])
+        if match is None or match[2] == "Z":
+            continue
+        count = None if match[3] is None else 2 if match[3] == ".64" else 1
+        if match[1] == "UR" and count is not None:
+            raise _unknown(text)
+        registers.append(AddressRegister(match[1], _index(match[1], match[2], text), count))
+    if seen != [part for part in ("R", "UR", "offset") if part in seen]:
+        raise _unknown(text)
+    return tuple(registers)
+
+
+def _other(text: str) -> Operand:
+    if (match := _LABEL.fullmatch(text)) is not None:
+        return Operand(OperandKind.LABEL, label=match[1])
+    if _SPECIAL.fullmatch(text):
+        return Operand(OperandKind.SPECIAL)
+    if re.fullmatch(r"B\d{1,2}", text):
+        return Operand(OperandKind.BARRIER)
+    if re.fullmatch(r"SB[0-5]|\{[0-5](?:,[0-5])*\}", text):
+        return Operand(OperandKind.SCOREBOARD)
+    if text == "PR":
+        return Operand(OperandKind.PREDICATE_FILE, "P")
+    if (match := _REGISTER_AND_LABEL.fullmatch(text)) is not None:
+        index = _index("R", match[1], text)
+        return Operand(OperandKind.REGISTER_AND_LABEL, "R", index, label=match[2])
+    raise _unknown(text)
