@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from verilocc_bench.allocators import Answer
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.ir import FixedUnits, Operand
+from verilocc_bench.ir import FixedUnits, Instruction, Operand
 
 __all__ = [
     "BankConflicts",
@@ -21,6 +23,9 @@ __all__ = [
     "pass_at_k",
 ]
 
+Sources = tuple[tuple[str, int], ...]
+"""(file, index) of each vector source."""
+
 LOOP_WEIGHT = 10
 """An instruction counts this many times more for each loop around it."""
 
@@ -31,8 +36,9 @@ BOOTSTRAP_RESAMPLES = 1000
 class BankConflicts:
     """Instructions with three distinct vector sources whose banks collide.
 
-    `any` counts those with some pair of sources in one bank, `all` those
-    with all three; both weighted by 10 to the power of the loop depth.
+    `any` counts those that want more of some bank than it delivers at once
+    (two registers on AMD, three on sm_80), `all` those with all three in one
+    bank; both weighted by 10 to the power of the loop depth.
     """
 
     any: int
@@ -40,22 +46,56 @@ class BankConflicts:
 
 
 def count_bank_conflicts(problem: AllocationProblem, answer: Answer) -> BankConflicts:
-    """The bank conflicts of a valid answer, over 32-bit explicit sources."""
-    some_pair = all_three = 0
-    units = _units(problem, answer)
-    for block, _, instruction in problem.function.instructions():
-        sources = {
-            place
-            for operand in instruction.uses
-            if not operand.implicit and (place := _vector_source(problem, operand, units))
-        }
-        if len(sources) != 3:
-            continue
-        banks = len({(file, index % problem.target.file(file).banks) for file, index in sources})
-        weight = LOOP_WEIGHT ** problem.loop_depths[block]
-        some_pair += weight * (banks < 3)
-        all_three += weight * (banks == 1)
-    return BankConflicts(some_pair, all_three)
+    """The bank conflicts of a valid answer, over 32-bit explicit sources.
+
+    Where operand slots keep what they read (`has_reuse_cache`), a source that
+    the instruction before it reads at the same place among three needs no bank.
+    """
+    in_some_bank = in_one_bank = 0
+    target, units = problem.target, _units(problem, answer)
+    for index, block in enumerate(problem.function.blocks):
+        weight = LOOP_WEIGHT ** problem.loop_depths[index]
+        kept: Sources = ()
+        for instruction in block.instructions:
+            sources = _three_sources(problem, instruction, units)
+            if not sources:
+                kept = ()
+                continue
+            read = [source for source, before in zip_longest(sources, kept) if source != before]
+            per_bank = Counter((file, unit % target.file(file).banks) for file, unit in read)
+            most = max(per_bank.values(), default=0)  # nothing, where all are kept
+            in_some_bank += weight * (most > target.bank_ports)
+            in_one_bank += weight * (most == 3)
+            if target.has_reuse_cache:
+                # What the instruction itself writes is not what was kept.
+                kept = () if _writes(problem, instruction, units, sources) else sources
+    return BankConflicts(in_some_bank, in_one_bank)
+
+
+def _three_sources(
+    problem: AllocationProblem, instruction: Instruction, units: list[int]
+) -> Sources:
+    """The 32-bit vector sources of an instruction that has three different ones; else nothing."""
+    sources = [
+        source
+        for operand in instruction.uses
+        if not operand.implicit and (source := _vector_source(problem, operand, units)) is not None
+    ]
+    distinct = tuple(dict.fromkeys(sources))
+    return distinct if len(distinct) == 3 else ()
+
+
+def _writes(
+    problem: AllocationProblem, instruction: Instruction, units: list[int], sources: Sources
+) -> bool:
+    """Whether an instruction writes one of its own sources."""
+    first_unit = problem.placements.first_unit
+    read = {first_unit[file] + index for file, index in sources}
+    return any(
+        read & set(range(first, first + operand.location.count))
+        for operand in instruction.definitions
+        for first in (_first_unit(problem, operand, units),)
+    )
 
 
 def count_identity_copies(problem: AllocationProblem, answer: Answer) -> int:
@@ -63,7 +103,8 @@ def count_identity_copies(problem: AllocationProblem, answer: Answer) -> int:
     units = _units(problem, answer)
     found = 0
     for _, _, instruction in problem.function.instructions():
-        if instruction.opcode == "COPY" and instruction.definitions and instruction.uses:
+        is_copy = instruction.opcode in problem.target.copy_opcodes
+        if is_copy and instruction.definitions and instruction.uses:
             target = _first_unit(problem, instruction.definitions[0], units)
             found += target == _first_unit(problem, instruction.uses[0], units)
     return found

@@ -14,7 +14,7 @@ __all__ = ["failure_notes", "results_table"]
 
 _NAMES = ("architecture", "family", "allocator")
 _FIGURES = (
-    "registers/LLVM",
+    "registers/label",
     "fewer",
     "more",
     "above bound",

@@ -61,4 +61,5 @@ def make_target(name: str, *sources: str) -> Target:
         sources=sources,
         # Nearly every scalar class takes VCC too: S; G is an SGPR and no VCC.
         class_letters={"CS": "S", "S": "G"},
+        copy_opcodes=frozenset({"COPY"}),
     )

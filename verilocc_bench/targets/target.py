@@ -45,6 +45,10 @@ class Target:
     that is scored; `occupancy` gives waves (AMD) or warps (NVIDIA) from the
     same counts. `class_letters` says what class names have for the letters of
     some files, where that is not those letters in alphabetical order.
+
+    `bank_ports`: how many registers one bank delivers at once.
+    `has_reuse_cache`: an operand slot can keep what it read for the next
+    instruction. `copy_opcodes`: what copies one register to another.
     """
 
     name: str
@@ -56,6 +60,9 @@ class Target:
     occupancy_unit: str
     sources: tuple[str, ...]
     class_letters: Mapping[str, str]
+    copy_opcodes: frozenset[str]
+    bank_ports: int = 1
+    has_reuse_cache: bool = False
 
     def file(self, name: str) -> TargetFile:
         """The hardware's register file of that name. Raises KeyError for another."""
