@@ -24,15 +24,18 @@ from typing import Any
 
 from tqdm import tqdm
 
-from dataset_builders.compile import Timings, build_kernel
+from dataset_builders.built_kernel import Timings
+from dataset_builders.compile import build_kernel
 from dataset_builders.journal import Journal
 from dataset_builders.llvm import ALLOCATION_OPTIONS, LLVMCompiler
 from dataset_builders.sweeps import Sweep, SweepPoint
 from dataset_builders.triton_compiler import kernel_source_hash
 from dataset_builders.writer import Summary, write_dataset
+from verilocc_bench.cuda_tools import CUDA_OPTIONS, CUDA_TOOLS, tool_version
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import read_json
 from verilocc_bench.ir.text import FORMAT_LINE
+from verilocc_bench.targets import get_target
 
 __all__ = ["BuildReport", "build_dataset"]
 
@@ -95,7 +98,7 @@ def build_dataset(
             for timings in _compile_all(pending, journal, jobs):
                 report.compiled += 1
                 report.timings.triton_seconds += timings.triton_seconds
-                report.timings.llvm_seconds += timings.llvm_seconds
+                report.timings.compiler_seconds += timings.compiler_seconds
                 report.timings.own_seconds += timings.own_seconds
                 bar.update()
         staging = journal.folder / "dataset"
@@ -111,15 +114,19 @@ def build_dataset(
 def _fingerprint(points: Sequence[SweepPoint]) -> dict[str, Any]:
     """What decides the content of every row beside its point."""
     sources = {point.specification.module: kernel_source_hash(point) for point in points}
+    versions = {name: version(name) for name in ("triton", "pyarrow", "verilocc-bench")}
+    flags: dict[str, list[str]] = {}
+    vendors = {get_target(point.arch).vendor for point in points}
+    if "amd" in vendors:
+        versions["llvmlite"] = version("llvmlite")
+        flags |= {name: list(options) for name, options in ALLOCATION_OPTIONS.items()}
+    if "nvidia" in vendors:
+        versions |= {tool: tool_version(tool) for tool in CUDA_TOOLS}
+        flags |= {name: list(options) for name, options in CUDA_OPTIONS.items()}
     return {
         "format": FORMAT_LINE,
-        "versions": {
-            "triton": version("triton"),
-            "llvmlite": version("llvmlite"),
-            "pyarrow": version("pyarrow"),
-            "verilocc-bench": version("verilocc-bench"),
-        },
-        "flags": {name: list(options) for name, options in ALLOCATION_OPTIONS.items()},
+        "versions": versions,
+        "flags": flags,
         "kernel_sources": dict(sorted(sources.items())),
     }
 

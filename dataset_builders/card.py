@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from dataset_builders.splits import SPLITS
+from verilocc_bench.targets import get_target
 
 __all__ = ["dataset_card"]
 
@@ -25,7 +26,7 @@ that of VeriLocc (arXiv 2506.17506).
 | `{families}` | the same by family |
 | `{archs}` | the same by architecture |
 | `split` | kernels whose live ranges the compiler split: no label |
-| `raw` | the compiler's machine IR of every kernel, by `id` |
+| `raw` | the compiler's machine IR, or machine code, of every kernel, by `id` |
 
 ## Rows
 
@@ -39,11 +40,26 @@ epilogue, layout or architecture are all in one split.
 ## Provenance
 
 Kernels are our own Triton sources, compiled without line information, so
-that the same sweep gives the same bytes anywhere. Versions: {versions}.
-LLVM's options: {flags}. Sweep `{sweep}`, {points} points; what was rejected
+that the same sweep gives the same bytes anywhere.{vendors}
+
+Versions: {versions}. Options: {flags}. Sweep `{sweep}`, {points} points; what was rejected
 is in `rejected.jsonl` with its reason, the hashes of all files in
 `manifest.json`.
 """
+
+_AMD = """
+
+gfx90a and gfx942: machine IR from LLVM before its register allocation; the
+label is what LLVM's greedy allocator chose."""
+
+_NVIDIA = """
+
+sm_80: ptxas is closed, and shows nothing before its allocation. The function
+is recovered from its machine code: webs of definitions and uses become
+virtual registers, and the registers that ptxas chose are the label. So the
+order of the instructions, and any spill code, are ptxas's own, made after (and
+for) that very assignment. Every definition and use was checked against the
+life ranges that NVIDIA's disassembler prints."""
 
 
 def dataset_card(rows: Mapping[tuple[str, str, str, str], int], manifest: Mapping[str, Any]) -> str:
@@ -58,6 +74,7 @@ def dataset_card(rows: Mapping[tuple[str, str, str, str], int], manifest: Mappin
         "task_categories": ["text-generation"],
         "configs": list(_configs(rows)),
     }
+    vendors = {get_target(key[1]).vendor for key in rows}
     present = [split for split in SPLITS if any(key[3] == split for key in rows)]
     groups = sorted({key[:3] for key in rows})
     table = "\n".join(
@@ -72,6 +89,9 @@ def dataset_card(rows: Mapping[tuple[str, str, str, str], int], manifest: Mappin
         splits=" | ".join(present),
         dashes="|".join("---" for _ in present),
         table=table,
+        vendors="".join(
+            text for vendor, text in (("amd", _AMD), ("nvidia", _NVIDIA)) if vendor in vendors
+        ),
         versions=", ".join(f"{k} {v}" for k, v in sorted(manifest["versions"].items())),
         flags="; ".join(f"{k}: `{' '.join(v)}`" for k, v in manifest["flags"].items()),
         sweep=manifest["sweep"],

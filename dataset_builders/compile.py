@@ -1,207 +1,23 @@
-"""From a sweep point to a row: compile, normalize, label, verify."""
+"""From a sweep point to a row, by the way of its architecture."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import time
-from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from dataset_builders.label import LiveRangesSplit, read_label
-from dataset_builders.llvm import ALLOCATION_OPTIONS, LLVMCompiler, MachineIRTexts
+from dataset_builders.built_kernel import BuiltKernel
+from dataset_builders.compile_amdgpu import build_amdgpu_kernel
+from dataset_builders.compile_nvidia import build_nvidia_kernel
+from dataset_builders.llvm import LLVMCompiler
 from dataset_builders.sweeps.point import SweepPoint
-from dataset_builders.triton_compiler import CompiledKernel, compile_to_llvm_ir
-from verilocc_bench.allocators import answer_from_assignment
-from verilocc_bench.analysis import AllocationProblem, measure_pressure
-from verilocc_bench.dataset import RawRow, Row
-from verilocc_bench.errors import InputError, RejectedKernel
-from verilocc_bench.ir import FixedUnits
-from verilocc_bench.ir.text import FORMAT_LINE
-from verilocc_bench.parse.machine import MachineFunction
-from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
-from verilocc_bench.targets import get_target
-from verilocc_bench.targets.amdgpu_classes import fixed_units
-from verilocc_bench.verify import FastVerifier, Verdict
 
-__all__ = ["LICENSE", "BuiltKernel", "Timings", "build_kernel", "canonical_json"]
-
-LICENSE = "Apache-2.0"
-
-
-@dataclass(slots=True)
-class Timings:
-    """Seconds spent on one kernel, by where they went."""
-
-    triton_seconds: float = 0.0
-    llvm_seconds: float = 0.0
-    own_seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltKernel:
-    """A row with its raw machine IR."""
-
-    row: Row
-    raw: RawRow
-    timings: Timings = field(compare=False)
-
-
-def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no spaces."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+__all__ = ["build_kernel"]
 
 
 def build_kernel(point: SweepPoint, llvm: LLVMCompiler, cache: Path | None = None) -> BuiltKernel:
-    """The row of one point. Raises RejectedKernel with the reason where there is none."""
-    timings = Timings()
-    started = time.perf_counter()
-    kernel = compile_to_llvm_ir(point, cache)
-    compiled = time.perf_counter()
-    timings.triton_seconds = compiled - started
-    texts = llvm.compile(point.arch, kernel.llvm_ir)
-    lowered = time.perf_counter()
-    timings.llvm_seconds = lowered - compiled
-    try:
-        row = _make_row(point, kernel, texts, llvm.version)
-    except InputError as error:
-        # The compiler's own output is not what the parser knows: our limit, said by name.
-        raise RejectedKernel("unsupported-machine-ir", str(error)) from error
-    raw = RawRow(row.id, "mir", texts.before)
-    timings.own_seconds = time.perf_counter() - lowered
-    return BuiltKernel(row, raw, timings)
+    """The row of one point. Raises RejectedKernel with the reason where there is none.
 
-
-def _make_row(
-    point: SweepPoint, kernel: CompiledKernel, texts: MachineIRTexts, llvm_version: str
-) -> Row:
-    module = parse_mir(texts.before)
-    if len(module.functions) != 1:
-        raise RejectedKernel("several-functions", f"{len(module.functions)} machine functions")
-    machine = module.functions[0]
-    target = get_target(point.arch)
-    normalized = normalize_function(machine, module, target)
-    problem = AllocationProblem(normalized.function)
-    greedy = parse_mir(texts.greedy).functions[0]
-    track, label = "assign", None
-    absent: dict[str, str] = {}
-    alternatives: dict[str, dict[str, str]] = {}
-    try:
-        label, verdict = _verified_label(problem, machine, greedy, normalized, "greedy")
-        used = verdict.registers_used
-    except LiveRangesSplit as split:
-        track, used = "split", _registers_used(greedy, problem)
-        absent["llvm-greedy"] = f"live ranges split: {split}"
-    if track == "assign":
-        # The second baseline may well have no mapping; the row says why.
-        basic = _basic_label(problem, machine, texts, normalized)
-        if isinstance(basic, str):
-            absent["llvm-basic"] = basic
-        else:
-            alternatives[f"llvm-basic {llvm_version}"] = basic
-    function = problem.function
-    pressure = measure_pressure(function, target, problem.liveness)
-    return Row(
-        id=problem.id,
-        family=point.family,
-        arch=point.arch,
-        kernel=point.kernel,
-        params=point.parameters_json,
-        track=track,
-        normalized=problem.normalized,
-        assignment=None if label is None else json.dumps(label, separators=(",", ":")),
-        label_source=f"llvm-greedy {llvm_version}",
-        alternatives=json.dumps(alternatives, separators=(",", ":")),
-        group=point.group,
-        n_blocks=len(function.blocks),
-        n_instructions=function.instruction_count,
-        n_virtual_registers=len(function.virtual_registers),
-        pressure=canonical_json(dict(pressure.maximum)),
-        registers_used=None if used is None else canonical_json(used),
-        occupancy=None if used is None else target.occupancy(used),
-        license=LICENSE,
-        provenance=canonical_json(
-            {**_provenance(point, kernel, texts, llvm_version), "absent_labels": absent}
-        ),
-    )
-
-
-def _verified_label(
-    problem: AllocationProblem,
-    before: MachineFunction,
-    after: MachineFunction,
-    normalized: NormalizedFunction,
-    allocator: str,
-) -> tuple[dict[str, str], Verdict]:
-    assignment = read_label(before, after, normalized)
-    answer = answer_from_assignment(problem, assignment)
-    verdict = FastVerifier(problem).verify(answer)
-    if not verdict.valid:
-        # LLVM knows undefined lanes that its printed text does not show: such a
-        # label belongs to a function that the text cannot express.
-        finding = verdict.findings[0]
-        raise RejectedKernel(
-            "label-contradicts-text",
-            f"llvm-{allocator}: {len(verdict.findings)} findings, first: "
-            f"{finding.kind.value}: {finding.message}",
-        )
-    return answer, verdict
-
-
-def _basic_label(
-    problem: AllocationProblem,
-    before: MachineFunction,
-    texts: MachineIRTexts,
-    normalized: NormalizedFunction,
-) -> dict[str, str] | str:
-    """The answer of LLVM's basic allocator, or why it has none."""
-    if texts.basic is None:
-        return "LLVM failed"
-    try:
-        after = parse_mir(texts.basic).functions[0]
-        return _verified_label(problem, before, after, normalized, "basic")[0]
-    except LiveRangesSplit as split:
-        return f"live ranges split: {split}"
-    except RejectedKernel as rejection:
-        return str(rejection)
-
-
-def _registers_used(machine: MachineFunction, problem: AllocationProblem) -> dict[str, int]:
-    """Highest index + 1 of every file that allocated machine IR names."""
-    used = {file.name: 0 for file in problem.target.files}
-    names = {name for block in machine.blocks for name in block.live_ins}
-    names |= {
-        operand.name
-        for block in machine.blocks
-        for head in block.instructions
-        for instruction in (head, *head.bundled)
-        for _, operand in instruction.operands
-        if not operand.virtual
-    }
-    for units in map(fixed_units, sorted(names)):
-        if isinstance(units, FixedUnits):
-            used[units.file] = max(used[units.file], units.first + units.count)
-    return {"vector": problem.target.vector_use(used), **used}
-
-
-def _provenance(
-    point: SweepPoint, kernel: CompiledKernel, texts: MachineIRTexts, llvm_version: str
-) -> dict[str, Any]:
-    return {
-        "versions": {
-            "triton": kernel.triton_version,
-            "llvmlite": version("llvmlite"),
-            "llvm": llvm_version,
-        },
-        "format": FORMAT_LINE,
-        "flags": {name: list(options) for name, options in sorted(ALLOCATION_OPTIONS.items())},
-        "point": point.key,
-        "source_sha256": kernel.source_hash,
-        "llvm_ir_sha256": hashlib.sha256(kernel.llvm_ir.encode()).hexdigest(),
-        "machine_ir_sha256": hashlib.sha256(texts.before.encode()).hexdigest(),
-        "shared_memory_bytes": kernel.shared_memory_bytes,
-        "num_warps": kernel.num_warps,
-    }
+    `cache` is where Triton may keep files.
+    """
+    if point.arch == "sm_80":
+        return build_nvidia_kernel(point, cache)
+    return build_amdgpu_kernel(point, llvm, cache)

@@ -1,9 +1,12 @@
-"""From a sweep point to LLVM IR, with Triton and without a GPU.
+"""From a sweep point to LLVM IR (AMD) or PTX (NVIDIA), with Triton and without a GPU.
 
 Triton is imported when the first kernel is compiled, never before. Line
 information is off, so that the text does not depend on the folder that the
-kernels lie in. Only the stages up to LLVM IR run: what comes after is the
-business of whoever allocates registers.
+kernels lie in. Only the stages up to the text that a compiler with a register
+allocator takes run: LLVM's for AMD, ptxas for NVIDIA.
+
+Vendors' mathematical libraries stay out: Triton would link NVIDIA's libdevice
+into a kernel that calls it; here such a kernel fails.
 """
 
 from __future__ import annotations
@@ -23,12 +26,32 @@ from dataset_builders.kernels.specifications import OPTIONS, TYPES, Argument
 from dataset_builders.sweeps.point import Parameters, SweepPoint
 from verilocc_bench.errors import MissingExtraError, RejectedKernel
 
-__all__ = ["CompilationFailed", "CompiledKernel", "compile_to_llvm_ir", "kernel_source_hash"]
+__all__ = [
+    "CompilationFailed",
+    "CompiledKernel",
+    "compile_to_llvm_ir",
+    "compile_to_ptx",
+    "kernel_source_hash",
+]
 
 _KERNEL_FOLDER = Path(__file__).parent / "kernels"
-_LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536}
-_WAVE_LANES = 64
-_VARIABLE_PREFIXES = ("TRITON_", "AMDGCN_", "MLIR_", "LLVM_", "DISABLE_LLVM_")
+# What one work-group may have. On sm_80 163 KiB of the multiprocessor's 164:
+# CUDA C++ Programming Guide, technical specifications per compute capability.
+_LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536, "sm_80": 166_912}
+_STAGES = {"hip": ("ttir", "ttgir", "llir"), "cuda": ("ttir", "ttgir", "llir", "ptx")}
+# The PTX version of the ptxas that Triton 3.7.1 brings along; named, so that no
+# process is started to ask for it, and no other ptxas changes the text.
+_PTX_VERSION = 87
+_LIBDEVICE_CALL = re.compile(r"@(__nv_\w+)\(")
+_VARIABLE_PREFIXES = (
+    "TRITON_",
+    "AMDGCN_",
+    "MLIR_",
+    "LLVM_",
+    "DISABLE_LLVM_",
+    "NVPTX_",
+    "USE_IR_LOC",
+)
 _REASON_LENGTH = 200
 
 
@@ -48,8 +71,9 @@ class CompilationFailed(RejectedKernel):
 class CompiledKernel:
     """What Triton made of a point.
 
-    `options` are the compile options that were asked for; `source_hash` is the
-    SHA-256 of the modules that the kernel's source lies in.
+    `ptx` is made from `llvm_ir` for NVIDIA, and empty for AMD. `options` are the
+    compile options that were asked for; `source_hash` is the SHA-256 of the
+    modules that the kernel's source lies in.
     """
 
     llvm_ir: str
@@ -59,6 +83,7 @@ class CompiledKernel:
     options: Parameters
     triton_version: str
     source_hash: str
+    ptx: str = ""
 
 
 def kernel_source_hash(point: SweepPoint) -> str:
@@ -76,45 +101,59 @@ def compile_to_llvm_ir(point: SweepPoint, cache_directory: Path | None = None) -
     temporary folder. MissingExtraError where Triton is not installed,
     CompilationFailed for everything that Triton does not accept.
     """
-    if point.arch not in _LOCAL_MEMORY_BYTES:
+    if not point.arch.startswith("gfx"):
         raise CompilationFailed(point.key, f"no way to LLVM IR for {point.arch}")
+    return _compile(point, cache_directory)
+
+
+def compile_to_ptx(point: SweepPoint, cache_directory: Path | None = None) -> CompiledKernel:
+    """Compiles a point for an NVIDIA target; the rest is as for compile_to_llvm_ir."""
+    if not point.arch.startswith("sm_"):
+        raise CompilationFailed(point.key, f"no way to PTX for {point.arch}")
+    return _compile(point, cache_directory)
+
+
+def _compile(point: SweepPoint, cache_directory: Path | None) -> CompiledKernel:
     with contextlib.ExitStack() as stack:
         if cache_directory is None:
             cache_directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stack.enter_context(_triton_environment(cache_directory))
         triton = _import_triton()
         try:
-            llvm_ir, shared_memory_bytes = _run_stages(point)
+            texts, shared_memory_bytes = _run_stages(point)
         except Exception as error:  # Triton raises anything, from any layer
             raise CompilationFailed(point.key, _one_line(error)) from error
+    libdevice_call = _LIBDEVICE_CALL.search(texts["llir"])
+    if libdevice_call:
+        raise CompilationFailed(point.key, f"calls {libdevice_call[1]} of NVIDIA's libdevice")
     limit = _LOCAL_MEMORY_BYTES[point.arch]
     if shared_memory_bytes > limit:
         reason = f"needs {shared_memory_bytes} bytes of local memory of {limit}"
         raise CompilationFailed(point.key, reason)
     return CompiledKernel(
-        llvm_ir=llvm_ir,
+        llvm_ir=texts["llir"],
         name=point.kernel,
         num_warps=point.parameters.integer("num_warps"),
         shared_memory_bytes=shared_memory_bytes,
         options=Parameters.of(_options(point)),
         triton_version=str(triton.__version__),
         source_hash=kernel_source_hash(point),
+        ptx=texts.get("ptx", ""),
     )
 
 
-def _run_stages(point: SweepPoint) -> tuple[str, int]:
-    """The LLVM IR, and the bytes of local memory."""
+def _run_stages(point: SweepPoint) -> tuple[dict[str, str], int]:
+    """The texts `llir` and, on NVIDIA, `ptx`, and the bytes of local memory."""
     from triton._C.libtriton import ir
-    from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
     from triton.compiler.compiler import make_backend
 
     module_name = f"dataset_builders.kernels.{point.specification.module}"
     function = getattr(importlib.import_module(module_name), point.kernel)
     source = ASTSource(function, *_signature(point, tuple(function.arg_names)))
-    target = GPUTarget("hip", point.arch, _WAVE_LANES)
+    target = _target(point)
     backend = make_backend(target)
-    options = backend.parse_options(_options(point))
+    options = _backend_options(point, backend)
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
@@ -128,9 +167,33 @@ def _run_stages(point: SweepPoint) -> tuple[str, int]:
     stages: dict[str, Any] = {}
     backend.add_stages(stages, options, source.language)
     metadata: dict[str, Any] = dict(options.__dict__)
-    for stage in ("ttir", "ttgir", "llir"):
+    texts: dict[str, str] = {}
+    for stage in _STAGES[target.backend]:
         module = stages[stage](module, metadata)
-    return str(module), int(metadata["shared"])
+        if isinstance(module, str):
+            texts[stage] = module
+    return texts, int(metadata["shared"])
+
+
+def _target(point: SweepPoint) -> Any:
+    from triton.backends.compiler import GPUTarget
+
+    if point.arch.startswith("gfx"):
+        return GPUTarget("hip", point.arch, 64)
+    return GPUTarget("cuda", int(point.arch.removeprefix("sm_")), 32)
+
+
+def _backend_options(point: SweepPoint, backend: Any) -> Any:
+    asked = _options(point)
+    if point.arch.startswith("gfx"):
+        return backend.parse_options(asked)
+    if not asked["maxnreg"]:
+        del asked["maxnreg"]  # Triton's way to say that there is no limit
+    options = backend.parse_options(asked | {"ptx_version": _PTX_VERSION})
+    # The options are frozen, and name libdevice whatever one asks for. With no
+    # library to link, a call of one stays visible.
+    object.__setattr__(options, "extern_libs", ())
+    return options
 
 
 def _options(point: SweepPoint) -> dict[str, int]:
@@ -184,7 +247,7 @@ def _argument_attributes(argument: Argument, parameters: Parameters) -> list[lis
     is_pointer = argument.type.startswith("*")
     if is_pointer or (argument.type == "stride" and parameters["aligned"]):
         known.append(["tt.divisibility", 16])
-    if is_pointer and parameters["small_buffers"]:
+    if is_pointer and parameters.get("small_buffers", False):
         known.append(["tt.pointer_range", 32])
     return known
 

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 __all__ = [
     "AMD_OPTIONS",
     "KERNELS",
+    "NVIDIA_OPTIONS",
     "OPTIONS",
     "TYPES",
     "Argument",
@@ -60,13 +61,15 @@ class KernelSpecification:
 
     @property
     def parameter_names(self) -> frozenset[str]:
-        """Every parameter that a point of this kernel has, on AMD."""
+        """Every parameter of this kernel, those of a single vendor included."""
         return frozenset(name for name, _ in self.defaults)
 
 
-# Passed to Triton as compile options.
+# Passed to Triton as compile options. `maxnreg` is the registers that a thread
+# may use (PTX's .maxnreg); 0 leaves them to the compiler.
 AMD_OPTIONS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
-OPTIONS = ("num_warps", "num_stages", *AMD_OPTIONS)
+NVIDIA_OPTIONS = ("maxnreg",)
+OPTIONS = ("num_warps", "num_stages", *AMD_OPTIONS, *NVIDIA_OPTIONS)
 
 # Say how arguments are typed and what is known of them. `small_buffers` is the
 # promise that every buffer is below 2 GB, which lets AMD's buffer instructions
@@ -79,6 +82,7 @@ _COMPILE: Defaults = (
     ("waves_per_eu", 0),
     ("matrix_instr_nonkdim", 0),
     ("kpack", 1),
+    ("maxnreg", 0),
     ("aligned", True),
     ("small_buffers", True),
     ("dtype", "fp16"),

@@ -1,12 +1,15 @@
 """What a point must meet to be worth compiling: rules of thumb, each on the safe side.
 
 They drop combinations that cannot work (local memory, idle warps) and those
-that could only spill hopelessly. The compiler still has the last word.
+that could only spill hopelessly. The compiler still has the last word. The
+figures come from compiling samples without these rules, with LLVM 22.1 for AMD
+and ptxas 13.5 for NVIDIA.
 """
 
 from __future__ import annotations
 
 from dataset_builders.sweeps.point import SweepPoint
+from verilocc_bench.targets.nvidia_budget import MAXIMUM_REGISTERS, register_limit
 
 __all__ = [
     "attention_fits_registers",
@@ -22,15 +25,24 @@ _ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "fp8e4b8": 1, "fp8
 _LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536, "sm_80": 166_912}
 _WAVE_LANES = {"gfx90a": 64, "gfx942": 64, "sm_80": 32}
 _SIMDS = 4
-# Registers of 32 bits that a thread can name, and that a SIMD has for all of
-# its waves (NVIDIA's 64 K registers a multiprocessor are as many).
-_THREAD_REGISTERS = {"gfx90a": 256, "gfx942": 256, "sm_80": 255}
+# Registers of 32 bits that a thread can name, and that an AMD SIMD has for all
+# of its waves.
+_THREAD_REGISTERS = {"gfx90a": 256, "gfx942": 256, "sm_80": MAXIMUM_REGISTERS}
 _SIMD_REGISTERS = 512
 # Shares of a thread's registers that the tiles themselves may take. Of what
 # `default` samples under them, LLVM splits 6 % of the matrix products and 37 %
 # of the attention kernels; of attention beyond them, nearly all.
 _GEMM_SHARE = 0.8
 _ATTENTION_SHARE = 0.7
+# The same for NVIDIA, without a tight budget and with one, which is meant to
+# make ptxas spill a little; gradients read their operands from local memory for
+# every product. Of the first 150 points of `default` ptxas spills 8 % of the
+# matrix products and 23 % of the attention kernels. Far beyond these shares, and
+# without `maxnreg`, it gives up on 255 registers altogether: it makes do with 32,
+# in up to ten times the instructions.
+_NVIDIA_SHARES = {"gemm": (0.85, 1.25), "mha": (0.7, 0.85), "gradient": (1.0, 1.15)}
+# The least depth of a matrix instruction on 8-bit integers.
+_NVIDIA_INTEGER_DEPTH = 32
 
 
 def local_memory_fits(point: SweepPoint) -> bool:
@@ -45,7 +57,10 @@ def tile_feeds_every_warp(point: SweepPoint) -> bool:
 
 
 def matrix_instruction_fits(point: SweepPoint) -> bool:
-    """Whether the tile is as large as the matrix instruction that is asked for."""
+    """Whether the tile is as large as the matrix instruction that it needs."""
+    if _is_nvidia(point):
+        depth = point.parameters.get("block_k", _NVIDIA_INTEGER_DEPTH)
+        return point.parameters["dtype"] != "int8" or int(depth) >= _NVIDIA_INTEGER_DEPTH
     if "matrix_instr_nonkdim" not in point.parameters:
         return True
     return min(_tile(point)) >= point.parameters.integer("matrix_instr_nonkdim")
@@ -60,7 +75,7 @@ def products_fit_registers(point: SweepPoint) -> bool:
     words = _ELEMENT_BYTES[str(parameters["dtype"])] / 4
     operands = (rows + products * columns) * parameters.integer("block_k") * words / threads
     lanes = products * rows * columns / threads + 2 * operands
-    return lanes <= _GEMM_SHARE * _registers_per_thread(point)
+    return lanes <= _share(point) * _registers_per_thread(point)
 
 
 def attention_fits_registers(point: SweepPoint) -> bool:
@@ -83,11 +98,12 @@ def attention_fits_registers(point: SweepPoint) -> bool:
     }.get(point.kernel, (1, 1, 1))
     row_lanes = outputs * block_d + scores * columns + residents * words * block_d
     streamed = 0.0
-    if parameters.integer("num_stages") > 1:
-        # The next two operand tiles are on their way through registers.
+    if parameters.integer("num_stages") > 1 and not _is_nvidia(point):
+        # The next two operand tiles are on their way through registers; NVIDIA
+        # copies past them.
         streamed = 2 * columns * block_d * words / _threads(point)
     lanes = warp_rows * row_lanes / _WAVE_LANES[point.arch] + streamed
-    return lanes <= _ATTENTION_SHARE * _registers_per_thread(point)
+    return lanes <= _share(point) * _registers_per_thread(point)
 
 
 def native_types(point: SweepPoint) -> bool:
@@ -124,11 +140,27 @@ def _threads(point: SweepPoint) -> int:
     return point.parameters.integer("num_warps") * _WAVE_LANES[point.arch]
 
 
+def _is_nvidia(point: SweepPoint) -> bool:
+    return point.arch.startswith("sm_")
+
+
+def _is_gradient(point: SweepPoint) -> bool:
+    return point.kernel in {"mha_backward_dkdv", "mha_backward_dq"}
+
+
+def _share(point: SweepPoint) -> float:
+    if not _is_nvidia(point):
+        return _GEMM_SHARE if point.family == "gemm" else _ATTENTION_SHARE
+    usual, tight = _NVIDIA_SHARES["gradient" if _is_gradient(point) else point.family]
+    return tight if 0 < point.parameters.integer("maxnreg") < MAXIMUM_REGISTERS else usual
+
+
 def _registers_per_thread(point: SweepPoint) -> int:
-    """Vector registers that a thread may use, by its work-group's size and the waves asked for."""
+    """Vector registers that a thread may use, by its work-group's size and what is asked for."""
     limit = _THREAD_REGISTERS[point.arch]
-    if point.arch == "sm_80":
-        return limit
+    if _is_nvidia(point):
+        budget = point.parameters.integer("maxnreg") or limit
+        return register_limit(_threads(point), min(budget, limit))
     waves = max(
         -(-point.parameters.integer("num_warps") // _SIMDS),
         point.parameters.integer("waves_per_eu"),
@@ -149,4 +181,9 @@ def _local_memory_bytes(point: SweepPoint) -> int:
     streamed = rows if point.kernel == "mha_backward_dkdv" else columns
     score_tiles = 2 if parameters.get("matrix_bias", False) else 1
     operands = 2 * streamed * parameters.integer("block_d")
+    if _is_nvidia(point):
+        # The tiles that stay come through local memory, too, and stay there.
+        copies = 2 if _is_gradient(point) else 1
+        operands += copies * (rows + columns - streamed) * parameters.integer("block_d")
+        score_tiles = max(score_tiles, copies)
     return (operands + score_tiles * rows * columns) * size

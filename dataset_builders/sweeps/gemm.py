@@ -10,6 +10,7 @@ from dataset_builders.sweeps.constraints import (
     products_fit_registers,
     tile_feeds_every_warp,
 )
+from dataset_builders.sweeps.nvidia import BUDGETS
 from dataset_builders.sweeps.sweep import Axis, AxisProduct, axis, joint
 
 __all__ = ["GEMM_PRODUCTS"]
@@ -65,6 +66,7 @@ _SCHEDULING: tuple[Axis, ...] = (
     axis("num_stages", 1, 2, 3),
     axis("waves_per_eu", 0, 2, 3),
     axis("matrix_instr_nonkdim", 0, 16, 32),
+    BUDGETS,
 )
 _BUFFERS = axis("small_buffers", True, False)
 

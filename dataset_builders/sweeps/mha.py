@@ -9,6 +9,7 @@ from dataset_builders.sweeps.constraints import (
     modifiers_agree,
     tile_feeds_every_warp,
 )
+from dataset_builders.sweeps.nvidia import BUDGETS
 from dataset_builders.sweeps.sweep import Axis, AxisProduct, axis, joint
 
 __all__ = ["MHA_PRODUCTS"]
@@ -40,6 +41,7 @@ _SCHEDULING: tuple[Axis, ...] = (
     axis("num_stages", 1, 2),
     axis("waves_per_eu", 0, 2, 3),
     axis("matrix_instr_nonkdim", 0, 16, 32),
+    BUDGETS,
 )
 _BUFFERS = axis("small_buffers", True, False)
 

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias, get_args
 from dataset_builders.kernels.specifications import (
     AMD_OPTIONS,
     KERNELS,
+    NVIDIA_OPTIONS,
     Family,
     KernelSpecification,
     ParameterValue,
@@ -149,9 +150,14 @@ def make_point(
     if unknown:
         raise InputError(f"kernel {kernel} has no parameter {unknown[0]!r}")
     values = dict(specification.defaults) | dict(changes)
-    if not arch.startswith("gfx"):
-        values = {name: value for name, value in values.items() if name not in AMD_OPTIONS}
+    absent = _absent_options(arch)
+    values = {name: value for name, value in values.items() if name not in absent}
     return SweepPoint(specification.family, arch, kernel, Parameters.of(values))
+
+
+def _absent_options(arch: ArchitectureName) -> tuple[str, ...]:
+    # NVIDIA's code is the same whether buffers are small or not.
+    return NVIDIA_OPTIONS if arch.startswith("gfx") else (*AMD_OPTIONS, "small_buffers")
 
 
 def point_from_json(arch: str, kernel: str, parameters_json: str) -> SweepPoint:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataset_builders.sweeps.gemm import GEMM_PRODUCTS
 from dataset_builders.sweeps.mha import MHA_PRODUCTS
 from dataset_builders.sweeps.mini import MINI_POINTS
-from dataset_builders.sweeps.point import ArchitectureName
+from dataset_builders.sweeps.point import ARCHITECTURES
 from dataset_builders.sweeps.sweep import AxisProduct, Sweep
 from verilocc_bench.errors import InputError
 
 __all__ = ["SWEEPS", "sweep_named"]
 
-_AMD: tuple[ArchitectureName, ...] = ("gfx90a", "gfx942")
 _PRODUCTS: tuple[AxisProduct, ...] = (*GEMM_PRODUCTS, *MHA_PRODUCTS)
 _SMALL_FRACTION = 0.26
 
@@ -21,17 +20,17 @@ SWEEPS: dict[str, Sweep] = {
         Sweep(
             "mini",
             "a few kernels of every kind and size, chosen by hand; ships inside the package",
-            _AMD,
+            ARCHITECTURES,
             MINI_POINTS,
             order="listed",
         ),
         Sweep(
             "small",
             "about a quarter of `default`, for trying things out",
-            _AMD,
+            ARCHITECTURES,
             tuple(product.scaled(_SMALL_FRACTION) for product in _PRODUCTS),
         ),
-        Sweep("default", "the published data set", _AMD, _PRODUCTS),
+        Sweep("default", "the published data set", ARCHITECTURES, _PRODUCTS),
     )
 }
 """Every sweep, by name."""

@@ -58,7 +58,7 @@ class AxisProduct:
     names and values alone: another axis leaves them as they are, a smaller
     `keep` takes the first of them, and all architectures get the same points
     where the constraints allow it. Products of one kernel draw differently by
-    their labels.
+    their labels. With `archs`, other architectures get none.
     """
 
     kernel: str
@@ -66,9 +66,12 @@ class AxisProduct:
     constraints: tuple[Constraint, ...] = ()
     keep: int | None = None
     label: str = ""
+    archs: tuple[ArchitectureName, ...] | None = None
 
     def points(self, arch: ArchitectureName) -> tuple[SweepPoint, ...]:
         """The points for one architecture, each once."""
+        if self.archs is not None and arch not in self.archs:
+            return ()
         found: dict[SweepPoint, None] = {}
         for combination in self._combinations():
             changes: dict[str, ParameterValue] = {}
@@ -86,6 +89,10 @@ class AxisProduct:
         if self.keep is None:
             raise ValueError("only a sampled product can be scaled")
         return replace(self, keep=max(2, round(self.keep * fraction)))
+
+    def only(self, *archs: ArchitectureName) -> AxisProduct:
+        """The same product for these architectures alone."""
+        return replace(self, archs=archs)
 
     def _combinations(self) -> Iterator[tuple[tuple[ParameterValue, ...], ...]]:
         if self.keep is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dataset_builders.kernels.specifications import KERNELS
+from dataset_builders.kernels.specifications import AMD_OPTIONS, KERNELS, NVIDIA_OPTIONS
 from dataset_builders.sweeps import (
     SWEEPS,
     AxisProduct,
@@ -92,33 +93,50 @@ def test_parameters_json_is_canonical() -> None:
     values = json.loads(text)
     assert text == json.dumps(values, sort_keys=True, separators=(",", ":"))
     assert values["block_m"] == 128
-    assert set(values) == KERNELS["gemm"].parameter_names
+    assert set(values) == KERNELS["gemm"].parameter_names - set(NVIDIA_OPTIONS)
 
 
 def test_sizes_of_the_sweeps() -> None:
     assert list(SWEEPS) == ["mini", "small", "default"]
-    assert 30 <= SWEEPS["mini"].count() <= 48
-    assert 250 <= SWEEPS["small"].count() <= 350
-    for arch in SWEEPS["default"].archs:
+    for arch in ("gfx90a", "gfx942", "sm_80"):
+        assert 15 <= SWEEPS["mini"].count([arch]) <= 30
+        assert 125 <= SWEEPS["small"].count([arch]) <= 175
         assert 400 <= SWEEPS["default"].count([arch]) <= 600
+
+
+@pytest.mark.parametrize(
+    ("name", "digest"),
+    [("mini", "7b074022cee9110c"), ("small", "20afa371aefd0dcf"), ("default", "1dea3b71d3fc8fe6")],
+)
+def test_points_of_published_data_keep_their_identity(name: str, digest: str) -> None:
+    """A new architecture, parameter or axis leaves AMD's points and their order alone."""
+    keys = "\n".join(point.key for point in SWEEPS[name].points(["gfx90a", "gfx942"]))
+    assert hashlib.sha256(keys.encode()).hexdigest()[:16] == digest
 
 
 def test_small_is_a_part_of_default() -> None:
     assert set(SWEEPS["small"].points()) <= set(SWEEPS["default"].points())
 
 
-def test_mini_is_the_same_for_both_architectures() -> None:
+def test_mini_is_the_same_for_both_amd_architectures() -> None:
     by_arch = {
         arch: [(p.kernel, p.parameters) for p in SWEEPS["mini"].points([arch])]
-        for arch in SWEEPS["mini"].archs
+        for arch in ("gfx90a", "gfx942")
     }
     assert by_arch["gfx90a"] == by_arch["gfx942"]
-    families = Counter(point.family for point in SWEEPS["mini"].points(["gfx942"]))
-    assert min(families.values()) >= 8
+
+
+def test_mini_is_varied_everywhere() -> None:
+    for arch in SWEEPS["mini"].archs:
+        points = SWEEPS["mini"].points([arch])
+        assert min(Counter(point.family for point in points).values()) >= 8
+        assert {p.parameters["dtype"] for p in points} == {"fp16", "bf16", "fp32", "int8"}
+    budgets = {p.parameters["maxnreg"] for p in SWEEPS["mini"].points(["sm_80"])}
+    assert budgets >= {0, 48, 96, 168}
 
 
 def test_default_covers_every_kernel_and_value() -> None:
-    for arch in ("gfx90a", "gfx942"):
+    for arch in SWEEPS["default"].archs:
         points = SWEEPS["default"].points([arch])
         assert {point.kernel for point in points} == set(KERNELS)
         seen: dict[str, set[object]] = {}
@@ -137,12 +155,14 @@ def test_default_covers_every_kernel_and_value() -> None:
         assert len(layouts) == 4
         flags = ("causal", "window", "variable_length", "alibi", "matrix_bias", "softcap", "peel")
         assert all(seen[flag] == {False, True} for flag in flags)
+        assert seen.get("maxnreg") == ({0, 64, 96, 128, 168, 255} if arch == "sm_80" else None)
 
 
 def test_a_prefix_of_default_is_varied() -> None:
-    prefix = SWEEPS["default"].points()[:60]
+    archs = SWEEPS["default"].archs
+    prefix = SWEEPS["default"].points()[: 30 * len(archs)]
     assert Counter((p.arch, p.family) for p in prefix) == Counter(
-        {(arch, family): 15 for arch in ("gfx90a", "gfx942") for family in ("gemm", "mha")}
+        {(arch, family): 15 for arch in archs for family in ("gemm", "mha")}
     )
     assert len({p.kernel for p in prefix}) >= 8
     assert {p.parameters["dtype"] for p in prefix} >= {"fp16", "bf16", "fp32", "int8"}
@@ -228,6 +248,38 @@ def test_constraints_hold_for_what_is_sampled() -> None:
             make_point("gfx942", "mha_forward", {"variable_length": True, "even": False}),
             make_point("gfx942", "mha_forward", {"variable_length": True, "even": True}),
         ),
+        (
+            local_memory_fits,
+            make_point("sm_80", "mha_forward", {"block_m": 128, "head_dim": 256, "block_d": 256}),
+            make_point("sm_80", "mha_forward", {"block_m": 256, "head_dim": 256, "block_d": 256}),
+        ),
+        (
+            local_memory_fits,
+            make_point("sm_80", "mha_backward_dq", {"block_m": 128, "head_dim": 128,
+                                                    "block_d": 128}),
+            make_point("sm_80", "mha_backward_dq", {"block_m": 128, "head_dim": 256,
+                                                    "block_d": 256}),
+        ),
+        (
+            matrix_instruction_fits,
+            make_point("sm_80", "gemm", {"dtype": "int8", "block_k": 32}),
+            make_point("sm_80", "gemm", {"dtype": "int8", "block_k": 16}),
+        ),
+        (
+            products_fit_registers,
+            make_point("sm_80", "gemm", {"block_m": 128, "block_n": 128}),
+            make_point("sm_80", "gemm", {"block_m": 128, "block_n": 256}),
+        ),
+        (
+            products_fit_registers,
+            make_point("sm_80", "gemm", {"maxnreg": 64}),
+            make_point("sm_80", "gemm", {"maxnreg": 64, "block_m": 128}),
+        ),
+        (
+            attention_fits_registers,
+            make_point("sm_80", "mha_backward_dkdv", {"maxnreg": 168}),
+            make_point("sm_80", "mha_forward", {"block_m": 128, "maxnreg": 128}),
+        ),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
 )  # fmt: skip
@@ -236,10 +288,18 @@ def test_each_constraint_tells_good_from_bad(allows, good: SweepPoint, bad: Swee
     assert not allows(bad)
 
 
-def test_other_architectures_have_no_amd_options() -> None:
-    point = make_point("sm_80", "gemm", {"waves_per_eu": 2})
-    assert "waves_per_eu" not in point.parameters
-    assert point == make_point("sm_80", "gemm", {"kpack": 2})
+def test_architectures_have_their_own_options_alone() -> None:
+    point = make_point("sm_80", "gemm", {"waves_per_eu": 2, "maxnreg": 96})
+    assert not {*AMD_OPTIONS, "small_buffers"} & set(point.parameters)
+    assert point == make_point("sm_80", "gemm", {"kpack": 2, "maxnreg": 96})
+    assert point != make_point("sm_80", "gemm", {})
+    assert make_point("gfx942", "gemm", {"maxnreg": 96}) == make_point("gfx942", "gemm", {})
+
+
+def test_a_product_may_be_for_some_architectures_alone() -> None:
+    product = fixed("gemm", maxnreg=96).only("sm_80")
+    assert len(product.points("sm_80")) == 1
+    assert not product.points("gfx942")
 
 
 def test_a_product_is_all_that_its_constraints_allow() -> None:

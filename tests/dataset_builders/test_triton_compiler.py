@@ -1,4 +1,4 @@
-"""From points to LLVM IR: no debug information, no folders, the same bytes everywhere."""
+"""From points to LLVM IR and PTX: no debug information, no folders, the same bytes everywhere."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from dataset_builders import triton_compiler
-from dataset_builders.kernels.specifications import KERNELS, OPTIONS, TYPES
+from dataset_builders.kernels.specifications import KERNELS, NVIDIA_OPTIONS, OPTIONS, TYPES
 from dataset_builders.sweeps import SweepPoint, make_point
 from dataset_builders.triton_compiler import (
     CompilationFailed,
     compile_to_llvm_ir,
+    compile_to_ptx,
     kernel_source_hash,
 )
 from verilocc_bench.errors import MissingExtraError
@@ -37,13 +38,26 @@ POINTS = [
     make_point("gfx90a", "mha_decode_combine", {"splits": 4}),
 ]  # fmt: skip
 
+# Every elementary function that our kernels call is in one of these.
+PTX_POINTS = [
+    make_point("sm_80", "gemm", {"block_m": 32, "block_n": 32, "bias": True,
+                                 "activation": "gelu", "maxnreg": 64}),
+    make_point("sm_80", "mha_forward", {"block_m": 32, "block_n": 32, "head_dim": 32,
+                                        "block_d": 32, "num_warps": 2, "softcap": True,
+                                        "alibi": True}),
+    make_point("sm_80", "gemm_gated", {"block_m": 32, "block_n": 32, "activation": "silu"}),
+    make_point("sm_80", "mha_decode_combine", {"splits": 4}),
+]  # fmt: skip
+
 COMPILE_AND_HASH = """
 import hashlib, sys
 from dataset_builders.sweeps import point_from_json
-from dataset_builders.triton_compiler import compile_to_llvm_ir
+from dataset_builders.triton_compiler import compile_to_llvm_ir, compile_to_ptx
 points = [line.split(" ") for line in sys.stdin.read().splitlines()]
 for arch, kernel, parameters in points:
-    text = compile_to_llvm_ir(point_from_json(arch, kernel, parameters)).llvm_ir
+    point = point_from_json(arch, kernel, parameters)
+    compiled = compile_to_llvm_ir(point) if arch != "sm_80" else compile_to_ptx(point)
+    text = compiled.ptx or compiled.llvm_ir
     print(hashlib.sha256(text.encode()).hexdigest())
 """
 
@@ -73,13 +87,47 @@ def test_ir_has_no_debug_information_and_no_folder(point: SweepPoint) -> None:
     assert "@__ocml" not in compiled.llvm_ir
     assert 0 <= compiled.shared_memory_bytes <= 65_536
     assert compiled.num_warps == point.parameters["num_warps"]
-    assert set(compiled.options) == set(OPTIONS)
+    assert set(compiled.options) == set(OPTIONS) - set(NVIDIA_OPTIONS)
+    assert not compiled.ptx
+
+
+@needs_triton
+@pytest.mark.parametrize("point", PTX_POINTS, ids=lambda point: point.key)
+def test_ptx_says_its_launch_and_nothing_of_the_folder(point: SweepPoint) -> None:
+    compiled = compile_to_ptx(point)
+    ptx = compiled.ptx
+    assert ".version 8.7\n.target sm_80\n" in ptx
+    assert ptx.count(".entry ") == ptx.count(f".entry {compiled.name}(") == 1
+    assert f".reqntid {32 * compiled.num_warps}\n" in ptx
+    budget = point.parameters["maxnreg"]
+    assert (f".maxnreg {budget}\n" in ptx) if budget else (".maxnreg" not in ptx)
+    assert not any(word in ptx for word in (".loc", ".file", ".py", ".section", str(ROOT)))
+    # Our own source only: no call of anybody's library, and nothing linked in.
+    assert ".func" not in ptx
+    assert "__nv" not in ptx + compiled.llvm_ir
+    assert set(compiled.options) == {"num_warps", "num_stages", "maxnreg"}
+
+
+@needs_triton
+def test_a_kernel_that_calls_libdevice_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    import triton.language
+
+    from dataset_builders.kernels import mha_decode
+
+    # Triton lowers its own exp2 to a call of libdevice's, which it then links in.
+    monkeypatch.setattr(mha_decode, "power_of_two", triton.language.exp2)
+    with pytest.raises(CompilationFailed, match="calls __nv_exp2f of NVIDIA's libdevice"):
+        compile_to_ptx(make_point("sm_80", "mha_decode_combine", {"splits": 8}))
 
 
 @needs_triton
 def test_the_same_bytes_in_any_process_and_folder(tmp_path: Path) -> None:
     here = [
-        hashlib.sha256(compile_to_llvm_ir(point).llvm_ir.encode()).hexdigest() for point in POINTS
+        hashlib.sha256(text.encode()).hexdigest()
+        for text in (
+            *(compile_to_llvm_ir(point).llvm_ir for point in POINTS),
+            *(compile_to_ptx(point).ptx for point in PTX_POINTS),
+        )
     ]
     for name in ("dataset_builders", "verilocc_bench"):
         shutil.copytree(
@@ -88,9 +136,9 @@ def test_the_same_bytes_in_any_process_and_folder(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     elsewhere = hashes_in_a_new_process(
-        POINTS[::-1], tmp_path,
+        [*POINTS, *PTX_POINTS][::-1], tmp_path,
         PYTHONHASHSEED="7", HOME=str(home), TRITON_CACHE_DIR=str(tmp_path / "cache"),
-        TRITON_DISABLE_LINE_INFO="0", AMDGCN_USE_BUFFER_OPS="0",
+        TRITON_DISABLE_LINE_INFO="0", AMDGCN_USE_BUFFER_OPS="0", TRITON_PTXAS_PATH="/no/ptxas",
     )  # fmt: skip
     assert elsewhere[::-1] == here
     assert not list(home.iterdir())
@@ -126,11 +174,15 @@ def test_too_much_local_memory_is_a_failure() -> None:
     wide = {"block_m": 256, "block_n": 256, "block_k": 64, "num_stages": 3, "num_warps": 8}
     with pytest.raises(CompilationFailed, match="local memory"):
         compile_to_llvm_ir(make_point("gfx942", "gemm", wide))
+    with pytest.raises(CompilationFailed, match="196608 bytes of local memory of 166912"):
+        compile_to_ptx(make_point("sm_80", "gemm", wide | {"num_stages": 4}))
 
 
 def test_other_targets_are_refused() -> None:
     with pytest.raises(CompilationFailed, match="sm_80"):
         compile_to_llvm_ir(make_point("sm_80", "gemm", {}))
+    with pytest.raises(CompilationFailed, match="gfx942"):
+        compile_to_ptx(make_point("gfx942", "gemm", {}))
 
 
 def test_missing_triton_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,15 +5,13 @@ from dataclasses import replace
 import pytest
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.parse.sass.life_ranges import (
-    LifeRanges,
+from verilocc_bench.parse.sass.life_range_gate import (
     LivenessAgreement,
-    Marks,
     check_marks,
     compare_liveness,
     file_masks,
-    parse_life_ranges,
 )
+from verilocc_bench.parse.sass.life_ranges import LifeRanges, Marks, parse_life_ranges
 from verilocc_bench.parse.sass.records import (
     Guard,
     RegisterReference,

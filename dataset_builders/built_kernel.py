@@ -1,0 +1,80 @@
+"""What compiling a sweep point gives: a row, its raw machine code, and where the time went."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dataset_builders.sweeps.point import SweepPoint
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import RawRow, Row
+
+__all__ = ["LICENSE", "BuiltKernel", "Timings", "canonical_json", "make_row"]
+
+LICENSE = "Apache-2.0"
+
+
+@dataclass(slots=True)
+class Timings:
+    """Seconds spent on one kernel, by where they went.
+
+    `compiler_seconds`: LLVM on AMD, ptxas and nvdisasm on NVIDIA.
+    """
+
+    triton_seconds: float = 0.0
+    compiler_seconds: float = 0.0
+    own_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltKernel:
+    """A row with its raw machine IR or machine code."""
+
+    row: Row
+    raw: RawRow
+    timings: Timings = field(compare=False)
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def make_row(
+    point: SweepPoint,
+    problem: AllocationProblem,
+    *,
+    track: str,
+    label: Mapping[str, str] | None,
+    label_source: str,
+    alternatives: Mapping[str, Mapping[str, str]],
+    registers_used: Mapping[str, int] | None,
+    provenance: Mapping[str, Any],
+) -> Row:
+    """The row of a point whose function and labels are known."""
+    function = problem.function
+    used = None if registers_used is None else dict(registers_used)
+    return Row(
+        id=problem.id,
+        family=point.family,
+        arch=point.arch,
+        kernel=point.kernel,
+        params=point.parameters_json,
+        track=track,
+        normalized=problem.normalized,
+        # In the order of the virtual registers, which is no sorted order of their names.
+        assignment=None if label is None else json.dumps(label, separators=(",", ":")),
+        label_source=label_source,
+        alternatives=json.dumps(alternatives, separators=(",", ":")),
+        group=point.group,
+        n_blocks=len(function.blocks),
+        n_instructions=function.instruction_count,
+        n_virtual_registers=len(function.virtual_registers),
+        pressure=canonical_json(dict(problem.pressure.maximum)),
+        registers_used=None if used is None else canonical_json(used),
+        occupancy=None if used is None else problem.target.occupancy(used),
+        license=LICENSE,
+        provenance=canonical_json(provenance),
+    )

@@ -1,0 +1,152 @@
+"""From a sweep point of sm_80 to a row: Triton, ptxas, and dataflow over what ptxas made.
+
+ptxas shows no machine IR before its allocation. The pair is recovered from
+the machine code: definitions and uses are checked against NVIDIA's own life
+ranges, webs become virtual registers, and the registers that ptxas gave them
+are the label. The schedule and any spill code are ptxas's own, made for that
+very assignment.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import time
+from pathlib import Path
+from typing import Any
+
+from dataset_builders.built_kernel import BuiltKernel, Timings, make_row
+from dataset_builders.sweeps.point import SweepPoint
+from dataset_builders.triton_compiler import CompiledKernel, compile_to_ptx
+from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.cuda_tools import (
+    CUDA_OPTIONS,
+    CUDA_TOOLS,
+    assemble,
+    disassemble,
+    life_ranges,
+    tool_version,
+)
+from verilocc_bench.dataset import RawRow, Row
+from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.ir.text import FORMAT_LINE
+from verilocc_bench.parse.sass import (
+    NormalizedSass,
+    SassFunction,
+    check_marks,
+    normalize_sass,
+    parse_life_ranges,
+    parse_sass,
+)
+from verilocc_bench.parse.sass.flow import opcode_stem
+from verilocc_bench.targets.nvidia_budget import MAXIMUM_REGISTERS, register_limit
+from verilocc_bench.verify import FastVerifier, Verdict
+
+__all__ = ["build_nvidia_kernel"]
+
+WARP_THREADS = 32
+
+
+def build_nvidia_kernel(point: SweepPoint, cache: Path | None = None) -> BuiltKernel:
+    """The row of one point. Raises RejectedKernel with the reason where there is none."""
+    timings = Timings()
+    started = time.perf_counter()
+    kernel = compile_to_ptx(point, cache)
+    compiled = time.perf_counter()
+    timings.triton_seconds = compiled - started
+    cubin = assemble(kernel.ptx)
+    text, ranges = disassemble(cubin, point.key), life_ranges(cubin, point.key)
+    assembled = time.perf_counter()
+    timings.compiler_seconds = assembled - compiled
+    try:
+        row = _make_row(point, kernel, cubin, text, ranges)
+    except InputError as error:
+        # NVIDIA's own output is not what the parser knows: our limit, said by name.
+        raise RejectedKernel("unsupported-disassembly", str(error)) from error
+    raw = RawRow(row.id, "cubin", base64.b64encode(cubin).decode())
+    timings.own_seconds = time.perf_counter() - assembled
+    return BuiltKernel(row, raw, timings)
+
+
+def _make_row(
+    point: SweepPoint, kernel: CompiledKernel, cubin: bytes, text: str, ranges: str
+) -> Row:
+    functions = parse_sass(text)
+    if len(functions) != 1:
+        raise RejectedKernel("several-functions", f"{len(functions)} functions")
+    function = functions[0]
+    _pass_gate(function, ranges)
+    threads = WARP_THREADS * kernel.num_warps
+    asked = point.parameters.integer("maxnreg") or MAXIMUM_REGISTERS
+    limit = register_limit(threads, asked)
+    normalized = normalize_sass(function, limit)
+    problem = AllocationProblem(normalized.function)
+    label, verdict = _verified_label(problem, normalized)
+    return make_row(
+        point,
+        problem,
+        track="assign",
+        label=label,
+        label_source=f"ptxas {tool_version('ptxas')}",
+        alternatives={},
+        registers_used=verdict.registers_used,
+        provenance=_provenance(point, kernel, cubin, function, limit),
+    )
+
+
+def _pass_gate(function: SassFunction, ranges: str) -> None:
+    """Raises RejectedKernel where our definitions and uses are not NVIDIA's."""
+    found = parse_life_ranges(ranges).get(function.name)
+    if found is None:
+        raise RejectedKernel("life-ranges", f"nvdisasm shows none of {function.name}")
+    disagreement = check_marks(function, found)
+    if disagreement is not None:
+        raise RejectedKernel("life-ranges", str(disagreement))
+
+
+def _verified_label(
+    problem: AllocationProblem, normalized: NormalizedSass
+) -> tuple[dict[str, str], Verdict]:
+    answer = answer_from_assignment(problem, normalized.assignment)
+    verdict = FastVerifier(problem).verify(answer)
+    if not verdict.valid:
+        finding = verdict.findings[0]
+        raise RejectedKernel(
+            "label-contradicts-text",
+            f"{len(verdict.findings)} findings, first: {finding.kind.value}: {finding.message}",
+        )
+    return answer, verdict
+
+
+def _provenance(
+    point: SweepPoint,
+    kernel: CompiledKernel,
+    cubin: bytes,
+    function: SassFunction,
+    limit: int,
+) -> dict[str, Any]:
+    stems = [opcode_stem(instruction.opcode) for instruction in function.instructions]
+    return {
+        "versions": {
+            "triton": kernel.triton_version,
+            **{tool: tool_version(tool) for tool in CUDA_TOOLS},
+        },
+        "format": FORMAT_LINE,
+        "flags": {name: list(options) for name, options in sorted(CUDA_OPTIONS.items())},
+        "point": point.key,
+        "source_sha256": kernel.source_hash,
+        "llvm_ir_sha256": _sha256(kernel.llvm_ir.encode()),
+        "ptx_sha256": _sha256(kernel.ptx.encode()),
+        "machine_code_sha256": _sha256(cubin),
+        "shared_memory_bytes": kernel.shared_memory_bytes,
+        "num_warps": kernel.num_warps,
+        "register_limit": limit,
+        "register_count": function.register_count,
+        "spill_stores": stems.count("STL"),
+        "spill_loads": stems.count("LDL"),
+    }
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,189 @@
+"""NVIDIA's assembler and disassembler, run as processes.
+
+Both come from PyPI and belong together: `ptxas` and `nvdisasm` of one release.
+What lies on the PATH is not looked at, because another release allocates
+differently; who wants one all the same names the file in the environment
+(`VERILOCC_BENCH_PTXAS`, `VERILOCC_BENCH_NVDISASM`).
+
+Each run has a folder of its own, the same file name in it, an environment
+without variables, and a time limit: equal input gives equal output, whatever
+the machine, and a cubin holds no path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
+
+__all__ = [
+    "CUDA_OPTIONS",
+    "CUDA_TOOLS",
+    "CudaTool",
+    "assemble",
+    "disassemble",
+    "find_tool",
+    "life_ranges",
+    "tool_version",
+]
+
+CudaTool: TypeAlias = Literal["ptxas", "nvdisasm"]
+CUDA_TOOLS: tuple[CudaTool, ...] = get_args(CudaTool)
+CUDA_OPTIONS: dict[str, tuple[str, ...]] = {
+    "ptxas": ("--gpu-name=sm_80",),
+    "nvdisasm": ("--print-code", "--print-instruction-encoding"),
+    "nvdisasm life ranges": ("--print-code", "--life-range-mode", "narrow"),
+}
+"""The options of each run, for what records how a result was made."""
+
+_PACKAGES: dict[CudaTool, str] = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
+_VARIABLES: dict[CudaTool, str] = {
+    "ptxas": "VERILOCC_BENCH_PTXAS",
+    "nvdisasm": "VERILOCC_BENCH_NVDISASM",
+}
+_PURPOSES: dict[CudaTool, str] = {
+    "ptxas": "assembling PTX",
+    "nvdisasm": "disassembling a cubin",
+}
+_TIMEOUT_SECONDS = 300.0
+_REASON_LENGTH = 200
+_VERSION = re.compile(r"\bV(\d+(?:\.\d+)+)")
+
+
+class _ToolFailed(Exception):
+    """The tool gave no result; the message is one line for people."""
+
+
+def find_tool(tool: CudaTool) -> Path:
+    """The tool's file.
+
+    InputError where the environment names a file that cannot be run,
+    MissingExtraError where the package is not installed.
+    """
+    named = os.environ.get(_VARIABLES[tool])
+    if named:
+        if not os.access(named, os.X_OK) or not Path(named).is_file():
+            raise InputError(f"{_VARIABLES[tool]} names {named!r}, which cannot be run")
+        return Path(named).absolute()
+    path = _installed_file(tool)
+    if path is None:
+        raise MissingExtraError(_PACKAGES[tool], "build", _PURPOSES[tool])
+    return path
+
+
+def tool_version(tool: CudaTool) -> str:
+    """The tool's version, as `13.5.37`; raises as find_tool does."""
+    return _version_of(find_tool(tool))
+
+
+def assemble(ptx: str, *, maximum_registers: int | None = None) -> bytes:
+    """The cubin for sm_80 that ptxas makes of a PTX module, at its usual optimization.
+
+    `maximum_registers` replaces what the kernels themselves say (`.maxnreg`).
+    RejectedKernel of the kind `ptxas-failed` where ptxas takes the text not, or
+    no end; raises as find_tool does where there is no ptxas.
+    """
+    options = [*CUDA_OPTIONS["ptxas"]]
+    if maximum_registers is not None:
+        options += ["--override-directive-values", f"--maxrregcount={maximum_registers}"]
+    ptxas = find_tool("ptxas")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "kernel.ptx").write_text(ptx, encoding="utf-8")
+        try:
+            _run(ptxas, [*options, "kernel.ptx", "--output-file", "kernel.cubin"], folder)
+            return (folder / "kernel.cubin").read_bytes()
+        except _ToolFailed as failure:
+            raise RejectedKernel("ptxas-failed", str(failure)) from None
+        except FileNotFoundError:
+            raise RejectedKernel("ptxas-failed", "ptxas wrote no cubin") from None
+
+
+def disassemble(cubin: bytes, source: str | Path | None = None) -> str:
+    """The code of a cubin as nvdisasm prints it, each instruction with its 128 bits.
+
+    InputError, about `source`, for what is no cubin.
+    """
+    return _disassemble(cubin, CUDA_OPTIONS["nvdisasm"], source)
+
+
+def life_ranges(cubin: bytes, source: str | Path | None = None) -> str:
+    """The code of a cubin beside NVIDIA's own register life ranges, in the narrow form.
+
+    InputError, about `source`, for what is no cubin, and for cubins of a ptxas
+    before 13: nvdisasm 13 knows no life ranges for their header.
+    """
+    return _disassemble(cubin, CUDA_OPTIONS["nvdisasm life ranges"], source)
+
+
+def _disassemble(cubin: bytes, options: Sequence[str], source: str | Path | None) -> str:
+    nvdisasm = find_tool("nvdisasm")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "kernel.cubin").write_bytes(cubin)
+        try:
+            return _run(nvdisasm, [*options, "kernel.cubin"], folder)
+        except _ToolFailed as failure:
+            raise InputError(str(failure), source=source) from None
+
+
+@cache
+def _installed_file(tool: CudaTool) -> Path | None:
+    try:
+        files = distribution(_PACKAGES[tool]).files or []
+    except PackageNotFoundError:
+        return None
+    found = (file for file in files if file.parts[-2:] == ("bin", tool))
+    return next((Path(str(file.locate())).resolve() for file in found), None)
+
+
+@cache
+def _version_of(path: Path) -> str:
+    try:
+        text = _run(path, ["--version"], Path(tempfile.gettempdir()))
+    except _ToolFailed as failure:
+        raise InputError(str(failure), source=path) from None
+    version = _VERSION.search(text)
+    if version is None:
+        raise InputError("prints no version", source=path)
+    return version[1]
+
+
+def _run(tool: Path, arguments: Sequence[str], folder: Path) -> str:
+    """What the tool prints. Raises _ToolFailed, and InputError where it cannot be started."""
+    try:
+        done = subprocess.run(
+            [tool, *arguments],
+            cwd=folder,
+            env={"PATH": os.defpath, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise _ToolFailed(f"{tool.name} took more than {_TIMEOUT_SECONDS:g} seconds") from None
+    except OSError as error:
+        raise InputError(f"cannot be run: {error.strerror}", source=tool) from None
+    if done.returncode:
+        raise _ToolFailed(_first_error(tool.name, done.stderr + done.stdout, done.returncode))
+    return done.stdout.decode(errors="replace")
+
+
+def _first_error(name: str, output: bytes, status: int) -> str:
+    """One line for people: the first that says error or fatal, else the first of all."""
+    lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"\b(error|fatal)\b", line)]
+    if errors or lines:
+        text = (errors or lines)[0].removeprefix(name).strip()
+        return f"{name}: {' '.join(text.split())}"[:_REASON_LENGTH]
+    ended = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
+    return f"{name} {ended}"

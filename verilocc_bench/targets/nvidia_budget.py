@@ -1,0 +1,134 @@
+"""How many registers a thread of an NVIDIA kernel may name, from what its cubin says.
+
+A multiprocessor of sm_80 has 65,536 registers, a quarter for each of its four
+partitions, and hands them out to whole warps, 8 a thread at a time. All warps
+of a block must fit at once, so W warps (rounded up to a multiple of 4) leave
+each thread 65,536 / 32 W registers, rounded down to 8. Besides, an instruction
+can name no more than 255, and `.maxnreg` in the PTX may allow fewer. Of the
+registers that a thread gets, ptxas keeps two back: with a limit of 64 it names
+R0 to R61.
+
+ptxas writes the block's size (`.reqntid` or `.maxntid`) and `.maxnreg` into the
+cubin's section `.nv.info.KERNEL`, but not `.minnctapersm`: whether that made it
+use fewer registers cannot be told from a cubin.
+
+Sources: PTX ISA, performance-tuning directives; CUDA C++ Programming Guide,
+technical specifications per compute capability; that warps count by fours, and
+the two that are kept back, by experiment with ptxas 13.5; names of the
+attributes as cuobjdump prints them.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.targets.sm_80 import (
+    COMPILER_REGISTERS,
+    PARTITIONS,
+    REGISTERS_PER_PARTITION,
+    THREAD_GRANULARITY,
+    WARP_THREADS,
+)
+
+__all__ = [
+    "MAXIMUM_REGISTERS",
+    "LaunchBounds",
+    "nameable_registers",
+    "read_launch_bounds",
+    "register_limit",
+]
+
+MAXIMUM_REGISTERS = 255
+"""What an instruction can name: R0 to R254."""
+
+_MAXIMUM_THREADS = 1_024
+
+_MAX_THREADS = 0x05  # EIATTR_MAX_THREADS: three 32-bit sizes, .maxntid
+_REQUIRED_THREADS = 0x10  # EIATTR_REQNTID: likewise, .reqntid
+_REGISTER_COUNT = 0x1B  # EIATTR_MAXREG_COUNT: 16 bits, .maxnreg; 255 where there is none
+_INLINE_FORMATS = (1, 2, 3)
+_SIZED_FORMAT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchBounds:
+    """What a kernel says about its launch.
+
+    `threads`: of a block, at most; None where the kernel does not say.
+    `maximum_registers`: of a thread, as `.maxnreg` has it (255: not said).
+    """
+
+    threads: int | None = None
+    maximum_registers: int = MAXIMUM_REGISTERS
+
+    @property
+    def register_limit(self) -> int:
+        """See the function of that name."""
+        return register_limit(self.threads, self.maximum_registers)
+
+
+def register_limit(threads: int | None, maximum_registers: int = MAXIMUM_REGISTERS) -> int:
+    """Registers that a thread may get in a block of `threads`, which must be 1 to 1,024.
+
+    Without a block size only the instruction's 255 and `.maxnreg` count, as
+    for ptxas.
+    """
+    limit = min(MAXIMUM_REGISTERS, maximum_registers)
+    if threads is None:
+        return limit
+    if not 1 <= threads <= _MAXIMUM_THREADS:
+        raise ValueError(f"a block cannot have {threads} threads")
+    warps_per_partition = -(-threads // (WARP_THREADS * PARTITIONS))
+    share = REGISTERS_PER_PARTITION // (WARP_THREADS * warps_per_partition)
+    return min(limit, share // THREAD_GRANULARITY * THREAD_GRANULARITY)
+
+
+def nameable_registers(limit: int) -> int:
+    """How many registers, from R0 on, ptxas names under a limit."""
+    return max(0, limit - COMPILER_REGISTERS)
+
+
+def read_launch_bounds(information: bytes) -> LaunchBounds:
+    """The launch bounds in the bytes of a section `.nv.info.KERNEL` (none in no bytes).
+
+    InputError for bytes that are no list of attributes, or say the impossible.
+    """
+    threads: int | None = None
+    registers = MAXIMUM_REGISTERS
+    for code, value in _attributes(information):
+        if code in {_MAX_THREADS, _REQUIRED_THREADS}:
+            if len(value) != 12:
+                raise InputError(f"attribute {code:#x} of .nv.info is no block size")
+            threads = math.prod(struct.unpack("<III", value))
+            if not 1 <= threads <= _MAXIMUM_THREADS:
+                raise InputError(f"the kernel asks for a block of {threads} threads")
+        elif code == _REGISTER_COUNT:
+            registers = min(int.from_bytes(value, "little"), MAXIMUM_REGISTERS)
+            if not registers:
+                raise InputError("the kernel asks for no register at all")
+    return LaunchBounds(threads, registers)
+
+
+def _attributes(information: bytes) -> Iterator[tuple[int, bytes]]:
+    """Each attribute's code and value.
+
+    An attribute is a format byte, a code byte and two bytes more: the value
+    itself, or the size of one that follows.
+    """
+    position = 0
+    while position < len(information):
+        head = information[position : position + 4]
+        position += 4
+        if len(head) == 4 and head[0] in _INLINE_FORMATS:
+            yield head[1], head[2:]
+            continue
+        size = int.from_bytes(head[2:], "little")
+        value = information[position : position + size]
+        position += size
+        if len(head) < 4 or head[0] != _SIZED_FORMAT or len(value) < size:
+            raise InputError(f"no attribute of .nv.info at byte {position - size - 4}")
+        yield head[1], value
