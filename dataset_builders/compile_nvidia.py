@@ -19,7 +19,7 @@ from dataset_builders.built_kernel import BuiltKernel, Timings, make_row
 from dataset_builders.sweeps.point import SweepPoint
 from dataset_builders.triton_compiler import CompiledKernel, compile_to_ptx
 from verilocc_bench.allocators import answer_from_assignment
-from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.cuda_tools import (
     CUDA_OPTIONS,
     CUDA_TOOLS,
@@ -32,7 +32,6 @@ from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir.text import FORMAT_LINE
 from verilocc_bench.parse.sass import (
-    NormalizedSass,
     SassFunction,
     check_marks,
     normalize_sass,
@@ -40,8 +39,9 @@ from verilocc_bench.parse.sass import (
     parse_sass,
 )
 from verilocc_bench.parse.sass.flow import opcode_stem
+from verilocc_bench.targets import Target
 from verilocc_bench.targets.nvidia_budget import MAXIMUM_REGISTERS, register_limit
-from verilocc_bench.verify import FastVerifier, Verdict
+from verilocc_bench.verify import FastVerifier, FindingKind, Verdict
 
 __all__ = ["build_nvidia_kernel"]
 
@@ -77,22 +77,69 @@ def _make_row(
         raise RejectedKernel("several-functions", f"{len(functions)} functions")
     function = functions[0]
     _pass_gate(function, ranges)
-    threads = WARP_THREADS * kernel.num_warps
-    asked = point.parameters.integer("maxnreg") or MAXIMUM_REGISTERS
-    limit = register_limit(threads, asked)
+    asked = point.parameters.integer("asked_maxnreg")
+    limit = register_limit(
+        WARP_THREADS * kernel.num_warps,
+        asked or point.parameters.integer("maxnreg") or MAXIMUM_REGISTERS,
+    )
     normalized = normalize_sass(function, limit)
     problem = AllocationProblem(normalized.function)
-    label, verdict = _verified_label(problem, normalized)
+    provenance = {
+        "register_limit": limit,
+        **_provenance(point, kernel, cubin),
+        **_spilling(function),
+    }
+    answer = answer_from_assignment(problem, normalized.assignment)
+    verdict = FastVerifier(problem).verify(answer)
+    label: dict[str, str] | None = answer
+    used = verdict.registers_used
+    if asked and _exceeds_budget(verdict):
+        # What ptxas itself makes of that budget: other code, in another order.
+        reference = assemble(kernel.ptx, maximum_registers=limit)
+        other = parse_sass(disassemble(reference, point.key))[0]
+        label, used = None, _registers_named(other, problem.target)
+        provenance["reference"] = {"machine_code_sha256": _sha256(reference), **_spilling(other)}
+    elif not verdict.valid:
+        finding = verdict.findings[0]
+        raise RejectedKernel(
+            "label-contradicts-text",
+            f"{len(verdict.findings)} findings, first: {finding.kind.value}: {finding.message}",
+        )
     return make_row(
         point,
         problem,
-        track="assign",
+        track="split" if label is None else "assign",
         label=label,
         label_source=f"ptxas {tool_version('ptxas')}",
         alternatives={},
-        registers_used=verdict.registers_used,
-        provenance=_provenance(point, kernel, cubin, function, limit),
+        registers_used=used,
+        provenance=provenance,
     )
+
+
+def _exceeds_budget(verdict: Verdict) -> bool:
+    """Whether the budget is all that is wrong."""
+    kinds = {finding.kind for finding in verdict.findings}
+    return kinds == {FindingKind.OVER_BUDGET}
+
+
+def _registers_named(function: SassFunction, target: Target) -> dict[str, int]:
+    """Highest index + 1 of every file that the code names."""
+    used = {file.name: 0 for file in target.files}
+    for instruction in function.instructions:
+        for reference in instruction.definitions + instruction.uses:
+            used[reference.file] = max(used[reference.file], reference.first + reference.count)
+    return {VECTOR: target.vector_use(used), **used}
+
+
+def _spilling(function: SassFunction) -> dict[str, int]:
+    stems = [opcode_stem(instruction.opcode) for instruction in function.instructions]
+    return {
+        "instructions": len(stems),
+        "register_count": function.register_count,
+        "spill_loads": stems.count("LDL"),
+        "spill_stores": stems.count("STL"),
+    }
 
 
 def _pass_gate(function: SassFunction, ranges: str) -> None:
@@ -105,28 +152,7 @@ def _pass_gate(function: SassFunction, ranges: str) -> None:
         raise RejectedKernel("life-ranges", str(disagreement))
 
 
-def _verified_label(
-    problem: AllocationProblem, normalized: NormalizedSass
-) -> tuple[dict[str, str], Verdict]:
-    answer = answer_from_assignment(problem, normalized.assignment)
-    verdict = FastVerifier(problem).verify(answer)
-    if not verdict.valid:
-        finding = verdict.findings[0]
-        raise RejectedKernel(
-            "label-contradicts-text",
-            f"{len(verdict.findings)} findings, first: {finding.kind.value}: {finding.message}",
-        )
-    return answer, verdict
-
-
-def _provenance(
-    point: SweepPoint,
-    kernel: CompiledKernel,
-    cubin: bytes,
-    function: SassFunction,
-    limit: int,
-) -> dict[str, Any]:
-    stems = [opcode_stem(instruction.opcode) for instruction in function.instructions]
+def _provenance(point: SweepPoint, kernel: CompiledKernel, cubin: bytes) -> dict[str, Any]:
     return {
         "versions": {
             "triton": kernel.triton_version,
@@ -141,10 +167,6 @@ def _provenance(
         "machine_code_sha256": _sha256(cubin),
         "shared_memory_bytes": kernel.shared_memory_bytes,
         "num_warps": kernel.num_warps,
-        "register_limit": limit,
-        "register_count": function.register_count,
-        "spill_stores": stems.count("STL"),
-        "spill_loads": stems.count("LDL"),
     }
 
 

@@ -187,6 +187,7 @@ def _backend_options(point: SweepPoint, backend: Any) -> Any:
     asked = _options(point)
     if point.arch.startswith("gfx"):
         return backend.parse_options(asked)
+    del asked["asked_maxnreg"]  # a matter of the problem, not of the code
     if not asked["maxnreg"]:
         del asked["maxnreg"]  # Triton's way to say that there is no limit
     options = backend.parse_options(asked | {"ptx_version": _PTX_VERSION})

@@ -65,10 +65,12 @@ class KernelSpecification:
         return frozenset(name for name, _ in self.defaults)
 
 
-# Passed to Triton as compile options. `maxnreg` is the registers that a thread
-# may use (PTX's .maxnreg); 0 leaves them to the compiler.
+# Passed to Triton as compile options, but for `asked_maxnreg`. `maxnreg` is the
+# registers that a thread may use (PTX's .maxnreg); 0 leaves them to the
+# compiler. `asked_maxnreg` is the same for the allocation problem alone: code
+# compiled with plenty is to be fitted into less; 0 asks for what it was compiled for.
 AMD_OPTIONS = ("waves_per_eu", "matrix_instr_nonkdim", "kpack")
-NVIDIA_OPTIONS = ("maxnreg",)
+NVIDIA_OPTIONS = ("maxnreg", "asked_maxnreg")
 OPTIONS = ("num_warps", "num_stages", *AMD_OPTIONS, *NVIDIA_OPTIONS)
 
 # Say how arguments are typed and what is known of them. `small_buffers` is the
@@ -83,6 +85,7 @@ _COMPILE: Defaults = (
     ("matrix_instr_nonkdim", 0),
     ("kpack", 1),
     ("maxnreg", 0),
+    ("asked_maxnreg", 0),
     ("aligned", True),
     ("small_buffers", True),
     ("dtype", "fp16"),

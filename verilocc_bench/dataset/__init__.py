@@ -1,6 +1,13 @@
 """The dataset: rows, Parquet files, and where to find them."""
 
-from verilocc_bench.dataset.reader import EMBEDDED, Dataset, embedded_path, is_local, load_rows
+from verilocc_bench.dataset.reader import (
+    EMBEDDED,
+    Dataset,
+    embedded_path,
+    is_local,
+    load_raw_row,
+    load_rows,
+)
 from verilocc_bench.dataset.rows import RawRow, Row, read_parquet, rows_hash, write_parquet
 
 __all__ = [
@@ -10,6 +17,7 @@ __all__ = [
     "Row",
     "embedded_path",
     "is_local",
+    "load_raw_row",
     "load_rows",
     "read_parquet",
     "rows_hash",

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from verilocc_bench.dataset.rows import Row, read_parquet, rows_from_table, rows_hash
+from verilocc_bench.dataset.rows import (
+    RawRow,
+    Row,
+    RowType,
+    read_parquet,
+    rows_from_table,
+    rows_hash,
+)
 from verilocc_bench.errors import InputError
 
-__all__ = ["EMBEDDED", "Dataset", "embedded_path", "is_local", "load_rows"]
+__all__ = ["EMBEDDED", "Dataset", "embedded_path", "is_local", "load_raw_row", "load_rows"]
 
 EMBEDDED = "mini"
 TRACKS = {"assign": "data", "split": "split"}
@@ -47,18 +55,48 @@ def load_rows(
     """
     if track not in TRACKS:
         raise InputError(f"unknown track {track!r}; known: {', '.join(TRACKS)}")
+    folder = _folder(name)
+    if folder is not None:
+        rows = _read_folder(folder, split, track)
+    else:
+        rows = _read_hub(name, "default" if track == "assign" else track, split, revision, Row)
+    return Dataset(name, revision, split, track, tuple(sorted(rows, key=_order)))
+
+
+def load_raw_row(
+    name: str, identifier: str, *, split: str = "test", revision: str | None = None
+) -> RawRow:
+    """The compiler's machine IR or machine code of one row, from the config `raw`.
+
+    Raises InputError where the split has none under that id.
+    """
+    folder = _folder(name)
+    rows: Iterable[RawRow]
+    if folder is not None:
+        paths = sorted(folder.glob(f"raw/*/*/*/{split}-*.parquet"))
+        rows = (row for path in paths for row in read_parquet(path, RawRow))
+    else:
+        rows = _read_hub(name, "raw", split, revision, RawRow)
+    for row in rows:
+        if row.id == identifier:
+            return row
+    raise InputError(
+        f"the dataset has no machine code of {identifier!r} in the split {split!r}", source=name
+    )
+
+
+def _folder(name: str) -> Path | None:
+    """The folder of a dataset on disk; None for an id on the Hub."""
     if name == EMBEDDED:
-        rows = _read_folder(embedded_path(), split, track)
-    elif Path(name).is_dir():
-        rows = _read_folder(Path(name), split, track)
-    elif Path(name).exists() or name.startswith((".", "/")) or name.count("/") != 1:
+        return embedded_path()
+    if Path(name).is_dir():
+        return Path(name)
+    if Path(name).exists() or name.startswith((".", "/")) or name.count("/") != 1:
         raise InputError(
             f"expected {EMBEDDED!r}, the folder of a dataset or a dataset id on the Hub "
             f"such as 'verilocc/regalloc', not {name!r}"
         )
-    else:
-        rows = _read_hub(name, split, track, revision)
-    return Dataset(name, revision, split, track, tuple(sorted(rows, key=_order)))
+    return None
 
 
 def is_local(name: str) -> bool:
@@ -83,13 +121,14 @@ def _read_folder(folder: Path, split: str, track: str) -> list[Row]:
     return [row for path in paths for row in read_parquet(path, Row)]
 
 
-def _read_hub(name: str, split: str, track: str, revision: str | None) -> list[Row]:
+def _read_hub(
+    name: str, config: str, split: str, revision: str | None, row_type: type[RowType]
+) -> list[RowType]:
     import datasets
 
-    config = "default" if track == "assign" else track
     try:
         loaded = datasets.load_dataset(name, config, split=split, revision=revision)
     except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
         reason = " ".join(str(error).split())[:300]
         raise InputError(f"cannot be loaded from the Hub: {reason}", source=name) from None
-    return rows_from_table(loaded.data.table, Row, name)
+    return rows_from_table(loaded.data.table, row_type, name)
