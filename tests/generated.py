@@ -117,10 +117,10 @@ def random_function(
 
     def block() -> Block:
         instructions = [instruction() for _ in range(generator.randrange(6))]
-        if instructions and (last := instructions[-1]).guard is not None:
-            if any(operand.location == last.guard.location for operand in last.definitions):
-                # A branch cannot depend on what it defines itself.
-                instructions.append(Instruction("OP"))
+        last = instructions[-1] if instructions else Instruction("OP")
+        if last.guard and any(o.location == last.guard.location for o in last.definitions):
+            # A branch cannot depend on what it defines itself.
+            instructions.append(Instruction("OP"))
         drawn = (generator.randrange(count) for _ in range(generator.randrange(3)))
         return Block(tuple(instructions), tuple(dict.fromkeys(drawn)))
 

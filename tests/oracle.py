@@ -31,6 +31,9 @@ Lane = tuple[object, int]
 Decided = frozenset[tuple[Lane, bool]]
 """What a path has decided about predicates."""
 
+State = tuple[int, Decided]
+"""A place, with what the path to it has decided."""
+
 ENTRY = -1
 
 
@@ -57,6 +60,18 @@ class Oracle:
                 self._walk(lane, place)
         self._paths: dict[tuple[Lane, frozenset[Lane]], dict[int, set[Decided]]] = {}
         self._ahead: dict[Lane, set[int]] = {}
+        self._twice: set[Lane] | None = None
+        self._useful: dict[Lane, set[int]] = {}
+        self.preceding: dict[int, list[int]] = defaultdict(list)
+        for place, following in enumerate(self.following):
+            for after in following:
+                self.preceding[after].append(place)
+        self.used_at: dict[Lane, set[int]] = defaultdict(set)
+        for place, used in self.uses.items():
+            for lane in used:
+                self.used_at[lane].add(place)
+        for place, (guard, _) in self.guards.items():
+            self.used_at[guard].add(place)
 
     def _number_places(self) -> None:
         starts = []
@@ -166,15 +181,15 @@ class Oracle:
         """Whether on some path an instruction that acts writes one lane while the other is needed.
 
         Predicates that guard neither a definition of the victim, nor a use,
-        nor these writes, nor a branch, nor the definition of such a
-        predicate, decide about nothing here.
+        nor these writes, nor two branches on one path, nor the definition of
+        such a predicate, decide about nothing here: either way can be gone.
         """
         moments = self.writes[writer]
         if moments & self.writes[victim]:
             return True  # both written at once
         places = {moment // 2 for moment in moments}
         tracked = {self.guards[place][0] for place in places if place in self.guards}
-        tracked |= {predicate for predicate, _ in self.branches.values()}
+        tracked |= self._correlated()
         tracked |= {
             self.guards[place][0]
             for place in self.guards
@@ -194,6 +209,38 @@ class Oracle:
             for moment in moments
             for decided in needed.get(moment, ())
         )
+
+    def _correlated(self) -> set[Lane]:
+        """Predicates on which a path can branch twice with the same value."""
+        if self._twice is None:
+            self._twice = {
+                predicate
+                for place, (predicate, _) in self.branches.items()
+                for after in self.following[place]
+                if after in self._reaching_branches(predicate)
+            }
+        return self._twice
+
+    def _reaching_branches(self, predicate: Lane) -> set[int]:
+        """The places from which a branch on a predicate can be reached with its value unchanged."""
+        branches = [place for place, (guard, _) in self.branches.items() if guard == predicate]
+        return self._backwards(predicate, branches)
+
+    def _backwards(self, predicate: Lane, places: list[int]) -> set[int]:
+        """The places from which one of these can be reached with a predicate unchanged."""
+        before: dict[int, list[int]] = defaultdict(list)
+        for place, following in enumerate(self.following):
+            if place in self.guards or predicate not in self.stops.get(place, ()):
+                for after in following:
+                    before[after].append(place)
+        found = set(places)
+        pending = list(places)
+        while pending:
+            for place in before[pending.pop()]:
+                if place not in found:
+                    found.add(place)
+                    pending.append(place)
+        return found
 
     def _acts(self, place: int, decided: Decided) -> bool:
         """Whether the instruction there acts, by what is decided when it does or does not."""
@@ -222,13 +269,14 @@ class Oracle:
         known = [value for predicate, value in decided if predicate == guard[0]]
         return [decided | {(guard[0], value)} for value in known or (False, True)]
 
-    def _beyond(self, place: int, decided: Decided) -> list[tuple[int, Decided]]:
+    def _beyond(self, place: int, decided: Decided) -> list[State]:
         """What follows a place whose guard is decided."""
         following = self.following[place]
         if place in self.branches:
             predicate, value = self.branches[place]
-            taken = (predicate, value) in decided
-            following = following[:1] if taken else following[1:]
+            known = [decision for p, decision in decided if p == predicate]
+            if known:
+                following = following[:1] if known == [value] else following[1:]
         written = self.stops.get(place, set())
         if place in self.guards and self.guards[place] not in decided:
             written = set()
@@ -241,55 +289,21 @@ class Oracle:
     def _places_ahead_of(self, predicate: Lane) -> set[int]:
         """The places from which something that the predicate guards can be reached as it is."""
         if predicate not in self._ahead:
-            before: dict[int, list[int]] = defaultdict(list)
-            for place, following in enumerate(self.following):
-                if place in self.guards or predicate not in self.stops.get(place, ()):
-                    for after in following:
-                        before[after].append(place)
             guarded = [*self.guards.items(), *self.branches.items()]
-            found = {place for place, (guard, _) in guarded if guard == predicate}
-            pending = list(found)
-            while pending:
-                for place in before[pending.pop()]:
-                    if place not in found:
-                        found.add(place)
-                        pending.append(place)
-            self._ahead[predicate] = found
+            places = [place for place, (guard, _) in guarded if guard == predicate]
+            self._ahead[predicate] = self._backwards(predicate, places)
         return self._ahead[predicate]
 
-    def _needed_after(
-        self, lane: Lane, definition: int, tracked: frozenset[Lane]
-    ) -> set[tuple[int, Decided]]:
-        starts: list[tuple[int, Decided]] = [(0, frozenset())]
+    def _needed_after(self, lane: Lane, definition: int, tracked: frozenset[Lane]) -> set[State]:
+        starts: list[State] = [(0, frozenset())]
         if definition != ENTRY:
             decided = frozenset()
             if self.guards.get(definition, (None, True))[0] in tracked:
                 decided = frozenset({self.guards[definition]})
             starts = self._beyond(definition, decided)
-        before: dict[tuple[int, Decided], list[tuple[int, Decided]]] = {}
-        pending: list[tuple[int, Decided]] = []
-        for place, decided in starts:
-            for choice in self._choices(place, decided, tracked):
-                before[place, choice] = []
-                pending.append((place, choice))
-        reads: list[tuple[int, Decided]] = []
-        while pending:
-            state = pending.pop()
-            place, decided = state
-            acts = place not in self.guards or self._acts(place, decided)
-            guard = self.guards.get(place)
-            if (acts and lane in self.uses.get(place, ())) or (guard and guard[0] == lane):
-                reads.append(state)
-            if acts and lane in self.stops.get(place, ()):
-                continue
-            for after, left in self._beyond(place, decided):
-                for choice in self._choices(after, left, tracked):
-                    if (after, choice) not in before:
-                        before[after, choice] = []
-                        pending.append((after, choice))
-                    before[after, choice].append(state)
+        before, reads = self._explore(lane, starts, tracked)
         needed = {(2 * place, decided) for place, decided in reads}
-        passed: set[tuple[int, Decided]] = set()
+        passed: set[State] = set()
         pending = list(reads)
         while pending:
             for state in before[pending.pop()]:
@@ -300,6 +314,51 @@ class Oracle:
             needed.add((2 * place, decided))
             needed.add((2 * place + 1, decided))
         return needed
+
+    def _ahead_of_uses(self, lane: Lane) -> set[int]:
+        """The places from which a use of a lane can be reached: beyond them nothing matters."""
+        if lane not in self._useful:
+            found = set(self.used_at[lane])
+            pending = list(found)
+            while pending:
+                for place in self.preceding[pending.pop()]:
+                    if place not in found:
+                        found.add(place)
+                        if place in self.guards or lane not in self.stops.get(place, ()):
+                            pending.append(place)
+            self._useful[lane] = found
+        return self._useful[lane]
+
+    def _explore(
+        self, lane: Lane, starts: list[State], tracked: frozenset[Lane]
+    ) -> tuple[dict[State, list[State]], list[State]]:
+        """All states that a value can live to see, with those before each; and the reads."""
+        before: dict[State, list[State]] = {
+            (place, choice): []
+            for place, decided in starts
+            for choice in self._choices(place, decided, tracked)
+        }
+        pending = list(before)
+        reads: list[State] = []
+        ahead = self._ahead_of_uses(lane)
+        while pending:
+            state = pending.pop()
+            place, decided = state
+            guard = self.guards.get(place)
+            acts = guard is None or guard in decided
+            if (acts and lane in self.uses.get(place, ())) or (guard and guard[0] == lane):
+                reads.append(state)
+            if acts and lane in self.stops.get(place, ()):
+                continue
+            for after, left in self._beyond(place, decided):
+                if after not in ahead:
+                    continue
+                for choice in self._choices(after, left, tracked):
+                    if (after, choice) not in before:
+                        before[after, choice] = []
+                        pending.append((after, choice))
+                    before[after, choice].append(state)
+        return before, reads
 
     def overlaps(self, bases: Mapping[int, tuple[str, int]]) -> bool:
         """Whether some unit is destroyed, for bases (file, index) of virtual registers."""
