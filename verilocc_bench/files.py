@@ -11,14 +11,21 @@ from typing import Any
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["parse_json", "read_json", "read_text", "write_atomically"]
+__all__ = [
+    "decode_text",
+    "parse_json",
+    "read_data",
+    "read_json",
+    "read_text",
+    "write_atomically",
+]
 
 MIB = 1 << 20
 DEFAULT_LIMIT_BYTES = 256 * MIB
 
 
-def read_text(path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
-    """The text of a UTF-8 file of at most `limit_bytes`. Raises InputError otherwise."""
+def read_data(path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
+    """The bytes of a file of at most `limit_bytes`, but some. Raises InputError otherwise."""
     try:
         size = path.stat().st_size
         if not path.is_file():
@@ -35,12 +42,22 @@ def read_text(path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
         raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
     if not data.strip():
         raise InputError("the file is empty", source=path)
+    return data
+
+
+def read_text(path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
+    """The text of a UTF-8 file of at most `limit_bytes`. Raises InputError otherwise."""
+    return decode_text(read_data(path, limit_bytes), path)
+
+
+def decode_text(data: bytes, source: Path) -> str:
+    """The text of UTF-8 data. Raises InputError, about `source`, for other data."""
     try:
         return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
-            f"expected UTF-8 text, byte {error.start} is not", source=path, line=line
+            f"expected UTF-8 text, byte {error.start} is not", source=source, line=line
         ) from None
 
 

@@ -81,20 +81,20 @@ def _add_instance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "instance",
         metavar="INSTANCE",
-        help="an id of the dataset, or a file: a row as JSON, normalized text, or .mir",
+        help="an id of the dataset, or a file: a row as JSON, normalized text, .mir or cubin",
     )
     _add_dataset(parser)
     _add_machine_ir(parser)
 
 
 def _add_machine_ir(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--arch", help="architecture, for machine IR")
+    parser.add_argument("--arch", help="architecture, for machine IR (a cubin says its own)")
     parser.add_argument("--function", help="function, where a file has several")
     parser.add_argument(
         "--max-threads",
         type=_threads,
         help="largest work-group size, from which the register budget follows; "
-        "by default the file's attribute, else 1024",
+        "by default the file's own, else 1024 for machine IR",
     )
 
 
@@ -137,10 +137,28 @@ def _allocate(parser: argparse.ArgumentParser) -> None:
 
 
 def _normalize(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="machine IR (.mir)")
+    parser.add_argument("file", metavar="FILE", type=Path, help="machine IR (.mir) or a cubin")
     _add_machine_ir(parser)
     parser.add_argument("--map", type=Path, metavar="FILE", help="write the original names there")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the text there")
+
+
+def _lower(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("instance", metavar="INSTANCE", help="an id of the dataset, or a cubin")
+    _add_dataset(parser)
+    parser.add_argument("--arch", help="architecture of a cubin; only sm_80 can be lowered")
+    parser.add_argument("--function", help="kernel, where a cubin has several")
+    parser.add_argument(
+        "--max-threads",
+        type=_threads,
+        help="largest block size, from which the register budget follows; "
+        "by default what the cubin says",
+    )
+    parser.add_argument("answer", metavar="ANSWER", type=Path, help="a file with one answer")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="write the cubin there"
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
@@ -174,7 +192,8 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "evaluate": ("score allocators on a dataset, every answer verified", _evaluate),
     "verify": ("say whether an answer is right, and what is wrong where", _verify),
     "allocate": ("ask an allocator for an answer", _allocate),
-    "normalize": ("turn machine IR into normalized text", _normalize),
+    "normalize": ("turn machine IR or a cubin into normalized text", _normalize),
+    "lower": ("write an answer back into the machine code of its kernel (sm_80)", _lower),
     "show": ("draw live intervals on registers", _show),
     "build": ("compile a sweep of kernels into a dataset", _build),
     "list": ("list models, datasets or sweeps", _list),

@@ -7,16 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from verilocc_bench.allocators import Answer
+from verilocc_bench.allocators import Answer, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.errors import InputError
+from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.evaluate import parse_answer, read_answer
-from verilocc_bench.files import parse_json, read_text
+from verilocc_bench.files import decode_text, parse_json, read_data
 from verilocc_bench.ir import parse_function
+from verilocc_bench.parse.cubin import is_cubin
 from verilocc_bench.parse.machine import MachineFunction, MachineModule
 from verilocc_bench.parse.mir import parse_mir
 from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
+from verilocc_bench.parse.sass import NormalizedSass
+from verilocc_bench.parse.sass.load import normalize_cubin
 from verilocc_bench.targets import get_target
 
 __all__ = ["Instance", "load_instance", "normalize_file", "read_answer_for"]
@@ -38,22 +41,33 @@ class Instance:
 def load_instance(options: argparse.Namespace) -> Instance:
     """The instance that the options name. Raises InputError where there is none."""
     path = Path(options.instance)
-    text = read_text(path) if path.is_file() else ""
+    data = read_data(path) if path.is_file() else b""
+    if is_cubin(data):
+        return _from_compiled(path, data, options)
+    text = decode_text(data, path)
     start = text.lstrip()
     if not path.is_file() or path.suffix == ".json" or start.startswith(("{", NORMALIZED_START)):
         for name in ("arch", "function", "max_threads"):
             if getattr(options, name) is not None:
                 option = "--" + name.replace("_", "-")
-                raise InputError(f"{option} is for machine IR, this is none", source=path)
+                raise InputError(f"{option} is for compiled code, this is none", source=path)
     if not path.is_file():
         return _from_dataset(options)
     if start.startswith(NORMALIZED_START):
         return Instance(_located(path, text), path.name)
     if path.suffix == ".json" or start.startswith("{"):
         return _from_row_json(path, text)
-    normalized = normalize_text(path, text, options)
+    return _from_compiled(path, data, options)
+
+
+def _from_compiled(path: Path, data: bytes, options: argparse.Namespace) -> Instance:
+    normalized = normalize_data(path, data, options)
     problem = AllocationProblem(normalized.function)
-    return Instance(problem, f"{path.name}: {normalized.name}")
+    title = f"{path.name}: {normalized.name}"
+    if isinstance(normalized, NormalizedSass):
+        label = answer_from_assignment(problem, normalized.assignment)
+        return Instance(problem, title, label, "the compiler's own")
+    return Instance(problem, title)
 
 
 def read_answer_for(problem: AllocationProblem, path: Path) -> Answer:
@@ -108,22 +122,40 @@ def _from_dataset(options: argparse.Namespace) -> Instance:
     )
 
 
-def normalize_file(path: Path, options: argparse.Namespace) -> NormalizedFunction:
-    """The one function, or the one that --function names, of a machine IR file."""
-    return normalize_text(path, read_text(path), options)
+def normalize_file(path: Path, options: argparse.Namespace) -> NormalizedFunction | NormalizedSass:
+    """The one function, or the one that --function names, of machine IR or a cubin."""
+    return normalize_data(path, read_data(path), options)
 
 
-def normalize_text(path: Path, text: str, options: argparse.Namespace) -> NormalizedFunction:
-    """As normalize_file, of text that is read already."""
+def normalize_data(
+    path: Path, data: bytes, options: argparse.Namespace
+) -> NormalizedFunction | NormalizedSass:
+    """As normalize_file, of a file that is read already."""
+    if is_cubin(data):
+        return _normalize_cubin(path, data, options)
+    text = decode_text(data, path)
     if options.arch is None:
         raise InputError("machine IR needs --arch", source=path)
     target = get_target(options.arch)
+    if target.vendor != "amd":
+        raise InputError(f"expected a cubin for {target.name}, this is text", source=path)
     module = parse_mir(text, str(path))
     machine = _choose(module, options.function, path)
     try:
         return normalize_function(
             machine, module, target, max_threads=options.max_threads, source=str(path)
         )
+    except InputError as error:
+        raise error.located(path) from None
+
+
+def _normalize_cubin(path: Path, data: bytes, options: argparse.Namespace) -> NormalizedSass:
+    if options.arch is not None and get_target(options.arch).vendor != "nvidia":
+        raise InputError(f"expected machine IR for {options.arch}, this is a cubin", source=path)
+    try:
+        return normalize_cubin(data, path, options.function, options.max_threads)
+    except RejectedKernel as rejection:
+        raise InputError(rejection.reason, source=path) from None
     except InputError as error:
         raise error.located(path) from None
 

@@ -1,0 +1,279 @@
+"""What a cubin holds besides its code: the architecture, the kernels and their registers.
+
+A cubin is an ELF file of 64 bits, little-endian, for machine 190 (EM_CUDA).
+Each kernel has a section `.text.NAME` with its code, and `.nv.info.NAME` with
+its launch bounds. How many registers it needs stands twice: in bits 24 to 31
+of that section's sh_info, and in the attribute EIATTR_REGCOUNT of `.nv.info`,
+beside the number of the kernel's symbol.
+
+The architecture is in e_flags: from ABI version 8 on (ptxas 13) in bits 8 to
+15, before in bits 0 to 7.
+
+Sources: the ELF specification; names of the attributes as cuobjdump prints
+them; the places by experiment with ptxas 12.8, 13.1 and 13.5.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.targets.nvidia_budget import LaunchBounds, read_launch_bounds
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+__all__ = ["Cubin", "CubinKernel", "is_cubin", "read_cubin"]
+
+_MAGIC = b"\x7fELF"
+_CLASS_64, _LITTLE_ENDIAN = 2, 1
+_EXECUTABLE, _MACHINE_CUDA = 2, 190
+_HEADER_BYTES = 64
+_ABI_BYTE = 8
+_NEW_ABI = 8
+_FUNCTION = 2  # STT_FUNC
+_ENTRY = 0x10  # STO_CUDA_ENTRY, in st_other
+_SYMBOL = struct.Struct("<IBBHQQ")
+_SECTION_HEADER_BYTES = 64
+_SECTION_INFO_OFFSET = 44
+_NO_BITS = 8  # SHT_NOBITS
+_INSTRUCTION_BYTES = 16
+
+_REGISTER_COUNT = 0x2F  # EIATTR_REGCOUNT: the symbol's number and the count, 32 bits each
+_SIZED_FORMAT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CubinKernel:
+    """A kernel and where it stands in the file; offsets and sizes in bytes.
+
+    `register_count` includes the two that ptxas adds to those it names. It
+    stands in one byte at `register_count_offset`, and as 32 bits at each of
+    `register_attribute_offsets`.
+    """
+
+    name: str
+    section_index: int
+    code_offset: int
+    code_size: int
+    register_count: int
+    register_count_offset: int
+    register_attribute_offsets: tuple[int, ...]
+    launch_bounds: LaunchBounds
+
+
+@dataclass(frozen=True, slots=True)
+class Cubin:
+    """A cubin's architecture (`sm_80`) and kernels in the order of its symbol table."""
+
+    architecture: str
+    kernels: tuple[CubinKernel, ...]
+
+    def kernel(self, name: str | None, source: str | Path | None = None) -> CubinKernel:
+        """The kernel of that name, or the only one. InputError, about `source`, otherwise."""
+        names = ", ".join(kernel.name for kernel in self.kernels)
+        if name is None:
+            if len(self.kernels) > 1:
+                raise InputError(
+                    f"the cubin has several kernels, choose one with --function: {names}",
+                    source=source,
+                )
+            return self.kernels[0]
+        for kernel in self.kernels:
+            if kernel.name == name:
+                return kernel
+        raise InputError(f"there is no kernel {name!r}; there are {names}", source=source)
+
+
+def is_cubin(data: bytes) -> bool:
+    """Whether data begins as an ELF file, and so is no text."""
+    return data.startswith(_MAGIC)
+
+
+def read_cubin(data: bytes, source: str | Path | None = None) -> Cubin:
+    """What the cubin says of itself.
+
+    InputError, about `source`, for what is no cubin, not all of one, or has
+    no kernel; MissingExtraError without pyelftools.
+    """
+    try:
+        from elftools.elf.elffile import ELFFile
+    except ImportError:
+        raise MissingExtraError("pyelftools", "build", "reading a cubin") from None
+    _check_header(data, source)
+    try:
+        elf = ELFFile(io.BytesIO(data))
+        sections = _sections(elf, data)
+    except InputError as error:
+        raise error.located(source or "<cubin>") from None
+    except Exception as error:  # noqa: BLE001  the library raises whatever its parts do
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"no whole ELF file: {reason[:100]}", source=source) from None
+    try:
+        kernels = tuple(_kernels(data, sections))
+    except InputError as error:
+        raise error.located(source or "<cubin>") from None
+    if not kernels:
+        raise InputError("expected a cubin with a kernel, this has none", source=source)
+    flags = int.from_bytes(data[48:52], "little")
+    number = flags >> 8 & 0xFF if data[_ABI_BYTE] >= _NEW_ABI else flags & 0xFF
+    return Cubin(f"sm_{number}", kernels)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    name: str
+    index: int
+    offset: int
+    size: int
+    info: int
+    link: int
+    info_offset: int
+
+
+def _check_header(data: bytes, source: str | Path | None) -> None:
+    if not is_cubin(data):
+        raise InputError("expected a cubin: byte 0 begins no ELF file", source=source)
+    if len(data) < _HEADER_BYTES:
+        raise InputError(
+            f"expected {_HEADER_BYTES} bytes of ELF header, the file has {len(data)}", source=source
+        )
+    if data[4] != _CLASS_64 or data[5] != _LITTLE_ENDIAN:
+        raise InputError("expected a cubin, a little-endian ELF file of 64 bits", source=source)
+    kind, machine = struct.unpack_from("<HH", data, 16)
+    if machine != _MACHINE_CUDA:
+        raise InputError(
+            f"expected a cubin, an ELF file for machine {_MACHINE_CUDA}, not {machine}",
+            source=source,
+        )
+    if kind != _EXECUTABLE:
+        raise InputError(
+            f"expected a linked cubin, ELF type {_EXECUTABLE}, not {kind}", source=source
+        )
+
+
+def _sections(elf: ELFFile, data: bytes) -> list[_Section]:
+    """The section headers, each checked to lie within the file."""
+    table = int(elf["e_shoff"])
+    count = int(elf["e_shnum"])
+    size = int(elf["e_shentsize"])
+    if size != _SECTION_HEADER_BYTES or table + count * size > len(data):
+        raise InputError(
+            f"the table of {count} sections at byte {table} goes beyond the end, "
+            f"byte {len(data)}: the file is not whole"
+        )
+    found: list[_Section] = []
+    for index in range(count):
+        header = elf.get_section(index).header
+        offset, length = int(header["sh_offset"]), int(header["sh_size"])
+        kind = struct.unpack_from("<I", data, table + index * size + 4)[0]
+        name = elf.get_section(index).name
+        if kind != _NO_BITS and offset + length > len(data):
+            raise InputError(
+                f"section {index} ({name}) at byte {offset} has {length} bytes, the file "
+                f"ends at byte {len(data)}: it is not whole"
+            )
+        found.append(
+            _Section(
+                name,
+                index,
+                offset,
+                0 if kind == _NO_BITS else length,
+                int(header["sh_info"]),
+                int(header["sh_link"]),
+                table + index * size + _SECTION_INFO_OFFSET,
+            )
+        )
+    return found
+
+
+def _kernels(data: bytes, sections: list[_Section]) -> Iterator[CubinKernel]:
+    by_name = {section.name: section for section in sections}
+    symbols = by_name.get(".symtab")
+    if symbols is None or symbols.link >= len(sections):
+        raise InputError("expected a cubin with a symbol table .symtab")
+    strings = sections[symbols.link]
+    counts = _register_counts(data, by_name.get(".nv.info"))
+    seen: set[str] = set()
+    for number in range(symbols.size // _SYMBOL.size):
+        entry = _SYMBOL.unpack_from(data, symbols.offset + number * _SYMBOL.size)
+        name_offset, information, other, index, value, _ = entry
+        if information & 0xF != _FUNCTION or not other & _ENTRY:
+            continue
+        name = _string(data, strings, name_offset)
+        if index >= len(sections) or sections[index].name != f".text.{name}" or value:
+            raise InputError(f"expected the code of kernel {name[:60]!r} in section .text.{name}")
+        if name in seen:
+            raise InputError(f"expected one kernel {name[:60]!r}, there are two")
+        seen.add(name)
+        yield _kernel(data, name, sections[index], by_name, counts.get(number, ()))
+
+
+def _kernel(
+    data: bytes,
+    name: str,
+    code: _Section,
+    by_name: dict[str, _Section],
+    attributes: tuple[int, ...],
+) -> CubinKernel:
+    if not code.size or code.size % _INSTRUCTION_BYTES:
+        raise InputError(
+            f"expected whole instructions of {_INSTRUCTION_BYTES} bytes in section {code.name}, "
+            f"it has {code.size} bytes"
+        )
+    information = by_name.get(f".nv.info.{name}")
+    bounds = LaunchBounds()
+    if information is not None:
+        bounds = read_launch_bounds(_bytes(data, information))
+    return CubinKernel(
+        name,
+        code.index,
+        code.offset,
+        code.size,
+        code.info >> 24,
+        code.info_offset + 3,
+        attributes,
+        bounds,
+    )
+
+
+def _bytes(data: bytes, section: _Section) -> bytes:
+    return data[section.offset : section.offset + section.size]
+
+
+def _string(data: bytes, strings: _Section, offset: int) -> str:
+    table = _bytes(data, strings)
+    end = table.find(b"\0", offset)
+    text = table[offset:end] if 0 <= offset < len(table) and end >= 0 else b""
+    try:
+        name = text.decode("ascii")
+    except UnicodeDecodeError:
+        name = ""
+    if not name.isprintable() or not name:
+        raise InputError(f"expected the name of a kernel at byte {offset} of {strings.name}")
+    return name
+
+
+def _register_counts(data: bytes, section: _Section | None) -> dict[int, tuple[int, ...]]:
+    """Where the register counts stand in the file, by the number of the symbol they are for."""
+    found: dict[int, tuple[int, ...]] = {}
+    if section is None:
+        return found
+    position, end = section.offset, section.offset + section.size
+    while position + 4 <= end:
+        form, code, size = struct.unpack_from("<BBH", data, position)
+        position += 4
+        if form != _SIZED_FORMAT:
+            continue
+        if position + size > end:
+            raise InputError(f"no attribute of .nv.info at byte {position - 4 - section.offset}")
+        if code == _REGISTER_COUNT and size == 8:
+            symbol = int.from_bytes(data[position : position + 4], "little")
+            found[symbol] = (*found.get(symbol, ()), position + 4)
+        position += size
+    return found
