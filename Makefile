@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FUZZ_SECONDS ?= 60
 MINI := verilocc_bench/data/mini
-MODELS := compiler llvm-basic linear-scan graph-coloring
+MODELS := compiler linear-scan graph-coloring
 
 .PHONY: help evaluate test check build-mini register-classes fuzz benchmark clean
 
@@ -46,8 +46,9 @@ register-classes: $(VENV)/dev ## Generate the AMDGPU register classes from LLVM'
 fuzz: $(VENV)/dev ## Corrupt answers and compare the verifier with the oracle, FUZZ_SECONDS long
 	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
-benchmark: $(VENV)/dev ## Measure speed, with llc's times beside ours where llc is installed
+benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside ours
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/sass_speed.py
 
 clean: ## Remove the environment and results
 	rm -rf $(VENV) results

@@ -138,6 +138,7 @@ def main() -> None:
         raw.id: raw.content
         for path in embedded_path().glob("raw/data/*/*/*.parquet")
         for raw in read_parquet(path, RawRow)
+        if raw.format == "mir"
     }
     llc = find_llc()
     chosen = rows[:: max(1, len(rows) // KERNELS_SHOWN)][:KERNELS_SHOWN]

@@ -10,6 +10,9 @@ from collections.abc import Callable
 
 import pytest
 
+from verilocc_bench.cuda_tools import CUDA_TOOLS, find_tool
+from verilocc_bench.errors import InputError
+
 
 def find_llc() -> str | None:
     """The program `llc` of LLVM 22, or None."""
@@ -21,6 +24,18 @@ def find_llc() -> str | None:
             if re.search(r"LLVM version 22\.", version.stdout):
                 return path
     return None
+
+
+@pytest.fixture(scope="session")
+def cuda() -> None:
+    """Skips where ptxas or nvdisasm is missing, but fails instead where CI is `true`."""
+    try:
+        for tool in CUDA_TOOLS:
+            find_tool(tool)
+    except InputError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
 
 
 @pytest.fixture(scope="session")

@@ -59,7 +59,8 @@ def _generated(
 ) -> list[tuple[AllocationProblem, Oracle, dict[str, str]]]:
     found = []
     for _ in range(20):
-        problem = AllocationProblem(random_function(generator.randrange(1 << 30)))
+        guarded = generator.random() < 0.5
+        problem = AllocationProblem(random_function(generator.randrange(1 << 30), guarded=guarded))
         try:
             answer = dict(BUILT_IN["linear-scan"].allocate(Request(problem)))
         except AllocationFailed:

@@ -50,13 +50,13 @@ def misalign(_: AllocationProblem, answer: Answer, generator: random.Random) -> 
         answer[key] = f"{base[0]}{base[1] + 1}"
 
 
-def wrong_file(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def wrong_file(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
     """A register moves to another file."""
     key = _pick(answer, generator)
     name = answer[key]
     base = _numbered(name)
     index = str(base[1]) if base else "0"
-    answer[key] = generator.choice(("v", "a", "s")) + index
+    answer[key] = generator.choice(problem.target.files).name + index
 
 
 def drop(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
@@ -80,14 +80,29 @@ def over_budget(_: AllocationProblem, answer: Answer, generator: random.Random) 
     """A register beyond the end of its file."""
     key = _pick(answer, generator)
     if base := _numbered(answer[key]):
-        answer[key] = f"{base[0]}{generator.choice((101, 102, 128, 255, 256, 511, 1000))}"
+        answer[key] = f"{base[0]}{generator.choice((7, 63, 101, 102, 128, 255, 256, 511, 1000))}"
 
 
 def invent(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
     """A name that no assembler knows, or a virtual register that does not exist."""
     if generator.random() < 0.5:
         answer[_pick(answer, generator)] = generator.choice(
-            ("", "v", "v-1", "v01", "x3", "exec", "m0", "V4", "v4 ", "vcc_mid", "٣")
+            (
+                "",
+                "v",
+                "v-1",
+                "v01",
+                "x3",
+                "exec",
+                "m0",
+                "V4",
+                "v4 ",
+                "vcc_mid",
+                "٣",
+                "RZ",
+                "PT",
+                "R01",
+            )
         )
     else:
         answer[generator.choice((f"%{len(answer)}", "%-1", "0", "%01", ""))] = "v0"

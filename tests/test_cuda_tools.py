@@ -37,18 +37,11 @@ PTX = """
 """
 
 
-def tools_are_installed() -> bool:
-    try:
-        return bool(find_tool("ptxas") and find_tool("nvdisasm"))
-    except InputError:
-        return False
-
-
-needs_tools = pytest.mark.skipif(not tools_are_installed(), reason="no ptxas and nvdisasm")
+needs_tools = pytest.mark.usefixtures("cuda")
 
 
 @pytest.fixture(scope="module")
-def cubin() -> bytes:
+def cubin(cuda: None) -> bytes:
     return assemble(PTX)
 
 

@@ -66,7 +66,7 @@ def _from_compiled(path: Path, data: bytes, options: argparse.Namespace) -> Inst
     title = f"{path.name}: {normalized.name}"
     if isinstance(normalized, NormalizedSass):
         label = answer_from_assignment(problem, normalized.assignment)
-        return Instance(problem, title, label, "the compiler's own")
+        return Instance(problem, title, label, "the compiler")
     return Instance(problem, title)
 
 

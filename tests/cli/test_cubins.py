@@ -1,0 +1,139 @@
+"""Cubins on the command line: normalized, allocated, verified; and those that cannot be."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from verilocc_bench.cli import main
+from verilocc_bench.cuda_tools import assemble, find_tool
+
+HEAD = ".version 8.7\n.target sm_80\n.address_size 64\n"
+KERNEL = """
+.visible .entry NAME(.param .u64 data)
+.reqntid 512
+{
+    .reg .b64 %address<3>;
+    .reg .b32 %value<3>;
+    ld.param.u64 %address0, [data];
+    cvta.to.global.u64 %address1, %address0;
+    ld.global.b32 %value0, [%address1];
+    mul.lo.s32 %value1, %value0, %value0;
+    st.global.b32 [%address1], %value1;
+    ret;
+}
+"""
+FUNCTION = """
+.func (.reg .b32 %result) helper(.reg .b32 %a)
+{
+    .reg .pred %p;
+    .reg .b32 %b;
+    mov.b32 %b, %a;
+again:
+    mad.lo.s32 %b, %b, %b, %a;
+    setp.lt.s32 %p, %b, 1000;
+    @%p bra again;
+    mov.b32 %result, %b;
+    ret;
+}
+"""
+CALLER = KERNEL.replace("mul.lo.s32 %value1, %value0, %value0;",
+                        "call (%value1), helper, (%value0);")  # fmt: skip
+
+
+@pytest.fixture
+def write(cuda: None, tmp_path: Path):  # type: ignore[no-untyped-def]
+    def make(ptx: str, name: str = "kernel.cubin") -> Path:
+        path = tmp_path / name
+        path.write_bytes(assemble(HEAD + ptx))
+        return path
+
+    return make
+
+
+def refused(capsys: pytest.CaptureFixture[str], arguments: list[object], *said: object) -> None:
+    assert main([str(argument) for argument in arguments]) == 2
+    printed = capsys.readouterr()
+    assert not printed.out
+    assert printed.err.count("\n") == 1
+    for part in said:
+        assert str(part) in printed.err
+
+
+def test_from_a_cubin_to_a_verdict(
+    write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # type: ignore[no-untyped-def]
+    path = write(KERNEL.replace("NAME", "square"))
+    names, text = tmp_path / "names.json", tmp_path / "kernel.txt"
+    assert main(["normalize", str(path), "--map", str(names), "-o", str(text)]) == 0
+    assert "registers R:126 " in text.read_text()  # 512 threads, of which ptxas keeps two back
+    originals = json.loads(names.read_text())
+    answer = tmp_path / "answer.json"
+    answer.write_text(json.dumps({"assignment": originals}))
+    assert main(["verify", str(path), str(answer)]) == 0
+    assert main(["verify", str(text), str(answer)]) == 0
+    assert main(["allocate", "--model", "linear-scan", str(path), "-o", str(answer)]) == 0
+    assert main(["verify", str(path), str(answer), "--arch", "sm_80"]) == 0
+    first = next(iter(originals))
+    answer.write_text(json.dumps({"assignment": originals | {first: "R1"}}))
+    assert main(["verify", str(path), str(answer)]) == 1
+    assert "R1 is reserved" in capsys.readouterr().out
+    assert main(["normalize", str(path), "--max-threads", "1024"]) == 0
+    assert "registers R:62 " in capsys.readouterr().out
+
+
+def test_several_kernels(write, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    path = write(KERNEL.replace("NAME", "one") + KERNEL.replace("NAME", "two"))
+    refused(capsys, ["normalize", path], path, "several kernels", "--function", "one", "two")
+    refused(capsys, ["normalize", path, "--function", "three"], path, "three", "one", "two")
+    assert main(["normalize", str(path), "--function", "two"]) == 0
+
+
+def test_a_real_call(write, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    path = write(FUNCTION + CALLER.replace("NAME", "caller"))
+    refused(capsys, ["normalize", path], path, "caller", "CALL", "a call of another function")
+
+
+def test_another_architecture(
+    cuda: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, path = tmp_path / "kernel.ptx", tmp_path / "kernel.cubin"
+    source.write_text(HEAD.replace("sm_80", "sm_90") + KERNEL.replace("NAME", "square"))
+    subprocess.run([find_tool("ptxas"), "-arch=sm_90", source, "-o", path], check=True)
+    refused(capsys, ["normalize", path, "--arch", "sm_80"], path, "expected", "sm_80", "sm_90")
+
+
+def test_what_does_not_belong_together(
+    write,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],  # type: ignore[no-untyped-def]
+) -> None:
+    path = write(KERNEL.replace("NAME", "square"))
+    refused(capsys, ["normalize", path, "--arch", "gfx942"], path, "gfx942", "cubin")
+    text = tmp_path / "kernel.mir"
+    text.write_text("---\nname: f\n...\n")
+    refused(capsys, ["normalize", text, "--arch", "sm_80"], text, "expected a cubin")
+    program = tmp_path / "program"
+    program.write_bytes(Path("/proc/self/exe").read_bytes()[:4096])
+    refused(capsys, ["normalize", program], program, "machine 190")
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99])
+def test_a_truncated_cubin(write, share: float, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
+    path = write(KERNEL.replace("NAME", "square"))
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+    refused(capsys, ["normalize", path], path)
+
+
+def test_a_missing_tool_is_named(
+    write,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],  # type: ignore[no-untyped-def]
+) -> None:
+    path = write(KERNEL.replace("NAME", "square"))
+    monkeypatch.setattr("verilocc_bench.cuda_tools._installed_file", lambda _: None)
+    refused(capsys, ["normalize", path], "nvidia-cuda-nvdisasm", "verilocc-bench[build]")

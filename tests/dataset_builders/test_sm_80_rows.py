@@ -1,0 +1,82 @@
+"""The embedded rows of sm_80, made again from their cubins: gate, label, no trace of registers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+from functools import cache
+
+import pytest
+
+from tests.parse.sass.assembly import permuted
+from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import Row, load_raw_row, load_rows
+from verilocc_bench.ir import print_function
+from verilocc_bench.parse.cubin import read_cubin
+from verilocc_bench.parse.sass import SassFunction, normalize_sass
+from verilocc_bench.parse.sass.load import load_cubin_function
+
+ROWS = [
+    row
+    for track in ("assign", "split")
+    for row in load_rows("mini", track=track).rows
+    if row.arch == "sm_80"
+]
+
+
+pytestmark = pytest.mark.usefixtures("cuda")
+
+
+@pytest.fixture(params=ROWS, ids=lambda row: f"{row.kernel}-{row.id}")
+def row(request: pytest.FixtureRequest) -> Row:
+    chosen: Row = request.param
+    return chosen
+
+
+@cache
+def function_of(identifier: str) -> SassFunction:
+    """Disassembled, and past the gate, once for all tests."""
+    raw = load_raw_row("mini", identifier)
+    assert raw.format == "cubin"
+    return load_cubin_function(base64.b64decode(raw.content), identifier)
+
+
+def limit(row: Row) -> int:
+    found: int = json.loads(row.provenance)["register_limit"]
+    return found
+
+
+def test_the_cubin_gives_the_row_again(row: Row) -> None:
+    normalized = normalize_sass(function_of(row.id), limit(row))
+    assert print_function(normalized.function) == row.normalized
+    if row.label is not None:
+        problem = AllocationProblem(normalized.function)
+        assert answer_from_assignment(problem, normalized.assignment) == row.label
+
+
+def test_the_budget_can_be_told_from_the_cubin(row: Row) -> None:
+    if row.track == "split":
+        pytest.skip("asked at fewer registers than the cubin was compiled for")
+    cubin = base64.b64decode(load_raw_row("mini", row.id).content)
+    bounds = read_cubin(cubin).kernel(None).launch_bounds
+    assert bounds.register_limit == limit(row)
+
+
+def test_registers_leave_no_trace(row: Row) -> None:
+    """Whatever registers the compiler had chosen, the text would be the same."""
+    function = function_of(row.id)
+    generator = random.Random(row.id)
+    for _ in range(3):
+        other = permuted(function, generator)
+        assert other != function
+        assert print_function(normalize_sass(other, limit(row)).function) == row.normalized
+
+
+def test_split_rows_name_what_the_compiler_does_at_their_budget(row: Row) -> None:
+    provenance = json.loads(row.provenance)
+    assert (row.track == "split") == ("reference" in provenance)
+    if row.track == "split":
+        assert row.label is None
+        assert provenance["reference"]["register_count"] <= limit(row)
