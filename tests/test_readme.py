@@ -10,7 +10,7 @@ import pytest
 from verilocc_bench.cli import main
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
-MODELS = ("compiler", "llvm-basic", "linear-scan", "graph-coloring")
+MODELS = ("compiler", "linear-scan", "graph-coloring")
 
 
 def test_the_table_is_what_evaluate_prints(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ _FIGURES = (
     "fewer",
     "more",
     "above bound",
-    "waves +/-",
+    "occupancy +/-",
     "bank conflicts",
     "seconds",
 )
