@@ -187,7 +187,6 @@ def _backend_options(point: SweepPoint, backend: Any) -> Any:
     asked = _options(point)
     if point.arch.startswith("gfx"):
         return backend.parse_options(asked)
-    del asked["asked_maxnreg"]  # a matter of the problem, not of the code
     if not asked["maxnreg"]:
         del asked["maxnreg"]  # Triton's way to say that there is no limit
     options = backend.parse_options(asked | {"ptx_version": _PTX_VERSION})
@@ -198,7 +197,8 @@ def _backend_options(point: SweepPoint, backend: Any) -> Any:
 
 
 def _options(point: SweepPoint) -> dict[str, int]:
-    names = (name for name in OPTIONS if name in point.parameters)
+    # How many registers the allocator is asked for is no matter of the code.
+    names = (n for n in OPTIONS if n in point.parameters and n != "asked_maxnreg")
     return {name: point.parameters.integer(name) for name in names}
 
 

@@ -11,7 +11,9 @@ def test_sizes_over_the_embedded_dataset() -> None:
         raw.id: raw.content
         for path in embedded_path().glob("raw/*/*/*/*.parquet")
         for raw in read_parquet(path, RawRow)
+        if raw.format == "mir"
     }
+    rows = [row for row in rows if row.arch != "sm_80"]
     assert raw.keys() == {row.id for row in rows}
     for row in rows:
         text, whole = len(row.normalized.encode()), raw[row.id]

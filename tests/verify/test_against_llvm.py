@@ -19,7 +19,7 @@ from verilocc_bench.parse.mir import parse_mir
 from verilocc_bench.parse.normalize import normalize_function, parse_sub_register
 from verilocc_bench.verify import FastVerifier, FindingKind
 
-ROWS = load_rows("mini").rows
+ROWS = [row for row in load_rows("mini").rows if row.arch.startswith("gfx")]
 RAW = {
     raw.id: raw.content
     for path in embedded_path().glob("raw/data/*/*/*.parquet")
