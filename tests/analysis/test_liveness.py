@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from verilocc_bench.analysis import AllocationProblem, iterate_bits
+from tests.generated import random_function
+from verilocc_bench.analysis import AllocationProblem, analyse_liveness, iterate_bits
+from verilocc_bench.analysis.effects import Effects
 from verilocc_bench.ir import parse_function
 
 HEADER = """verilocc-bench 1
@@ -115,3 +117,13 @@ def test_loop_depths() -> None:
 def test_irreducible_flow_has_no_natural_loop() -> None:
     irreducible = problem("bb0->bb1,bb2\nbb1->bb2\nbb2->bb1,bb3\nbb3\n")
     assert irreducible.loop_depths == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_way_without_conditions_finds_what_the_general_one_does(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function = random_function(seed)
+    plain = analyse_liveness(function)
+    monkeypatch.setattr(Effects, "is_plain", property(lambda _: False))
+    assert analyse_liveness(function) == plain

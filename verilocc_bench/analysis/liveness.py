@@ -50,6 +50,10 @@ Segment = tuple[int, int, int, bool]
 with all others of which the same is said)."""
 
 
+FEW_BITS = 8
+"""Up to so many bits are sooner found one by one than in the binary text."""
+
+
 @dataclass(frozen=True, slots=True)
 class Liveness:
     """Where the lanes of a function are live and where they are defined.
@@ -77,6 +81,12 @@ class Liveness:
 
 def iterate_bits(mask: int) -> Iterator[int]:
     """The positions of the set bits, ascending."""
+    if mask.bit_count() <= FEW_BITS:
+        while mask:
+            lowest = mask & -mask
+            yield lowest.bit_length() - 1
+            mask ^= lowest
+        return
     text = bin(mask)[:1:-1]
     position = text.find("1")
     while position >= 0:
@@ -132,12 +142,57 @@ class _Walker:
     def walk(self, block: int) -> None:
         """One block: facts forwards, then liveness backwards, then the points in order."""
         flow, effects = self.flow, self.flow.effects[block]
-        reached, unreached = [flow.reached[block]], [flow.unreached[block]]
+        facts = flow.live_out[block], flow.reached[block], flow.unreached[block]
+        if all(lanes.keys() <= {TRUE} for lanes in facts) and all(e.is_plain for e in effects):
+            rows = self._plain_rows(effects, *(lanes.get(TRUE, 0) for lanes in facts))
+        else:
+            rows = self._rows(effects, *facts)
+        first = len(self.points)
+        self._number_points(block, effects)
+        self._add_segments(rows, first)
+
+    def _plain_rows(
+        self, effects: Sequence[Effects], live: int, reached: int, unreached: int
+    ) -> list[tuple[int, int]]:
+        """As _rows, where no condition decides about anything."""
+        facts = [(reached, unreached)]
+        for effect in effects:
+            reached = reached & ~effect.ended | effect.defined
+            unreached = unreached & ~effect.defined
+            if unreached & self.flow.nowhere:
+                unreached |= effect.ended
+            facts.append((reached, unreached))
+        rows: list[tuple[int, int]] = []
+        for index in range(len(effects) - 1, -1, -1):
+            effect = effects[index]
+            rows.append(self._plain_row(effect.defined, live, *facts[index + 1]))
+            live &= ~(effect.defined | effect.ended)
+            live |= effect.used
+            if effect.early:
+                rows.append(self._plain_row(effect.early, live, *facts[index]))
+        return rows[::-1]
+
+    def _plain_row(self, defined: int, live: int, reached: int, unreached: int) -> tuple[int, int]:
+        held = defined | live & reached
+        if not unreached & self.flow.nowhere:
+            # No path leads here, and yet the definitions take units of their own.
+            return held, defined
+        return held, held & ~unreached | defined
+
+    def _rows(
+        self,
+        effects: Sequence[Effects],
+        live: ConditionalLanes,
+        reached_before: ConditionalLanes,
+        unreached_before: ConditionalLanes,
+    ) -> list[tuple[int, int]]:
+        """(live, surely together) at each point of a block."""
+        flow = self.flow
+        reached, unreached = [reached_before], [unreached_before]
         for effect in effects:
             reached.append(flow.reached_after(reached[-1], effect))
             unreached.append(flow.unreached_after(unreached[-1], effect))
         rows: list[tuple[int, int]] = []
-        live = flow.live_out[block]
         for index in range(len(effects) - 1, -1, -1):
             effect = effects[index]
             acted, missed = reached[index + 1], unreached[index + 1]
@@ -153,9 +208,7 @@ class _Walker:
             if effect.early:
                 rows.append(self._early_row(effect, live, reached[index], unreached[index]))
             live = flow.before(live, effect)
-        first = len(self.points)
-        self._number_points(block, effects)
-        self._add_segments(rows[::-1], first)
+        return rows[::-1]
 
     def _row(
         self,
