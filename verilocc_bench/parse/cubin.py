@@ -165,7 +165,13 @@ def _sections(elf: ELFFile, data: bytes) -> list[_Section]:
     if size != _SECTION_HEADER_BYTES or table + count * size > len(data):
         raise InputError(
             f"the table of {count} sections at byte {table} goes beyond the end, "
-            f"byte {len(data)}: the file is not whole"
+            f"byte {len(data)}: it is not whole"
+        )
+    segments = int(elf["e_phoff"]) + int(elf["e_phnum"]) * int(elf["e_phentsize"])
+    if segments > len(data):
+        raise InputError(
+            f"the program headers go to byte {segments}, the file ends at byte {len(data)}: "
+            "it is not whole"
         )
     found: list[_Section] = []
     for index in range(count):

@@ -1,0 +1,353 @@
+"""Where the 128-bit words of sm_80 hold the registers that an instruction prints.
+
+One line a form: the opcode without modifiers (`*` and a modifier that it must
+have, where the modifier moves fields), the low 12 bits of the words in
+hexadecimal, and after the colon the first bit of the field of each printed
+operand:
+
+    16            a register (8 bits, uniform ones 6) or a predicate (3 bits)
+    81?           a predicate that is not printed where the field says PT
+    [24+32]       an address or an indexed constant: its R at 24, its UR at 32, where
+                  also the uniform pair stands that is not printed; [24] or [+32]: one only
+    -             no register field
+
+The guard is at 12 in every word. A source is read through operand slot 0 if
+its field is at 24; slots 1 and 2 are those at 32 and 64, but see SECOND_SLOT.
+
+Source: found by changing each bit of example words of every form and having
+nvdisasm 13.5 print them; the tests do it again, row by row.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ENCODINGS", "NO_THIRD_SLOT", "REUSE", "SECOND_SLOT", "THIRD_SLOT_AT_32"]
+
+_MEMORY = """
+ARRIVES 9b0: [24+64]
+ATOM 38a: 81 16 [24] 32
+ATOM 38b: 81 16 [24] 32 64
+ATOM 98a: 81 16 [24+64] 32
+ATOMG 3a8: 81 16 [24] 32
+ATOMG 3a9: 81 16 [24] 32 64
+ATOMG 9a8: 81 16 [24+64] 32
+ATOMS 38c: 16 [24] 32
+ATOMS 38d: 16 [24] 32 64
+ATOMS 98c: 16 [24+64] 32
+ATOMS f8c: 16 [24+64]
+CCTL 98f: [24]
+CCTL 98f:
+LD 980: 16 [24+32]
+LDC b82: 16 [24]
+LDG 381: 16 [24]
+LDG 981: 16 [24+32]
+LDGSTS dae: [16+64] [24]
+LDGSTS dae: [16+64] [24] 87
+LDGSTS fae: [16] [24+64]
+LDGSTS fae: [16] [24+64] 87
+LDL 983: 16 [24+32]
+LDS 984: 16 [24+32]
+LDSM 83b: 16 [24+32]
+QSPC 3aa: 81 16 [24]
+QSPC 9aa: 81 16 [+32]
+RED 98e: [24+64] 32
+ST 385: [24] 64
+ST 985: [24+64] 32
+STG 386: [24] 32
+STG 986: [24+64] 32
+STL 387: [24] 32
+STL 987: [24+64] 32
+STS 388: [24] 32
+STS 988: [24+64] 32
+ULDC ab9: 16 -
+ULDC abb: 16 [+24]
+"""
+
+_MATRIX = """
+BMMA 23d: 16 24 32 64
+DMMA 23f: 16 24 32 64
+HMMA 23c: 16 24 32 64
+HMMA 23c: 16 24 32 64 40 -
+IMMA 237: 16 24 32 64
+IMMA 237: 16 24 32 64 40 -
+"""
+
+_FLOATING_POINT = """
+DADD 229: 16 24 64
+DADD 429 629: 16 24 -
+DADD e29: 16 24 32
+DFMA 22b c2b: 16 24 32 64
+DFMA 42b 62b: 16 24 64 -
+DFMA 82b a2b: 16 24 - 64
+DFMA e2b: 16 24 64 32
+DMUL 228 c28: 16 24 32
+DMUL 828 a28: 16 24 -
+DSETP 22a e2a: 81 84 24 32 87
+DSETP 42a 62a: 81 84 24 - 87
+FADD 221 e21: 16 24 32
+FADD 421 621: 16 24 -
+FCHK 302 d02: 81 24 32
+FCHK 902 b02: 81 24 -
+FFMA 223 c23: 16 24 32 64
+FFMA 423 623: 16 24 64 -
+FFMA 823 a23: 16 24 - 64
+FFMA e23: 16 24 64 32
+FMNMX 209 c09: 16 24 32 87
+FMNMX 809 a09: 16 24 - 87
+FMUL 220 c20: 16 24 32
+FMUL 820 a20: 16 24 -
+FSEL 208 c08: 16 24 32 87
+FSEL 808 a08: 16 24 - 87
+FSET 20a c0a: 16 24 32 87
+FSET 80a a0a: 16 24 - 87
+FSETP 20b c0b: 81 84 24 32 87
+FSETP 80b a0b: 81 84 24 - 87
+HADD2 230 e30: 16 24 32
+HADD2 430: 16 24 - -
+HFMA2 231 235 c31 c35: 16 24 32 64
+HFMA2 431 435: 16 24 64 - -
+HFMA2 635: 16 24 64 -
+HFMA2 831 835: 16 24 - - 64
+HFMA2 a35: 16 24 - 64
+HFMA2 e31 e35: 16 24 64 32
+HMNMX2 240 c40: 16 24 32 87
+HMNMX2 840: 16 24 - - 87
+HMUL2 232 c32: 16 24 32
+HMUL2 832: 16 24 - -
+HSET2 233 e33: 16 24 32 87
+HSET2 433: 16 24 - - 87
+HSETP2 234 e34: 81 84 24 32 87
+HSETP2 434: 81 84 24 - - 87
+MUFU 308 d08: 16 32
+MUFU 908 b08: 16 -
+"""
+
+_CONVERSION = """
+F2F 304 310 d10: 16 32
+F2F 904 910 b04 b10: 16 -
+F2FP 23e c3e: 16 24 32
+F2FP 83e a3e: 16 24 -
+F2FP*MERGE_C 23e c3e: 16 32 64
+F2FP*MERGE_C 43e: 16 64 -
+F2FP*MERGE_C 83e a3e: 16 - 64
+F2FP*MERGE_C e3e: 16 64 32
+F2I 305 311 d05 d11: 16 32
+F2I 905 911 b05 b11: 16 -
+FRND 307 313: 16 32
+FRND 907 913 b07 b13: 16 -
+I2F 306 312 d06 d12: 16 32
+I2F 906 912 b06 b12: 16 -
+I2I 238 c38: 16 32
+I2I 838 a38: 16 -
+I2IP 239 c39: 16 24 32 64
+I2IP 839 a39: 16 24 - 64
+"""
+
+_INTEGER = """
+BMSK 21b c1b: 16 24 32
+BMSK 81b a1b: 16 24 -
+BREV 301 d01: 16 32
+BREV 901 b01: 16 -
+FLO 300 d00: 16 32
+FLO 900 b00: 16 -
+IABS 213 c13: 16 32
+IABS 813 a13: 16 -
+IADD3 210 c10: 16 81? 84? 24 32 64
+IADD3 210 c10: 16 81? 84? 24 32 64 87 77
+IADD3 810 a10: 16 81? 84? 24 - 64
+IADD3 810 a10: 16 81? 84? 24 - 64 87 77
+IDP 226 c26: 16 24 32 64
+IDP a26: 16 24 - 64
+IMAD 224 c24: 16 24 32 64
+IMAD 224 c24: 16 24 32 64 87
+IMAD 225 c25: 16 81? 24 32 64
+IMAD 225 c25: 16 81? 24 32 64 87
+IMAD 227 c27: 16 81? 24 32 64
+IMAD 424 624: 16 24 64 -
+IMAD 424 624: 16 24 64 - 87
+IMAD 625: 16 81? 24 64 -
+IMAD 625: 16 81? 24 64 - 87
+IMAD 627: 16 81? 24 64 -
+IMAD 824 a24: 16 24 - 64
+IMAD 824 a24: 16 24 - 64 87
+IMAD 825 a25: 16 81? 24 - 64
+IMAD 825 a25: 16 81? 24 - 64 87
+IMAD 827 a27: 16 81? 24 - 64
+IMAD e24: 16 24 64 32
+IMAD e24: 16 24 64 32 87
+IMAD e25: 16 81? 24 64 32
+IMAD e25: 16 81? 24 64 32 87
+IMAD e27: 16 81? 24 64 32
+IMNMX 217 c17: 16 24 32 87
+IMNMX 817 a17: 16 24 - 87
+ISETP 20c c0c: 81 84 24 32 87
+ISETP 20c c0c: 81 84 24 32 87 68
+ISETP 80c a0c: 81 84 24 - 87
+ISETP 80c a0c: 81 84 24 - 87 68
+LEA 211 c11: 16 81? 24 32 -
+LEA 211 c11: 16 81? 24 32 64 -
+LEA 211 c11: 16 81? 24 32 - 87
+LEA 211 c11: 16 81? 24 32 64 - 87
+LEA 411: 16 81? 24 64 - -
+LEA 411: 16 81? 24 64 - - 87
+LEA 811 a11: 16 81? 24 - -
+LEA 811 a11: 16 81? 24 - 64 -
+LEA 811 a11: 16 81? 24 - - 87
+LEA 811 a11: 16 81? 24 - 64 - 87
+LOP3 212 c12: 81? 16 24 32 64 - 87
+LOP3 812 a12: 81? 16 24 - 64 - 87
+MOV 202 c02: 16 32
+MOV 802 a02: 16 -
+POPC 309 d09: 16 32
+POPC 909 b09: 16 -
+PRMT 216 c16: 16 24 32 64
+PRMT 416 616: 16 24 64 -
+PRMT 816 a16: 16 24 - 64
+PRMT e16: 16 24 64 32
+SEL 207 c07: 16 24 32 87
+SEL 807 a07: 16 24 - 87
+SGXT 21a c1a: 16 24 32
+SGXT 81a a1a: 16 24 -
+SHF 219 c19: 16 24 32 64
+SHF 419 619: 16 24 64 -
+SHF 819 a19: 16 24 - 64
+SHF e19: 16 24 64 32
+VABSDIFF 214 c14: 16 24 32 64
+VABSDIFF 414 614: 16 24 64 -
+VABSDIFF 814 a14: 16 24 - 64
+VABSDIFF e14: 16 24 64 32
+VABSDIFF4 215 c15: 16 24 32 64
+VABSDIFF4 415 615: 16 24 64 -
+VABSDIFF4 815 a15: 16 24 - 64
+VABSDIFF4 e15: 16 24 64 32
+"""
+
+_UNIFORM = """
+R2UR 3c2: 16 24
+REDUX 3c4: 16 24
+S2UR 9c3: 16 -
+UBMSK 29b: 16 24 32
+UBMSK 89b: 16 24 -
+UBREV 2be: 16 32
+UBREV 8be: 16 -
+UFLO 2bd: 16 32
+UFLO 8bd: 16 -
+UIADD3 290: 16 81? 84? 24 32 64
+UIADD3 290: 16 81? 84? 24 32 64 87 77
+UIADD3 890: 16 81? 84? 24 - 64
+UIADD3 890: 16 81? 84? 24 - 64 87 77
+UIMAD 2a4: 16 24 32 64
+UIMAD 2a5: 16 81? 24 32 64
+UIMAD 2a5: 16 81? 24 32 64 87
+UIMAD 4a4: 16 24 64 -
+UIMAD 8a4: 16 24 - 64
+UIMAD 8a5: 16 81? 24 - 64
+UIMAD 8a5: 16 81? 24 - 64 87
+UISETP 28c: 81 84 24 32 87
+UISETP 28c: 81 84 24 32 87 68
+UISETP 88c: 81 84 24 - 87
+UISETP 88c: 81 84 24 - 87 68
+ULEA 291: 16 81? 24 32 -
+ULEA 291: 16 81? 24 32 64 -
+ULEA 291: 16 81? 24 32 - 87
+ULEA 291: 16 81? 24 32 64 - 87
+ULEA 491: 16 81? 24 64 - -
+ULEA 491: 16 81? 24 64 - - 87
+ULEA 891: 16 81? 24 - -
+ULEA 891: 16 81? 24 - 64 -
+ULEA 891: 16 81? 24 - - 87
+ULEA 891: 16 81? 24 - 64 - 87
+ULOP3 292: 81? 16 24 32 64 - 87
+ULOP3 892: 81? 16 24 - 64 - 87
+UMOV 882: 16 -
+UMOV c82: 16 32
+UPLOP3 89c: 81 84 87 77 68 - -
+UPOPC 2bf: 16 32
+UPOPC 8bf: 16 -
+UPRMT 296: 16 24 32 64
+UPRMT 896: 16 24 - 64
+USEL 287: 16 24 32 87
+USEL 887: 16 24 - 87
+USGXT 29a: 16 24 32
+USGXT 89a: 16 24 -
+USHF 299: 16 24 32 64
+USHF 499: 16 24 64 -
+USHF 899: 16 24 - 64
+VOTEU 886: 81 87
+VOTEU 886: 16 81 87
+"""
+
+_PREDICATE_AND_SYSTEM = """
+B2R 31c: 16 81?
+BAR 31d: 32 32
+BAR 31d: 32 32 87
+BAR 51d: 32
+BAR 51d: 32 87
+BAR 91d: - 32
+BAR 91d: - 32 87
+BAR b1d: -
+BAR b1d: - -
+BAR b1d: - 87
+BAR b1d: - - 87
+BMOV 355: 16 -
+BMOV 356 d56: - 32
+BMOV 956 b56: - -
+BPT 95c: -
+BRA 947: -
+BRA 947: 87 -
+BREAK 942: -
+BRX 949: 24
+BSSY 945: - -
+BSYNC 941: -
+CALL 944: -
+CS2R 805: 16 -
+DEPBAR 91a: - -
+DEPBAR 91a: - - -
+ERRBAR 9ab:
+EXIT 94d:
+KILL 95b:
+LDGDEPBAR 9af:
+LEPC 34e: 16
+MATCH 3a1: 81? 16 24
+MEMBAR 992:
+NANOSLEEP 35d: 32
+NANOSLEEP 95d b5d: -
+NOP 918:
+P2R 803: 16 - 24 -
+PLOP3 81c: 81 84 87 77 68 - -
+PMTRIG 801: -
+R2P 804: - 24
+R2P 804: - 24 -
+RET 950: 24
+S2R 919: 16 -
+SHFL 389: 81 16 24 32 64
+SHFL 589: 81 16 24 32 -
+SHFL 989: 81 16 24 - 64
+SHFL f89: 81 16 24 - -
+VOTE 806: 81 87
+VOTE 806: 16 81 87
+WARPSYNC 348 d48: 32
+WARPSYNC 948 b48: -
+YIELD 946:
+"""
+
+ENCODINGS = (
+    _MEMORY + _MATRIX + _FLOATING_POINT + _CONVERSION + _INTEGER + _UNIFORM + _PREDICATE_AND_SYSTEM
+)
+"""All lines; see the head of the module."""
+
+REUSE = (
+    "BMMA BMSK DADD DFMA DMMA DMUL DSETP F2FP FADD FFMA FMNMX FMUL FSEL FSET FSETP HADD2 HFMA2 "
+    "HMMA HMNMX2 HMUL2 HSET2 HSETP2 I2I I2IP IABS IADD3 IDP IMAD IMMA IMNMX ISETP LEA LOP3 MOV "
+    "P2R PRMT R2P SEL SGXT SHF VABSDIFF VABSDIFF4"
+)
+"""The operations whose sources can be kept for the next instruction (`.reuse`)."""
+
+NO_THIRD_SLOT = frozenset({"BMMA", "DMMA", "HMMA", "IMMA"})
+"""Operations of REUSE whose third source, the accumulator, cannot be kept."""
+
+SECOND_SLOT = frozenset({0x400, 0x600, 0xE00})
+"""In words with these bits among 0xe00, what stands at 32 is the third source (an
+immediate, a constant or a uniform register), and the field at 64 is slot 1."""
+
+THIRD_SLOT_AT_32 = frozenset({0x221, 0x22A, 0x230, 0x233, 0x234})
+"""Words that have the field at 32 as slot 2: these operations have no slot 1."""
