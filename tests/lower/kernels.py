@@ -16,9 +16,11 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cuda_tools import assemble, find_tool
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment, FixedUnits, PhysicalRegister
-from verilocc_bench.lower import sass_function
+from verilocc_bench.lower import LoweredCubin, lower_sass
 from verilocc_bench.parse.cubin import read_cubin
+from verilocc_bench.parse.sass.load import disassembled_function
 from verilocc_bench.parse.sass.normalize import NormalizedSass, normalize_sass
+from verilocc_bench.parse.sass.records import SassFunction
 
 _HEAD = ".version 8.7\n.target sm_80\n.address_size 64\n"
 
@@ -144,9 +146,20 @@ def assembled(ptx: str, arch: str = "sm_80") -> bytes:
         return cubin.read_bytes()
 
 
+@cache
+def code(cubin: bytes, name: str | None = None) -> SassFunction:
+    """The disassembled kernel of a cubin."""
+    return disassembled_function(cubin, "<cubin>", name)
+
+
+def lowered_kernel(cubin: bytes, problem: NormalizedSass, assignment: Assignment) -> LoweredCubin:
+    """An assignment written into the kernel of a problem."""
+    return lower_sass(cubin, code(cubin, problem.name), problem, assignment)
+
+
 def normalized(cubin: bytes, limit: int = 255) -> NormalizedSass:
     """The problem of a cubin's only kernel."""
-    return normalize_sass(sass_function(cubin, read_cubin(cubin).kernel(None).name), limit)
+    return normalize_sass(code(cubin, read_cubin(cubin).kernel(None).name), limit)
 
 
 def permuted(problem: NormalizedSass, seed: int) -> Assignment:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.lower.kernels import LOOP, PRODUCT, assembled
-from verilocc_bench.lower import HazardKind, find_hazards, sass_function
+from tests.lower.kernels import LOOP, PRODUCT, assembled, code
+from verilocc_bench.lower import HazardKind, find_hazards
 from verilocc_bench.parse.sass.flow import opcode_stem
 from verilocc_bench.parse.sass.records import SassFunction, SassInstruction
 
@@ -17,7 +17,7 @@ WAITS = 0x3F << 116
 
 @pytest.fixture(name="loop")
 def _loop() -> SassFunction:
-    return sass_function(assembled(LOOP), "sums")
+    return code(assembled(LOOP), "sums")
 
 
 def changed(function: SassFunction, index: int, instruction: SassInstruction) -> SassFunction:
@@ -28,7 +28,7 @@ def changed(function: SassFunction, index: int, instruction: SassInstruction) ->
 
 @pytest.mark.parametrize(("ptx", "name"), [(LOOP, "sums"), (PRODUCT, "product")])
 def test_the_compilers_own_code_has_none(ptx: str, name: str) -> None:
-    assert find_hazards(sass_function(assembled(ptx), name)) == ()
+    assert find_hazards(code(assembled(ptx), name)) == ()
 
 
 def test_a_wait_that_is_taken_away_is_a_hazard(loop: SassFunction) -> None:

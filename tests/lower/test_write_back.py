@@ -13,7 +13,9 @@ from tests.lower.kernels import (
     PRODUCT,
     SEVERAL,
     assembled,
+    code,
     linear_scan,
+    lowered_kernel,
     normalized,
     permuted,
     require_tools,
@@ -22,9 +24,10 @@ from verilocc_bench.cuda_tools import disassemble
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.errors import AllocationFailed, InputError, RejectedKernel
 from verilocc_bench.ir import PhysicalRegister
-from verilocc_bench.lower import ProofFailed, lower_sass, sass_function
+from verilocc_bench.lower import ProofFailed
 from verilocc_bench.lower.proof import prove_bytes, prove_instructions
 from verilocc_bench.parse.cubin import read_cubin
+from verilocc_bench.parse.sass.load import disassembled_function
 from verilocc_bench.parse.sass.normalize import normalize_sass
 
 KERNELS = pytest.mark.parametrize("ptx", [LOOP, PRODUCT], ids=["loop", "product"])
@@ -35,7 +38,7 @@ ROWS = [row for row in load_rows("mini").rows if row.arch == "sm_80"]
 def test_the_compilers_own_assignment_gives_the_same_bytes(ptx: str) -> None:
     cubin = assembled(ptx)
     problem = normalized(cubin)
-    lowered = lower_sass(cubin, problem, problem.assignment)
+    lowered = lowered_kernel(cubin, problem, problem.assignment)
     assert lowered.data == cubin
     assert (lowered.changed_instructions, lowered.cleared_reuse_marks) == (0, 0)
     assert lowered.runnable
@@ -47,21 +50,21 @@ def test_the_compilers_own_assignment_gives_the_same_bytes(ptx: str) -> None:
 def test_a_permutation_of_aligned_groups_is_a_renaming_that_runs(ptx: str, seed: int) -> None:
     cubin = assembled(ptx)
     problem = normalized(cubin)
-    lowered = lower_sass(cubin, problem, permuted(problem, seed))
+    lowered = lowered_kernel(cubin, problem, permuted(problem, seed))
     assert lowered.changed_instructions
     assert lowered.cleared_reuse_marks == 0
     assert lowered.runnable, lowered.reasons
     # The inverse, from the patched cubin's own problem, leads back.
     again = normalized(lowered.data)
     assert again.function == problem.function
-    assert lower_sass(lowered.data, again, problem.assignment).data == cubin
+    assert lowered_kernel(lowered.data, again, problem.assignment).data == cubin
 
 
 @KERNELS
 def test_another_allocators_registers_are_written_but_not_said_to_run(ptx: str) -> None:
     cubin = assembled(ptx)
     problem = normalized(cubin)
-    lowered = lower_sass(cubin, problem, linear_scan(problem))
+    lowered = lowered_kernel(cubin, problem, linear_scan(problem))
     assert not lowered.runnable
     assert any("stalls" in reason for reason in lowered.reasons)
     kernel = read_cubin(lowered.data).kernel(problem.name)
@@ -82,39 +85,39 @@ def test_a_mark_that_would_keep_another_value_is_cleared() -> None:
     cleared = 0
     for row in sorted(ROWS, key=lambda row: row.n_instructions)[:3]:
         cubin, problem = embedded(row)
-        cleared += lower_sass(cubin, problem, linear_scan(problem)).cleared_reuse_marks
+        cleared += lowered_kernel(cubin, problem, linear_scan(problem)).cleared_reuse_marks
     assert cleared
 
 
 def test_other_kernels_of_the_cubin_stay() -> None:
     cubin = assembled(SEVERAL)
-    problem = normalize_sass(sass_function(cubin, "plain"), 255)
-    lowered = lower_sass(cubin, problem, permuted(problem, 1))
+    problem = normalize_sass(code(cubin, "plain"), 255)
+    lowered = lowered_kernel(cubin, problem, permuted(problem, 1))
     assert lowered.data != cubin
-    assert sass_function(lowered.data, "calls") == sass_function(cubin, "calls")
+    assert code(lowered.data, "calls") == code(cubin, "calls")
 
 
 def test_a_kernel_with_a_real_call_is_rejected_by_name() -> None:
     with pytest.raises(RejectedKernel, match=r"calls at 0x.*a call of another function"):
-        normalize_sass(sass_function(assembled(SEVERAL), "calls"), 255)
+        normalize_sass(code(assembled(SEVERAL), "calls"), 255)
 
 
 def test_a_cubin_of_another_architecture_is_refused() -> None:
-    with pytest.raises(InputError, match="x: expected a cubin for sm_80, this is for sm_86"):
-        sass_function(assembled(LOOP.replace("sm_80", "sm_86"), "sm_86"), "sums", "x")
+    with pytest.raises(InputError, match="x: expected a cubin for sm_80, this is one for sm_86"):
+        disassembled_function(assembled(LOOP.replace("sm_80", "sm_86"), "sm_86"), "x", "sums")
 
 
 def test_the_problem_of_another_cubin_is_refused() -> None:
     problem = normalized(assembled(PRODUCT))
     with pytest.raises(ProofFailed, match="not of this cubin"):
-        lower_sass(assembled(LOOP), replace(problem, name="sums"), problem.assignment)
+        lowered_kernel(assembled(LOOP), replace(problem, name="sums"), problem.assignment)
 
 
 def test_the_proof_sees_every_change() -> None:
     cubin = assembled(LOOP)
     problem = normalized(cubin)
     kernel = read_cubin(cubin).kernel("sums")
-    original = sass_function(cubin, "sums")
+    original = code(cubin, "sums")
     chance = random.Random(7)
     prove_instructions(original, original, {})
     for _ in range(40):
@@ -122,7 +125,7 @@ def test_the_proof_sees_every_change() -> None:
         data = bytearray(cubin)
         data[offset] ^= 1 << chance.randrange(8)
         try:
-            patched = sass_function(bytes(data), "sums")
+            patched = code(bytes(data), "sums")
         except (InputError, RejectedKernel):
             continue
         index = (offset - kernel.code_offset) // 16
@@ -138,7 +141,7 @@ def test_the_proof_sees_every_change() -> None:
     number = next(iter(problem.assignment))
     wrong = {**problem.assignment, number: PhysicalRegister("UP", 0)}
     with pytest.raises(ProofFailed, match="another register file"):
-        lower_sass(cubin, problem, wrong)
+        lowered_kernel(cubin, problem, wrong)
 
 
 def embedded(row: Row):  # type: ignore[no-untyped-def]
@@ -151,13 +154,15 @@ def embedded(row: Row):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("row", ROWS, ids=[row.id for row in ROWS])
 def test_round_trip_of_the_embedded_kernels(row: Row) -> None:
     cubin, problem = embedded(row)
-    assert lower_sass(cubin, problem, problem.assignment).data == cubin
-    lowered = lower_sass(cubin, problem, permuted(problem, 1))
+    assert lowered_kernel(cubin, problem, problem.assignment).data == cubin
+    lowered = lowered_kernel(cubin, problem, permuted(problem, 1))
     assert lowered.runnable, lowered.reasons
+    # The registers leave no trace in the problem.
+    assert normalize_sass(lowered.function, 255).function == problem.function
     try:
         other = linear_scan(problem)
     except AllocationFailed:
         return
-    lowered = lower_sass(cubin, problem, other)
+    lowered = lowered_kernel(cubin, problem, other)
     assert not lowered.runnable
     assert all(hazard.registers for hazard in lowered.hazards)

@@ -16,10 +16,11 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli.instance import load_instance, read_answer_for
 from verilocc_bench.dataset import load_raw_row
 from verilocc_bench.errors import InputError, RejectedKernel
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import read_data, write_atomically
 from verilocc_bench.ir import Assignment
-from verilocc_bench.lower import Hazard, LoweredCubin, lower_sass, sass_function
+from verilocc_bench.lower import Hazard, LoweredCubin, lower_sass
 from verilocc_bench.parse.cubin import is_cubin, read_cubin
+from verilocc_bench.parse.sass.load import load_cubin_function
 from verilocc_bench.parse.sass.normalize import NormalizedSass, normalize_sass
 from verilocc_bench.parse.sass.records import SassFunction
 from verilocc_bench.targets.nvidia_budget import register_limit
@@ -28,7 +29,6 @@ from verilocc_bench.verify import FastVerifier
 
 __all__ = ["run"]
 
-_LIMIT_BYTES = 256 << 20
 _ONLY = f"lowering is there for {SM_80.name} only"
 
 
@@ -37,6 +37,7 @@ class _Kernel:
     """What an answer is written into; `source` names it in errors."""
 
     cubin: bytes
+    function: SassFunction
     normalized: NormalizedSass
     problem: AllocationProblem
     source: str
@@ -60,7 +61,9 @@ def run(options: argparse.Namespace) -> int:
             )
             return 1
         assignment = _assignment(kernel.problem, answer)
-        lowered = lower_sass(kernel.cubin, kernel.normalized, assignment, kernel.source)
+        lowered = lower_sass(
+            kernel.cubin, kernel.function, kernel.normalized, assignment, kernel.source
+        )
     except RejectedKernel as rejected:
         raise InputError(str(rejected), source=options.instance) from None
     write_atomically(options.output, lowered.data)
@@ -102,23 +105,19 @@ def _load(options: argparse.Namespace) -> _Kernel:
 def _from_file(path: Path, options: argparse.Namespace) -> _Kernel:
     if options.arch not in {None, SM_80.name}:
         raise InputError(f"{_ONLY}, not for {options.arch[:40]!r}", source=path)
-    try:
-        if path.stat().st_size > _LIMIT_BYTES:
-            raise InputError(f"the file has more than {_LIMIT_BYTES:,} bytes", source=path)
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
+    data = read_data(path)
     if not is_cubin(data):
         raise InputError(f"expected a cubin, this is no ELF file; {_ONLY}", source=path)
-    bounds = read_cubin(data, path).kernel(options.function, path)
-    threads = options.max_threads or bounds.launch_bounds.threads
-    limit = register_limit(threads, bounds.launch_bounds.maximum_registers)
-    return _kernel(data, bounds.name, limit, str(path))
+    kernel = read_cubin(data, path).kernel(options.function, path)
+    threads = options.max_threads or kernel.launch_bounds.threads
+    limit = register_limit(threads, kernel.launch_bounds.maximum_registers)
+    return _kernel(data, kernel.name, limit, str(path))
 
 
 def _kernel(cubin: bytes, name: str, limit: int, source: str) -> _Kernel:
-    normalized = normalize_sass(sass_function(cubin, name, source), limit)
-    return _Kernel(cubin, normalized, AllocationProblem(normalized.function), source)
+    function = load_cubin_function(cubin, source, name)
+    normalized = normalize_sass(function, limit)
+    return _Kernel(cubin, function, normalized, AllocationProblem(normalized.function), source)
 
 
 def _assignment(problem: AllocationProblem, answer: Answer) -> Assignment:

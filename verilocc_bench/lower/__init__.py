@@ -2,7 +2,7 @@
 
 from verilocc_bench.lower.hazards import Hazard, HazardKind, find_hazards
 from verilocc_bench.lower.proof import ProofFailed
-from verilocc_bench.lower.write_back import LoweredCubin, lower_sass, sass_function
+from verilocc_bench.lower.write_back import LoweredCubin, lower_sass
 
 __all__ = [
     "Hazard",
@@ -11,5 +11,4 @@ __all__ = [
     "ProofFailed",
     "find_hazards",
     "lower_sass",
-    "sass_function",
 ]

@@ -21,7 +21,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from verilocc_bench.cuda_tools import disassemble
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment, VirtualLanes
 from verilocc_bench.lower.encoding import register_fields, reuse_fields, reuse_mask
@@ -29,13 +28,13 @@ from verilocc_bench.lower.hazards import Hazard, find_hazards
 from verilocc_bench.lower.proof import ProofFailed, Renaming, prove_bytes, prove_instructions
 from verilocc_bench.parse.cubin import CubinKernel, read_cubin
 from verilocc_bench.parse.sass.flow import control_flow
+from verilocc_bench.parse.sass.load import disassembled_function
 from verilocc_bench.parse.sass.normalize import NormalizedSass
 from verilocc_bench.parse.sass.records import SassFunction, SassInstruction
-from verilocc_bench.parse.sass.text import parse_sass
 from verilocc_bench.parse.sass.webs import ReferenceKey, guard_reference
-from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, SM_80
+from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
 
-__all__ = ["LoweredCubin", "lower_sass", "sass_function"]
+__all__ = ["LoweredCubin", "lower_sass"]
 
 _INSTRUCTION_BYTES = 16
 
@@ -62,39 +61,20 @@ class LoweredCubin:
         return not self.reasons
 
 
-def sass_function(cubin: bytes, name: str, source: str | Path | None = None) -> SassFunction:
-    """The disassembled kernel of a cubin for sm_80.
-
-    Raises InputError for another cubin or name, RejectedKernel for code whose
-    effects are not known.
-    """
-    read = read_cubin(cubin, source)
-    if read.architecture != SM_80.name:
-        raise InputError(
-            f"expected a cubin for {SM_80.name}, this is for {read.architecture}", source=source
-        )
-    kernel = read.kernel(name, source)
-    place = f"{source or '<cubin>'}, disassembled"
-    for function in parse_sass(disassemble(cubin, source), place):
-        if function.name == kernel.name:
-            return function
-    raise InputError(f"the disassembly has no function {name!r}", source=source)
-
-
 def lower_sass(
     cubin: bytes,
+    original: SassFunction,
     normalized: NormalizedSass,
     assignment: Assignment,
     source: str | Path | None = None,
 ) -> LoweredCubin:
     """The cubin with `assignment` in place of the compiler's registers.
 
-    `normalized` is of the kernel of its name in this very cubin; the
-    assignment has been verified. Raises InputError and RejectedKernel as
-    sass_function does, RejectedKernel also for an instruction whose encoding
-    is not known, and ProofFailed where the result is not what it should be.
+    `original` is a kernel of this very cubin, disassembled, and `normalized`
+    its problem; the assignment has been verified. Raises RejectedKernel for
+    an instruction whose encoding is not known, and ProofFailed where the
+    result is not what it should be.
     """
-    original = sass_function(cubin, normalized.name, source)
     kernel = read_cubin(cubin, source).kernel(normalized.name, source)
     if kernel.code_size != len(original.instructions) * _INSTRUCTION_BYTES:
         raise InputError(f"the disassembly of {kernel.name} is not whole", source=source)
@@ -109,7 +89,7 @@ def lower_sass(
         words[index] &= ~mask
     count = _register_count(kernel, original, renaming)
     data = _patched_file(cubin, kernel, words, count)
-    lowered = sass_function(data, normalized.name, source)
+    lowered = disassembled_function(data, source or "<cubin>", normalized.name)
     prove_instructions(original, lowered, renaming)
     prove_bytes(cubin, data, kernel)
     if lowered.register_count != count:

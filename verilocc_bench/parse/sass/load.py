@@ -15,7 +15,7 @@ from verilocc_bench.parse.sass.records import SassFunction
 from verilocc_bench.parse.sass.text import parse_sass
 from verilocc_bench.targets.sm_80 import SM_80
 
-__all__ = ["load_cubin_function", "normalize_cubin"]
+__all__ = ["disassembled_function", "load_cubin_function", "normalize_cubin"]
 
 _OLD_ABI_VERSION = 7
 _ABI_VERSION_BYTE = 8
@@ -23,12 +23,11 @@ _NEW_IDENTIFICATION = bytes((65, 8))
 _NEW_FLAGS = (0x0A005004).to_bytes(4, "little")
 
 
-def load_cubin_function(data: bytes, source: str | Path, name: str | None = None) -> SassFunction:
-    """The only kernel of a cubin, or the one of that name, past the gate.
+def disassembled_function(data: bytes, source: str | Path, name: str | None = None) -> SassFunction:
+    """The only kernel of a cubin for sm_80, or the one of that name.
 
     Raises InputError for what is no whole cubin for sm_80 or has not that one
-    kernel, RejectedKernel for code that is beyond analysis, and for a kernel
-    of which NVIDIA's own life ranges tell another story than we do.
+    kernel, RejectedKernel for instructions whose effects are not known.
     """
     cubin = read_cubin(data, source)
     if cubin.architecture != SM_80.name:
@@ -37,17 +36,27 @@ def load_cubin_function(data: bytes, source: str | Path, name: str | None = None
             source=source,
         )
     kernel = cubin.kernel(name, source)
-    data = _with_new_header(data)
-    functions = {f.name: f for f in parse_sass(disassemble(data, source), str(source))}
-    function = functions.get(kernel.name)
-    if function is None:
-        raise InputError(f"nvdisasm shows no code of the kernel {kernel.name!r}", source=source)
-    ranges = parse_life_ranges(life_ranges(data, source), str(source))
-    if kernel.name not in ranges:
-        raise InputError(f"nvdisasm shows no life ranges of {kernel.name!r}", source=source)
-    disagreement = check_marks(function, ranges[kernel.name])
+    text = disassemble(_with_new_header(data), source)
+    for function in parse_sass(text, f"{source}, disassembled"):
+        if function.name == kernel.name:
+            return function
+    raise InputError(f"nvdisasm shows no code of the kernel {kernel.name!r}", source=source)
+
+
+def load_cubin_function(data: bytes, source: str | Path, name: str | None = None) -> SassFunction:
+    """As disassembled_function, past the gate.
+
+    Raises RejectedKernel for a kernel of which NVIDIA's own life ranges tell
+    another story than we do.
+    """
+    function = disassembled_function(data, source, name)
+    text = life_ranges(_with_new_header(data), source)
+    ranges = parse_life_ranges(text, f"{source}, its life ranges").get(function.name)
+    if ranges is None:
+        raise InputError(f"nvdisasm shows no life ranges of {function.name!r}", source=source)
+    disagreement = check_marks(function, ranges)
     if disagreement is not None:
-        raise RejectedKernel("life-ranges", f"{kernel.name}: {disagreement}")
+        raise RejectedKernel("life-ranges", f"{function.name}: {disagreement}")
     return function
 
 
