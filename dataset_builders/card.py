@@ -26,7 +26,7 @@ that of VeriLocc (arXiv 2506.17506).
 | `{families}` | the same by family |
 | `{archs}` | the same by architecture |
 | `split` | kernels whose live ranges the compiler split: no label |
-| `raw` | the compiler's machine IR, or machine code, of every kernel, by `id` |
+| `raw` | the compiler's machine IR (`mir`) or machine code (`cubin`, in base64), by `id` |
 
 ## Rows
 
@@ -35,7 +35,7 @@ that of VeriLocc (arXiv 2506.17506).
 {table}
 
 Splits keep sweep groups whole: kernels that differ only in stages, waves,
-epilogue, layout or architecture are all in one split.
+register budget, epilogue, layout or architecture are all in one split.
 
 ## Provenance
 

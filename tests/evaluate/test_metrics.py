@@ -83,3 +83,41 @@ def test_identity_copies() -> None:
     assert count_identity_copies(problem, {"%0": "v3", "%1": "v3"}) == 2
     assert count_identity_copies(problem, {"%0": "v3", "%1": "v4"}) == 1
     assert count_identity_copies(problem, {"%0": "v2", "%1": "v4"}) == 0
+
+
+SM_80 = """verilocc-bench 1
+target sm_80
+registers R:62 UR:63 P:7 UP:7
+reserved R1 UR[0:3]
+class R 1 R
+class P 1 P
+"""
+
+
+def test_banks_of_sm_80_deliver_two_registers_and_slots_keep_theirs() -> None:
+    function = parse_function(
+        SM_80 + "bb0\n%0=A\n%1=A\n%2=A\n%3=A\n%4=FFMA %0,%1,%2\n%5=FFMA %0,%3,%2\nUSE %4,%5\n",
+        canonical=False,
+    )
+    problem = AllocationProblem(function)
+    answer = {"%0": "R2", "%1": "R4", "%2": "R6", "%3": "R8", "%4": "R3", "%5": "R5"}
+    conflicts = count_bank_conflicts(problem, answer)
+    assert (conflicts.any, conflicts.all) == (1, 1)  # the second reads R2 and R6 from its slots
+    answer["%1"] = "R7"
+    assert count_bank_conflicts(problem, answer).any == 0
+    answer.update({"%1": "R4", "%4": "R2"})  # the first writes what the second's slot held
+    function = parse_function(
+        SM_80 + "bb0\n%0=A\n%1=A\n%2=A\n%3=A\n%0=FFMA %0,%1,%2\n%4=FFMA %0,%3,%2\nUSE %4\n",
+        canonical=False,
+    )
+    answer = {"%0": "R2", "%1": "R4", "%2": "R6", "%3": "R8", "%4": "R3"}
+    assert count_bank_conflicts(AllocationProblem(function), answer).any == 2
+
+
+def test_copies_of_sm_80() -> None:
+    function = parse_function(
+        SM_80 + "bb0\n%0=A\n%1=MOV %0\n%2=IMAD.MOV.U32 %1\n%3=MOV\n%4:P=A %2,%3\n@%4 %5=MOV %2\n"
+    )
+    problem = AllocationProblem(function)
+    answer = {"%0": "R2", "%1": "R2", "%2": "R2", "%3": "R3", "%4": "P0", "%5": "R2"}
+    assert count_identity_copies(problem, answer) == 3

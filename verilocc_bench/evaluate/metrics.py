@@ -48,7 +48,7 @@ class BankConflicts:
 def count_bank_conflicts(problem: AllocationProblem, answer: Answer) -> BankConflicts:
     """The bank conflicts of a valid answer, over 32-bit explicit sources.
 
-    Where operand slots keep what they read (`has_reuse_cache`), a source that
+    Where operand slots keep what they read (`reuse_slots`), a source that
     the instruction before it reads at the same place among three needs no bank.
     """
     in_some_bank = in_one_bank = 0
@@ -66,7 +66,7 @@ def count_bank_conflicts(problem: AllocationProblem, answer: Answer) -> BankConf
             most = max(per_bank.values(), default=0)  # nothing, where all are kept
             in_some_bank += weight * (most > target.bank_ports)
             in_one_bank += weight * (most == 3)
-            if target.has_reuse_cache:
+            if target.reuse_slots:
                 # What the instruction itself writes is not what was kept.
                 kept = () if _writes(problem, instruction, units, sources) else sources
     return BankConflicts(in_some_bank, in_one_bank)

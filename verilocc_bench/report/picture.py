@@ -156,11 +156,15 @@ def _draw_file(
         extent=(-0.5, image.shape[1] - 0.5, used - 0.5, -0.5),
     )
     file = problem.target.file(name)
-    axis.set_ylabel(f"{name} registers" if not file.unit_names else name, color=INK)
+    if name in problem.target.vector_files:
+        axis.set_ylabel(f"{name} registers", color=INK)
+    else:
+        # These files may be small: a name that lies flat finds room beside any of them.
+        axis.set_ylabel(name, rotation=0, ha="right", va="center", color=INK)
     if file.unit_names:
         axis.set_yticks(range(used), [n.split("_")[-1] for n in file.unit_names[:used]])
     else:
-        step = 1 if used <= 8 else 4 if used <= 32 else 16 if used <= 128 else 32
+        step = 3 if used <= 8 else 8 if used <= 32 else 16 if used <= 128 else 32
         axis.set_yticks(range(0, used, step))
     _tidy(axis)
     for position in _block_starts(problem):

@@ -72,5 +72,5 @@ SM_80 = Target(
     class_letters={"U": "UR", "Q": "UP"},
     copy_opcodes=frozenset({"MOV", "UMOV", "IMAD.MOV", "IMAD.MOV.U32"}),
     bank_ports=2,
-    has_reuse_cache=True,
+    reuse_slots=3,
 )

@@ -47,7 +47,7 @@ class Target:
     some files, where that is not those letters in alphabetical order.
 
     `bank_ports`: how many registers one bank delivers at once.
-    `has_reuse_cache`: an operand slot can keep what it read for the next
+    `reuse_slots`: how many operand slots can keep what they read for the next
     instruction. `copy_opcodes`: what copies one register to another.
     """
 
@@ -62,7 +62,7 @@ class Target:
     class_letters: Mapping[str, str]
     copy_opcodes: frozenset[str]
     bank_ports: int = 1
-    has_reuse_cache: bool = False
+    reuse_slots: int = 0
 
     def file(self, name: str) -> TargetFile:
         """The hardware's register file of that name. Raises KeyError for another."""
