@@ -40,7 +40,7 @@ def test_a_crash_is_a_rejection_and_a_new_process_is_started() -> None:
     with LLVMCompiler() as llvm:
         with pytest.raises(RejectedKernel):
             llvm.compile("gfx942", fatal)
-        worker = llvm._workers["before"]
-        worker._start().kill()
-        worker._start().wait()
+        process = llvm._workers["before"]._start()
+        process.kill()
+        process.wait()
         assert llvm.compile("gfx942", KERNEL).before
