@@ -69,6 +69,13 @@ class _Run:
         value = self.by_lane.get(lane)
         return value is None or self.by_unit.get(self.executor.unit(lane)) == value
 
+    def reads_its_guard(self, guard: Guard) -> bool:
+        lane = lanes(Operand(guard.location))[0]
+        if lane not in self.by_lane:
+            # Nothing has written it, and it has a value all the same: one that stays.
+            self.define(lane)
+        return self.reads_its_value(lane)
+
     def holds(self, guard: Guard) -> bool:
         lane = lanes(Operand(guard.location))[0]
         if lane not in self.truth:
@@ -79,7 +86,7 @@ class _Run:
         """Executes an instruction; False where it reads what it should not."""
         guard = instruction.guard
         if guard is not None:
-            if not self.reads_its_value(lanes(Operand(guard.location))[0]):
+            if not self.reads_its_guard(guard):
                 return False
             if not self.holds(guard):
                 return True

@@ -10,7 +10,10 @@ value between its definition and a use.
 Where instructions are guarded, the walk carries what the path has decided about
 predicates: an instruction whose guard is not decided yet acts in one
 continuation and does not in the other. A predicate that is written is
-undecided again.
+undecided again. Definitions that no path from the entry can bring about count
+for nothing; a block that no edge leads to from there is entered with anything
+decided. A predicate that is read before it is written holds a value from the
+entry on.
 
 Places are numbered: every instruction is one, and so is the end of every
 block. An instruction has two moments: 2 * place, when early-clobber
@@ -62,6 +65,7 @@ class Oracle:
         self._ahead: dict[Lane, set[int]] = {}
         self._twice: set[Lane] | None = None
         self._useful: dict[Lane, set[int]] = {}
+        self._states: dict[frozenset[Lane], dict[int, set[Decided]]] = {}
         self.preceding: dict[int, list[int]] = defaultdict(list)
         for place, following in enumerate(self.following):
             for after in following:
@@ -72,6 +76,8 @@ class Oracle:
                 self.used_at[lane].add(place)
         for place, (guard, _) in self.guards.items():
             self.used_at[guard].add(place)
+        if self.guards:
+            self._settle_entry()
 
     def _number_places(self) -> None:
         starts = []
@@ -83,6 +89,31 @@ class Oracle:
             for index in range(len(block.instructions)):
                 self.following.append([start + index + 1])
             self.following.append([starts[successor] for successor in block.successors])
+        self.entries = self._entries(starts)
+
+    def _settle_entry(self) -> None:
+        """Live-in registers that are read, and predicates read before they are written."""
+        predicates = {guard for guard, _ in self.guards.values()}
+        live_ins = {lane for lane, places in self.definitions.items() if ENTRY in places}
+        for lane in predicates | live_ins:
+            start: list[State] = [(0, frozenset())]
+            read = self._explore(lane, start, self._tracked(lane, set()))[1]
+            self.writes[lane].discard(ENTRY)
+            if read:
+                self.writes[lane].add(ENTRY)
+                if lane not in live_ins:
+                    self.definitions[lane].append(ENTRY)
+
+    def _entries(self, starts: list[int]) -> list[int]:
+        """The places where execution can begin: the entry, and blocks that it does not lead to."""
+        found = {0}
+        pending = [0]
+        while pending:
+            for successor in self.function.blocks[pending.pop()].successors:
+                if successor not in found:
+                    found.add(successor)
+                    pending.append(successor)
+        return [0, *(start for block, start in enumerate(starts) if block not in found)]
 
     def _lanes(self, operand: Operand) -> list[Lane]:
         location = operand.location
@@ -187,7 +218,16 @@ class Oracle:
         moments = self.writes[writer]
         if moments & self.writes[victim]:
             return True  # both written at once
-        places = {moment // 2 for moment in moments}
+        tracked = self._tracked(victim, {moment // 2 for moment in moments})
+        needed = self._needed_under(victim, tracked)
+        return any(
+            self._acts(moment // 2, decided)
+            for moment in moments
+            for decided in needed.get(moment, ())
+        )
+
+    def _tracked(self, victim: Lane, places: set[int]) -> frozenset[Lane]:
+        """The predicates that decide about a victim and about what happens at these places."""
         tracked = {self.guards[place][0] for place in places if place in self.guards}
         tracked |= self._correlated()
         tracked |= {
@@ -203,12 +243,21 @@ class Oracle:
                 for place, (guard, _) in self.guards.items()
                 if not tracked.isdisjoint(self.stops[place])
             }
-        needed = self._needed_under(victim, frozenset(tracked))
-        return any(
-            self._acts(moment // 2, decided)
-            for moment in moments
-            for decided in needed.get(moment, ())
-        )
+        return frozenset(tracked)
+
+    def _possible(self, tracked: frozenset[Lane]) -> dict[int, set[Decided]]:
+        """What can be decided at each place, its own guard included."""
+        if tracked not in self._states:
+            found: dict[int, set[Decided]] = defaultdict(set)
+            pending: list[State] = [(place, frozenset()) for place in self.entries]
+            while pending:
+                place, decided = pending.pop()
+                for choice in self._choices(place, decided, tracked):
+                    if choice not in found[place]:
+                        found[place].add(choice)
+                        pending += self._beyond(place, choice)
+            self._states[tracked] = found
+        return self._states[tracked]
 
     def _correlated(self) -> set[Lane]:
         """Predicates on which a path can branch twice with the same value."""
@@ -297,10 +346,12 @@ class Oracle:
     def _needed_after(self, lane: Lane, definition: int, tracked: frozenset[Lane]) -> set[State]:
         starts: list[State] = [(0, frozenset())]
         if definition != ENTRY:
-            decided = frozenset()
-            if self.guards.get(definition, (None, True))[0] in tracked:
-                decided = frozenset({self.guards[definition]})
-            starts = self._beyond(definition, decided)
+            starts = [
+                state
+                for decided in self._possible(tracked)[definition]
+                if self._acts(definition, decided)
+                for state in self._beyond(definition, decided)
+            ]
         before, reads = self._explore(lane, starts, tracked)
         needed = {(2 * place, decided) for place, decided in reads}
         passed: set[State] = set()

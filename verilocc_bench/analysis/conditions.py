@@ -3,13 +3,16 @@
 A function is a node of a reduced ordered binary decision diagram (Bryant,
 "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions
 on Computers 1986): equal functions are equal numbers. The variables are the
-lanes of the predicates that guard something; few of them matter at one
-point, so the diagrams stay tiny.
+lanes of the predicates that guard something. In real kernels few of them
+matter at one point, and the diagrams stay tiny; a text can be made so that
+they explode, so the work on one function has a bound, far beyond any kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from verilocc_bench.errors import InputError
 
 __all__ = ["FALSE", "TRUE", "ConditionalLanes", "Conditions", "Literal", "add_lanes"]
 
@@ -25,10 +28,23 @@ ConditionalLanes = dict[int, int]
 _TERMINAL = 1 << 60
 
 
+WORK_LIMIT = 400_000
+"""Steps that one analysis may take. The largest kernels seen, of 8,000 instructions, take 12,000."""
+
+DEPTH_LIMIT = 200
+"""Predicates that one condition may depend on; kernels have 14."""
+
+
 class Conditions:
-    """The boolean functions of one analysis."""
+    """The boolean functions of one analysis.
+
+    All methods raise InputError where the function's guards are beyond the
+    bounds; the count is of steps, so that it is the same everywhere.
+    """
 
     def __init__(self) -> None:
+        self.work = 0
+        self._depth = [0, 0]
         self._variable = [_TERMINAL, _TERMINAL]
         self._low = [FALSE, TRUE]
         self._high = [FALSE, TRUE]
@@ -67,6 +83,10 @@ class Conditions:
         found = self._nodes.get(key)
         if found is None:
             found = len(self._variable)
+            depth = 1 + max(self._depth[low], self._depth[high])
+            if depth > DEPTH_LIMIT:
+                raise InputError(f"the guards depend on more than {DEPTH_LIMIT} predicates at once")
+            self._depth.append(depth)
             self._nodes[key] = found
             self._variable.append(variable)
             self._low.append(low)
@@ -86,11 +106,18 @@ class Conditions:
         key = (test, yes, no)
         found = self._choices.get(key)
         if found is None:
+            self.spend(1)
             top = min(self._variable[test], self._variable[yes], self._variable[no])
             low = self._choice(*(self._branch(f, top, self._low) for f in key))
             high = self._choice(*(self._branch(f, top, self._high) for f in key))
             found = self._choices[key] = self._node(top, low, high)
         return found
+
+    def spend(self, steps: int) -> None:
+        """Counts steps. Raises InputError beyond the bound."""
+        self.work += steps
+        if self.work > WORK_LIMIT:
+            raise InputError("the guards depend on each other in too many ways to analyse")
 
     def _branch(self, function: int, variable: int, side: list[int]) -> int:
         return side[function] if self._variable[function] == variable else function
@@ -119,6 +146,7 @@ class Conditions:
             return a
         if not a:
             return b
+        self.spend(len(a) * len(b))
         result: ConditionalLanes = {}
         everything_b = 0
         for mask in b.values():
@@ -138,6 +166,7 @@ class Conditions:
         """Lane by lane, the conjunction with one condition."""
         if condition == TRUE:
             return lanes
+        self.spend(len(lanes))
         result: ConditionalLanes = {}
         for own, mask in lanes.items():
             add_lanes(result, self.both(own, condition), mask)
@@ -155,6 +184,7 @@ class Conditions:
 
     def meeting(self, a: ConditionalLanes, b: ConditionalLanes) -> int:
         """The lanes whose two conditions can hold at once."""
+        self.spend(len(a) * len(b))
         found = 0
         for condition, mask in a.items():
             for other, other_mask in b.items():

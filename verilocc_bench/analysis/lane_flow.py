@@ -2,13 +2,16 @@
 
 A *state* is a point of the program with the values of the predicates there.
 An instruction that defines a predicate leaves it with either value; a branch
-on a guard leads on only in the states that agree with it. Three facts are
+on a guard leads on only in the states that agree with it. Only states count
+that a path from the entry can bring about; a block that no edge leads to from
+there counts as if it were entered with any values. Three facts are
 computed for every lane, each as the condition on the predicates under which
 it holds at the start of a block:
 
 - *live* (backwards): some path from the state reads the lane before it is
   defined or ended;
-- *reached* (forwards): some definition of the lane reaches the state;
+- *reached* (forwards): some definition of the lane, which can happen, reaches
+  the state;
 - *unreached* (forwards): some path from the entry to the state brings none.
 
 All transfer functions distribute over disjunction, so the fixed points are
@@ -66,7 +69,8 @@ class LaneFlow:
     start (or the end) of block b; each is computed when it is asked for. A
     block of two successors with a branch literal goes to the first where the
     literal holds. The lane `nowhere`, beyond all others, is defined by
-    nothing: where it is unreached, the state is reachable.
+    nothing: where it is unreached, the state can be reached from the entry;
+    among the reached lanes it stands where the state counts.
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class LaneFlow:
         self.effects = effects
         self.branches = branch_literals
         self.nowhere = 1 << lane_count
-        self._entry_lanes = entry_lanes
+        self.entry_lanes = entry_lanes
         self._steps = [_steps(block) for block in effects]
 
     @cached_property
@@ -98,13 +102,24 @@ class LaneFlow:
     @cached_property
     def reached(self) -> list[ConditionalLanes]:
         """Reached at the start of each block."""
-        return self._run_forwards(self._entry_lanes, False)
+        outside = set(range(len(self.effects))) - self._reachable_blocks()
+        return self._run_forwards(self.entry_lanes | self.nowhere, False, outside)
 
     @cached_property
     def unreached(self) -> list[ConditionalLanes]:
         """Unreached at the start of each block."""
         everything = (self.nowhere << 1) - 1
-        return self._run_forwards(everything & ~self._entry_lanes, True)
+        return self._run_forwards(everything & ~self.entry_lanes, True, set())
+
+    def _reachable_blocks(self) -> set[int]:
+        found = {0}
+        pending = [0]
+        while pending:
+            for successor in self.successors[pending.pop()]:
+                if successor not in found:
+                    found.add(successor)
+                    pending.append(successor)
+        return found
 
     def before(self, after: ConditionalLanes, effects: Effects) -> ConditionalLanes:
         """Live before an instruction, from live after it."""
@@ -117,6 +132,7 @@ class LaneFlow:
             add_lanes(result, TRUE, used)
             return result
         either, both = self.conditions.either, self.conditions.both
+        self.conditions.spend(len(after))
         holds = self.conditions.literal(effects.guard)
         fails = self.conditions.negation(holds)
         own = effects.guard_lane
@@ -139,16 +155,17 @@ class LaneFlow:
 
     def reached_after(self, before: ConditionalLanes, effects: Effects) -> ConditionalLanes:
         """Reached after an instruction, from reached before it."""
-        return self._after(before, effects, effects.defined, effects.ended, TRUE)
+        happens = self.reachable(before) if effects.defined else FALSE
+        return self._after(before, effects, effects.defined, effects.ended, happens)
 
     def unreached_after(self, before: ConditionalLanes, effects: Effects) -> ConditionalLanes:
         """Unreached after an instruction, from unreached before it."""
         reachable = self.reachable(before) if effects.ended else FALSE
         return self._after(before, effects, effects.ended, effects.defined, reachable)
 
-    def reachable(self, unreached: ConditionalLanes) -> int:
-        """The condition under which a state is reachable from the entry."""
-        for condition, mask in unreached.items():
+    def reachable(self, facts: ConditionalLanes) -> int:
+        """The condition under which a state can be: that of `nowhere` in these facts."""
+        for condition, mask in facts.items():
             if mask & self.nowhere:
                 return condition
         return FALSE
@@ -171,6 +188,7 @@ class LaneFlow:
                 add_lanes(result, own, mask & ~(given | taken))
             add_lanes(result, conditions.without(fresh, redefined), given)
             return result
+        conditions.spend(len(before))
         holds = conditions.literal(effects.guard)
         fails = conditions.negation(holds)
         new = conditions.without(conditions.both(holds, fresh), redefined)
@@ -232,11 +250,18 @@ class LaneFlow:
         add_lanes(result, TRUE, step.exposed)
         return result
 
-    def _run_forwards(self, entry: int, unreached: bool) -> list[ConditionalLanes]:
-        """The fact at the start of every block; `entry` has it at the function's entry."""
+    def _run_forwards(
+        self, entry: int, unreached: bool, outside: set[int]
+    ) -> list[ConditionalLanes]:
+        """The fact at the start of every block; `entry` has it at the function's entry.
+
+        The blocks `outside` are entered from nowhere as well.
+        """
         keep = self._guards_ahead
         incoming: list[dict[int, ConditionalLanes]] = [{} for _ in self.effects]
-        incoming[0][-1] = {TRUE: entry} if entry else {}
+        incoming[0][-1] = {TRUE: entry}
+        for block in outside:
+            incoming[block][-1] = {TRUE: self.nowhere}
         found: list[ConditionalLanes | None] = [None] * len(self.effects)
         pending = list(range(len(self.effects)))[::-1]
         waiting = set(pending)
@@ -267,10 +292,10 @@ class LaneFlow:
             if unreached:
                 return self.unreached_after(before, step)
             return self.reached_after(before, step)
-        given, taken, fresh = step.generated, step.ended, TRUE
+        given, taken = step.generated, step.ended
         if unreached:
             given, taken = taken, given
-            fresh = self.reachable(before) if given else FALSE
+        fresh = self.reachable(before) if given else FALSE
         result: ConditionalLanes = {}
         for condition, mask in before.items():
             add_lanes(result, condition, mask & ~(given | taken))

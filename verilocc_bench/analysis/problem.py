@@ -9,7 +9,14 @@ from verilocc_bench.analysis.loops import loop_depths
 from verilocc_bench.analysis.placement import Placements
 from verilocc_bench.analysis.pressure import Pressure, measure_pressure
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import FixedUnits, Function, instance_id, parse_function, print_function
+from verilocc_bench.ir import (
+    FixedUnits,
+    Function,
+    VirtualLanes,
+    instance_id,
+    parse_function,
+    print_function,
+)
 from verilocc_bench.targets import Target, get_target
 
 __all__ = ["AllocationProblem"]
@@ -68,10 +75,7 @@ def _check_against_target(function: Function, target: Target) -> None:
     _check_files(function, target)
     _check_classes(function, target)
     _check_fixed_units(function, target)
-    for number, each in enumerate(function.blocks):
-        guard = each.branch_guard
-        if guard and any(o.location == guard.location for o in each.instructions[-1].definitions):
-            raise InputError(f"the branch at the end of bb{number} defines its own guard")
+    _check_guards(function, target)
     for block, index, instruction in function.instructions():
         for use in instruction.uses:
             if use.tied_to is None:
@@ -82,6 +86,41 @@ def _check_against_target(function: Function, target: Target) -> None:
                     f"bb{block} instruction {index} ties {use.location.count} lanes to "
                     f"{definition.location.count}"
                 )
+
+
+def _check_guards(function: Function, target: Target) -> None:
+    for block, index, instruction in function.instructions():
+        guard = instruction.guard
+        if guard is None:
+            continue
+        place = f"bb{block} instruction {index}"
+        location = guard.location
+        files: tuple[str, ...] = ()
+        width = 1
+        if isinstance(location, FixedUnits):
+            files = (location.file,)
+        else:
+            files = function.virtual_registers[location.register].files
+            width = function.virtual_registers[location.register].width
+        if width > 1 or not files or not target.guard_files.issuperset(files):
+            raise InputError(
+                f"{place} is guarded by no single register of "
+                f"{' or '.join(sorted(target.guard_files)) or 'any file'} of {target.name}"
+            )
+        each = function.blocks[block]
+        branches = index == len(each.instructions) - 1 and len(each.successors) == 2
+        if branches and any(_overlap(o.location, location) for o in instruction.definitions):
+            raise InputError(f"{place}, a branch, defines its own guard")
+
+
+def _overlap(a: VirtualLanes | FixedUnits, b: VirtualLanes | FixedUnits) -> bool:
+    if isinstance(a, FixedUnits) and isinstance(b, FixedUnits):
+        same = a.file == b.file
+    else:
+        same = (
+            isinstance(a, VirtualLanes) and isinstance(b, VirtualLanes) and a.register == b.register
+        )
+    return same and a.first < b.first + b.count and b.first < a.first + a.count
 
 
 def _check_files(function: Function, target: Target) -> None:

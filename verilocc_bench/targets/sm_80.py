@@ -71,6 +71,7 @@ SM_80 = Target(
     # No class spans two files; the names are the assembler's own.
     class_letters={"U": "UR", "Q": "UP"},
     copy_opcodes=frozenset({"MOV", "UMOV", "IMAD.MOV", "IMAD.MOV.U32"}),
+    guard_files=frozenset({"P", "UP"}),
     bank_ports=2,
     reuse_slots=3,
 )

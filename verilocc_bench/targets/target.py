@@ -46,6 +46,7 @@ class Target:
     same counts. `class_letters` says what class names have for the letters of
     some files, where that is not those letters in alphabetical order.
 
+    `guard_files`: the files whose registers can guard instructions.
     `bank_ports`: how many registers one bank delivers at once.
     `reuse_slots`: how many operand slots can keep what they read for the next
     instruction. `copy_opcodes`: what copies one register to another.
@@ -61,6 +62,7 @@ class Target:
     sources: tuple[str, ...]
     class_letters: Mapping[str, str]
     copy_opcodes: frozenset[str]
+    guard_files: frozenset[str] = frozenset()
     bank_ports: int = 1
     reuse_slots: int = 0
 

@@ -84,7 +84,7 @@ def test_what_two_guards_separate_is_two_values() -> None:
 
 def test_a_predicate_that_is_defined_anew_decides_anew() -> None:
     text = """
-    ISETP.NE.AND P0, PT, R9, RZ, PT
+    ISETP.NE.AND P0, P1, R9, RZ, PT
     @P0 MOV R2, 0x2
     ISETP.NE.AND P0, PT, R8, RZ, PT
     @!P0 MOV R2, 0x3
@@ -150,12 +150,45 @@ def test_a_call_that_never_returns_is_a_jump() -> None:
         ("BRX R2 -0x10\nEXIT", "control-flow", "BRX"),
         ("MOV R2, R3", "control-flow", "without an EXIT"),
         ("@P0 BRA P1, L(1)\nL1:\nEXIT", "control-flow", "no plain jump"),
+        ("BRA !PT, L(1)\nL1:\nEXIT", "control-flow", "no plain jump"),
+        ("@P0 MOV R2, 0x1\nEXIT", "undefined-predicate", "nothing has written the guard P0"),
+        ("MOV R0, 0x1\nDADD R4, R0, R0\nEXIT", "tuple-groups", "the stack pointer"),
     ],
 )
 def test_control_flow_beyond_analysis(text: str, kind: str, said: str) -> None:
     with pytest.raises(RejectedKernel, match=said) as caught:
         normalize(text)
     assert caught.value.kind == kind
+
+
+def test_what_no_path_can_do_ties_nothing_together() -> None:
+    """Behind the exit P0 holds: the second store of R6 reads what nothing has written."""
+    text = """
+    ISETP.NE.AND P0, PT, RZ, RZ, PT
+    @!P0 EXIT
+    MOV R4, 0x1
+    STS [RZ], R4
+    MOV R5, 0x2
+    @P0 MOV OTHER, 0x3
+    @!P0 STS [RZ], OTHER
+    STS [RZ], OTHER
+    STS [RZ], R5
+    EXIT
+    """
+    assert body(text.replace("OTHER", "R6")) == body(text.replace("OTHER", "R4"))
+
+
+def test_a_guarded_nop_ties_nothing_together() -> None:
+    text = """
+    ISETP.NE.AND P0, PT, R9, RZ, PT
+    @P0 BRA L(1)
+    ISETP.NE.AND P0, PT, R8, RZ, PT
+L1:
+    @P0 NOP
+    EXIT
+    """
+    defined = [line.partition("=")[0] for line in body(text) if "ISETP" in line]
+    assert len({name.partition(":")[0] for name in defined}) == 2
 
 
 def test_the_budget_is_in_the_header() -> None:

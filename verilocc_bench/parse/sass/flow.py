@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.parse.sass.records import SassFunction, SassInstruction
 
-__all__ = ["SassBlock", "control_flow", "opcode_stem"]
+__all__ = ["SassBlock", "control_flow", "has_effect", "opcode_stem"]
 
 _LEAVES = {"BRA", "EXIT", "CALL", "RET", "BRX", "BRXU", "JMP", "JMX", "JMXU", "KILL", "RPCMOV"}
 _PLAIN_JUMPS = {"BRA", "CALL.REL.NOINC"}
@@ -35,6 +35,11 @@ class SassBlock:
 
     instructions: tuple[int, ...]
     successors: tuple[int, ...]
+
+
+def has_effect(instruction: SassInstruction) -> bool:
+    """Whether an instruction does anything: none under @!PT does, and no NOP."""
+    return not instruction.never and opcode_stem(instruction.opcode) != "NOP"
 
 
 def opcode_stem(opcode: str) -> str:
@@ -82,7 +87,7 @@ def _jump_target(function: SassFunction, instruction: SassInstruction, returns: 
         returns or instruction.opcode not in _PLAIN_JUMPS
     ):
         raise RejectedKernel("call", f"{place}: a call of another function")
-    if instruction.opcode not in _PLAIN_JUMPS or instruction.uses:
+    if instruction.opcode not in _PLAIN_JUMPS or len(instruction.operands) != 1:
         raise RejectedKernel("control-flow", f"{place}: no plain jump")
     target = None if instruction.target is None else function.labels.get(instruction.target)
     if target is None or target >= len(function.instructions):

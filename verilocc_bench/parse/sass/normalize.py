@@ -25,7 +25,7 @@ from verilocc_bench.ir import (
     RegisterClass,
     VirtualLanes,
 )
-from verilocc_bench.parse.sass.flow import SassBlock, control_flow, opcode_stem
+from verilocc_bench.parse.sass.flow import SassBlock, control_flow, has_effect
 from verilocc_bench.parse.sass.records import RegisterReference, SassFunction, SassInstruction
 from verilocc_bench.parse.sass.webs import (
     GUARD,
@@ -89,7 +89,7 @@ class _Normalizer:
                 tuple(
                     self._instruction(index, self.sass.instructions[index])
                     for index in block.instructions
-                    if not self._is_dropped(self.sass.instructions[index])
+                    if has_effect(self.sass.instructions[index])
                 ),
                 block.successors,
             )
@@ -109,10 +109,6 @@ class _Normalizer:
             number: PhysicalRegister(group.file, group.base) for number, group in enumerate(groups)
         }
         return NormalizedSass(self.sass.name, function, assignment, self.places)
-
-    @staticmethod
-    def _is_dropped(instruction: SassInstruction) -> bool:
-        return instruction.never or opcode_stem(instruction.opcode) == "NOP"
 
     def _class(self, file: str, width: int) -> RegisterClass:
         key = (file, width)

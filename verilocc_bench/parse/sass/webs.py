@@ -30,8 +30,8 @@ from verilocc_bench.analysis.conditions import FALSE, TRUE, ConditionalLanes
 from verilocc_bench.analysis.effects import Effects
 from verilocc_bench.analysis.lane_flow import LaneFlow
 from verilocc_bench.analysis.liveness import iterate_bits
-from verilocc_bench.errors import RejectedKernel
-from verilocc_bench.parse.sass.flow import SassBlock
+from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.parse.sass.flow import SassBlock, has_effect
 from verilocc_bench.parse.sass.records import RegisterReference, SassFunction, SassInstruction
 
 __all__ = ["GUARD", "STACK_POINTER", "Group", "Place", "ReferenceKey", "Webs", "find_webs"]
@@ -96,10 +96,14 @@ def find_webs(function: SassFunction, blocks: Sequence[SassBlock]) -> Webs:
     """The webs of a function's instructions that the entry reaches, as groups.
 
     Raises RejectedKernel where operands tie registers in no way that tuples
-    of 1, 2 or 4 aligned registers could have.
+    of 1, 2 or 4 aligned registers could have, where a guard reads a predicate
+    that nothing has written, and where guards are beyond analysis.
     """
     finder = _Finder(function, blocks)
-    finder.join_sites()
+    try:
+        finder.join_sites()
+    except InputError as error:
+        raise RejectedKernel("conditions", f"{function.name}: {error.message}") from None
     return _group(function, finder)
 
 
@@ -130,7 +134,7 @@ class _Finder:
         for number, block in enumerate(self.blocks):
             for index in block.instructions:
                 instruction = self.function.instructions[index]
-                if not instruction.never:
+                if has_effect(instruction):
                     yield number, index, instruction
 
     def join_sites(self) -> None:
@@ -207,6 +211,11 @@ class _Finder:
                 for condition, mask in lanes.items():
                     if condition != FALSE:
                         everything |= mask
+            if number == GUARD and everything & flow.nowhere:
+                (unit,) = units_of(reference)
+                if not everything & self.sites_of.get(unit, 0):
+                    reason = f"nothing has written the guard {unit[0]}{unit[1]}"
+                    raise _rejected(self.function, index, reason, "undefined-predicate")
             for offset, unit in enumerate(units_of(reference)):
                 if unit != STACK_POINTER:
                     site = self._join((index, number), offset, unit, everything)
@@ -253,6 +262,8 @@ def _group(function: SassFunction, finder: _Finder) -> Webs:
     for _, index, instruction in finder.instructions():
         for number, reference, _ in references(instruction):
             if STACK_POINTER in units_of(reference):
+                if reference.count > 1:
+                    raise _rejected(function, index, "a tuple has the stack pointer R1 in it")
                 continue
             key = (index, number)
             webs = [finder.find(finder.site[key, offset]) for offset in range(reference.count)]
@@ -268,10 +279,12 @@ def _group(function: SassFunction, finder: _Finder) -> Webs:
     return _lay_out(function, finder, tuples, locate)
 
 
-def _rejected(function: SassFunction, index: int, reason: str) -> RejectedKernel:
+def _rejected(
+    function: SassFunction, index: int, reason: str, kind: str = "tuple-groups"
+) -> RejectedKernel:
     instruction = function.instructions[index]
     place = f"{function.name} at 0x{instruction.address:x}: {instruction.opcode}"
-    return RejectedKernel("tuple-groups", f"{place}: {reason}")
+    return RejectedKernel(kind, f"{place}: {reason}")
 
 
 def _lay_out(
