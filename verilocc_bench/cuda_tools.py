@@ -12,8 +12,10 @@ the machine, and a cubin holds no path.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import resource
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -53,7 +55,9 @@ _PURPOSES: dict[CudaTool, str] = {
     "ptxas": "assembling PTX",
     "nvdisasm": "disassembling a cubin",
 }
-_TIMEOUT_SECONDS = 300.0
+_ASSEMBLY_SECONDS = 300
+_DISASSEMBLY_SECONDS = 20
+_DISASSEMBLY_BYTES_PER_SECOND = 20_000  # a tenth of what it does
 _REASON_LENGTH = 200
 _VERSION = re.compile(r"\bV(\d+(?:\.\d+)+)")
 
@@ -99,7 +103,8 @@ def assemble(ptx: str, *, maximum_registers: int | None = None) -> bytes:
         folder = Path(name)
         (folder / "kernel.ptx").write_text(ptx, encoding="utf-8")
         try:
-            _run(ptxas, [*options, "kernel.ptx", "--output-file", "kernel.cubin"], folder)
+            arguments = [*options, "kernel.ptx", "--output-file", "kernel.cubin"]
+            _run(ptxas, arguments, folder, _ASSEMBLY_SECONDS)
             return (folder / "kernel.cubin").read_bytes()
         except _ToolFailed as failure:
             raise RejectedKernel("ptxas-failed", str(failure)) from None
@@ -126,11 +131,12 @@ def life_ranges(cubin: bytes, source: str | Path | None = None) -> str:
 
 def _disassemble(cubin: bytes, options: Sequence[str], source: str | Path | None) -> str:
     nvdisasm = find_tool("nvdisasm")
+    seconds = _DISASSEMBLY_SECONDS + len(cubin) // _DISASSEMBLY_BYTES_PER_SECOND
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "kernel.cubin").write_bytes(cubin)
         try:
-            return _run(nvdisasm, [*options, "kernel.cubin"], folder)
+            return _run(nvdisasm, [*options, "kernel.cubin"], folder, seconds)
         except _ToolFailed as failure:
             raise InputError(str(failure), source=source) from None
 
@@ -148,7 +154,7 @@ def _installed_file(tool: CudaTool) -> Path | None:
 @cache
 def _version_of(path: Path) -> str:
     try:
-        text = _run(path, ["--version"], Path(tempfile.gettempdir()))
+        text = _run(path, ["--version"], Path(tempfile.gettempdir()), _DISASSEMBLY_SECONDS)
     except _ToolFailed as failure:
         raise InputError(str(failure), source=path) from None
     version = _VERSION.search(text)
@@ -157,25 +163,36 @@ def _version_of(path: Path) -> str:
     return version[1]
 
 
-def _run(tool: Path, arguments: Sequence[str], folder: Path) -> str:
+def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> str:
     """What the tool prints. Raises _ToolFailed, and InputError where it cannot be started."""
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [tool, *arguments],
             cwd=folder,
             env={"PATH": os.defpath, "LC_ALL": "C"},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
-    except subprocess.TimeoutExpired:
-        raise _ToolFailed(f"{tool.name} took more than {_TIMEOUT_SECONDS:g} seconds") from None
     except OSError as error:
         raise InputError(f"cannot be run: {error.strerror}", source=tool) from None
-    if done.returncode:
-        raise _ToolFailed(_first_error(tool.name, done.stderr + done.stdout, done.returncode))
-    return done.stdout.decode(errors="replace")
+    with process:
+        # nvdisasm does not end on some damaged cubins. Should we be killed, it still is.
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds))
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise _ToolFailed(
+                f"{tool.name} found no end in {seconds} seconds; the file may be damaged"
+            ) from None
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise _ToolFailed(_first_error(tool.name, errors + output, process.returncode))
+    return output.decode(errors="replace")
 
 
 def _first_error(name: str, output: bytes, status: int) -> str:

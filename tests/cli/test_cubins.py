@@ -94,7 +94,7 @@ def test_several_kernels(write, capsys: pytest.CaptureFixture[str]) -> None:  # 
 
 def test_a_real_call(write, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]
     path = write(FUNCTION + CALLER.replace("NAME", "caller"))
-    refused(capsys, ["normalize", path], path, "caller", "CALL", "a call of another function")
+    refused(capsys, ["normalize", path], path, "caller", "CALL", "calls a subroutine")
 
 
 def test_another_architecture(

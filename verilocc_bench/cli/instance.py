@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ from verilocc_bench.targets import get_target
 __all__ = ["Instance", "load_instance", "normalize_file", "read_answer_for"]
 
 NORMALIZED_START = "verilocc-bench "
+_PTX = re.compile(r"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s+sm_", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +136,10 @@ def normalize_data(
     if is_cubin(data):
         return _normalize_cubin(path, data, options)
     text = decode_text(data, path)
+    if _PTX.search(text):
+        raise InputError(
+            "this is PTX: assemble it (ptxas --gpu-name=sm_80) and name the cubin", source=path
+        )
     if options.arch is None:
         raise InputError("machine IR needs --arch", source=path)
     target = get_target(options.arch)

@@ -29,6 +29,7 @@ from verilocc_bench.verify import FastVerifier
 
 __all__ = ["run"]
 
+_HAZARDS_SHOWN = 20
 _ONLY = f"lowering is there for {SM_80.name} only"
 
 
@@ -55,7 +56,8 @@ def run(options: argparse.Namespace) -> int:
                 print(json.dumps(verdict.to_json(), indent=2))
             first = verdict.findings[0]
             print(
-                f"verilocc-bench lower: a wrong answer, {len(verdict.findings)} findings, "
+                f"verilocc-bench lower: {options.answer}: a wrong answer for {options.instance}, "
+                f"{len(verdict.findings)} findings, "
                 f"first: {first.kind.value}: {first.message}",
                 file=sys.stderr,
             )
@@ -65,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
             kernel.cubin, kernel.function, kernel.normalized, assignment, kernel.source
         )
     except RejectedKernel as rejected:
-        raise InputError(str(rejected), source=options.instance) from None
+        raise InputError(rejected.reason, source=options.instance) from None
     write_atomically(options.output, lowered.data)
     if options.json:
         print(json.dumps(_to_json(lowered), indent=2))
@@ -143,10 +145,20 @@ def _summary(lowered: LoweredCubin) -> list[str]:
     lines = [
         f"{lowered.function.name}: {len(lowered.function.instructions)} instructions, "
         f"{lowered.changed_instructions} changed; {lowered.cleared_reuse_marks} reuse marks "
-        f"cleared; {lowered.register_count} registers",
+        f"cleared; register count {lowered.register_count}, of which ptxas keeps "
+        f"{COMPILER_REGISTERS} back",
         "runnable" if lowered.runnable else f"not runnable: {'; '.join(lowered.reasons)}",
     ]
-    return lines + [f"  {_describe(lowered.function, hazard)}" for hazard in lowered.hazards]
+    if lowered.hazards_before:
+        lines.append(
+            f"  {lowered.hazards_before} more pairs look like hazards under the compiler's own "
+            "registers already, and are left out"
+        )
+    shown = lowered.hazards[:_HAZARDS_SHOWN]
+    lines += [f"  {_describe(lowered.function, hazard)}" for hazard in shown]
+    if len(lowered.hazards) > len(shown):
+        lines.append(f"  and {len(lowered.hazards) - len(shown)} more; --json has them all")
+    return lines
 
 
 def _to_json(lowered: LoweredCubin) -> dict[str, Any]:
@@ -159,6 +171,7 @@ def _to_json(lowered: LoweredCubin) -> dict[str, Any]:
         "register_count": lowered.register_count,
         "runnable": lowered.runnable,
         "reasons": list(lowered.reasons),
+        "hazards_before": lowered.hazards_before,
         "hazards": [
             {
                 "kind": hazard.kind.value,

@@ -10,14 +10,26 @@ from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate import resolve_model
 from verilocc_bench.report.picture import draw_assignment
+from verilocc_bench.verify import FastVerifier
 
 __all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Draws the instance under the given answer, its label, or linear scan's answer."""
+    """Draws the instance under the given answer, its label, or linear scan's answer.
+
+    The status is 1, and nothing drawn, for a wrong answer.
+    """
     instance = load_instance(options)
     source, answer = _answer(options, instance)
+    verdict = FastVerifier(instance.problem).verify(answer)
+    if not verdict.valid:
+        print(
+            f"verilocc-bench show: {source}: a wrong answer for {options.instance}, "
+            f"{len(verdict.findings)} findings, first: {verdict.findings[0].message}",
+            file=sys.stderr,
+        )
+        return 1
     draw_assignment(
         instance.problem, answer, f"{instance.title}, registers by {source}", options.output
     )
@@ -28,9 +40,11 @@ def run(options: argparse.Namespace) -> int:
 def _answer(options: argparse.Namespace, instance: Instance) -> tuple[str, Answer]:
     if options.answer is not None:
         return options.answer.name, read_answer_for(instance.problem, options.answer)
-    if instance.label is not None:
+    if instance.label is not None and FastVerifier(instance.problem).verify(instance.label).valid:
         return instance.label_source, instance.label
     try:
         return "linear-scan", resolve_model("linear-scan").allocate(Request(instance.problem))
     except AllocationFailed as error:
-        raise InputError(f"there is no label, and linear-scan has no answer: {error}") from None
+        raise InputError(
+            f"there is no valid label, and linear-scan has no answer: {error}"
+        ) from None

@@ -46,7 +46,9 @@ def parse_answer(
         return InputError(message, source=source, line=line)
 
     if not isinstance(document, dict) or "assignment" not in document:
-        raise error('expected an answer {"id": …, "assignment": {"%0": "v0", …}}')
+        raise error(
+            'expected an answer {"assignment": {"%0": "v0", …}}, or R0, …; "id" may stand beside'
+        )
     if unknown := sorted(document.keys() - KEYS):
         raise error(f"unknown key {unknown[0][:40]!r} in the answer")
     identifier, assignment = document.get("id"), document["assignment"]

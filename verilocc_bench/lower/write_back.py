@@ -44,7 +44,9 @@ class LoweredCubin:
     """A cubin with an assignment in it.
 
     `function` is the kernel as disassembled from `data`; hazards count its
-    instructions. `reasons` say why it is not taken to run; none of them: it is.
+    instructions. `hazards_before` are those that the model sees under the
+    compiler's own registers, which only shows that it does not know the code;
+    `hazards` are none of them. `reasons` say why it is not taken to run; none of them: it is.
     """
 
     data: bytes
@@ -53,6 +55,7 @@ class LoweredCubin:
     cleared_reuse_marks: int
     register_count: int
     hazards: tuple[Hazard, ...]
+    hazards_before: int
     reasons: tuple[str, ...]
 
     @property
@@ -94,13 +97,18 @@ def lower_sass(
     prove_bytes(cubin, data, kernel)
     if lowered.register_count != count:
         raise ProofFailed(f"{kernel.name}: expected {count} registers in the section's header")
-    hazards = find_hazards(lowered)
+    before = {(h.kind, h.earlier, h.later) for h in find_hazards(original)}
+    hazards = tuple(
+        hazard
+        for hazard in find_hazards(lowered)
+        if (hazard.kind, hazard.earlier, hazard.later) not in before
+    )
     changed = sum(
         word != instruction.encoding
         for word, instruction in zip(words, original.instructions, strict=True)
     )
     reasons = tuple(_reasons(original, renaming, hazards))
-    return LoweredCubin(data, lowered, changed, cleared, count, hazards, reasons)
+    return LoweredCubin(data, lowered, changed, cleared, count, hazards, len(before), reasons)
 
 
 def _renaming(
@@ -216,7 +224,7 @@ def _reasons(
     if hazards:
         yield f"{len(hazards)} hazards that no wait of the kernel covers"
     if not _is_permutation(function, renaming):
-        yield "registers are shared otherwise than ptxas placed the stalls for"
+        yield "no permutation of the compiler's registers, for which it placed the stalls"
 
 
 def _is_permutation(function: SassFunction, renaming: Renaming) -> bool:

@@ -19,6 +19,7 @@ import io
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -153,7 +154,9 @@ def _check_header(data: bytes, source: str | Path | None) -> None:
         )
     if kind != _EXECUTABLE:
         raise InputError(
-            f"expected a linked cubin, ELF type {_EXECUTABLE}, not {kind}", source=source
+            f"expected a linked cubin, ELF type {_EXECUTABLE}, not {kind} "
+            "(ptxas makes one without -c and without -rdc)",
+            source=source,
         )
 
 
@@ -195,7 +198,19 @@ def _sections(elf: ELFFile, data: bytes) -> list[_Section]:
                 table + index * size + _SECTION_INFO_OFFSET,
             )
         )
+    _check_overlap(found)
     return found
+
+
+def _check_overlap(sections: list[_Section]) -> None:
+    """No two sections share bytes of the file."""
+    in_order = sorted((s for s in sections if s.size), key=lambda s: (s.offset, s.index))
+    for before, after in pairwise(in_order):
+        if before.offset + before.size > after.offset:
+            raise InputError(
+                f"sections {before.index} ({before.name}) and {after.index} ({after.name}) "
+                f"overlap at byte {after.offset}: the file is damaged"
+            )
 
 
 def _kernels(data: bytes, sections: list[_Section]) -> Iterator[CubinKernel]:

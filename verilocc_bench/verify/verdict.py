@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -23,6 +24,9 @@ class FindingKind(StrEnum):
     FIXED_REGISTER_CLOBBERED = "fixed_register_clobbered"
     EARLY_CLOBBER = "early_clobber"
     TIED_MISMATCH = "tied_mismatch"
+
+
+_VIRTUAL = re.compile(r"%\d{1,9}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,10 @@ class Finding:
         }
 
     def sort_key(self) -> tuple[Any, ...]:
-        """Findings come in the order of the program, then of kind and registers."""
+        """First what has no place in the program, then in its order; registers by number."""
         place = (-1, -1) if self.block is None else (self.block, self.instruction or 0)
-        return (*place, self.kind.value, self.registers, self.unit or "")
+        numbers = [int(n[1:]) for n in self.registers if _VIRTUAL.fullmatch(n)]
+        return (*place, numbers, self.kind.value, self.registers, self.unit or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,9 +86,12 @@ def _jump_target(function: SassFunction, instruction: SassInstruction, returns: 
     if opcode_stem(instruction.opcode) in ("CALL", "RET") and (
         returns or instruction.opcode not in _PLAIN_JUMPS
     ):
-        raise RejectedKernel("call", f"{place}: a call of another function")
+        raise RejectedKernel(
+            "call", f"{place}: calls a subroutine (as precise division does), which is not modelled"
+        )
     if instruction.opcode not in _PLAIN_JUMPS or len(instruction.operands) != 1:
-        raise RejectedKernel("control-flow", f"{place}: no plain jump")
+        reason = "jumps through a table or on a condition of its own, which is not modelled"
+        raise RejectedKernel("control-flow", f"{place}: {reason}")
     target = None if instruction.target is None else function.labels.get(instruction.target)
     if target is None or target >= len(function.instructions):
         raise RejectedKernel("control-flow", f"{place}: leads out of the function")
