@@ -57,11 +57,12 @@ def test_the_cubin_gives_the_row_again(row: Row) -> None:
 
 
 def test_the_budget_can_be_told_from_the_cubin(row: Row) -> None:
-    if row.track == "split":
-        pytest.skip("asked at fewer registers than the cubin was compiled for")
     cubin = base64.b64decode(load_raw_row("mini", row.id).content)
     bounds = read_cubin(cubin).kernel(None).launch_bounds
-    assert bounds.register_limit == limit(row)
+    if row.track == "split":  # asked at fewer registers than the cubin was compiled for
+        assert bounds.register_limit > limit(row)
+    else:
+        assert bounds.register_limit == limit(row)
 
 
 def test_registers_leave_no_trace(row: Row) -> None:
