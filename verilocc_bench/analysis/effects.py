@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from verilocc_bench.analysis.conditions import Literal
 from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, VirtualLanes
@@ -11,8 +11,7 @@ from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, VirtualL
 __all__ = ["Effects", "LaneNumbering", "all_effects"]
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(NamedTuple):
     """One instruction's effects on lanes, where its guard holds.
 
     `ended` lanes lose their values without getting others. `early` ones of

@@ -23,8 +23,8 @@ and this is the textbook's bit-vector analysis.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from verilocc_bench.analysis.conditions import (
     FALSE,
@@ -39,8 +39,7 @@ from verilocc_bench.analysis.effects import Effects
 __all__ = ["LaneFlow"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
+class _Run(NamedTuple):
     """The joint effects of instructions on whose effects no condition decides."""
 
     killed: int
@@ -48,17 +47,7 @@ class _Run:
     generated: int
     ended: int
 
-    def then(self, effects: Effects) -> _Run:
-        """This run followed by one more instruction."""
-        return _Run(
-            killed=self.killed | effects.defined | effects.ended,
-            exposed=self.exposed | effects.used & ~self.killed,
-            generated=self.generated & ~effects.ended | effects.defined,
-            ended=self.ended & ~effects.defined | effects.ended,
-        )
 
-
-_EMPTY = _Run(0, 0, 0, 0)
 _Step = _Run | Effects
 
 
@@ -335,15 +324,26 @@ class LaneFlow:
 def _steps(effects: Sequence[Effects]) -> list[_Step]:
     """A block's effects, runs of plain ones joined."""
     steps: list[_Step] = []
-    run = _EMPTY
+    run: list[Effects] = []
     for effect in effects:
         if effect.is_plain:
-            run = run.then(effect)
-        else:
-            if run != _EMPTY:
-                steps.append(run)
-                run = _EMPTY
-            steps.append(effect)
-    if run != _EMPTY:
-        steps.append(run)
+            run.append(effect)
+            continue
+        if run:
+            steps.append(_joined(run))
+            run = []
+        steps.append(effect)
+    if run:
+        steps.append(_joined(run))
     return steps
+
+
+def _joined(effects: Sequence[Effects]) -> _Run:
+    """The effects of plain instructions, one after the other."""
+    killed = exposed = generated = ended = 0
+    for effect in effects:
+        exposed |= effect.used & ~killed
+        killed |= effect.defined | effect.ended
+        generated = generated & ~effect.ended | effect.defined
+        ended = ended & ~effect.defined | effect.ended
+    return _Run(killed, exposed, generated, ended)
