@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import argparse
 import base64
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tabulate import tabulate
+from timing import least
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cuda_tools import disassemble, life_ranges
@@ -26,17 +25,6 @@ from verilocc_bench.dataset import RawRow, embedded_path, read_parquet
 from verilocc_bench.parse.sass import check_marks, normalize_sass, parse_life_ranges, parse_sass
 
 KERNELS_SHOWN = 10
-MILLISECONDS = 1000
-
-
-def least(action: Callable[[], Any], runs: int = 3) -> float:
-    """The least time of an action, in milliseconds."""
-    found = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        action()
-        found.append(time.perf_counter() - started)
-    return min(found) * MILLISECONDS
 
 
 def kernel_row(raw: RawRow) -> dict[str, Any]:

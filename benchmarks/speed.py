@@ -19,12 +19,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tabulate import tabulate
+from timing import MILLISECONDS, least
 
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
@@ -35,18 +34,7 @@ from verilocc_bench.parse.normalize import normalize_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.verify import FastVerifier
 
-MILLISECONDS = 1000
 KERNELS_SHOWN = 8
-
-
-def least(action: Callable[[], Any], runs: int = 5) -> float:
-    """The least time of an action, in milliseconds."""
-    found = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        action()
-        found.append(time.perf_counter() - started)
-    return min(found) * MILLISECONDS
 
 
 def find_llc() -> str | None:

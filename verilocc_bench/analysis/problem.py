@@ -51,8 +51,11 @@ class AllocationProblem:
 
     @cached_property
     def liveness(self) -> Liveness:
-        """Liveness of every lane."""
-        return analyse_liveness(self.function)
+        """Liveness of every lane. Raises InputError where the guards are beyond analysis."""
+        try:
+            return analyse_liveness(self.function)
+        except InputError as error:
+            raise error.located(f"function {self.id}") from None
 
     @cached_property
     def pressure(self) -> Pressure:

@@ -84,9 +84,14 @@ def read_answer_for(problem: AllocationProblem, path: Path) -> Answer:
 
 def _located(path: Path, text: str) -> AllocationProblem:
     try:
-        return AllocationProblem(parse_function(text, str(path)), text)
+        problem = AllocationProblem(parse_function(text, str(path)), text)
     except InputError as error:
         raise error.located(path) from None
+    try:
+        _ = problem.liveness  # every command needs it, and it can refuse the function
+    except InputError as error:
+        raise InputError(error.message, source=path) from None
+    return problem
 
 
 def _from_row_json(path: Path, text: str) -> Instance:

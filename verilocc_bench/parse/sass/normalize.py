@@ -35,7 +35,8 @@ from verilocc_bench.parse.sass.webs import (
     find_webs,
     guard_reference,
 )
-from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, RESERVED, SM_80
+from verilocc_bench.targets.nvidia_budget import nameable_registers
+from verilocc_bench.targets.sm_80 import RESERVED, SM_80
 
 __all__ = ["NormalizedSass", "normalize_sass"]
 
@@ -78,7 +79,7 @@ class _Normalizer:
     ) -> None:
         self.sass, self.blocks, self.webs = function, blocks, webs
         self.budgets = {file.name: file.count for file in SM_80.files}
-        self.budgets["R"] = min(self.budgets["R"], limit) - COMPILER_REGISTERS
+        self.budgets["R"] = nameable_registers(min(self.budgets["R"], limit))
         self.numbers: dict[int, int] = {}
         self.places: dict[ReferenceKey, VirtualLanes] = {}
         self.classes: dict[tuple[str, int], RegisterClass] = {}
