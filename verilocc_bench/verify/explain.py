@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
+from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.ir import FixedUnits, Operand, PhysicalRegister, RegisterClass
-from verilocc_bench.verify.verdict import Finding, FindingKind
 
 __all__ = ["Tie", "explain", "operand_unit"]
 

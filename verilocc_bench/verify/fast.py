@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.findings import Verdict
 from verilocc_bench.verify.explain import Tie, explain
-from verilocc_bench.verify.verdict import Verdict
 
 __all__ = ["FastVerifier"]
 

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Finding", "FindingKind", "Verdict"]
+__all__ = ["Finding", "FindingKind", "InvolvedLane", "Place", "Verdict"]
+
+Place = tuple[int, int]
+"""(block, instruction in the block); the function's entry is (0, -1)."""
 
 
 class FindingKind(StrEnum):
@@ -24,9 +27,32 @@ class FindingKind(StrEnum):
     FIXED_REGISTER_CLOBBERED = "fixed_register_clobbered"
     EARLY_CLOBBER = "early_clobber"
     TIED_MISMATCH = "tied_mismatch"
+    INVALID_EDIT = "invalid_edit"
+    WRONG_VALUE = "wrong_value"
 
 
 _VIRTUAL = re.compile(r"%\d{1,9}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class InvolvedLane:
+    """A lane that takes part in a collision: `%5.1`, or a physical unit of the function's own.
+
+    `defined` are the places of the definitions whose value it holds there,
+    `next_use` is the nearest place that reads that value, None if none does.
+    """
+
+    name: str
+    defined: tuple[Place, ...] = ()
+    next_use: Place | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The lane as one JSON object; places are pairs."""
+        return {
+            "lane": self.name,
+            "defined": [list(place) for place in self.defined],
+            "next_use": None if self.next_use is None else list(self.next_use),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +62,9 @@ class Finding:
     `block` and `instruction` (within the block; -1 is the function's entry)
     are None for a finding about no place. `registers` are the virtual
     registers, then physical ones, that are concerned; `unit` is the physical
-    register unit in question, by the assembler's name.
+    register unit in question, by the assembler's name. `operand` counts the
+    instruction's definitions, then its uses, from 0 (-1 is its guard); `lanes`
+    are the lanes that collide, the one that destroys first.
     """
 
     kind: FindingKind
@@ -45,6 +73,8 @@ class Finding:
     instruction: int | None = None
     registers: tuple[str, ...] = ()
     unit: str | None = None
+    operand: int | None = None
+    lanes: tuple[InvolvedLane, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The finding as one JSON object."""
@@ -52,8 +82,10 @@ class Finding:
             "kind": self.kind.value,
             "block": self.block,
             "instruction": self.instruction,
+            "operand": self.operand,
             "registers": list(self.registers),
             "unit": self.unit,
+            "lanes": [lane.to_json() for lane in self.lanes],
             "message": self.message,
         }
 
