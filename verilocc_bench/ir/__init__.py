@@ -18,7 +18,7 @@ from verilocc_bench.ir.registers import (
     format_units,
 )
 from verilocc_bench.ir.text import format_class, instance_id, print_function, print_instruction
-from verilocc_bench.ir.text_parser import parse_function
+from verilocc_bench.ir.text_parser import parse_class, parse_function
 
 __all__ = [
     "Assignment",
@@ -36,6 +36,7 @@ __all__ = [
     "format_class",
     "format_units",
     "instance_id",
+    "parse_class",
     "parse_function",
     "print_function",
     "print_instruction",

@@ -9,6 +9,7 @@ was expected there.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir.function import (
@@ -23,7 +24,7 @@ from verilocc_bench.ir.function import (
 from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile
 from verilocc_bench.ir.text import FORMAT_LINE, print_function
 
-__all__ = ["MAXIMUM_UNITS", "parse_function"]
+__all__ = ["MAXIMUM_UNITS", "parse_class", "parse_function"]
 
 MAXIMUM_UNITS = 4096
 """No register file of any GPU is larger; a header that says so is damaged."""
@@ -56,6 +57,30 @@ def parse_function(text: str, source: str = "<text>", *, canonical: bool = True)
     if canonical:
         parser.check_spelling(function)
     return function
+
+
+def parse_class(text: str, files: Mapping[str, RegisterFile]) -> RegisterClass:
+    """The class of a header line, such as `V2 2 v/2`; its name is not looked at.
+
+    Raises InputError for anything else, and for bases beyond the files.
+    """
+    parts = text.split(" ")
+    if len(parts) < 2 or not _WIDTH.fullmatch(parts[1]) or int(parts[1]) > 64:
+        raise InputError(f"expected a class such as 'V2 2 v/2', not {text[:40]!r}")
+    name, width = parts[0], int(parts[1])
+    ranges: list[BaseRange] = []
+    for part in parts[2:]:
+        match = _RANGE.fullmatch(part)
+        if match is None or match[1] not in files or match[4] == "0":
+            raise InputError(f"expected bases such as v/2 or v[0-127], not {part[:40]!r}")
+        step = int(match[4] or 1)
+        room = files[match[1]].count - width
+        first = int(match[2] or 0)
+        last = int(match[3]) if match[3] else room - room % step
+        if first > last or (last - first) % step:
+            raise InputError(f"expected bases from the first to the last, not {part[:40]!r}")
+        ranges.append(BaseRange(match[1], first, last, step))
+    return RegisterClass(name, width, tuple(ranges))
 
 
 class _Parser:
@@ -142,26 +167,14 @@ class _Parser:
             self.unit_names[file.name] = FixedUnits(file.name, 0, len(names))
 
     def parse_class(self, text: str) -> None:
-        parts = text.split(" ")
         self.at -= 1
-        if len(parts) < 2 or not _WIDTH.fullmatch(parts[1]) or int(parts[1]) > 64:
-            raise self.error(f"expected a class such as 'V2 2 v/2', not {text[:40]!r}")
-        name, width = parts[0], int(parts[1])
-        ranges: list[BaseRange] = []
-        for part in parts[2:]:
-            match = _RANGE.fullmatch(part)
-            if match is None or match[1] not in self.files or match[4] == "0":
-                raise self.error(f"expected bases such as v/2 or v[0-127], not {part[:40]!r}")
-            step = int(match[4] or 1)
-            room = self.files[match[1]].count - width
-            first = int(match[2] or 0)
-            last = int(match[3]) if match[3] else room - room % step
-            if first > last or (last - first) % step:
-                raise self.error(f"expected bases from the first to the last, not {part[:40]!r}")
-            ranges.append(BaseRange(match[1], first, last, step))
-        if name in self.classes:
-            raise self.error(f"class {name} is described twice")
-        self.classes[name] = RegisterClass(name, width, tuple(ranges))
+        try:
+            parsed = parse_class(text, self.files)
+        except InputError as error:
+            raise self.error(error.message) from None
+        if parsed.name in self.classes:
+            raise self.error(f"class {parsed.name} is described twice")
+        self.classes[parsed.name] = parsed
         self.at += 1
 
     def parse_blocks(self) -> tuple[tuple[FixedUnits, ...], tuple[Block, ...]]:

@@ -65,6 +65,8 @@ _RESERVED_INFO = (
 # Which encoding or operand form an instruction has does not matter to
 # allocation: what it demands of its operands is in their classes.
 _ENCODING = re.compile(r"(?:_e32|_e64|_vi|_vgprcd|_PSEUDO|_gfx\d\w*)+$")
+OUTSIDE = ".outside"
+"""Marks the opcode of a move from a register that the text does not name."""
 _NO_ATTRIBUTES: dict[str, str] = {}
 _UNSEEN = "unseen"
 
@@ -240,6 +242,7 @@ class _Normalizer:
         definitions: list[Operand] = []
         uses: list[Operand] = []
         places: dict[int, int] = {}
+        outside = False
         written = {place for place, o in operands if OperandFlag.DEFINITION in o.flags}
         # Numbers follow the text's order: all definitions before the first use.
         for place, operand in operands:
@@ -263,7 +266,12 @@ class _Normalizer:
                     # A definition outside allocation ties nothing here.
                     use = replace(use, tied_to=places.get(operand.tied_to))
                 uses.append(use)
-        return Instruction(self.opcode(machine.opcode), tuple(definitions), tuple(uses))
+            elif OperandFlag.IMPLICIT not in operand.flags:
+                outside = True
+        opcode = self.opcode(machine.opcode)
+        if outside and opcode in self.target.constant_opcodes:
+            opcode += OUTSIDE  # it copies EXEC, M0 or the like: no constant
+        return Instruction(opcode, tuple(definitions), tuple(uses))
 
     def opcode(self, name: str) -> str:
         short = self.opcodes.get(name)

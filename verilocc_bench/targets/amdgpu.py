@@ -12,9 +12,11 @@ Sources
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from verilocc_bench.targets.target import Target, TargetFile, round_up
+from verilocc_bench.ir import Instruction
+from verilocc_bench.targets.target import MaskChange, Target, TargetFile, round_up
 
 __all__ = ["MAXIMUM_WAVES", "SGPR_ALLOCATION_GRANULARITY", "VECTOR_REGISTERS", "make_target"]
 
@@ -26,6 +28,18 @@ SGPR_ALLOCATION_GRANULARITY = 16
 RESERVED_SCALAR_REGISTERS = 6  # VCC, FLAT_SCRATCH and XNACK_MASK are counted with the SGPRs
 MAXIMUM_WAVES = 8
 VECTOR_BANKS = 4
+
+TERMINATORS = re.compile(
+    r"S_C?BRANCH\w*|S_ENDPGM\w*|S_SETPC_B64\w*|SI_RETURN\w*|SI_TCRETURN\w*|SI_CS_CHAIN\w*|\w+_term"
+)
+# EXEC is in no register class, so that the text does not name it: a 64-bit
+# scalar operation without a definition writes EXEC.
+_MASK_WRITER = re.compile(
+    r"S_(?!CMP|BITCMP|SETPC|SWAPPC|STORE|SCRATCH|BUFFER|ATOMIC)\w+_B64(_term)?"
+)
+_MASK_BY_NAME = re.compile(
+    r"\w*(SAVEEXEC|WREXEC|CMPX|INIT_EXEC|INIT_WHOLE_WAVE|KILL_I1|WQM|WWM)\w*"
+)
 
 
 def vector_use(used: Mapping[str, int]) -> int:
@@ -41,6 +55,21 @@ def occupancy_waves(used: Mapping[str, int]) -> int:
         waves = min(waves, VECTOR_REGISTERS // round_up(vector, VECTOR_GRANULARITY))
     scalar = round_up(used.get("s", 0) + RESERVED_SCALAR_REGISTERS, SGPR_ALLOCATION_GRANULARITY)
     return min(waves, SCALAR_REGISTERS // scalar)
+
+
+def mask_change(instruction: Instruction) -> MaskChange:
+    """What an instruction may do to EXEC; where the opcode does not tell, anything."""
+    opcode = instruction.opcode
+    if opcode.endswith("_term"):
+        return MaskChange.NARROWS
+    writes = _MASK_WRITER.fullmatch(opcode) is not None and not instruction.definitions
+    if writes and opcode == "S_OR_B64":
+        return MaskChange.WIDENS
+    if writes and opcode in ("S_AND_B64", "S_ANDN2_B64"):
+        return MaskChange.NARROWS
+    if writes or _MASK_BY_NAME.fullmatch(opcode):
+        return MaskChange.ANY
+    return MaskChange.NONE
 
 
 def make_target(name: str, *sources: str) -> Target:
@@ -62,4 +91,15 @@ def make_target(name: str, *sources: str) -> Target:
         # Nearly every scalar class takes VCC too: S; G is an SGPR and no VCC.
         class_letters={"CS": "S", "S": "G"},
         copy_opcodes=frozenset({"COPY"}),
+        terminators=TERMINATORS,
+        constant_opcodes=frozenset({"S_MOV_B32", "S_MOV_B64", "V_MOV_B32", "AV_MOV_B32_IMM"}),
+        move_sources={
+            "v": frozenset({"v", "a", "s", "vcc"}),
+            "a": frozenset({"v", "a"}),
+            "s": frozenset({"s", "vcc"}),
+            "vcc": frozenset({"s", "vcc"}),
+        },
+        spill_files=frozenset({"v", "a", "s", "vcc"}),
+        masked_files=frozenset({"v", "a"}),
+        mask_change=mask_change,
     )

@@ -17,6 +17,7 @@ Sources
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from verilocc_bench.ir import FixedUnits
@@ -74,4 +75,16 @@ SM_80 = Target(
     guard_files=frozenset({"P", "UP"}),
     bank_ports=2,
     reuse_slots=3,
+    terminators=re.compile(
+        r"(BRA|BRX|BRXU|JMP|JMX|JMXU|RET|EXIT|KILL|BSYNC|BREAK|CALL|RTT)(\..*)?"
+    ),
+    # Their other sources are immediates and the constant bank.
+    constant_opcodes=frozenset({"MOV", "UMOV", "IMAD.MOV", "IMAD.MOV.U32", "ULDC", "ULDC.64"}),
+    move_sources={
+        "R": frozenset({"R", "UR"}),
+        "UR": frozenset({"UR"}),
+        "P": frozenset({"P", "UP"}),
+        "UP": frozenset({"UP"}),
+    },
+    spill_files=frozenset({"R"}),
 )

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Flag
 
-from verilocc_bench.ir import BaseRange, RegisterClass, RegisterFile
+from verilocc_bench.ir import BaseRange, Instruction, RegisterClass, RegisterFile
 
-__all__ = ["Target", "TargetFile", "round_up"]
+__all__ = ["MaskChange", "Target", "TargetFile", "round_up"]
+
+
+class MaskChange(Flag):
+    """What an instruction may do to the set of threads that execute."""
+
+    NONE = 0
+    WIDENS = 1
+    NARROWS = 2
+    ANY = 3
+
+
+def _no_mask_change(_: Instruction) -> MaskChange:
+    return MaskChange.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +65,13 @@ class Target:
     `bank_ports`: how many registers one bank delivers at once.
     `reuse_slots`: how many operand slots can keep what they read for the next
     instruction. `copy_opcodes`: what copies one register to another.
+
+    For edits. `terminators`: opcodes after which nothing can be inserted in a
+    block. `constant_opcodes`: without register uses these give the same value
+    at any place. `move_sources[file]`: the files from which a register of
+    `file` can be moved. `spill_files`: the files that spill slots take values
+    from. `masked_files`: moves between their registers happen only in the
+    threads that execute; `mask_change` says what an instruction may do to these.
     """
 
     name: str
@@ -65,6 +87,12 @@ class Target:
     guard_files: frozenset[str] = frozenset()
     bank_ports: int = 1
     reuse_slots: int = 0
+    terminators: re.Pattern[str] = re.compile(r"(?!)")
+    constant_opcodes: frozenset[str] = frozenset()
+    move_sources: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    spill_files: frozenset[str] = frozenset()
+    masked_files: frozenset[str] = frozenset()
+    mask_change: Callable[[Instruction], MaskChange] = _no_mask_change
 
     def file(self, name: str) -> TargetFile:
         """The hardware's register file of that name. Raises KeyError for another."""

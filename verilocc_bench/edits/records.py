@@ -1,0 +1,121 @@
+"""Edits as an answer writes them, not yet read against a function.
+
+docs/split-track.md has the form and its meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = [
+    "At",
+    "EditKind",
+    "Edits",
+    "Insertion",
+    "OnEdge",
+    "RegisterSpan",
+    "Replacement",
+    "SlotSpan",
+    "SplitAnswer",
+    "Transfer",
+]
+
+
+class EditKind(StrEnum):
+    """What can be inserted."""
+
+    MOVE = "move"
+    SPILL = "spill"
+    RELOAD = "reload"
+    REMATERIALIZE = "rematerialize"
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterSpan:
+    """Lanes of a virtual register, as `%900` (all of them), `%900.1` or `%900.0-1`."""
+
+    register: int
+    first: int | None = None
+    last: int | None = None
+
+    def __str__(self) -> str:
+        text = f"%{self.register}"
+        if self.first is None:
+            return text
+        return f"{text}.{self.first}" + ("" if self.last == self.first else f"-{self.last}")
+
+
+@dataclass(frozen=True, slots=True)
+class SlotSpan:
+    """Spill slots, each of one unit: `slot3`, or `slot0-3` for a tuple."""
+
+    first: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"slot{self.first}" + (f"-{self.first + self.count - 1}" if self.count > 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Before instruction `index` of a block; at its end where there is no such instruction."""
+
+    block: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnEdge:
+    """On the edge from one block to another."""
+
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Moves lanes: `(destination, source)` of one size; from a place: its constant."""
+
+    destination: RegisterSpan | SlotSpan
+    source: RegisterSpan | SlotSpan | At
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """Transfers of one kind that happen at once, somewhere; one, unless it is a move."""
+
+    where: At | OnEdge
+    kind: EditKind
+    transfers: tuple[Transfer, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """An operand that is to be read from, or written to, other lanes than its own.
+
+    `operand` counts the instruction's definitions, then its uses; -1 is its guard.
+    """
+
+    block: int
+    index: int
+    operand: int
+    span: RegisterSpan
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """All edits of an answer; `new` holds the classes of new virtual registers, as written."""
+
+    new: Mapping[int, str]
+    insertions: tuple[Insertion, ...] = ()
+    replacements: tuple[Replacement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SplitAnswer:
+    """An answer with edits: registers for the function's virtual registers and for new ones."""
+
+    assignment: Mapping[str, str]
+    edits: Edits
