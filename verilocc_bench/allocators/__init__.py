@@ -5,6 +5,7 @@ from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.protocol import (
     Allocator,
     Answer,
+    AnyAnswer,
     Assistance,
     Request,
     answer_from_assignment,
@@ -15,6 +16,7 @@ __all__ = [
     "BUILT_IN",
     "Allocator",
     "Answer",
+    "AnyAnswer",
     "Assistance",
     "LabelReplay",
     "Request",

@@ -14,11 +14,16 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.interference import live_spans
 from verilocc_bench.ir import Assignment
 
-__all__ = ["linear_scan"]
+__all__ = ["linear_scan", "scan_order"]
 
 
 def linear_scan(problem: AllocationProblem) -> Assignment:
     """An assignment by linear scan. Raises AllocationFailed where registers run out."""
+    return first_fit(problem, scan_order(problem))
+
+
+def scan_order(problem: AllocationProblem) -> list[int]:
+    """Virtual registers by their first live points; of one point the wider and longer first."""
     classes = problem.function.virtual_registers
     spans = live_spans(problem.liveness)
 
@@ -26,4 +31,4 @@ def linear_scan(problem: AllocationProblem) -> Assignment:
         start, _, size = spans[register]
         return start, -classes[register].width, -size, register
 
-    return first_fit(problem, sorted(range(len(classes)), key=priority))
+    return sorted(range(len(classes)), key=priority)

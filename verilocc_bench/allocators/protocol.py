@@ -8,12 +8,10 @@ from enum import StrEnum
 from typing import Protocol
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.edits import Answer, AnyAnswer
 from verilocc_bench.ir import Assignment
 
-__all__ = ["Allocator", "Answer", "Assistance", "Request", "answer_from_assignment"]
-
-Answer = Mapping[str, str]
-"""Names of virtual registers (`%12`) to names of base registers (`v4`)."""
+__all__ = ["Allocator", "Answer", "AnyAnswer", "Assistance", "Request", "answer_from_assignment"]
 
 
 class Assistance(StrEnum):
@@ -63,7 +61,7 @@ class Allocator(Protocol):
         """Whether it gives every sample the same answer."""
         ...
 
-    def allocate(self, request: Request) -> Answer:
+    def allocate(self, request: Request) -> AnyAnswer:
         """An answer for the request's function."""
         ...
 

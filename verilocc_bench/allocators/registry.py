@@ -10,11 +10,14 @@ from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.protocol import (
     Allocator,
     Answer,
+    AnyAnswer,
     Assistance,
     Request,
     answer_from_assignment,
 )
+from verilocc_bench.allocators.spill_everywhere import spill_everywhere
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
@@ -26,14 +29,17 @@ class BuiltIn:
     """An allocator that is a function of the problem alone."""
 
     name: str
-    function: Callable[[AllocationProblem], Assignment]
+    function: Callable[[AllocationProblem], Assignment | SplitAnswer]
     description: str
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = True
 
-    def allocate(self, request: Request) -> Answer:
-        """The function's assignment, in the names that answers use."""
-        return answer_from_assignment(request.problem, self.function(request.problem))
+    def allocate(self, request: Request) -> AnyAnswer:
+        """The function's assignment, in the names that answers use; or its answer with edits."""
+        found = self.function(request.problem)
+        if isinstance(found, SplitAnswer):
+            return found
+        return answer_from_assignment(request.problem, found)
 
 
 @dataclass(frozen=True)
@@ -69,5 +75,8 @@ BUILT_IN: dict[str, Allocator] = {
         LabelReplay("llvm-basic", "llvm-basic", "replays LLVM's basic allocator, where it has one"),
         BuiltIn("linear-scan", linear_scan, "first fit in the order of first live points"),
         BuiltIn("graph-coloring", graph_coloring, "Chaitin-Briggs colouring for register tuples"),
+        BuiltIn(
+            "spill-everywhere", spill_everywhere, "linear scan, and spill code where it fails"
+        ),
     )
 }

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from verilocc_bench.allocators import LabelReplay, Request
 from verilocc_bench.cli.instance import load_instance
-from verilocc_bench.evaluate import ask, resolve_model
+from verilocc_bench.evaluate import answer_to_json, ask, resolve_model
 from verilocc_bench.files import write_atomically
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verify import Verifier
 
 __all__ = ["run"]
 
@@ -23,13 +23,12 @@ def run(options: argparse.Namespace) -> int:
     request = Request(instance.problem, seed=options.seed)
     if isinstance(allocator, LabelReplay):
         request = replace(request, label=instance.label, alternatives=instance.alternatives)
-    sample, answer = ask(allocator, request, FastVerifier(instance.problem))
+    sample, answer = ask(allocator, request, Verifier(instance.problem))
     complaint = f"verilocc-bench allocate: {options.model}"
     if answer is None or sample.verdict is None:
         print(f"{complaint}: {sample.failure}: {sample.message}", file=sys.stderr)
         return 1
-    document = {"id": instance.problem.id, "assignment": dict(answer)}
-    text = json.dumps(document) + "\n"
+    text = json.dumps(answer_to_json(instance.problem.id, answer)) + "\n"
     if options.output is None:
         print(text, end="")
     else:

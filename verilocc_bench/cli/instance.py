@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from verilocc_bench.allocators import Answer, answer_from_assignment
+from verilocc_bench.allocators import Answer, AnyAnswer, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.evaluate import parse_answer, read_answer
 from verilocc_bench.files import decode_text, parse_json, read_data
@@ -72,8 +73,8 @@ def _from_compiled(path: Path, data: bytes, options: argparse.Namespace) -> Inst
     return Instance(problem, title)
 
 
-def read_answer_for(problem: AllocationProblem, path: Path) -> Answer:
-    """The assignment in an answer file. Raises InputError for another function's answer."""
+def read_answer_for(problem: AllocationProblem, path: Path) -> AnyAnswer:
+    """The answer in an answer file. Raises InputError for another function's answer."""
     identifier, answer = read_answer(path)
     if identifier is not None and identifier != problem.id:
         raise InputError(
@@ -103,7 +104,9 @@ def _from_row_json(path: Path, text: str) -> Instance:
     if isinstance(label, str):
         label = parse_json(label, f"{path}, column assignment")
     if label is not None:
-        _, label = parse_answer({"assignment": label}, path)
+        _, parsed = parse_answer({"assignment": label}, path)
+        assert not isinstance(parsed, SplitAnswer)
+        label = parsed
     source = str(row.get("label_source", "label"))
     return Instance(_located(path, normalized), path.name, label, source)
 

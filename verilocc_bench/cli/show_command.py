@@ -7,6 +7,7 @@ import sys
 
 from verilocc_bench.allocators import Answer, Request
 from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
+from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate import resolve_model
 from verilocc_bench.report.picture import draw_assignment
@@ -39,11 +40,16 @@ def run(options: argparse.Namespace) -> int:
 
 def _answer(options: argparse.Namespace, instance: Instance) -> tuple[str, Answer]:
     if options.answer is not None:
-        return options.answer.name, read_answer_for(instance.problem, options.answer)
+        answer = read_answer_for(instance.problem, options.answer)
+        if isinstance(answer, SplitAnswer):
+            raise InputError("answers with edits cannot be drawn", source=options.answer)
+        return options.answer.name, answer
     if instance.label is not None and FastVerifier(instance.problem).verify(instance.label).valid:
         return instance.label_source, instance.label
     try:
-        return "linear-scan", resolve_model("linear-scan").allocate(Request(instance.problem))
+        answer = resolve_model("linear-scan").allocate(Request(instance.problem))
+        assert not isinstance(answer, SplitAnswer)
+        return "linear-scan", answer
     except AllocationFailed as error:
         raise InputError(
             f"there is no valid label, and linear-scan has no answer: {error}"

@@ -10,9 +10,12 @@ from verilocc_bench.edits.edited_function import (
     Rematerialize,
     Spill,
     edit_function,
+    replaced_function,
 )
 from verilocc_bench.edits.json_form import edits_to_json, parse_edits
 from verilocc_bench.edits.records import (
+    Answer,
+    AnyAnswer,
     At,
     EditKind,
     Edits,
@@ -29,6 +32,8 @@ __all__ = [
     "GUARD",
     "MAXIMUM_SLOTS",
     "Action",
+    "Answer",
+    "AnyAnswer",
     "At",
     "EditKind",
     "EditedFunction",
@@ -47,4 +52,5 @@ __all__ = [
     "edit_function",
     "edits_to_json",
     "parse_edits",
+    "replaced_function",
 ]

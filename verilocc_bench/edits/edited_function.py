@@ -8,7 +8,7 @@ files a move joins, say) is the checker's matter. Cost: linear in the edits.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verilocc_bench.edits.records import (
     At,
@@ -22,7 +22,14 @@ from verilocc_bench.edits.records import (
 )
 from verilocc_bench.errors import InputError, VerilocError
 from verilocc_bench.findings import Finding, FindingKind
-from verilocc_bench.ir import Function, Instruction, RegisterClass, VirtualLanes, parse_class
+from verilocc_bench.ir import (
+    Function,
+    Instruction,
+    Operand,
+    RegisterClass,
+    VirtualLanes,
+    parse_class,
+)
 from verilocc_bench.targets import Target
 
 __all__ = [
@@ -35,6 +42,7 @@ __all__ = [
     "Rematerialize",
     "Spill",
     "edit_function",
+    "replaced_function",
 ]
 
 GUARD = -1
@@ -95,6 +103,48 @@ class EditedFunction:
     before: Mapping[tuple[int, int], tuple[Action, ...]]
     on_edge: Mapping[tuple[int, int], tuple[Action, ...]]
     replaced: Mapping[tuple[int, int, int], VirtualLanes]
+
+
+def replaced_function(edited: EditedFunction) -> tuple[Function, dict[int, int]]:
+    """The function with its operands replaced and nothing inserted.
+
+    Also the number of every virtual register in it: new ones follow the
+    function's own.
+    """
+    numbers = {old: new for new, old in enumerate(sorted(edited.registers))}
+
+    def operand(operand: Operand, key: tuple[int, int, int]) -> Operand:
+        lanes = edited.replaced.get(key)
+        if lanes is None:
+            return operand
+        return replace(operand, location=VirtualLanes(numbers[lanes.register], *_span(lanes)))
+
+    def instruction(block: int, index: int, old: Instruction) -> Instruction:
+        count = len(old.definitions)
+        guard = old.guard
+        lanes = edited.replaced.get((block, index, GUARD))
+        if guard is not None and lanes is not None:
+            guard = replace(guard, location=VirtualLanes(numbers[lanes.register], *_span(lanes)))
+        return Instruction(
+            old.opcode,
+            tuple(operand(o, (block, index, n)) for n, o in enumerate(old.definitions)),
+            tuple(operand(o, (block, index, n)) for n, o in enumerate(old.uses, count)),
+            guard,
+        )
+
+    blocks = tuple(
+        replace(
+            block,
+            instructions=tuple(instruction(b, i, old) for i, old in enumerate(block.instructions)),
+        )
+        for b, block in enumerate(edited.function.blocks)
+    )
+    registers = tuple(edited.registers[old] for old in numbers)
+    return replace(edited.function, virtual_registers=registers, blocks=blocks), numbers
+
+
+def _span(lanes: VirtualLanes) -> tuple[int, int]:
+    return lanes.first, lanes.count
 
 
 def edit_function(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 __all__ = [
+    "Answer",
+    "AnyAnswer",
     "At",
     "EditKind",
     "Edits",
@@ -21,6 +23,10 @@ __all__ = [
     "SplitAnswer",
     "Transfer",
 ]
+
+
+Answer = Mapping[str, str]
+"""Names of virtual registers (`%12`) to names of base registers (`v4`)."""
 
 
 class EditKind(StrEnum):
@@ -119,3 +125,7 @@ class SplitAnswer:
 
     assignment: Mapping[str, str]
     edits: Edits
+
+
+AnyAnswer = Answer | SplitAnswer
+"""An answer of either track."""

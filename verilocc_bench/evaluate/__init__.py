@@ -1,6 +1,11 @@
 """The evaluation harness: tasks, runner, metrics, results."""
 
-from verilocc_bench.evaluate.answers import parse_answer, read_answer, read_predictions
+from verilocc_bench.evaluate.answers import (
+    answer_to_json,
+    parse_answer,
+    read_answer,
+    read_predictions,
+)
 from verilocc_bench.evaluate.models import Predictions, resolve_model
 from verilocc_bench.evaluate.results import Configuration, make_results, results_json
 from verilocc_bench.evaluate.runner import RowResult, Sample, ask, evaluate_row, evaluate_rows
@@ -11,6 +16,7 @@ __all__ = [
     "Predictions",
     "RowResult",
     "Sample",
+    "answer_to_json",
     "ask",
     "evaluate_row",
     "evaluate_rows",

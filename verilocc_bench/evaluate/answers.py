@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.allocators import Answer
+from verilocc_bench.edits import AnyAnswer, SplitAnswer, edits_to_json, parse_edits
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, parse_json, read_text
 
-__all__ = ["MAXIMUM_ENTRIES", "parse_answer", "read_answer", "read_predictions"]
+__all__ = ["MAXIMUM_ENTRIES", "answer_to_json", "parse_answer", "read_answer", "read_predictions"]
 
 MAXIMUM_ENTRIES = 1_000_000
 """More virtual registers than any kernel has; a larger answer is damaged."""
@@ -19,14 +19,14 @@ PREDICTIONS_LIMIT_BYTES = 4096 * MIB
 KEYS = {"id", "assignment", "edits"}
 
 
-def read_answer(path: Path) -> tuple[str | None, Answer]:
-    """The id (None where it is left out) and the assignment of an answer file."""
+def read_answer(path: Path) -> tuple[str | None, AnyAnswer]:
+    """The id (None where it is left out) and the answer of an answer file."""
     return parse_answer(parse_json(read_text(path, ANSWER_LIMIT_BYTES), path), path)
 
 
-def read_predictions(path: Path) -> dict[str, list[Answer]]:
+def read_predictions(path: Path) -> dict[str, list[AnyAnswer]]:
     """The answers of a predictions file by id, each id's in the order of their lines."""
-    found: dict[str, list[Answer]] = {}
+    found: dict[str, list[AnyAnswer]] = {}
     for number, line in enumerate(read_text(path, PREDICTIONS_LIMIT_BYTES).split("\n"), 1):
         if not line.strip():
             continue
@@ -39,8 +39,8 @@ def read_predictions(path: Path) -> dict[str, list[Answer]]:
 
 def parse_answer(
     document: Any, source: str | Path, line: int | None = None
-) -> tuple[str | None, Answer]:
-    """The id and the assignment of a decoded answer. Raises InputError for any other form."""
+) -> tuple[str | None, AnyAnswer]:
+    """The id and the answer of a decoded document. Raises InputError for any other form."""
 
     def error(message: str) -> InputError:
         return InputError(message, source=source, line=line)
@@ -66,6 +66,18 @@ def parse_answer(
             raise error(
                 f"expected the name of a register for {key[:40]!r}, not a {type(value).__name__}"
             )
-    if document.get("edits"):
-        raise error("edits are not judged by this version: they belong to the split track")
-    return identifier, assignment
+    edits = document.get("edits")
+    if not edits and edits in (None, {}):
+        return identifier, assignment
+    try:
+        return identifier, SplitAnswer(assignment, parse_edits(edits))
+    except InputError as wrong:
+        raise error(wrong.message) from None
+
+
+def answer_to_json(identifier: str, answer: AnyAnswer) -> dict[str, Any]:
+    """An answer as one JSON object, the inverse of parse_answer."""
+    if isinstance(answer, SplitAnswer):
+        edits = edits_to_json(answer.edits)
+        return {"id": identifier, "assignment": dict(answer.assignment), "edits": edits}
+    return {"id": identifier, "assignment": dict(answer)}

@@ -11,7 +11,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.allocators import BUILT_IN, Allocator, Answer, Assistance, Request
+from verilocc_bench.allocators import BUILT_IN, Allocator, AnyAnswer, Assistance, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate.answers import read_predictions
@@ -85,8 +85,8 @@ class _Foreign:
     assistance: Assistance
     deterministic: bool
 
-    def allocate(self, request: Request) -> Answer:
-        answer: Answer = self.allocator.allocate(request)
+    def allocate(self, request: Request) -> AnyAnswer:
+        answer: AnyAnswer = self.allocator.allocate(request)
         return answer
 
 
@@ -99,24 +99,24 @@ class _Function:
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = False
 
-    def allocate(self, request: Request) -> Answer:
+    def allocate(self, request: Request) -> AnyAnswer:
         problem: AllocationProblem = request.problem
-        answer: Answer = self.function(problem, request.seed)
+        answer: AnyAnswer = self.function(problem, request.seed)
         return answer
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Answers from a file, in the order of their lines."""
+    """AnyAnswers from a file, in the order of their lines."""
 
     name: str
     path: Path
-    answers: Mapping[str, list[Answer]]
+    answers: Mapping[str, list[AnyAnswer]]
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = False
-    _empty: list[Answer] = field(default_factory=list)
+    _empty: list[AnyAnswer] = field(default_factory=list)
 
-    def allocate(self, request: Request) -> Answer:
+    def allocate(self, request: Request) -> AnyAnswer:
         """The answer of the request's sample. Raises AllocationFailed where there is none."""
         samples = self.answers.get(request.problem.id, self._empty)
         if request.sample >= len(samples):

@@ -15,6 +15,7 @@ from typing import Any
 from verilocc_bench.allocators import BUILT_IN, Allocator, LabelReplay, Request
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row
+from verilocc_bench.edits import Answer, AnyAnswer, SplitAnswer, edit_function, replaced_function
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate.metrics import (
     BankConflicts,
@@ -22,7 +23,7 @@ from verilocc_bench.evaluate.metrics import (
     count_identity_copies,
 )
 from verilocc_bench.evaluate.models import resolve_model
-from verilocc_bench.verify import FastVerifier, Verdict
+from verilocc_bench.verify import Verdict, Verifier
 
 __all__ = ["Outcome", "RowResult", "Sample", "ask", "evaluate_row", "evaluate_rows"]
 
@@ -131,7 +132,7 @@ def evaluate_row(row: Row, allocator: Allocator, samples: int, seed: int) -> Row
     problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
     if problem.id != row.id:
         raise InputError(f"row {row.id}: the id is not the hash of the normalized text")
-    verifier = FastVerifier(problem)
+    verifier = Verifier(problem)
     label = None if row.label is None else verifier.verify(row.label)
     if label is not None and not label.valid:
         raise InputError(f"row {row.id}: the label is wrong: {label.findings[0].message}")
@@ -157,8 +158,8 @@ def evaluate_row(row: Row, allocator: Allocator, samples: int, seed: int) -> Row
 
 
 def ask(
-    allocator: Allocator, request: Request, verifier: FastVerifier
-) -> tuple[Sample, Mapping[str, str] | None]:
+    allocator: Allocator, request: Request, verifier: Verifier
+) -> tuple[Sample, AnyAnswer | None]:
     """An allocator's answer, judged; whatever it raises or returns is a counted failure.
 
     What it prints goes to standard error: standard output is for results.
@@ -193,26 +194,39 @@ def ask(
 
 
 def _is_answer(answer: object) -> bool:
+    if isinstance(answer, SplitAnswer):
+        answer = answer.assignment
     return isinstance(answer, Mapping) and all(
         isinstance(key, str) and isinstance(value, str) for key, value in answer.items()
     )
 
 
+def _as_executed(problem: AllocationProblem, answer: AnyAnswer) -> tuple[AllocationProblem, Answer]:
+    """The function with its operands replaced as the answer says, and registers for it."""
+    if not isinstance(answer, SplitAnswer):
+        return problem, answer
+    edited, _ = edit_function(problem.function, problem.target, answer.edits)
+    function, numbers = replaced_function(edited)
+    assignment = {f"%{new}": answer.assignment[f"%{old}"] for old, new in numbers.items()}
+    return AllocationProblem(function), assignment
+
+
 def _outcome(
     problem: AllocationProblem,
-    answer: Mapping[str, str],
+    answer: AnyAnswer,
     verdict: Verdict,
     label: Verdict | None,
 ) -> Outcome:
     assert verdict.registers_used is not None
     assert verdict.occupancy is not None
     label_used = None if label is None else label.registers_used
+    rewritten, assignment = _as_executed(problem, answer)
     return Outcome(
         registers=verdict.registers_used[VECTOR],
         label_registers=None if label_used is None else label_used[VECTOR],
         bound=problem.pressure.maximum[VECTOR],
         occupancy=verdict.occupancy,
         label_occupancy=None if label is None else label.occupancy,
-        identity_copies=count_identity_copies(problem, answer),
-        bank_conflicts=count_bank_conflicts(problem, answer),
+        identity_copies=count_identity_copies(rewritten, assignment),
+        bank_conflicts=count_bank_conflicts(rewritten, assignment),
     )

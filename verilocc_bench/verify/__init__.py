@@ -2,5 +2,6 @@
 
 from verilocc_bench.findings import Finding, FindingKind, Verdict
 from verilocc_bench.verify.fast import FastVerifier
+from verilocc_bench.verify.verifier import SplitVerifier, Verifier
 
-__all__ = ["FastVerifier", "Finding", "FindingKind", "Verdict"]
+__all__ = ["FastVerifier", "Finding", "FindingKind", "SplitVerifier", "Verdict", "Verifier"]

@@ -1,0 +1,186 @@
+"""Spill everywhere: linear scan, and where registers run out, spill code.
+
+Registers are spilled greedily, those first whose accesses, weighted by ten to
+the power of their loop depth, cost least for the points of too much pressure
+that they cover; until every point fits. Where the target has registers that
+serve as homes (AGPRs), these come before spill slots. If linear scan still
+fails, because tuples do not fit the holes, more is spilled. Deterministic;
+not meant to be good: the least that a split-track allocator should beat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from verilocc_bench.allocators.first_fit import first_fit
+from verilocc_bench.allocators.linear_scan import linear_scan, scan_order
+from verilocc_bench.allocators.protocol import answer_from_assignment
+from verilocc_bench.allocators.spill_code import (
+    Home,
+    insert_spill_code,
+    natural_class,
+    unspillable,
+)
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.ir import Assignment, RegisterClass, VirtualLanes
+
+__all__ = ["spill_everywhere"]
+
+VGPR, AGPR = "v", "a"
+LOOP_WEIGHT = 10
+ATTEMPTS = 10
+
+
+def spill_everywhere(problem: AllocationProblem) -> Assignment | SplitAnswer:
+    """An assignment, with spill code where registers run out.
+
+    Raises AllocationFailed where that does not help either.
+    """
+    try:
+        return linear_scan(problem)
+    except AllocationFailed as error:
+        failure = error
+    spiller = _Spiller(problem)
+    for attempt in range(ATTEMPTS):
+        try:
+            return spiller.allocate(slack=2 + 3 * attempt)
+        except AllocationFailed as error:
+            failure = error
+    raise failure
+
+
+class _Spiller:
+    def __init__(self, problem: AllocationProblem) -> None:
+        self.problem = problem
+        self.budgets = {file.name: file.count for file in problem.function.files}
+        self.available = dict(self.budgets)
+        for units in problem.function.reserved:
+            self.available[units.file] -= units.count
+        self.fixed = unspillable(problem)
+        self.costs = self._costs()
+        self.segments: dict[int, list[tuple[int, int]]] = {}
+        self.fixed_segments: dict[str, list[tuple[int, int]]] = {}
+        self._collect_segments()
+        self.classes = self._narrowed() if AGPR in self.budgets else {}
+
+    def allocate(self, slack: int) -> Assignment | SplitAnswer:
+        """An answer whose pressure leaves `slack` units of each file to temporaries."""
+        problem = self.problem
+        homes = self._homes(slack)
+        spilled = insert_spill_code(problem, homes, self.classes)
+        rewritten = AllocationProblem(spilled.function)
+        assignment = first_fit(rewritten, scan_order(rewritten))
+        if not homes:
+            return assignment  # it fits, with other files for some registers
+        names = answer_from_assignment(rewritten, assignment)
+        return SplitAnswer(names, spilled.edits)
+
+    def _collect_segments(self) -> None:
+        """The runs of live points of each register's lanes, and of the fixed ones by file."""
+        liveness = self.problem.liveness
+        owner = [
+            n for n, c in enumerate(self.problem.function.virtual_registers) for _ in range(c.width)
+        ]
+        for lane, first, last, _ in liveness.segments:
+            if lane < len(owner):
+                self.segments.setdefault(owner[lane], []).append((first, last))
+            else:
+                file, _ = liveness.fixed_lanes[lane - len(owner)]
+                self.fixed_segments.setdefault(file, []).append((first, last))
+
+    def _costs(self) -> dict[int, int]:
+        """Lanes that spill code would transfer, weighted by loop depth."""
+        costs = dict.fromkeys(range(len(self.problem.function.virtual_registers)), 0)
+        for block, _, instruction in self.problem.function.instructions():
+            weight = LOOP_WEIGHT ** self.problem.loop_depths[block]
+            for operand in instruction.definitions + instruction.uses:
+                if isinstance(operand.location, VirtualLanes):
+                    costs[operand.location.register] += weight * operand.location.count
+        return costs
+
+    def _narrowed(self) -> dict[int, RegisterClass]:
+        """Registers that may be in either vector file go to the AGPRs, while these have room."""
+        narrowed: dict[int, RegisterClass] = {}
+        curve = self._curve(AGPR, {})
+        for number, register_class in enumerate(self.problem.function.virtual_registers):
+            if AGPR in register_class.files and len(register_class.files) > 1:
+                if not self._fits(curve, number, self.available[AGPR]):
+                    continue
+                self._add(curve, number, 1)
+                bases = {AGPR: tuple(r for r in register_class.ranges if r.file == AGPR)}
+                narrowed[number] = self.problem.target.make_class(
+                    register_class.width, bases, self.budgets
+                )
+        return narrowed
+
+    def _file(self, register: int, classes: Mapping[int, RegisterClass]) -> str | None:
+        """The file that a register counts for; the first of several."""
+        own = classes.get(register, self.problem.function.virtual_registers[register])
+        return own.files[0] if own.files else None
+
+    def _curve(self, file: str, classes: Mapping[int, RegisterClass]) -> list[int]:
+        """Lanes live at each point in a file; those of several files count for the first."""
+        curve = [0] * len(self.problem.liveness.points)
+        for number in self.segments:
+            if self._file(number, classes) == file:
+                self._add(curve, number, 1)
+        for first, last in self.fixed_segments.get(file, ()):
+            for point in range(first, last + 1):
+                curve[point] += 1
+        return curve
+
+    def _add(self, curve: list[int], register: int, count: int) -> None:
+        for first, last in self.segments.get(register, ()):
+            for point in range(first, last + 1):
+                curve[point] += count
+
+    def _fits(self, curve: list[int], register: int, room: int) -> bool:
+        """Whether adding the register keeps the curve within the room, segment by segment."""
+        width = self.problem.function.virtual_registers[register].width
+        return all(
+            max(curve[first : last + 1]) + width <= room
+            for first, last in self.segments.get(register, ())
+        )
+
+    def _homes(self, slack: int) -> dict[int, Home]:
+        homes: dict[int, Home] = {}
+        slots = 0
+        agprs = self._curve(AGPR, self.classes) if AGPR in self.budgets else []
+        files = [file.name for file in self.problem.target.files]
+        for file in [f for f in files if f in self.problem.target.spill_files and f != AGPR]:
+            for register in self._chosen(file, self.available[file] - slack):
+                width = self.problem.function.virtual_registers[register].width
+                if file == VGPR and self._fits(agprs, register, self.available[AGPR] - slack):
+                    self._add(agprs, register, 1)
+                    home = natural_class(self.problem.target, self.budgets, (AGPR,), width)
+                    homes[register] = Home(None, home)
+                else:
+                    homes[register] = Home(slots, None)
+                    slots += width
+        return homes
+
+    def _chosen(self, file: str, room: int) -> list[int]:
+        """Registers to spill so that no point of a file has more lanes than `room`."""
+        curve = self._curve(file, self.classes)
+        candidates = {
+            n for n in self.segments if self._file(n, self.classes) == file and n not in self.fixed
+        }
+        chosen: list[int] = []
+        while max(curve) > room:
+            covered = {n: c for n in candidates if (c := self._covered(curve, n, room))}
+            if not covered:
+                break  # what is left cannot be spilled; perhaps it fits all the same
+            best = min(covered, key=lambda n: (self.costs[n] / covered[n], n))
+            candidates.discard(best)
+            chosen.append(best)
+            self._add(curve, best, -1)
+        return chosen
+
+    def _covered(self, curve: list[int], register: int, room: int) -> int:
+        """Points of too much pressure at which the register has lanes, counted by lane."""
+        return sum(
+            sum(lanes > room for lanes in curve[first : last + 1])
+            for first, last in self.segments[register]
+        )

@@ -1,0 +1,79 @@
+"""The verdict on any answer: by the fast check, or with edits by the independent checker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from verilocc_bench.analysis import VECTOR, AllocationProblem, parse_register_name
+from verilocc_bench.edits import AnyAnswer, SplitAnswer, edit_function
+from verilocc_bench.findings import Verdict
+from verilocc_bench.ir import FixedUnits, RegisterClass
+from verilocc_bench.verify.fast import FastVerifier
+
+__all__ = ["SplitVerifier", "Verifier"]
+
+
+class Verifier:
+    """Judges any number of answers for one problem."""
+
+    def __init__(self, problem: AllocationProblem) -> None:
+        self.problem = problem
+        self.fast = FastVerifier(problem)
+        self.split = SplitVerifier(problem)
+
+    def verify(self, answer: AnyAnswer) -> Verdict:
+        """The verdict on an answer."""
+        if isinstance(answer, SplitAnswer):
+            return self.split.verify(answer)
+        return self.fast.verify(answer)
+
+
+class SplitVerifier:
+    """Judges answers with edits, by the independent checker."""
+
+    def __init__(self, problem: AllocationProblem) -> None:
+        self.problem = problem
+        self._checker: Any = None
+
+    def verify(self, answer: SplitAnswer) -> Verdict:
+        """The verdict; registers used count those of new virtual registers too."""
+        problem = self.problem
+        if self._checker is None:
+            from verilocc_bench.verify.symbolic import SymbolicChecker
+
+            self._checker = SymbolicChecker(problem.function, problem.target)
+        findings = self._checker.check(answer.assignment, answer.edits)
+        if findings:
+            return Verdict(problem.id, False, findings, None, None)
+        used = self._registers_used(answer)
+        return Verdict(problem.id, True, (), used, problem.target.occupancy(used))
+
+    def _registers_used(self, answer: SplitAnswer) -> dict[str, int]:
+        target = self.problem.target
+        highest = dict.fromkeys((file.name for file in target.files), 0)
+        for file, end in self._ends(answer):
+            highest[file] = max(highest[file], end)
+        return {VECTOR: target.vector_use(highest), **highest}
+
+    def _ends(self, answer: SplitAnswer) -> Iterator[tuple[str, int]]:
+        """(file, index after the last unit) of all that the answer and the function name."""
+        problem = self.problem
+        for name, register_class in self._classes(answer):
+            base = parse_register_name(problem.target, answer.assignment[name])
+            assert base is not None
+            yield base.file, base.index + register_class.width
+        for units in problem.function.live_ins:
+            yield units.file, units.first + units.count
+        for _, _, instruction in problem.function.instructions():
+            locations = [o.location for o in instruction.definitions + instruction.uses]
+            if instruction.guard is not None:
+                locations.append(instruction.guard.location)
+            for location in locations:
+                if isinstance(location, FixedUnits):
+                    yield location.file, location.first + location.count
+
+    def _classes(self, answer: SplitAnswer) -> Iterator[tuple[str, RegisterClass]]:
+        edited, _ = edit_function(self.problem.function, self.problem.target, answer.edits)
+        for number, register_class in edited.registers.items():
+            yield f"%{number}", register_class
