@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 __all__ = ["Finding", "FindingKind", "InvolvedLane", "Place", "Verdict"]
@@ -31,7 +32,14 @@ class FindingKind(StrEnum):
     WRONG_VALUE = "wrong_value"
 
 
-_VIRTUAL = re.compile(r"%\d{1,9}", re.ASCII)
+_VIRTUAL = re.compile(r"%(\d{1,9})", re.ASCII)
+
+
+@lru_cache(1 << 16)
+def _number(name: str) -> int | None:
+    """The number of a virtual register; None for another name."""
+    match = _VIRTUAL.fullmatch(name)
+    return None if match is None else int(match[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +100,19 @@ class Finding:
     def sort_key(self) -> tuple[Any, ...]:
         """First what has no place in the program, then in its order; registers by number."""
         place = (-1, -1) if self.block is None else (self.block, self.instruction or 0)
-        numbers = [int(n[1:]) for n in self.registers if _VIRTUAL.fullmatch(n)]
-        return (*place, numbers, self.kind.value, self.registers, self.unit or "")
+        numbers = [n for name in self.registers if (n := _number(name)) is not None]
+        operand = -2 if self.operand is None else self.operand
+        lanes = [lane.name for lane in self.lanes]
+        return (
+            *place,
+            numbers,
+            self.kind,
+            self.registers,
+            self.unit or "",
+            operand,
+            lanes,
+            self.message,
+        )
 
 
 @dataclass(frozen=True, slots=True)

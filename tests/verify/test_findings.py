@@ -6,6 +6,7 @@ import pytest
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
+from verilocc_bench.findings import InvolvedLane
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verify import FastVerifier, Finding, FindingKind, Verdict
 
@@ -77,7 +78,15 @@ def test_an_overlap_names_the_instruction_and_the_lanes() -> None:
     assert (finding.block, finding.instruction) == (0, 2)
     assert finding.registers == ("%1", "%0")
     assert finding.unit == "v3"
-    assert "bb0 instruction 2 writes %1.1 to v3, which holds %0" in finding.message
+    assert finding.operand == 0
+    assert finding.lanes == (
+        InvolvedLane("%1.1", ((0, 2),), (0, 4)),
+        InvolvedLane("%0", ((0, 0),), (0, 4)),
+    )
+    assert finding.message == (
+        "bb0 instruction 2 (V_MOV_B32) writes %1.1 to v3, which holds %0, "
+        "defined at bb0 instruction 0 and next read at bb0 instruction 4"
+    )
 
 
 def test_a_fixed_register_is_not_clobbered() -> None:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
 
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli.instance import load_instance, read_answer_for
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verify import FastVerifier, Finding
 
 __all__ = ["run"]
+
+_BLOCK_HEAD = re.compile(r"bb\d")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,7 +35,31 @@ def run(options: argparse.Namespace) -> int:
             f"lower bound {instance.problem.pressure.maximum['vector']}"
         )
     else:
-        print(f"wrong: {len(verdict.findings)} findings")
-        for finding in verdict.findings:
-            print(f"  {finding.kind.value}: {finding.message}")
+        _print_findings(instance.problem, verdict.findings)
     return 0 if verdict.valid else 1
+
+
+def _print_findings(problem: AllocationProblem, findings: Sequence[Finding]) -> None:
+    """How many of each kind, then one line each; under those of an instruction its own line."""
+    counts = Counter(finding.kind.value for finding in findings)
+    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+    print(f"wrong: {len(findings)} finding{'s' if len(findings) != 1 else ''} ({kinds})")
+    lines = _instruction_lines(problem.normalized)
+    for place, group in groupby(findings, lambda finding: (finding.block, finding.instruction)):
+        for finding in group:
+            print(f"  {finding.kind.value}: {finding.message}")
+        if place in lines:
+            print(f"    bb{place[0]} instruction {place[1]} is {lines[place]}")
+
+
+def _instruction_lines(normalized: str) -> dict[tuple[int | None, int | None], str]:
+    """The line of each instruction, by block and place in it."""
+    lines: dict[tuple[int | None, int | None], str] = {}
+    block, index = -1, 0
+    for line in normalized.splitlines():
+        if _BLOCK_HEAD.match(line):
+            block, index = block + 1, 0
+        elif block >= 0:
+            lines[block, index] = line
+            index += 1
+    return lines

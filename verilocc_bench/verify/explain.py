@@ -1,237 +1,279 @@
 """What is wrong with an answer: every finding, in the order of the program.
 
-Slower than the fast check, which calls it only when something may be wrong;
-the two agree by construction on what a collision is.
+Slower than the fast check, which asks only when something is wrong. Of each
+pair of registers that collide it tells the first point at which they do:
+which operand of the instruction destroys, the lane that it writes and the one
+that is destroyed, where that got its value, and where each is next read
+(verify.stories).
+
+Cost: linear in the answer, a sweep over every unit whose lanes share a point
+(verify.collisions), and 20 microseconds a finding.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
-from verilocc_bench.analysis import AllocationProblem, parse_register_name
-from verilocc_bench.findings import Finding, FindingKind
-from verilocc_bench.ir import FixedUnits, Operand, PhysicalRegister, RegisterClass
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.findings import Finding, FindingKind, InvolvedLane, Place
+from verilocc_bench.ir import FixedUnits, Operand
+from verilocc_bench.verify.collisions import Collision, CollisionFinder
+from verilocc_bench.verify.misplacement import misplacement
+from verilocc_bench.verify.stories import LaneStories, Literal
+from verilocc_bench.verify.ties import Tie
 
-__all__ = ["Tie", "explain", "operand_unit"]
-
-Tie = tuple[int, int, Operand, Operand]
-"""(block, instruction, definition, use) of a tied operand pair."""
+__all__ = ["Explainer"]
 
 _VIRTUAL = re.compile(r"%(0|[1-9]\d{0,8})")
 
-
-@dataclass(frozen=True, slots=True)
-class _Occupant:
-    """A lane in a unit: of virtual register `register`, or fixed (`register` is -1)."""
-
-    lane: int
-    register: int
-    name: str
+PLACES_TOLD = 3
+"""The message names up to so many definitions; the finding itself has all of them."""
 
 
-def explain(
-    problem: AllocationProblem, answer: Mapping[str, str], ties: list[Tie]
-) -> tuple[tuple[Finding, ...], bytearray | None]:
-    """All findings, and the units that the answer touches (None where a place is illegal)."""
-    count = len(problem.function.virtual_registers)
-    findings = [
-        Finding(
-            FindingKind.UNKNOWN_VIRTUAL_REGISTER,
-            f"{key[:40]} is no virtual register of the function, which has {count} of them",
-            registers=(key[:40],),
-        )
-        for key in answer
-        if not (match := _VIRTUAL.fullmatch(key)) or int(match[1]) >= count
-    ]
-    units: dict[int, int] = {}
-    misplaced = False
-    for number, register_class in enumerate(problem.function.virtual_registers):
-        name = answer.get(f"%{number}")
-        unit = None if name is None else problem.placements.by_name[register_class].get(name)
-        if unit is None:
-            finding, unit = _misplacement(problem, number, register_class, name)
-            findings.append(finding)
-            misplaced = True
-        if unit is not None:
-            units[number] = unit
-    findings += _tie_findings(problem, ties, units)
-    findings += _collisions(problem, units)
-    touched = None
-    if not misplaced:
-        touched = bytearray(problem.placements.unit_count)
-        for number, unit in units.items():
-            touched[unit + problem.function.virtual_registers[number].width - 1] = 1
-    return tuple(sorted(findings, key=Finding.sort_key)), touched
+class _Moment(NamedTuple):
+    """A place with what its findings have in common.
+
+    `early`: before the instruction's uses are read. `known` is what holds
+    before the instruction where it acts, `left` what of that holds after it.
+    """
+
+    place: Place
+    early: bool
+    text: str
+    definitions: tuple[Operand, ...]
+    known: Literal | None
+    left: Literal | None
 
 
-def operand_unit(
-    problem: AllocationProblem, operand: Operand, units: Mapping[int, int]
-) -> int | None:
-    """The number of the first unit of an operand, given the units of virtual registers."""
-    location = operand.location
-    if isinstance(location, FixedUnits):
-        return problem.placements.first_unit[location.file] + location.first
-    base = units.get(location.register)
-    return None if base is None else base + location.first
+class Explainer:
+    """Explains any number of wrong answers for one problem."""
 
+    def __init__(self, problem: AllocationProblem, ties: Sequence[Tie]) -> None:
+        self.problem, self.ties = problem, ties
+        self._virtual_lane_count = problem.liveness.virtual_lane_count
+        self._moments: dict[tuple[Place, bool], _Moment] = {}
+        self._definitions: dict[tuple[int, Place], InvolvedLane] = {}
+        self._values: dict[tuple[int, int, int], tuple[InvolvedLane, str]] = {}
 
-def _misplacement(
-    problem: AllocationProblem, number: int, register_class: RegisterClass, name: str | None
-) -> tuple[Finding, int | None]:
-    """Why a base is not legal, and the unit it starts at where the register exists."""
-    key = f"%{number}"
-    if name is None:
-        return Finding(FindingKind.MISSING, f"{key} has no register", registers=(key,)), None
-    base = parse_register_name(problem.target, name)
-    if base is None:
-        message = f"{key}: {problem.target.name} has no register {name[:40]!r}"
-        kind = FindingKind.UNKNOWN_PHYSICAL_REGISTER
-        return Finding(kind, message, registers=(key, name[:40])), None
-    file = problem.target.file(base.file)
-    if file.unit_names and name == file.name and register_class.width != file.count:
-        kind = FindingKind.WRONG_CLASS
-        reason = f"{name} is {file.count} registers; one is {' or '.join(file.unit_names)}"
-    else:
-        kind, reason = _illegal(problem, register_class, base)
-    message = f"{key} of class {register_class.name} cannot be in {name}: {reason}"
-    exists = base.index + register_class.width <= file.count
-    unit = problem.placements.unit(base) if exists else None
-    return Finding(kind, message, registers=(key, name), unit=name), unit
+    @cached_property
+    def _finder(self) -> CollisionFinder:
+        return CollisionFinder(self.problem)
 
+    @cached_property
+    def _stories(self) -> LaneStories:
+        return LaneStories(self.problem)
 
-def _illegal(
-    problem: AllocationProblem, register_class: RegisterClass, base: PhysicalRegister
-) -> tuple[FindingKind, str]:
-    width = register_class.width
-    budget = problem.function.file(base.file).count
-    if base.file not in register_class.files and budget > 0:
-        allowed = " or ".join(register_class.files) or "no file at all"
-        return FindingKind.WRONG_CLASS, f"the class allows {allowed}"
-    if base.index + width > budget:
-        name = problem.function.file(base.file).unit_name(base.index)
-        needed = f"{width} registers from {name}" if width > 1 else name
-        return FindingKind.OVER_BUDGET, f"it needs {needed}, the budget is {budget}"
-    first = problem.placements.unit(base)
-    held = [u for u in range(first, first + width) if u in problem.placements.reserved]
-    if held:
-        names = ", ".join(problem.placements.unit_name(unit) for unit in held)
-        return FindingKind.RESERVED, f"{names} is reserved"
-    ranges = [r for r in register_class.ranges if r.file == base.file]
-    if all((base.index - r.first) % r.step for r in ranges):
-        starts = ", ".join(f"{r.file}{r.first + n * r.step}" for r in ranges[:1] for n in range(3))
-        return FindingKind.MISALIGNED, f"it must start at {starts}, …"
-    file = problem.function.file(base.file)
-    allowed = ", ".join(f"{file.unit_name(r.first)} to {file.unit_name(r.last)}" for r in ranges)
-    return FindingKind.WRONG_CLASS, f"the class allows {allowed}"
+    @cached_property
+    def _lane_names(self) -> list[str]:
+        """The name of each lane: `%4`, `%5.1`, or of the physical unit."""
+        problem = self.problem
+        names = [
+            f"%{number}.{lane}" if register_class.width > 1 else f"%{number}"
+            for number, register_class in enumerate(problem.function.virtual_registers)
+            for lane in range(register_class.width)
+        ]
+        first_unit = problem.placements.first_unit
+        fixed = problem.liveness.fixed_lanes
+        return names + [self._unit_names[first_unit[file] + index] for file, index in fixed]
 
+    @cached_property
+    def _register_names(self) -> list[str]:
+        """The register of each lane: `%4`, or the physical unit."""
+        return [name.partition(".")[0] for name in self._lane_names]
 
-def _tie_findings(
-    problem: AllocationProblem, ties: list[Tie], units: Mapping[int, int]
-) -> Iterator[Finding]:
-    for block, index, definition, use in ties:
-        left, right = operand_unit(problem, definition, units), operand_unit(problem, use, units)
-        if left is None or right is None or left == right:
-            continue
-        names = problem.placements.unit_name(left), problem.placements.unit_name(right)
-        yield Finding(
+    @cached_property
+    def _unit_names(self) -> list[str]:
+        placements = self.problem.placements
+        return [placements.unit_name(unit) for unit in range(placements.unit_count)]
+
+    def explain(self, answer: Mapping[str, str]) -> tuple[Finding, ...]:
+        """All findings, in the order of `Finding.sort_key`."""
+        findings = list(self._strangers(answer))
+        by_name = self.problem.placements.by_name
+        units: dict[int, int] = {}
+        for number, register_class in enumerate(self.problem.function.virtual_registers):
+            name = answer.get(f"%{number}")
+            unit = None if name is None else by_name[register_class].get(name)
+            if unit is None:
+                finding, unit = misplacement(self.problem, number, register_class, name)
+                findings.append(finding)
+            if unit is not None:
+                units[number] = unit
+        findings += self._mismatches(units)
+        findings += [self._collision(collision) for collision in self._finder.find(units)]
+        return tuple(sorted(findings, key=Finding.sort_key))
+
+    def _strangers(self, answer: Mapping[str, str]) -> Iterator[Finding]:
+        count = len(self.problem.function.virtual_registers)
+        for key in answer:
+            if not (match := _VIRTUAL.fullmatch(key)) or int(match[1]) >= count:
+                yield Finding(
+                    FindingKind.UNKNOWN_VIRTUAL_REGISTER,
+                    f"{key[:40]} is no virtual register of the function, which has {count} of them",
+                    registers=(key[:40],),
+                )
+
+    def _mismatches(self, units: Mapping[int, int]) -> Iterator[Finding]:
+        """The tied operands that are not in one register."""
+        for tie in self.ties:
+            left, right = self._unit(tie.definition, units), self._unit(tie.use, units)
+            if left is not None and right is not None and left != right:
+                yield self._mismatch(tie, left, right)
+
+    def _unit(self, operand: Operand, units: Mapping[int, int]) -> int | None:
+        """The first unit of an operand, given the base units of virtual registers."""
+        location = operand.location
+        if isinstance(location, FixedUnits):
+            return self.problem.placements.first_unit[location.file] + location.first
+        base = units.get(location.register)
+        return None if base is None else base + location.first
+
+    def _mismatch(self, tie: Tie, left: int, right: int) -> Finding:
+        moment = self._moment((tie.block, tie.instruction), early=True)
+        lanes = self._stories.lanes
+        written = self._written(lanes(tie.definition.location)[0], moment)
+        read, story = self._held(lanes(tie.use.location)[0], moment)
+        unit, other = self._unit_names[left], self._unit_names[right]
+        return Finding(
             FindingKind.TIED_MISMATCH,
-            f"bb{block} instruction {index}: a definition in {names[0]} is tied to "
-            f"a use in {names[1]}: they must be in one register",
-            block,
-            index,
-            (*_names(definition), *_names(use)),
-            names[0],
+            f"{moment.text} writes {_put(written, unit)}, tied to its use of "
+            f"{read.name if read.name == other else f'{read.name} in {other}'}"
+            f"{f', {story}' if read.defined else ''}: the two must be in one register",
+            *moment.place,
+            (*_registers(tie.definition), *_registers(tie.use)),
+            unit,
+            tie.operand,
+            (written, read),
         )
 
+    def _collision(self, collision: Collision) -> Finding:
+        liveness = self.problem.liveness
+        point, unit_number, destroyer, victim = collision
+        place = liveness.points[point]
+        early = point + 1 < len(liveness.points) and liveness.points[point + 1] == place
+        moment = self._moment(place, early=early)
+        unit = self._unit_names[unit_number]
+        kind = FindingKind.OVERLAP
+        if max(destroyer, victim) >= self._virtual_lane_count:
+            kind = FindingKind.FIXED_REGISTER_CLOBBERED
+        elif early and not liveness.live[victim] >> (point + 1) & 1:
+            kind = FindingKind.EARLY_CLOBBER
+        written = self._written(destroyer, moment)
+        if liveness.defined[victim] >> point & 1:
+            held = self._written(victim, moment)
+            both = f"both {_owned(written, unit)} and {_owned(held, unit)}"
+            verb = f"writes {both} to {unit}" if place[1] >= 0 else f"leaves {both} in {unit}"
+            message = f"{moment.text} {verb}: {_reading(written)}, {_reading(held)}"
+        else:
+            held, story = self._held(victim, moment)
+            message = (
+                f"{moment.text} writes {_put(written, unit)}, "
+                f"which holds {_owned(held, unit)}, {story}"
+            )
+            if written.next_use is None:
+                message += f"; {written.name} is never read"
+        return Finding(
+            kind,
+            message,
+            *place,
+            (self._register_names[destroyer], self._register_names[victim]),
+            unit,
+            self._operand(destroyer, moment),
+            (written, held),
+        )
 
-def _names(operand: Operand) -> tuple[str, ...]:
+    def _moment(self, place: Place, *, early: bool) -> _Moment:
+        key = place, early
+        if key not in self._moments:
+            block, index = place
+            if index < 0:
+                moment = _Moment(place, early, _place_text(place), (), None, None)
+            else:
+                instruction = self.problem.function.blocks[block].instructions[index]
+                known = self._stories.literal(instruction.guard)
+                moment = _Moment(
+                    place,
+                    early,
+                    f"{_place_text(place)} ({instruction.opcode})",
+                    instruction.definitions,
+                    known,
+                    self._stories.known_after(place, known),
+                )
+            self._moments[key] = moment
+        return self._moments[key]
+
+    def _operand(self, lane: int, moment: _Moment) -> int | None:
+        """Which definition operand of an instruction writes a lane; None at the entry."""
+        for operand, definition in enumerate(moment.definitions):
+            then = definition.early_clobber or not moment.early
+            if then and lane in self._stories.lanes(definition.location):
+                return operand
+        return None
+
+    def _written(self, lane: int, moment: _Moment) -> InvolvedLane:
+        """A lane that is defined at a moment."""
+        key = lane, moment.place
+        if key not in self._definitions:
+            block, index = moment.place
+            read = self._stories.next_use(lane, (block, index + 1), moment.left)
+            self._definitions[key] = InvolvedLane(self._lane_names[lane], (moment.place,), read)
+        return self._definitions[key]
+
+    def _held(self, lane: int, moment: _Moment) -> tuple[InvolvedLane, str]:
+        """A lane that holds an older value at a moment, and the story of that in words."""
+        block, index = moment.place
+        key = None
+        if not moment.early:
+            index += 1
+            if moment.known is None:
+                # The same between any two instructions that have to do with the lane.
+                key = lane, block, self._stories.position(lane, (block, index))
+                if key in self._values:
+                    return self._values[key]
+        sources = self._stories.sources(lane, moment.place, moment.known)
+        left = moment.known if moment.early else moment.left
+        read = self._stories.next_use(lane, (block, index), left)
+        held = InvolvedLane(self._lane_names[lane], sources, read)
+        told = held, _story(held, moment.place if moment.early else None)
+        if key is not None:
+            self._values[key] = told
+        return told
+
+
+def _place_text(place: Place) -> str:
+    return "the entry" if place[1] < 0 else f"bb{place[0]} instruction {place[1]}"
+
+
+def _story(held: InvolvedLane, reader: Place | None) -> str:
+    """Where a value was defined and who reads it next; `reader` is yet to read."""
+    places = [_place_text(place) for place in held.defined[:PLACES_TOLD]]
+    if more := len(held.defined) - len(places):
+        places.append(f"{more} more")
+    defined = " or ".join(places)
+    if held.next_use is None:
+        return f"defined at {defined} and never read"
+    if held.next_use == reader:
+        return f"defined at {defined} and still to be read by the same instruction"
+    return f"defined at {defined} and next read at {_place_text(held.next_use)}"
+
+
+def _put(written: InvolvedLane, unit: str) -> str:
+    return unit if written.name == unit else f"{written.name} to {unit}"
+
+
+def _owned(held: InvolvedLane, unit: str) -> str:
+    return f"the function's own {unit}" if held.name == unit else held.name
+
+
+def _reading(lane: InvolvedLane) -> str:
+    if lane.next_use is None:
+        return f"{lane.name} is never read"
+    return f"{lane.name} is next read at {_place_text(lane.next_use)}"
+
+
+def _registers(operand: Operand) -> tuple[str, ...]:
     location = operand.location
     return () if isinstance(location, FixedUnits) else (f"%{location.register}",)
-
-
-def _collisions(problem: AllocationProblem, units: Mapping[int, int]) -> list[Finding]:
-    """One finding for each pair of registers that collide, at the first point where they do."""
-    liveness = problem.liveness
-    seen: dict[tuple[str, str], tuple[int, int, _Occupant, _Occupant]] = {}
-    for unit, occupants in sorted(_occupants(problem, units).items()):
-        for a, b in _overlapping(liveness.live, occupants):
-            if a.register == b.register:
-                continue
-            clash = (
-                liveness.defined[a.lane] & liveness.live[b.lane]
-                | liveness.live[a.lane] & liveness.defined[b.lane]
-            )
-            if clash:
-                point = (clash & -clash).bit_length() - 1
-                key = (a.name, b.name)
-                if key not in seen or point < seen[key][0]:
-                    seen[key] = (point, unit, a, b)
-    return [_collision(problem, *found) for found in seen.values()]
-
-
-def _occupants(problem: AllocationProblem, units: Mapping[int, int]) -> dict[int, list[_Occupant]]:
-    liveness, placements = problem.liveness, problem.placements
-    occupants: dict[int, list[_Occupant]] = {}
-    for number, unit in units.items():
-        offset = liveness.lane_offsets[number]
-        width = problem.function.virtual_registers[number].width
-        for lane in range(width):
-            occupant = _Occupant(offset + lane, number, f"%{number}")
-            occupants.setdefault(unit + lane, []).append(occupant)
-    for lane, (file, index) in enumerate(liveness.fixed_lanes, liveness.virtual_lane_count):
-        unit = placements.first_unit[file] + index
-        occupant = _Occupant(lane, -1, placements.unit_name(unit))
-        occupants.setdefault(unit, []).append(occupant)
-    return occupants
-
-
-def _overlapping(
-    live: tuple[int, ...], occupants: list[_Occupant]
-) -> Iterator[tuple[_Occupant, _Occupant]]:
-    """Pairs of occupants that are live at some common point."""
-    held = 0
-    for index, later in enumerate(occupants):
-        mask = live[later.lane]
-        if held & mask:
-            for earlier in occupants[:index]:
-                if live[earlier.lane] & mask:
-                    yield earlier, later
-        held |= mask
-
-
-def _collision(
-    problem: AllocationProblem, point: int, unit: int, a: _Occupant, b: _Occupant
-) -> Finding:
-    liveness = problem.liveness
-    block, index = liveness.points[point]
-    # The one defined here destroys the other; when both are, the order does not matter.
-    killer, victim = (a, b) if liveness.defined[a.lane] >> point & 1 else (b, a)
-    name = problem.placements.unit_name(unit)
-    place = f"bb{block} instruction {index}" if index >= 0 else "the entry"
-    kind = FindingKind.OVERLAP
-    if a.register < 0 or b.register < 0:
-        kind = FindingKind.FIXED_REGISTER_CLOBBERED
-    elif _is_early(problem, point) and not liveness.live[victim.lane] >> (point + 1) & 1:
-        kind = FindingKind.EARLY_CLOBBER
-    message = (
-        f"{place} writes {_lane_name(problem, killer)} to {name}, "
-        f"which holds {_lane_name(problem, victim)}"
-    )
-    if kind is FindingKind.EARLY_CLOBBER:
-        message += ", still to be read by the same instruction"
-    return Finding(kind, message, block, index, (killer.name, victim.name), name)
-
-
-def _is_early(problem: AllocationProblem, point: int) -> bool:
-    points = problem.liveness.points
-    return point + 1 < len(points) and points[point] == points[point + 1]
-
-
-def _lane_name(problem: AllocationProblem, occupant: _Occupant) -> str:
-    if occupant.register < 0:
-        return occupant.name
-    lane = occupant.lane - problem.liveness.lane_offsets[occupant.register]
-    wide = problem.function.virtual_registers[occupant.register].width > 1
-    return f"{occupant.name}.{lane}" if wide else occupant.name

@@ -1,0 +1,152 @@
+"""The fast check's arrays: names to units, ties and collisions of a whole answer at once.
+
+A virtual register of one class after the other has a *row*: its place in the
+array of base units. One more row, of base 0, is for what sits in a unit of
+its own: fixed lanes and fixed operands.
+
+A lane holds its unit over *segments* of points without a gap. A segment in
+its unit is one integer, the unit times the number of points plus the first
+point, with the length in the low bits. Sorted, segments of a unit stand side
+by side, in the order of their first points: the lanes of an answer share no
+point exactly when no segment begins before its neighbour's end.
+
+Where some do share a point, the exact condition decides: at no definition
+may a second segment hold the unit. How many do is the number of segments that
+begin up to there less the number that end before, which two searches in
+sorted arrays answer, for all units at once.
+
+Cost: n log n in the number of segments, and of definitions for the exact
+condition, in some ten array operations; one dictionary look-up for each
+virtual register and one for each name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.analysis import AllocationProblem, iterate_bits
+from verilocc_bench.ir import FixedUnits, Operand, RegisterClass
+from verilocc_bench.verify.ties import Tie
+
+__all__ = ["BulkCheck", "Units"]
+
+Units = NDArray[np.int64]
+"""The base unit of each row."""
+
+
+class BulkCheck:
+    """Judges any number of answers for one problem, without saying what is wrong."""
+
+    def __init__(self, problem: AllocationProblem, ties: Sequence[Tie]) -> None:
+        self.problem = problem
+        classes = problem.function.virtual_registers
+        members: dict[RegisterClass, list[int]] = {}
+        for number, register_class in enumerate(classes):
+            members.setdefault(register_class, []).append(number)
+        order = [number for numbers in members.values() for number in numbers]
+        self._names = [
+            (problem.placements.by_name[register_class], [f"%{number}" for number in numbers])
+            for register_class, numbers in members.items()
+        ]
+        self._row_of = np.empty(len(order), np.int64)
+        self._row_of[order] = np.arange(len(order))
+        self._fixed_row = len(order)
+        self._last_lanes = np.array([classes[number].width - 1 for number in order], np.int64)
+        self._place_lanes()
+        self._place_segments()
+        self._place_ties(ties)
+        self._fixed_touched = np.zeros(problem.placements.unit_count, np.uint8)
+        self._fixed_touched[self._offsets[problem.liveness.virtual_lane_count :]] = 1
+
+    def _place_lanes(self) -> None:
+        """The row of each lane, and its unit's distance from the base."""
+        problem = self.problem
+        widths = np.array([c.width for c in problem.function.virtual_registers], np.int64)
+        firsts = np.array(problem.liveness.lane_offsets, np.int64)
+        virtual = np.arange(problem.liveness.virtual_lane_count) - np.repeat(firsts, widths)
+        first_unit = problem.placements.first_unit
+        fixed = [first_unit[file] + index for file, index in problem.liveness.fixed_lanes]
+        self._offsets = np.concatenate([virtual, np.array(fixed, np.int64)])
+        self._rows = np.append(
+            np.repeat(self._row_of, widths), np.full(len(fixed), self._fixed_row, np.int64)
+        )
+
+    def _place_segments(self) -> None:
+        """Segments as integers, less the base unit; neighbours of one lane become one."""
+        liveness = self.problem.liveness
+        self._points = len(liveness.points)
+        self._length_bits = self._points.bit_length()
+        found = np.array(liveness.segments, np.int64).reshape(-1, 4)
+        lane, first, last = found[np.lexsort((found[:, 1], found[:, 0])), :3].T
+        begins = np.ones(len(lane), np.bool_)
+        begins[1:] = (lane[1:] != lane[:-1]) | (first[1:] != last[:-1] + 1)
+        ends = np.append(begins[1:], True)[: len(lane)]
+        lane, first, last = lane[begins], first[begins], last[ends]
+        self._segment_rows = self._rows[lane]
+        starts = self._offsets[lane] * self._points + first
+        # With 4,096 units there is room for 2**25 points: beyond any function.
+        self._segments = (starts << self._length_bits) | (last - first)
+
+    def _place_ties(self, ties: Sequence[Tie]) -> None:
+        sides = [self._side(tie.definition) + self._side(tie.use) for tie in ties]
+        self._ties = np.array(sides, np.int64).reshape(-1, 4).T
+
+    def _side(self, operand: Operand) -> tuple[int, int]:
+        """The row of an operand, and its first unit's distance from the base."""
+        location = operand.location
+        if isinstance(location, FixedUnits):
+            first_unit = self.problem.placements.first_unit[location.file]
+            return self._fixed_row, first_unit + location.first
+        return int(self._row_of[location.register]), location.first
+
+    @cached_property
+    def _definitions(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The rows of all definitions, and their units and points as integers, less the base."""
+        found = [
+            (lane, point)
+            for lane, points in enumerate(self.problem.liveness.defined)
+            for point in iterate_bits(points)
+        ]
+        lane, point = np.array(found, np.int64).reshape(-1, 2).T
+        return self._rows[lane], self._offsets[lane] * self._points + point
+
+    def units(self, answer: Mapping[str, str]) -> Units | None:
+        """The base units of an answer; None where a register has none, or no legal one."""
+        units: list[int] = []
+        try:
+            for legal, names in self._names:
+                units += map(legal.__getitem__, map(answer.__getitem__, names))
+        except KeyError:
+            return None
+        units.append(0)
+        return np.array(units, np.int64)
+
+    def is_valid(self, units: Units) -> bool:
+        """Whether tied operands are in one register and no lane destroys another."""
+        left, left_offset, right, right_offset = self._ties
+        if len(left) and (units[left] + left_offset != units[right] + right_offset).any():
+            return False
+        starts = units.take(self._segment_rows)
+        starts *= self._points << self._length_bits
+        starts += self._segments
+        starts.sort()
+        ends = starts & ((1 << self._length_bits) - 1)
+        starts >>= self._length_bits
+        ends += starts
+        if not (starts[1:] <= ends[:-1]).any():
+            return True
+        ends.sort()
+        rows, places = self._definitions
+        places = units.take(rows) * self._points + places
+        held = starts.searchsorted(places, "right") - ends.searchsorted(places, "left")
+        return bool((held == 1).all())
+
+    def touched(self, units: Units) -> bytes:
+        """Which units the function or the answer touches, fixed ones and the last of each tuple."""
+        touched = self._fixed_touched.copy()
+        touched[units[:-1] + self._last_lanes] = 1
+        return touched.tobytes()
