@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from tests.lower.kernels import LOOP, SEVERAL, assembled, linear_scan, normalize
 from verilocc_bench.allocators import Answer, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
-from verilocc_bench.dataset import load_rows
+from verilocc_bench.dataset import load_raw_row, load_rows
 from verilocc_bench.ir import Assignment
 from verilocc_bench.parse.cubin import read_cubin
 
@@ -112,8 +113,8 @@ def test_bad_cubins_are_told_in_one_line(run, cubin: Path, tmp_path: Path) -> No
     part = tmp_path / "part.cubin"
     part.write_bytes(cubin.read_bytes()[:2000])
     refused(run(part, some, *end), str(part), "byte 2000", "not whole")
-    refused(run(some, some, *end), str(some), "expected a cubin")
-    refused(run(cubin, some, "--arch", "gfx90a", *end), "sm_80 only")
+    refused(run(some, some, "-o", tmp_path / "out.s"), str(some), "expected a cubin")
+    refused(run(cubin, some, "--arch", "gfx90a", *end), "this is a cubin, not for 'gfx90a'")
     refused(run(cubin, tmp_path / "none.json", *end), "no such file")
     refused(run(tmp_path / "none.cubin", some, *end), "neither a file nor an id")
     assert not output.exists()
@@ -130,7 +131,142 @@ def test_an_id_of_the_dataset(run, tmp_path: Path) -> None:  # type: ignore[no-u
     assert read_cubin(output.read_bytes()).architecture == "sm_80"
 
 
-def test_lowering_is_for_sm_80_only(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    row = next(row for row in ROWS if row.arch == "gfx90a")
-    some = answer(tmp_path / "a.json", {"%0": "v0"})
-    refused(run(row.id, some, "-o", tmp_path / "o"), "lowering is there for sm_80 only", "gfx90a")
+def test_edits_are_not_for_cubins(run, cubin: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    edits = {"insert": [{"at": [0, 0], "spill": ["slot0", "%0"]}]}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"assignment": {"%0": "R0"}, "edits": edits}))
+    refused(run(cubin, path, "-o", tmp_path / "o"), "edits are lowered on gfx90a and gfx942 only")
+
+
+AMD_ROWS = [row for row in ROWS if row.arch == "gfx942"]
+AMD_ROW = min(AMD_ROWS, key=lambda row: row.n_instructions)
+needs_llc = pytest.mark.usefixtures("llc")
+
+
+def amd_answer(path: Path) -> Path:
+    assert AMD_ROW.label is not None
+    return answer(path, AMD_ROW.label)
+
+
+@pytest.fixture(name="mir")
+def _mir(tmp_path: Path) -> Path:
+    path = tmp_path / "kernel.mir"
+    path.write_text(load_raw_row("mini", AMD_ROW.id).content)
+    return path
+
+
+@needs_llc
+def test_machine_ir_becomes_machine_code(run, mir: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    some = amd_answer(tmp_path / "a.json")
+    assembly, again = tmp_path / "new" / "out.s", tmp_path / "again.s"
+    status, out, err = run(AMD_ROW.id, some, "-o", assembly)
+    assert (status, err) == (0, "")
+    assert re.fullmatch(
+        r"\w+: \d+ instructions of machine IR, \d+ identity copies went away, 0 edits; "
+        r"registers v \d+, a 0, s \d+, vcc \d\n"
+        r"llc 22\.[\d.]+ and its machine verifier accept it\n",
+        out,
+    )
+    assert run(mir, some, "--arch", "gfx942", "-o", again)[0] == 0
+    assert again.read_bytes() == assembly.read_bytes()
+    assert "s_endpgm" in assembly.read_text()
+    status, out, _ = run(AMD_ROW.id, some, "--json", "-o", tmp_path / "out.o")
+    summary = json.loads(out)
+    assert status == 0
+    assert (tmp_path / "out.o").read_bytes().startswith(b"\x7fELF")
+    assert summary["function"] == AMD_ROW.kernel
+    assert summary["arch"] == "gfx942"
+    assert summary["inserted"] == 0
+    assert summary["output"] == str(tmp_path / "out.o")
+    assert summary["llc_version"].startswith("22.")
+    assert "-verify-machineinstrs" in summary["llc_options"]
+    assert set(summary["registers"]) == {"v", "a", "s", "vcc"}
+
+
+@needs_llc
+def test_edits_become_machine_code(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert AMD_ROW.label is not None
+    classes = AllocationProblem.from_text(AMD_ROW.normalized).function.virtual_registers
+    name = next(f"%{n}" for n, c in enumerate(classes) if c.name == "V")
+    insert = [{"at": [0, 0], "spill": ["slot0", name]}, {"at": [0, 0], "reload": [name, "slot0"]}]
+    path = tmp_path / "a.json"
+    document = {"assignment": AMD_ROW.label, "edits": {"insert": insert}}
+    path.write_text(json.dumps(document))
+    status, out, _ = run(AMD_ROW.id, path, "--json", "-o", tmp_path / "out.s")
+    assert status == 0
+    assert json.loads(out)["inserted"] == 2
+    assert "Folded Spill" in (tmp_path / "out.s").read_text()
+    document["edits"] = {"replace": [[0, 0, 0, name]], "insert": insert}
+    path.write_text(json.dumps(document))
+    output = tmp_path / "wrong.s"
+    status, _, err = run(AMD_ROW.id, path, "-o", output)
+    assert status == 1
+    assert "a wrong answer" in err
+    assert not output.exists()
+
+
+def test_machine_ir_without_llc(run, mir: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    some = amd_answer(tmp_path / "a.json")
+    monkeypatch.delenv("VERILOCC_BENCH_LLC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    output = tmp_path / "out.s"
+    result = run(AMD_ROW.id, some, "-o", output)
+    refused(result, "needs llc of LLVM 22", "apt-get install llvm-22", "VERILOCC_BENCH_LLC")
+    for name, words in (("none", "cannot be run"), ("old", "is of LLVM 21.1.0; expected LLVM 22")):
+        program = tmp_path / "old"
+        program.write_text("#!/bin/sh\necho LLVM version 21.1.0\n")
+        program.chmod(0o755)
+        monkeypatch.setenv("VERILOCC_BENCH_LLC", str(tmp_path / name))
+        refused(run(AMD_ROW.id, some, "-o", output), "VERILOCC_BENCH_LLC", words)
+    assert not output.exists()
+    assigned = tmp_path / "out.mir"
+    status, out, _ = run(AMD_ROW.id, some, "--json", "-o", assigned)
+    assert status == 0
+    assert json.loads(out)["llc_version"] is None
+    assert "noVRegs:         true" in assigned.read_text()
+    assert run(mir, some, "--arch", "gfx942", "-o", tmp_path / "b.mir")[0] == 0
+    assert (tmp_path / "b.mir").read_text() == assigned.read_text()
+
+
+def test_what_llc_refuses_is_told_in_one_line(run, mir: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    some = amd_answer(tmp_path / "a.json")
+    program = tmp_path / "llc"
+    monkeypatch.setenv("VERILOCC_BENCH_LLC", str(program))
+    complaint = (
+        "*** Bad machine code: Illegal register ***\n- function: k\n"
+        "- basic block: %bb.0 (0x55f1a) [0B;9B)\n- instruction: 16B X\nstack dump"
+    )
+    for body, words in (
+        (f"echo '{complaint}'; exit 1", "Illegal register; - basic block: %bb.0; - instruction: X"),
+        ("echo 'llc: error: no such thing' >&2; exit 1", "llc: llc: error: no such thing"),
+        ("echo boom; exit 3", "llc ended with status 3: boom"),
+        ("kill -11 $$", "llc ended by signal 11"),
+    ):
+        program.write_text(
+            f'#!/bin/sh\n[ "$1" = --version ] && echo LLVM version 22.1.8 && exit\n{body}\n'
+        )
+        program.chmod(0o755)
+        output = tmp_path / "out.o"
+        refused(run(mir, some, "--arch", "gfx942", "-o", output), str(mir), words)
+        assert not output.exists()
+
+
+def test_bad_machine_ir_is_told_in_one_line(run, mir: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    some = amd_answer(tmp_path / "a.json")
+    output = tmp_path / "out.mir"
+    refused(run(AMD_ROW.id, some, "-o", tmp_path / "o"), "ends in .s", ".o", ".mir")
+    refused(run(mir, some, "-o", output), "--arch")
+    refused(run(mir, some, "--arch", "sm_80", "-o", output), str(mir), "expected a cubin for sm_80")
+    refused(run(mir, some, "--arch", "gfx1100", "-o", output), "gfx1100")
+    refused(run(AMD_ROW.id, some, "--arch", "gfx942", "-o", output), "--arch is for compiled code")
+    text = mir.read_text()
+    mir.write_text(text[: len(text) // 2])
+    refused(run(mir, some, "--arch", "gfx942", "-o", output), str(mir), "cut off")
+    mir.write_text(text)
+    assert AMD_ROW.label is not None
+    wrong = answer(tmp_path / "w.json", {**AMD_ROW.label, "%0": "v999"})
+    status, out, err = run(mir, wrong, "--arch", "gfx942", "--json", "-o", output)
+    assert status == 1
+    assert not json.loads(out)["valid"]
+    assert "a wrong answer" in err
+    assert not output.exists()

@@ -179,3 +179,19 @@ def test_a_huge_wrong_answer_is_judged() -> None:
     answer = {f"%{number}": "v0" for number in range(100_000)}
     verdict = FastVerifier(SIMPLE).verify(answer)
     assert not verdict.valid
+
+
+def test_only_plain_digits_name_a_register() -> None:
+    text = (
+        "verilocc-bench 1\ntarget gfx942\nregisters v:256 a:256 s:102 vcc:2=vcc_lo,vcc_hi\n"
+        "class V 1 v\nbb0\n" + "".join(f"%{n}=V_MOV_B32\n" for n in range(14)) + "S_ENDPGM\n"
+    )
+    verifier = FastVerifier(AllocationProblem.from_text(text))
+    answer = {f"%{n}": f"v{n}" for n in range(14)}
+    assert verifier.verify(answer).valid
+    for key in ("%1٣", "%٣", "%013"):
+        verdict = verifier.verify({**answer, key: "v20"})
+        assert [f.kind for f in verdict.findings] == [FindingKind.UNKNOWN_VIRTUAL_REGISTER]
+        assert not verdict.valid
+    verdict = verifier.verify({**answer, "%3": "v٣"})
+    assert [f.kind for f in verdict.findings] == [FindingKind.UNKNOWN_PHYSICAL_REGISTER]

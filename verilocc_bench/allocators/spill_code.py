@@ -22,6 +22,7 @@ from verilocc_bench.edits import (
     Replacement,
     SlotSpan,
     Transfer,
+    VectorPlaces,
 )
 from verilocc_bench.ir import (
     BaseRange,
@@ -33,7 +34,7 @@ from verilocc_bench.ir import (
     VirtualLanes,
     format_class,
 )
-from verilocc_bench.targets import MaskChange, Target
+from verilocc_bench.targets import Target
 
 __all__ = ["Home", "SpilledFunction", "insert_spill_code", "unspillable"]
 
@@ -65,32 +66,27 @@ def unspillable(problem: AllocationProblem) -> set[int]:
         for register, register_class in enumerate(function.virtual_registers)
         if not register_class.files or not target.spill_files.issuperset(register_class.files)
     }
-    for index, block in enumerate(function.blocks):
-        windows = {masked: _window(function, target, index, masked) for masked in (False, True)}
-        for place, instruction in enumerate(block.instructions):
-            for register in _accesses(instruction):
-                files = function.virtual_registers[register].files
-                first, last = windows[not target.masked_files.isdisjoint(files)]
-                if not first <= place < last:
-                    found.add(register)
+    places = VectorPlaces(function, target)
+    for block, place, instruction in function.instructions():
+        for register in _accesses(instruction):
+            if place >= _last_place(function, target, block):
+                found.add(register)
+            files = function.virtual_registers[register].files
+            if not target.masked_files.isdisjoint(files) and any(
+                [*places.objections(block, place), *places.objections(block, place + 1)]
+            ):
+                found.add(register)
     return found
 
 
-def _window(function: Function, target: Target, index: int, masked: bool) -> tuple[int, int]:
-    """The first and the last place of a block where something can be inserted."""
+def _last_place(function: Function, target: Target, index: int) -> int:
+    """The last place of a block where something can be inserted."""
     instructions = function.blocks[index].instructions
-    first, last = 0, len(instructions)
-    if function.blocks[index].branch_guard is not None:
-        last -= 1
-    for place, instruction in enumerate(instructions):
+    last = len(instructions) - (function.blocks[index].branch_guard is not None)
+    for place, instruction in enumerate(instructions[:last]):
         if target.terminators.fullmatch(instruction.opcode):
-            last = min(last, place)
-        change = target.mask_change(instruction) if masked else MaskChange.NONE
-        if change & MaskChange.WIDENS:
-            first = place + 1
-        if change & MaskChange.NARROWS:
-            last = min(last, place)
-    return first, last
+            return place
+    return last
 
 
 def _accesses(instruction: Instruction) -> dict[int, dict[VirtualLanes, list[int]]]:

@@ -15,7 +15,7 @@ from verilocc_bench.targets import Target, TargetFile
 
 __all__ = ["Placements", "parse_register_name"]
 
-_NUMBERED = re.compile(r"([A-Za-z]+)(0|[1-9]\d{0,5})")
+_NUMBERED = re.compile(r"([A-Za-z]+)(0|[1-9]\d{0,5})", re.ASCII)
 
 
 def parse_register_name(target: Target, name: str) -> PhysicalRegister | None:

@@ -11,7 +11,8 @@ from itertools import groupby
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli.instance import load_instance, read_answer_for
-from verilocc_bench.verify import FastVerifier, Finding
+from verilocc_bench.cli.judges import Word, ask_judge, judges_of
+from verilocc_bench.verify import Finding, Verdict, Verifier
 
 __all__ = ["run"]
 
@@ -22,21 +23,41 @@ def run(options: argparse.Namespace) -> int:
     """Prints the verdict; the status is 0 for a valid answer, 1 for a wrong one."""
     instance = load_instance(options)
     answer = read_answer_for(instance.problem, options.answer)
-    verdict = FastVerifier(instance.problem).verify(answer)
+    if options.judge is not None:
+        names = judges_of(options.judge, answer)
+        words = [ask_judge(name, instance.problem, answer) for name in names]
+        _print_words(instance.problem, words, as_json=options.json)
+        return 0 if all(word.accepts for word in words) else 1
+    verdict = Verifier(instance.problem).verify(answer)
     if options.json:
         print(json.dumps(verdict.to_json(), indent=2))
-    elif verdict.valid:
-        assert verdict.registers_used is not None
-        unit = instance.problem.target.occupancy_unit
-        files = ", ".join(f"{k} {v}" for k, v in verdict.registers_used.items() if k != "vector")
-        print(
-            f"valid: {verdict.registers_used['vector']} registers ({files}), "
-            f"{verdict.occupancy} {unit}; "
-            f"lower bound {instance.problem.pressure.maximum['vector']}"
-        )
     else:
-        _print_findings(instance.problem, verdict.findings)
+        _print_verdict(instance.problem, verdict)
     return 0 if verdict.valid else 1
+
+
+def _print_words(problem: AllocationProblem, words: Sequence[Word], *, as_json: bool) -> None:
+    if as_json:
+        document = {"id": problem.id, "judges": [word.to_json() for word in words]}
+        print(json.dumps(document, indent=2))
+        return
+    for word in words:
+        print(word)
+        if word.verdict is not None and not word.verdict.valid:
+            _print_findings(problem, word.verdict.findings)
+
+
+def _print_verdict(problem: AllocationProblem, verdict: Verdict) -> None:
+    if not verdict.valid:
+        _print_findings(problem, verdict.findings)
+        return
+    assert verdict.registers_used is not None
+    files = ", ".join(f"{k} {v}" for k, v in verdict.registers_used.items() if k != "vector")
+    print(
+        f"valid: {verdict.registers_used['vector']} registers ({files}), "
+        f"{verdict.occupancy} {problem.target.occupancy_unit}; "
+        f"lower bound {problem.pressure.maximum['vector']}"
+    )
 
 
 def _print_findings(problem: AllocationProblem, findings: Sequence[Finding]) -> None:

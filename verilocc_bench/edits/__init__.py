@@ -12,6 +12,7 @@ from verilocc_bench.edits.edited_function import (
     edit_function,
     replaced_function,
 )
+from verilocc_bench.edits.execution_mask import VectorPlaces
 from verilocc_bench.edits.json_form import edits_to_json, parse_edits
 from verilocc_bench.edits.records import (
     Answer,
@@ -49,6 +50,7 @@ __all__ = [
     "Spill",
     "SplitAnswer",
     "Transfer",
+    "VectorPlaces",
     "edit_function",
     "edits_to_json",
     "parse_edits",

@@ -102,4 +102,5 @@ def make_target(name: str, *sources: str) -> Target:
         spill_files=frozenset({"v", "a", "s", "vcc"}),
         masked_files=frozenset({"v", "a"}),
         mask_change=mask_change,
+        ties_equal_operands=True,
     )

@@ -72,6 +72,8 @@ class Target:
     `file` can be moved. `spill_files`: the files that spill slots take values
     from. `masked_files`: moves between their registers happen only in the
     threads that execute; `mask_change` says what an instruction may do to these.
+    `ties_equal_operands`: opcodes may tie a use to a definition without a word of
+    it in the text; then both name the same lanes.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Target:
     spill_files: frozenset[str] = frozenset()
     masked_files: frozenset[str] = frozenset()
     mask_change: Callable[[Instruction], MaskChange] = _no_mask_change
+    ties_equal_operands: bool = False
 
     def file(self, name: str) -> TargetFile:
         """The hardware's register file of that name. Raises KeyError for another."""

@@ -2,6 +2,6 @@
 
 from verilocc_bench.findings import Finding, FindingKind, Verdict
 from verilocc_bench.verify.fast import FastVerifier
-from verilocc_bench.verify.verifier import SplitVerifier, Verifier
+from verilocc_bench.verify.verifier import IndependentVerifier, Verifier
 
-__all__ = ["FastVerifier", "Finding", "FindingKind", "SplitVerifier", "Verdict", "Verifier"]
+__all__ = ["FastVerifier", "Finding", "FindingKind", "IndependentVerifier", "Verdict", "Verifier"]

@@ -27,7 +27,7 @@ from verilocc_bench.verify.ties import Tie
 
 __all__ = ["Explainer"]
 
-_VIRTUAL = re.compile(r"%(0|[1-9]\d{0,8})")
+_VIRTUAL = re.compile(r"%(0|[1-9]\d{0,8})", re.ASCII)
 
 PLACES_TOLD = 3
 """The message names up to so many definitions; the finding itself has all of them."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem, parse_register_name
-from verilocc_bench.edits import AnyAnswer, SplitAnswer, edit_function
+from verilocc_bench.edits import AnyAnswer, Edits, SplitAnswer, edit_function
 from verilocc_bench.findings import Verdict
 from verilocc_bench.ir import FixedUnits, RegisterClass
 from verilocc_bench.verify.fast import FastVerifier
+from verilocc_bench.verify.symbolic import SymbolicChecker
 
-__all__ = ["SplitVerifier", "Verifier"]
+__all__ = ["IndependentVerifier", "Verifier"]
 
 
 class Verifier:
@@ -20,30 +21,33 @@ class Verifier:
     def __init__(self, problem: AllocationProblem) -> None:
         self.problem = problem
         self.fast = FastVerifier(problem)
-        self.split = SplitVerifier(problem)
+        self.independent = IndependentVerifier(problem)
 
     def verify(self, answer: AnyAnswer) -> Verdict:
         """The verdict on an answer."""
         if isinstance(answer, SplitAnswer):
-            return self.split.verify(answer)
+            return self.independent.verify(answer)
         return self.fast.verify(answer)
 
 
-class SplitVerifier:
-    """Judges answers with edits, by the independent checker."""
+class IndependentVerifier:
+    """Judges answers of either track by the independent checker, as verdicts."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.problem = problem
-        self._checker: Any = None
 
-    def verify(self, answer: SplitAnswer) -> Verdict:
+    @cached_property
+    def _checker(self) -> SymbolicChecker:
+        return SymbolicChecker(self.problem.function, self.problem.target)
+
+    def verify(self, answer: AnyAnswer) -> Verdict:
         """The verdict; registers used count those of new virtual registers too."""
         problem = self.problem
-        if self._checker is None:
-            from verilocc_bench.verify.symbolic import SymbolicChecker
-
-            self._checker = SymbolicChecker(problem.function, problem.target)
-        findings = self._checker.check(answer.assignment, answer.edits)
+        if not isinstance(answer, SplitAnswer):
+            findings = self._checker.check(answer)
+            answer = SplitAnswer(answer, Edits({}))
+        else:
+            findings = self._checker.check(answer.assignment, answer.edits)
         if findings:
             return Verdict(problem.id, False, findings, None, None)
         used = self._registers_used(answer)

@@ -1,1 +1,5 @@
-"""The independent checker."""
+"""The independent checker: symbolic values on the places of an answer, edits or none."""
+
+from verilocc_bench.verify.symbolic.checker import SymbolicChecker
+
+__all__ = ["SymbolicChecker"]

@@ -1,0 +1,148 @@
+"""Where vector registers can be inserted for: threads that EXEC stops must not miss anything."""
+
+from __future__ import annotations
+
+from verilocc_bench.edits import VectorPlaces, parse_edits
+from verilocc_bench.findings import FindingKind
+from verilocc_bench.ir import parse_function
+from verilocc_bench.targets import get_target
+from verilocc_bench.verify.symbolic import SymbolicChecker
+
+HEAD = """verilocc-bench 1
+target gfx942
+registers v:16 a:16 s:16 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+class S2 2 s/2 vcc
+"""
+
+IF = """bb0->bb1,bb2
+%0=V_MOV_B32
+%1:S2=COPY
+%2:S2=V_CMP %0
+S_MOV_B64_term %2
+S_CBRANCH_EXECZ
+bb1->bb2
+DS_WRITE %0
+S_BRANCH
+bb2
+{join}DS_WRITE %0
+S_ENDPGM
+"""
+
+LOOP = """bb0->bb1
+%0=V_MOV_B32
+%1:S2=COPY
+bb1->bb1,bb2
+DS_WRITE %0
+S_ANDN2_B64_term %1
+S_CBRANCH_EXECNZ
+bb2->bb3
+DS_WRITE %0
+bb3
+S_OR_B64 %1
+DS_WRITE %0
+S_ENDPGM
+"""
+
+
+def places(text: str) -> VectorPlaces:
+    function = parse_function(HEAD + text, canonical=False)
+    return VectorPlaces(function, get_target(function.target))
+
+
+def free(text: str) -> set[tuple[int, int]]:
+    """The places without objections."""
+    found = places(text)
+    return {
+        (block, index)
+        for block, each in enumerate(found.function.blocks)
+        for index in range(len(each.instructions) + 1)
+        if not list(found.objections(block, index))
+    }
+
+
+def test_an_if_with_a_join_that_wakes() -> None:
+    assert free(IF.format(join="S_OR_B64 %1\n")) == {
+        *((0, index) for index in range(4)),
+        *((1, index) for index in range(3)),
+        *((2, index) for index in range(1, 4)),
+    }
+
+
+def test_a_join_that_does_not_wake_is_passed_by_sleepers() -> None:
+    assert free(IF.format(join="")) == {
+        *((0, index) for index in range(4)),
+        *((1, index) for index in range(3)),
+    }
+
+
+def test_behind_a_loop_until_all_are_awake() -> None:
+    assert free(LOOP) == {
+        *((0, index) for index in range(3)),
+        *((1, index) for index in range(2)),
+        *((3, index) for index in range(1, 4)),
+    }
+
+
+def test_a_block_that_stops_threads_and_has_one_way_on() -> None:
+    text = IF.format(join="").replace("bb0->bb1,bb2", "bb0->bb1")
+    assert {block for block, _ in free(text)} == {0}
+
+
+def test_nvidia_has_no_such_places() -> None:
+    text = """verilocc-bench 1
+target sm_80
+registers R:16 UR:63 P:7 UP:7
+class R 1 R
+bb0
+%0=S2R
+STG %0
+EXIT
+"""
+    function = parse_function(text)
+    found = VectorPlaces(function, get_target("sm_80"))
+    assert not any(list(found.objections(0, index)) for index in range(4))
+
+
+def kinds(text: str, assignment: dict[str, str], edits: object) -> set[FindingKind]:
+    function = parse_function(HEAD + text, canonical=False)
+    return {f.kind for f in SymbolicChecker(function).check(assignment, parse_edits(edits))}
+
+
+def test_the_checker_asks_for_the_place() -> None:
+    own = {"%0": "v0", "%1": "s0", "%2": "s2"}
+    move = {"move": [["%0", "%0"]]}
+    for join, index, expected in (
+        ("S_OR_B64 %1\n", 0, {FindingKind.INVALID_EDIT}),
+        ("S_OR_B64 %1\n", 1, set()),
+        ("", 0, {FindingKind.INVALID_EDIT}),
+    ):
+        edits = {"insert": [{"at": [2, index], **move}]}
+        assert kinds(IF.format(join=join), own, edits) == expected
+    scalar = {"insert": [{"at": [2, 0], "move": [["%2", "%2"]]}]}
+    assert not kinds(IF.format(join="S_OR_B64 %1\n"), own, scalar)
+
+
+def test_a_use_and_a_definition_of_the_same_lanes_stay_together() -> None:
+    text = "bb0\n%0=V_MOV_B32\n%0=V_FMAC_F32 %0\nDS_WRITE %0\nS_ENDPGM\n"
+    own = {"%0": "v0", "%1": "v1"}
+    insert = [{"at": [0, 1], "move": [["%1", "%0"]]}]
+    edits = {"new": {"%1": "V"}, "insert": insert}
+    assert not kinds(text, own, {**edits, "replace": []})
+    only_use = {**edits, "replace": [[0, 1, 1, "%1"]]}
+    assert kinds(text, own, only_use) == {FindingKind.TIED_MISMATCH}
+    both = {**edits, "replace": [[0, 1, 0, "%1"], [0, 1, 1, "%1"], [0, 2, 0, "%1"]]}
+    assert not kinds(text, own, both)
+
+
+def test_a_constant_is_made_again_in_its_own_file() -> None:
+    text = "bb0\n%0=V_MOV_B32\nDS_WRITE %0\nS_ENDPGM\n"
+    for spelled, register, expected in (
+        ("V", "v3", set()),
+        ("A 1 a", "a0", {FindingKind.INVALID_EDIT}),
+    ):
+        edits = {
+            "new": {"%1": spelled},
+            "insert": [{"at": [0, 1], "rematerialize": ["%1", [0, 0]]}],
+        }
+        assert kinds(text, {"%0": "v0", "%1": register}, edits) == expected

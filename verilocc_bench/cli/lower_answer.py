@@ -1,0 +1,32 @@
+"""What lowering asks of an answer, whatever the architecture: that it is right."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.edits import AnyAnswer
+from verilocc_bench.verify import Verifier
+
+__all__ = ["MACHINE_IR_TARGETS", "is_wrong"]
+
+MACHINE_IR_TARGETS = "gfx90a and gfx942"
+
+
+def is_wrong(problem: AllocationProblem, answer: AnyAnswer, options: argparse.Namespace) -> bool:
+    """Whether the answer is wrong; then that is said, with --json the whole verdict."""
+    verdict = Verifier(problem).verify(answer)
+    if verdict.valid:
+        return False
+    if options.json:
+        print(json.dumps(verdict.to_json(), indent=2))
+    first = verdict.findings[0]
+    print(
+        f"verilocc-bench lower: {options.answer}: a wrong answer for {options.instance}, "
+        f"{len(verdict.findings)} findings, "
+        f"first: {first.kind.value}: {first.message}",
+        file=sys.stderr,
+    )
+    return True

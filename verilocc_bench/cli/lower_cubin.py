@@ -1,0 +1,171 @@
+"""`verilocc-bench lower` for sm_80: an answer written into the cubin of its kernel."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import binascii
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.allocators import Answer
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.cli.instance import Instance, read_answer_for
+from verilocc_bench.cli.lower_answer import MACHINE_IR_TARGETS, is_wrong
+from verilocc_bench.dataset import load_raw_row
+from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.files import read_data, write_atomically
+from verilocc_bench.ir import Assignment
+from verilocc_bench.lower import Hazard, LoweredCubin, lower_sass
+from verilocc_bench.parse.cubin import read_cubin
+from verilocc_bench.parse.sass.load import load_cubin_function
+from verilocc_bench.parse.sass.normalize import NormalizedSass, normalize_sass
+from verilocc_bench.parse.sass.records import SassFunction
+from verilocc_bench.targets.nvidia_budget import register_limit
+from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, SM_80
+
+__all__ = ["lower_cubin"]
+
+_HAZARDS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """What an answer is written into; `source` names it in errors."""
+
+    cubin: bytes
+    function: SassFunction
+    normalized: NormalizedSass
+    problem: AllocationProblem
+    source: str
+
+
+def lower_cubin(options: argparse.Namespace, instance: Instance | None) -> int:
+    """Writes the cubin and prints a summary; the status is 1, and nothing written, for a wrong
+    answer. `instance` is the row of the dataset that the options name, where they name one."""
+    try:
+        kernel = _from_file(options) if instance is None else _from_row(instance, options)
+        answer = read_answer_for(kernel.problem, options.answer)
+        if isinstance(answer, SplitAnswer):
+            raise InputError(
+                f"answers with edits are lowered on {MACHINE_IR_TARGETS} only",
+                source=options.answer,
+            )
+        if is_wrong(kernel.problem, answer, options):
+            return 1
+        assignment = _assignment(kernel.problem, answer)
+        lowered = lower_sass(
+            kernel.cubin, kernel.function, kernel.normalized, assignment, kernel.source
+        )
+    except RejectedKernel as rejected:
+        raise InputError(rejected.reason, source=options.instance) from None
+    write_atomically(options.output, lowered.data)
+    if options.json:
+        print(json.dumps(_to_json(lowered), indent=2))
+    else:
+        print("\n".join(_summary(lowered)))
+    return 0
+
+
+def _from_row(instance: Instance, options: argparse.Namespace) -> _Kernel:
+    raw = load_raw_row(
+        options.dataset, instance.problem.id, split=options.split, revision=options.revision
+    )
+    source = f"row {raw.id}"
+    if raw.format != "cubin":
+        raise InputError(f"expected a cubin, the dataset has {raw.format[:40]!r}", source=source)
+    try:
+        cubin = base64.b64decode(raw.content, validate=True)
+    except binascii.Error:
+        raise InputError("expected the cubin in base64", source=source) from None
+    # The row's budget says what limit it was made with.
+    budget = next(file.count for file in instance.problem.function.files if file.name == "R")
+    name = read_cubin(cubin, source).kernel(None, source).name
+    kernel = _kernel(cubin, name, budget + COMPILER_REGISTERS, source)
+    if kernel.problem.id != instance.problem.id:
+        raise InputError(f"the cubin is of another function, {kernel.problem.id}", source=source)
+    return kernel
+
+
+def _from_file(options: argparse.Namespace) -> _Kernel:
+    path = Path(options.instance)
+    if options.arch not in {None, SM_80.name}:
+        raise InputError(f"this is a cubin, not for {options.arch[:40]!r}", source=path)
+    data = read_data(path)
+    kernel = read_cubin(data, path).kernel(options.function, path)
+    threads = options.max_threads or kernel.launch_bounds.threads
+    limit = register_limit(threads, kernel.launch_bounds.maximum_registers)
+    return _kernel(data, kernel.name, limit, str(path))
+
+
+def _kernel(cubin: bytes, name: str, limit: int, source: str) -> _Kernel:
+    function = load_cubin_function(cubin, source, name)
+    normalized = normalize_sass(function, limit)
+    return _Kernel(cubin, function, normalized, AllocationProblem(normalized.function), source)
+
+
+def _assignment(problem: AllocationProblem, answer: Answer) -> Assignment:
+    """The registers that a verified answer names."""
+    placements = problem.placements
+    return {
+        number: placements.register(placements.by_name[register_class][answer[f"%{number}"]])
+        for number, register_class in enumerate(problem.function.virtual_registers)
+    }
+
+
+def _place(function: SassFunction, index: int) -> str:
+    instruction = function.instructions[index]
+    return f"{instruction.opcode} at {instruction.address:#06x}"
+
+
+def _describe(function: SassFunction, hazard: Hazard) -> str:
+    earlier, later = (_place(function, index) for index in (hazard.earlier, hazard.later))
+    return f"{hazard.kind.value}: {', '.join(hazard.registers)}: {later}, after {earlier}"
+
+
+def _summary(lowered: LoweredCubin) -> list[str]:
+    lines = [
+        f"{lowered.function.name}: {len(lowered.function.instructions)} instructions, "
+        f"{lowered.changed_instructions} changed; {lowered.cleared_reuse_marks} reuse marks "
+        f"cleared; register count {lowered.register_count}, of which ptxas keeps "
+        f"{COMPILER_REGISTERS} back",
+        "runnable" if lowered.runnable else f"not runnable: {'; '.join(lowered.reasons)}",
+    ]
+    if lowered.hazards_before:
+        lines.append(
+            f"  {lowered.hazards_before} more pairs look like hazards under the compiler's own "
+            "registers already, and are left out"
+        )
+    shown = lowered.hazards[:_HAZARDS_SHOWN]
+    lines += [f"  {_describe(lowered.function, hazard)}" for hazard in shown]
+    if len(lowered.hazards) > len(shown):
+        lines.append(f"  and {len(lowered.hazards) - len(shown)} more; --json has them all")
+    return lines
+
+
+def _to_json(lowered: LoweredCubin) -> dict[str, Any]:
+    instructions = lowered.function.instructions
+    return {
+        "function": lowered.function.name,
+        "instructions": len(instructions),
+        "changed_instructions": lowered.changed_instructions,
+        "cleared_reuse_marks": lowered.cleared_reuse_marks,
+        "register_count": lowered.register_count,
+        "runnable": lowered.runnable,
+        "reasons": list(lowered.reasons),
+        "hazards_before": lowered.hazards_before,
+        "hazards": [
+            {
+                "kind": hazard.kind.value,
+                "registers": list(hazard.registers),
+                "address": instructions[hazard.later].address,
+                "opcode": instructions[hazard.later].opcode,
+                "after_address": instructions[hazard.earlier].address,
+                "after_opcode": instructions[hazard.earlier].opcode,
+            }
+            for hazard in lowered.hazards
+        ],
+    }

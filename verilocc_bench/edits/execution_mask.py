@@ -1,0 +1,104 @@
+"""Where something can be inserted for vector registers, as far as EXEC goes (AMD).
+
+A thread is to execute an insertion exactly where its own path through the
+control-flow graph passes it. In a block that is so after the last instruction
+that may widen EXEC, and before the first that may narrow it. The threads that
+a block stops take the edge to the block that wakes them, by widening EXEC; the
+others take the other edge. Where neither successor widens EXEC (the one ends
+the program, say), the threads' way follows from the shape of the graph: from
+the side of those that go on the other side is reached, or the loop goes on.
+What is reached from the other side before EXEC is widened, or from both where
+the shape does not tell, is executed by some of the threads alone: nothing can
+be inserted there.
+
+Cost: linear in the instructions; one walk over the graph for each block that
+narrows EXEC and has no successor that widens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from verilocc_bench.ir import Function
+from verilocc_bench.targets import MaskChange, Target
+
+__all__ = ["VectorPlaces"]
+
+
+class VectorPlaces:
+    """The places of one function, looked at as they are asked for."""
+
+    def __init__(self, function: Function, target: Target) -> None:
+        self.function, self.target = function, target
+        self._changes: dict[int, list[MaskChange]] = {}
+
+    def objections(self, block: int, index: int) -> Iterator[str]:
+        """Why nothing can be inserted before an instruction of a block, if so.
+
+        The place after the last instruction stands for the edges out too.
+        """
+        changes = self._changes_of(block)
+        narrowing = next((i for i, c in enumerate(changes) if c & MaskChange.NARROWS), None)
+        if narrowing is not None and narrowing < index:
+            what = f"instruction {narrowing} of bb{block}"
+            yield f"{what} may stop threads: not all of them execute what is after it"
+        for later, change in enumerate(changes[index:], index):
+            if change & MaskChange.WIDENS:
+                what = f"instruction {later} of bb{block}"
+                yield f"{what} may wake threads: not all of them execute what is before it"
+                break
+        if block in self._partial_blocks:
+            yield f"bb{block} may be executed by a part of the threads whose paths pass it"
+
+    def _changes_of(self, block: int) -> list[MaskChange]:
+        if block not in self._changes:
+            instructions = self.function.blocks[block].instructions
+            self._changes[block] = [self.target.mask_change(each) for each in instructions]
+        return self._changes[block]
+
+    def _widens(self, block: int) -> bool:
+        return any(change & MaskChange.WIDENS for change in self._changes_of(block))
+
+    @cached_property
+    def _partial_blocks(self) -> frozenset[int]:
+        """Blocks that stopped threads pass without being woken."""
+        found: set[int] = set()
+        if not self.target.masked_files:
+            return frozenset()
+        pending = [s for block in range(len(self.function.blocks)) for s in self._unsure(block)]
+        while pending:
+            block = pending.pop()
+            if block not in found and not self._widens(block):
+                found.add(block)
+                pending += self.function.blocks[block].successors
+        return frozenset(found)
+
+    def _unsure(self, block: int) -> list[int]:
+        """Successors of a block that the threads it stops may enter, without being woken."""
+        changes = [change for change in self._changes_of(block) if change]
+        if not changes or not changes[-1] & MaskChange.NARROWS:
+            return []
+        successors = self.function.blocks[block].successors
+        if len(successors) == 2:
+            if any(self._widens(successor) for successor in successors):
+                return []
+            a, b = successors
+            for on, other in ((a, b), (b, a)):
+                if self._goes_on(on, other, block) and not self._goes_on(other, on, block):
+                    return [other]
+        return list(successors)
+
+    def _goes_on(self, start: int, other: int, narrowing: int) -> bool:
+        """Whether a side leads to the other, or back to where threads were stopped."""
+        seen = {start}
+        pending = [start]
+        while pending:
+            block = pending.pop()
+            if block in (other, narrowing):
+                return True
+            for successor in self.function.blocks[block].successors:
+                if successor not in seen:
+                    seen.add(successor)
+                    pending.append(successor)
+        return False
