@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 MINI := verilocc_bench/data/mini
 MODELS := compiler linear-scan graph-coloring
 
-.PHONY: help evaluate test check build-mini register-classes fuzz benchmark clean
+.PHONY: help evaluate test check build-mini register-classes lower-tools fuzz benchmark clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -43,8 +43,11 @@ build-mini: $(VENV)/dev ## Rebuild the embedded dataset: the same bytes
 register-classes: $(VENV)/dev ## Generate the AMDGPU register classes from LLVM's own tables
 	$(BIN)/python -m dataset_builders.llvm_tables > verilocc_bench/targets/amdgpu_classes.json
 
-fuzz: $(VENV)/dev ## Corrupt answers and compare the verifier with the oracle, FUZZ_SECONDS long
-	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+lower-tools: ## Install llc of LLVM 22 (Debian), which makes machine code of answers for gfx90a and gfx942
+	apt-get install --yes --no-install-recommends llvm-22
+
+fuzz: $(VENV)/dev ## Corrupt answers and set the judges against each other, FUZZ_SECONDS long
+	$(BIN)/verilocc-bench selftest --seconds $(FUZZ_SECONDS)
 
 benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside ours
 	$(BIN)/python benchmarks/speed.py

@@ -126,6 +126,12 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
 def _verify(parser: argparse.ArgumentParser) -> None:
     _add_instance(parser)
     parser.add_argument("answer", metavar="ANSWER", type=Path, help="a file with one answer")
+    parser.add_argument(
+        "--judge",
+        choices=("fast", "independent", "smt", "executor", "all"),
+        help="ask this judge, or all of them; by default the fast check, with edits the "
+        "independent checker",
+    )
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
 
 
@@ -144,19 +150,20 @@ def _normalize(parser: argparse.ArgumentParser) -> None:
 
 
 def _lower(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("instance", metavar="INSTANCE", help="an id of the dataset, or a cubin")
-    _add_dataset(parser)
-    parser.add_argument("--arch", help="architecture of a cubin; only sm_80 can be lowered")
-    parser.add_argument("--function", help="kernel, where a cubin has several")
     parser.add_argument(
-        "--max-threads",
-        type=_threads,
-        help="largest block size, from which the register budget follows; "
-        "by default what the cubin says",
+        "instance", metavar="INSTANCE", help="an id of the dataset, or a file: cubin or .mir"
     )
+    _add_dataset(parser)
+    _add_machine_ir(parser)
     parser.add_argument("answer", metavar="ANSWER", type=Path, help="a file with one answer")
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="write the cubin there"
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="write there: a cubin for sm_80; for gfx90a and gfx942 assembly (.s) or an object "
+        "file (.o), which llc of LLVM 22 makes, or the machine IR with the answer in it (.mir)",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
 
@@ -183,6 +190,22 @@ def _build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes")
 
 
+def _selftest(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seconds", type=_positive, metavar="N", help="stop after so long")
+    parser.add_argument(
+        "--mutants",
+        type=_positive,
+        metavar="N",
+        help="stop after so many answers; by default 20000, unless --seconds is given",
+    )
+    parser.add_argument("--seed", type=_natural, default=0, help="seed")
+    parser.add_argument(
+        "--dataset", default="mini", help="where real kernels come from besides generated functions"
+    )
+    parser.add_argument("--smt", action="store_true", help="ask Z3 about generated functions too")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
 def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("models", "datasets", "sweeps"))
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -193,8 +216,9 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "verify": ("say whether an answer is right, and what is wrong where", _verify),
     "allocate": ("ask an allocator for an answer", _allocate),
     "normalize": ("turn machine IR or a cubin into normalized text", _normalize),
-    "lower": ("write an answer back into the machine code of its kernel (sm_80)", _lower),
+    "lower": ("write an answer back into the machine code of its kernel", _lower),
     "show": ("draw live intervals on registers", _show),
     "build": ("compile a sweep of kernels into a dataset", _build),
+    "selftest": ("corrupt answers and set the judges against each other", _selftest),
     "list": ("list models, datasets or sweeps", _list),
 }

@@ -1,0 +1,284 @@
+"""The campaign finds what judges disagree about, and makes it small."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.edits import Edits
+from verilocc_bench.findings import Finding, FindingKind, Verdict
+from verilocc_bench.ir import FixedUnits, Function, parse_function, print_function
+from verilocc_bench.selftest import judges as judges_module
+from verilocc_bench.selftest.campaign import Campaign, Disagreement, Outcome
+from verilocc_bench.selftest.case import Case
+from verilocc_bench.selftest.judges import Judges
+from verilocc_bench.selftest.shrink import shrink
+from verilocc_bench.selftest.table import document, render
+from verilocc_bench.targets import Target
+from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verify.symbolic import SymbolicChecker
+
+MUTANTS = 20_000
+"""A campaign that has not found a deliberate error by then does not look for it."""
+
+
+def found_by(seed: int, kind: str) -> Disagreement:
+    """The first disagreement of a kind that a campaign finds."""
+
+    def stop(outcome: Outcome) -> None:
+        if outcome.kinds[kind]:
+            raise KeyboardInterrupt
+
+    outcome = Campaign(seed, mutants=MUTANTS).run(stop)
+    found = [each for each in outcome.disagreements if each.kind == kind]
+    assert found, outcome.kinds
+    check(found[0])
+    return found[0]
+
+
+def check(disagreement: Disagreement) -> None:
+    """What was shrunk is a canonical problem about which the judges still disagree."""
+    function = disagreement.case.function
+    assert parse_function(print_function(function)) == function
+    opinion = Judges(AllocationProblem(function)).judge(disagreement.case)
+    assert disagreement.kind in opinion.disagreements()
+
+
+class Careless:
+    """A fast check that judges another function than it is given."""
+
+    def __init__(self, problem: AllocationProblem) -> None:
+        self.fast = FastVerifier(AllocationProblem(self.misread(problem.function)))
+
+    def misread(self, function: Function) -> Function:
+        raise NotImplementedError
+
+    def verify(self, answer: Mapping[str, str]) -> Verdict:
+        return self.fast.verify(answer)
+
+
+class NoEarlyClobbers(Careless):
+    def misread(self, function: Function) -> Function:
+        return replace(
+            function,
+            blocks=tuple(
+                replace(
+                    block,
+                    instructions=tuple(
+                        replace(
+                            i,
+                            definitions=tuple(
+                                replace(o, early_clobber=False) for o in i.definitions
+                            ),
+                        )
+                        for i in block.instructions
+                    ),
+                )
+                for block in function.blocks
+            ),
+        )
+
+
+class NoGuards(Careless):
+    """Takes every guard for unconditional."""
+
+    def misread(self, function: Function) -> Function:
+        return replace(
+            function,
+            blocks=tuple(
+                replace(
+                    block, instructions=tuple(replace(i, guard=None) for i in block.instructions)
+                )
+                for block in function.blocks
+            ),
+        )
+
+
+class NoFixedRegisters:
+    """A fast check that does not see physical registers."""
+
+    def __init__(self, problem: AllocationProblem) -> None:
+        self.fast = FastVerifier(problem)
+
+    def verify(self, answer: Mapping[str, str]) -> Verdict:
+        verdict = self.fast.verify(answer)
+        kept = tuple(
+            f for f in verdict.findings if f.kind is not FindingKind.FIXED_REGISTER_CLOBBERED
+        )
+        return replace(verdict, findings=kept, valid=not kept)
+
+
+class NoMeets(SymbolicChecker):
+    """A checker that looks at one path alone: the first successor of every block."""
+
+    def __init__(self, function: Function, target: Target | None = None) -> None:
+        blocks = tuple(replace(b, successors=b.successors[:1]) for b in function.blocks)
+        super().__init__(replace(function, blocks=blocks), target)
+
+
+class NoEdits(SymbolicChecker):
+    """A checker that forgets the insertions."""
+
+    def check(
+        self, assignment: Mapping[str, str], edits: Edits | None = None
+    ) -> tuple[Finding, ...]:
+        return super().check(assignment, edits and replace(edits, insertions=()))
+
+
+def test_judges_agree() -> None:
+    outcome = Campaign(1, load_rows("mini").rows, mutants=600).run()
+    assert not outcome.kinds, render(outcome)
+    assert outcome.mutants == 600
+    assert outcome.kernels
+    total = outcome.total
+    assert total.shown > 40
+    assert total.legality > 100
+    assert total.valid > 150
+    assert total.mutants == total.valid + total.legality + total.shown + total.not_shown
+    assert total.not_shown < 0.2 * total.shown
+    for judge in ("fast", "independent"):
+        assert total.killed_shown[judge] == total.shown_to[judge] > 0
+    assert "no disagreement" in render(outcome)
+
+
+def test_the_outcome_follows_from_the_seed() -> None:
+    def tallies(seed: int) -> Any:
+        found = document(Campaign(seed, mutants=150).run(), seed)
+        return {key: value for key, value in found.items() if key != "seconds"}
+
+    assert tallies(5) == tallies(5)
+    assert tallies(5)["operators"] != tallies(6)["operators"]
+
+
+def test_a_fast_check_without_early_clobbers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judges_module, "FastVerifier", NoEarlyClobbers)
+    kind = "fast accepts what executor rejects"
+    found = found_by(2, kind)
+    function = found.case.function
+    assert function.instruction_count <= 4
+    definitions = [o for _, _, i in function.instructions() for o in i.definitions]
+    assert any(o.early_clobber for o in definitions)
+    assert found.opinion.shown is not None
+    assert kind in str(found)
+
+
+def test_a_fast_check_without_fixed_registers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judges_module, "FastVerifier", NoFixedRegisters)
+    function = found_by(3, "fast accepts what executor rejects").case.function
+    assert function.instruction_count <= 3
+    named = [o.location for _, _, i in function.instructions() for o in i.definitions + i.uses]
+    assert any(isinstance(location, FixedUnits) for location in (*named, *function.live_ins))
+
+
+def test_a_fast_check_without_guards_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judges_module, "FastVerifier", NoGuards)
+    function = found_by(4, "fast accepts what independent rejects").case.function
+    assert function.target == "sm_80"
+    assert function.instruction_count <= 4
+    assert any(i.guard is not None for _, _, i in function.instructions())
+
+
+def test_a_checker_without_meets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judges_module, "SymbolicChecker", NoMeets)
+    found = found_by(5, "independent accepts what executor rejects")
+    function = found.case.function
+    assert function.instruction_count <= 5
+    assert any(len(block.successors) > 1 for block in function.blocks)
+
+
+def test_a_checker_without_edits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judges_module, "SymbolicChecker", NoEdits)
+    found = found_by(6, "independent accepts what executor rejects")
+    assert found.case.edits is not None
+    assert len(found.case.edits.insertions) == 1
+    assert found.case.function.instruction_count <= 3
+
+
+def test_shrinking_keeps_what_matters_and_its_edits_in_place() -> None:
+    text = """verilocc-bench 1
+target gfx942
+registers v:8 a:4 s:8 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+bb0->bb1
+%0=OP
+%1=OP %0
+bb1->bb2
+%2=OP %1
+OP %0,%2
+bb2
+OP %0
+OP %1,%2
+"""
+    from verilocc_bench.edits import parse_edits
+
+    edits = parse_edits(
+        {
+            "new": {"%3": "V"},
+            "insert": [{"at": [1, 1], "move": [["%3", "%2"]]}],
+            "replace": [[2, 1, 1, "%3"]],
+        }
+    )
+    places = {"%0": "v0", "%1": "v1", "%2": "v2", "%3": "v3"}
+
+    def holds(case: Case) -> bool:
+        """%2's own definition and its replaced use are there."""
+        opinion = Judges(AllocationProblem(case.function)).judge(case)
+        uses = [o for _, _, i in case.function.instructions() for o in i.uses]
+        assert case.edits is not None
+        return not opinion.wrong and bool(case.edits.replacements) and bool(uses)
+
+    small = shrink(Case(parse_function(text), places, edits), holds)
+    assert small.function.instruction_count <= 2
+    assert small.edits is not None
+    assert len(small.edits.replacements) == 1
+
+
+def test_the_command_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["selftest", "--mutants", "150", "--seed", "3"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("operator")
+    assert "no disagreement" in printed
+
+
+def test_the_command_prints_json_and_says_where_judges_disagree(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judges_module, "FastVerifier", NoFixedRegisters)
+    assert main(["selftest", "--mutants", "900", "--seed", "3", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["seed"] == 3
+    assert found["total"]["mutants"] == 900
+    assert found["disagreement_counts"]["fast accepts what independent rejects"] > 0
+    first = found["disagreements"][0]
+    function = parse_function(first["normalized"])
+    assert first["answer"]["assignment"].keys() == {
+        f"%{n}" for n in range(len(function.virtual_registers))
+    }
+
+
+def test_an_interrupted_campaign_keeps_what_it_has(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(outcome: Outcome) -> None:
+        if outcome.mutants == 20:
+            raise KeyboardInterrupt
+
+    outcome = Campaign(1, mutants=100).run(interrupt)
+    assert outcome.interrupted
+    assert outcome.mutants == 20
+    monkeypatch.setattr("verilocc_bench.cli.selftest_command._Progress", lambda *_: interrupt)
+    assert main(["selftest", "--mutants", "100"]) == 130
+    assert "20 answers" in capsys.readouterr().out
+
+
+def test_seconds_end_a_campaign() -> None:
+    outcome = Campaign(1, seconds=0.5).run()
+    assert 0 < outcome.mutants < 100_000
+    assert outcome.seconds < 30

@@ -1,0 +1,1 @@
+"""The self-test: random functions, mutated answers, and every judge against every other."""

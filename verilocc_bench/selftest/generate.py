@@ -1,0 +1,291 @@
+"""Random functions: loops, irreducible flow, partial and undefined lanes, early clobbers,
+overlapping tuples, fixed registers, guards; for a named target ties, constants and
+instructions that change the execution mask as well.
+
+They need not be sensible: uses may be undefined on some or all paths, blocks may
+be out of reach. Budgets are small, so that registers are scarce and answers
+collide. Linear in the size of the function.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+from verilocc_bench.ir import (
+    BaseRange,
+    Block,
+    FixedUnits,
+    Function,
+    Guard,
+    Instruction,
+    Operand,
+    RegisterClass,
+    RegisterFile,
+    VirtualLanes,
+)
+from verilocc_bench.selftest.renumber import renumber
+from verilocc_bench.targets import TARGETS, Target
+
+__all__ = ["random_function"]
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """The files and classes that functions of a target draw on.
+
+    `fixed` are the physical operands, `constants` the opcodes that give a
+    register of (file, width) a constant; `widening`, `narrowing` and `ending`
+    change the mask, the last two only at the end of a block.
+    """
+
+    files: tuple[RegisterFile, ...]
+    classes: tuple[RegisterClass, ...]
+    fixed: tuple[FixedUnits, ...]
+    reserved: FixedUnits
+    constants: dict[tuple[str, int], tuple[str, ...]]
+    branch: str
+    widening: tuple[str, ...] = ()
+    narrowing: tuple[str, ...] = ()
+    ending: tuple[str, ...] = ()
+
+
+_AMD = _World(
+    files=(
+        RegisterFile("v", 12),
+        RegisterFile("a", 4),
+        RegisterFile("s", 6),
+        RegisterFile("vcc", 2, ("vcc_lo", "vcc_hi")),
+    ),
+    classes=(
+        RegisterClass("V", 1, (BaseRange("v", 0, 11, 1),)),
+        RegisterClass("V2", 2, (BaseRange("v", 0, 10, 2),)),
+        RegisterClass("V4", 4, (BaseRange("v", 0, 8, 2),)),
+        RegisterClass("AV2", 2, (BaseRange("v", 0, 10, 2), BaseRange("a", 0, 2, 2))),
+        RegisterClass("S", 1, (BaseRange("s", 0, 5, 1), BaseRange("vcc", 0, 1, 1))),
+        RegisterClass("S2", 2, (BaseRange("s", 0, 4, 2), BaseRange("vcc", 0, 0, 2))),
+    ),
+    fixed=(
+        *(FixedUnits("v", n, 1) for n in range(12)),
+        *(FixedUnits("s", n, 2) for n in (0, 2, 4) for _ in range(4)),
+        *(FixedUnits("vcc", 0, 2) for _ in range(12)),
+    ),
+    reserved=FixedUnits("s", 5, 1),
+    constants={
+        ("v", 1): ("V_MOV_B32", "AV_MOV_B32_IMM"),
+        ("s", 1): ("S_MOV_B32",),
+        ("s", 2): ("S_MOV_B64",),
+    },
+    branch="S_CBRANCH_EXECZ",
+    widening=("S_OR_B64",),
+    narrowing=("S_AND_B64", "S_ANDN2_B64", "S_XOR_B64", "S_AND_SAVEEXEC_B64"),
+    ending=("S_MOV_B64_term", "S_ANDN2_B64_term", "S_XOR_B64_term"),
+)
+_NVIDIA = _World(
+    files=(
+        RegisterFile("R", 6),
+        RegisterFile("UR", 4),
+        RegisterFile("P", 4),
+        RegisterFile("UP", 2),
+    ),
+    classes=(
+        RegisterClass("R", 1, (BaseRange("R", 0, 5, 1),)),
+        RegisterClass("R2", 2, (BaseRange("R", 0, 4, 2),)),
+        RegisterClass("P", 1, (BaseRange("P", 0, 3, 1),)),
+        RegisterClass("P", 1, (BaseRange("P", 0, 3, 1),)),
+        RegisterClass("UP", 1, (BaseRange("UP", 0, 1, 1),)),
+    ),
+    fixed=tuple(
+        FixedUnits(file, n, 1)
+        for file, count in (("R", 6), ("UR", 4), ("P", 4), ("UP", 2))
+        for n in range(count)
+        for _ in range(12 // count)
+    ),
+    reserved=FixedUnits("UP", 1, 1),
+    constants={
+        ("R", 1): ("MOV", "IMAD.MOV.U32"),
+        ("UR", 1): ("UMOV", "ULDC"),
+        ("UR", 2): ("ULDC.64",),
+    },
+    branch="BRA",
+)
+_UNIFORM = (
+    RegisterClass("UR", 1, (BaseRange("UR", 0, 3, 1),)),
+    RegisterClass("UR2", 2, (BaseRange("UR", 0, 2, 2),)),
+)
+
+
+def random_function(
+    seed: int,
+    *,
+    registers: int = 10,
+    blocks: int = 6,
+    guarded: bool = False,
+    target: str | None = None,
+) -> Function:
+    """A function of at most so many virtual registers and blocks.
+
+    Without `target` it is of sm_80 if `guarded`, with guards on instructions
+    and branches, else of gfx942, and has nothing that only this target knows.
+    """
+    known = TARGETS[target or ("sm_80" if guarded else "gfx942")]
+    world = _NVIDIA if known.vendor == "nvidia" else _AMD
+    if target is not None and world is _NVIDIA:
+        world = replace(world, classes=world.classes + _UNIFORM)
+    generator = random.Random(seed)  # noqa: S311
+    maker = _Maker(generator, known, world, special=target is not None)
+    return maker.function(registers, blocks)
+
+
+class _Maker:
+    """Makes one function."""
+
+    def __init__(
+        self, generator: random.Random, target: Target, world: _World, *, special: bool
+    ) -> None:
+        self.generator, self.target, self.world = generator, target, world
+        self.special = special
+        self.guarded = bool(target.guard_files)
+        self.classes: list[RegisterClass] = []
+        self.block_count = 0
+        self.numbers: dict[int, int] = {}
+
+    def function(self, registers: int, blocks: int) -> Function:
+        drawn = self.generator.randint(1, registers)
+        self.classes = [self.generator.choice(self.world.classes) for _ in range(drawn)]
+        self.block_count = self.generator.randint(1, blocks)
+        made = tuple(self.block() for _ in range(self.block_count))
+        order = [file.name for file in self.world.files]
+        live_ins = {self.fixed() for _ in range(self.generator.randrange(3))}
+        reserved = (self.world.reserved,) if self.generator.random() < 0.3 else ()
+        function = Function(
+            target=self.target.name,
+            files=self.world.files,
+            reserved=reserved,
+            virtual_registers=tuple(self.classes[register] for register in self.numbers),
+            live_ins=tuple(sorted(live_ins, key=lambda u: (order.index(u.file), u.first))),
+            blocks=made,
+        )
+        # What was inserted last may stand first.
+        return renumber(function)[0]
+
+    def chance(self, probability: float) -> bool:
+        return self.generator.random() < probability
+
+    def fixed(self) -> FixedUnits:
+        return self.generator.choice(self.world.fixed)
+
+    def number(self, register: int) -> int:
+        return self.numbers.setdefault(register, len(self.numbers))
+
+    def lanes(self, register: int) -> VirtualLanes:
+        """All lanes of a register, or some."""
+        number, width = self.number(register), self.classes[register].width
+        if self.chance(0.5):
+            return VirtualLanes(number, 0, width)
+        first = self.generator.randrange(width)
+        return VirtualLanes(number, first, self.generator.randint(1, width - first))
+
+    def register(self, definition: bool) -> int:
+        """Any register; for a target's uses mostly one that was mentioned before."""
+        if self.special and not definition and self.numbers and self.chance(0.8):
+            return self.generator.choice(list(self.numbers))
+        return self.generator.randrange(len(self.classes))
+
+    def operand(self, definition: bool) -> Operand:
+        if self.chance(0.12):
+            return Operand(self.fixed(), undef=not definition and self.chance(0.1))
+        register = self.register(definition)
+        location = self.lanes(register)
+        partial = location.count < self.classes[register].width
+        undef = 0.4 if definition and partial else 0.08 * (not definition)
+        return Operand(
+            location,
+            undef=self.chance(undef),
+            early_clobber=definition and self.chance(0.15),
+        )
+
+    def instruction(self) -> Instruction:
+        guard = self.guard()
+        if self.special and self.chance(0.2) and (constant := self.constant(guard)):
+            return constant
+        definitions = tuple(
+            self.operand(True) for _ in range(self.generator.choice((0, 1, 1, 1, 2)))
+        )
+        uses = [self.operand(False) for _ in range(self.generator.randrange(4))]
+        if self.special and definitions and self.chance(0.15):
+            self.tie(definitions, uses)
+        return Instruction("OP", definitions, tuple(uses), guard)
+
+    def constant(self, guard: Guard | None) -> Instruction | None:
+        """Mostly without a guard, so that it can be made again."""
+        register = self.generator.randrange(len(self.classes))
+        each = self.classes[register]
+        opcodes = self.world.constants.get((each.files[0], each.width))
+        if opcodes is None or (guard is not None and self.chance(0.7)):
+            return None
+        location = VirtualLanes(self.number(register), 0, each.width)
+        return Instruction(self.generator.choice(opcodes), (Operand(location),), (), guard)
+
+    def tie(self, definitions: tuple[Operand, ...], uses: list[Operand]) -> None:
+        """A use in the place of a definition: mostly of the same register."""
+        definition = self.generator.randrange(len(definitions))
+        location = definitions[definition].location
+        if isinstance(location, VirtualLanes) and self.chance(0.4):
+            mentioned = list(self.numbers)
+            mine = self.classes[mentioned[location.register]]
+            same = [n for n, r in enumerate(mentioned) if self.classes[r] == mine]
+            others = [n for n in same if n != location.register] or same
+            location = replace(location, register=self.generator.choice(others))
+        tied = Operand(location, undef=self.chance(0.1), tied_to=definition)
+        uses.insert(self.generator.randint(0, len(uses)), tied)
+
+    def guard(self) -> Guard | None:
+        """Mostly one of few predicates, which need not be defined anywhere."""
+        if not self.guarded or self.chance(0.35):
+            return None
+        guards = self.target.guard_files
+        predicates = [r for r, c in enumerate(self.classes) if guards.issuperset(c.files)]
+        location: FixedUnits | VirtualLanes = FixedUnits("P", 3, 1)
+        if predicates and self.chance(0.9):
+            location = VirtualLanes(self.number(self.generator.choice(predicates[:3])), 0, 1)
+        return Guard(location, self.chance(0.5))
+
+    def block(self) -> Block:
+        length = self.generator.randrange(9 if self.special else 6)
+        instructions = [self.instruction() for _ in range(length)]
+        count = self.generator.choice((0, 1, 1, 2, 2)) if self.special else None
+        if count is None:
+            count = self.generator.randrange(3)
+        drawn = (self.generator.randrange(self.block_count) for _ in range(count))
+        successors = tuple(dict.fromkeys(drawn))
+        if self.special:
+            self.change_mask(instructions, len(successors) == 2)
+            if successors and self.chance(0.4):
+                instructions.append(Instruction(self.world.branch, guard=self.guard()))
+        last = instructions[-1] if instructions else Instruction("OP")
+        if last.guard and any(o.location == last.guard.location for o in last.definitions):
+            # A branch cannot depend on what it defines itself.
+            instructions.append(Instruction("OP"))
+        return Block(tuple(instructions), successors)
+
+    def change_mask(self, instructions: list[Instruction], splits: bool) -> None:
+        """Widens the mask early in the block, narrows it late where the paths part."""
+        if not self.world.widening:
+            return
+        if self.chance(0.4):
+            at = self.generator.randint(0, min(1, len(instructions)))
+            instructions.insert(at, self.mask_change(self.world.widening))
+        if self.chance(0.5 if splits else 0.05):
+            at = self.generator.randint(max(0, len(instructions) - 1), len(instructions))
+            instructions.insert(at, self.mask_change(self.world.narrowing))
+        elif splits and self.chance(0.3):
+            instructions.append(self.mask_change(self.world.ending))
+
+    def mask_change(self, opcodes: tuple[str, ...]) -> Instruction:
+        pairs = [r for r, c in enumerate(self.classes) if c.width == 2 and "s" in c.files]
+        uses: tuple[Operand, ...] = ()
+        if pairs and self.chance(0.5):
+            number = self.number(self.generator.choice(pairs))
+            uses = (Operand(VirtualLanes(number, 0, 2)),)
+        return Instruction(self.generator.choice(opcodes), (), uses)

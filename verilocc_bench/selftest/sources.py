@@ -1,0 +1,164 @@
+"""Where cases come from: generated functions with mutated answers, and real kernels.
+
+The same generator state gives the same cases. The judges of a function are made
+once for all its cases; those of some kernels are kept.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import Row
+from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.errors import InputError
+from verilocc_bench.selftest.answers import random_answer
+from verilocc_bench.selftest.case import Case
+from verilocc_bench.selftest.edit_mutate import EDIT_OPERATORS, mutate_edits
+from verilocc_bench.selftest.generate import random_function
+from verilocc_bench.selftest.judges import Judges
+from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with
+from verilocc_bench.selftest.random_edits import random_edits
+from verilocc_bench.targets import TARGETS
+
+__all__ = ["UNTOUCHED", "UNTOUCHED_EDITS", "Cases", "Source", "operators"]
+
+_T = TypeVar("_T")
+
+UNTOUCHED, UNTOUCHED_EDITS = "(answer)", "(edits)"
+"""What stands for the operator where an answer is judged as it was made."""
+
+ANSWERS = 12
+EDITED = 2
+EDITED_ANSWERS = 8
+FUNCTIONS_TO_A_KERNEL = 40
+KERNEL_ANSWERS = 3
+KEPT_KERNELS = 6
+TRIES = 4
+"""How often another operator is drawn where one does not apply."""
+
+FAVOURED = frozenset(
+    {
+        "swap_in_class",
+        "place_anywhere",
+        "live_overlap",
+        "fixed_register",
+        "early_clobber",
+        "one_unit_over",
+        "tied_mismatch",
+        "reserved",
+        "wrong_constant",
+        "swapped_spills",
+        "sequential",
+        "masked_place",
+    }
+)
+"""Operators of which more is wanted: they apply seldom, or break values and not the form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """The cases of one function: (operator, case); `kernel` for one of the dataset."""
+
+    judges: Judges
+    kernel: bool
+    cases: Iterator[tuple[str, Case]]
+
+
+def operators() -> list[str]:
+    """All names that cases come under, in the order of the table."""
+    return [UNTOUCHED, *OPERATORS, *TARGETED, UNTOUCHED_EDITS, *EDIT_OPERATORS]
+
+
+class Source:
+    """All cases that follow from one seed."""
+
+    def __init__(self, seed: int, rows: tuple[Row, ...], smt: bool) -> None:
+        self.generator = random.Random(seed)  # noqa: S311
+        self.rows = tuple(row for row in rows if row.label is not None)
+        self.smt = smt
+        self.kernels: dict[str, tuple[Judges, Mapping[str, str]]] = {}
+
+    def __iter__(self) -> Iterator[Cases]:
+        for number in range(1 << 62):
+            if self.rows and number % FUNCTIONS_TO_A_KERNEL == 0:
+                yield self.kernel()
+            found = self.generated(list(TARGETS)[number % len(TARGETS)])
+            if found is not None:
+                yield found
+
+    def generated(self, target: str) -> Cases | None:
+        """The cases of a generated function; None where it has no answer."""
+        generator = self.generator
+        function = random_function(generator.randrange(1 << 40), target=target)
+        problem = AllocationProblem(function)
+        try:
+            answer = random_answer(problem, generator)
+        except InputError:  # the guards are beyond analysis
+            return None
+        if not answer:
+            return None
+        judges = Judges(problem, self.smt)
+        return Cases(judges, False, self.mutants(problem, answer, ANSWERS, EDITED_ANSWERS))
+
+    def kernel(self) -> Cases:
+        """Some cases of a kernel of the dataset, with the compiler's answer."""
+        row = self.generator.choice(self.rows)
+        if row.id not in self.kernels:
+            if len(self.kernels) >= KEPT_KERNELS:
+                del self.kernels[next(iter(self.kernels))]
+            problem = AllocationProblem.from_text(row.normalized)
+            # Z3 takes minutes for the largest of them.
+            self.kernels[row.id] = Judges(problem), dict(row.label or {})
+        judges, answer = self.kernels[row.id]
+        count = KERNEL_ANSWERS
+        return Cases(judges, True, self.mutants(judges.problem, answer, count, count))
+
+    def mutants(
+        self, problem: AllocationProblem, answer: Mapping[str, str], count: int, with_edits: int
+    ) -> Iterator[tuple[str, Case]]:
+        """An answer, corruptions of it, edits of it, and corruptions of these."""
+        generator = self.generator
+        yield UNTOUCHED, Case(problem.function, answer)
+        for _ in range(count):
+            name, mutant = self.mutant(
+                _weighted([*OPERATORS, *TARGETED]),
+                lambda name: mutate_with(name, problem, dict(answer), generator),
+            )
+            if mutant is not None:
+                yield name, Case(problem.function, mutant)
+        for _ in range(EDITED):
+            edited = random_edits(problem, answer, generator, generator.randint(1, 3))
+            if edited is not None:
+                yield from self.edited_mutants(problem, edited, with_edits)
+
+    def edited_mutants(
+        self, problem: AllocationProblem, edited: SplitAnswer, count: int
+    ) -> Iterator[tuple[str, Case]]:
+        """An answer with edits, and corruptions of it."""
+        function = problem.function
+        yield UNTOUCHED_EDITS, Case(function, edited.assignment, edited.edits)
+        for _ in range(count):
+            name, mutant = self.mutant(
+                _weighted(EDIT_OPERATORS),
+                lambda name: mutate_edits(name, problem, edited, self.generator),
+            )
+            if mutant is not None:
+                yield name, Case(function, mutant.assignment, mutant.edits)
+
+    def mutant(self, names: list[str], apply: Callable[[str], _T | None]) -> tuple[str, _T | None]:
+        """An operator that applies, and what it gives."""
+        name, mutant = "", None
+        for _ in range(TRIES):
+            name = self.generator.choice(names)
+            mutant = apply(name)
+            if mutant is not None:
+                break
+        return name, mutant
+
+
+def _weighted(names: Iterable[str]) -> list[str]:
+    return [name for each in names for name in [each] * (3 if each in FAVOURED else 1)]

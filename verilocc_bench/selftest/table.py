@@ -1,0 +1,82 @@
+"""The outcome of a self-test for people, and as one JSON document."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+from tabulate import tabulate
+
+from verilocc_bench import __version__
+from verilocc_bench.selftest.campaign import Outcome, Tally
+from verilocc_bench.selftest.judges import FAST, INDEPENDENT, SMT
+from verilocc_bench.selftest.sources import operators
+
+__all__ = ["document", "render"]
+
+NOTHING = "-"
+
+
+def render(outcome: Outcome) -> str:
+    """The table by operator, the totals, and every disagreement."""
+    judges = [FAST, INDEPENDENT] + [SMT] * (SMT in outcome.total.killed)
+    headers = ["operator", "mutants", "valid", "wrong", "legality", "shown", "not shown"]
+    headers += [f"by {judge}" for judge in judges] + [f"kill rate {judge}" for judge in judges]
+    named = [(n, outcome.tallies[n]) for n in operators() if n in outcome.tallies]
+    rows = [_row(name, tally, judges) for name, tally in named]
+    rows.append(_row("all", outcome.total, judges))
+    align = ["left"] + ["right"] * (len(headers) - 1)
+    parts = [tabulate(rows, headers=headers, colalign=align), summary(outcome)]
+    parts += [f"DISAGREEMENT: {disagreement}" for disagreement in outcome.disagreements]
+    return "\n\n".join(parts)
+
+
+def _row(name: str, tally: Tally, judges: list[str]) -> list[str]:
+    counts = (
+        tally.mutants,
+        tally.valid,
+        tally.wrong,
+        tally.legality,
+        tally.shown,
+        tally.not_shown,
+    )
+    looked = [judge for judge in judges if judge in tally.killed]
+    killed = [str(tally.killed[judge]) if judge in looked else NOTHING for judge in judges]
+    rates = [
+        f"{tally.killed_shown[judge] / tally.shown_to[judge]:.2%}"
+        if tally.shown_to[judge]
+        else NOTHING
+        for judge in judges
+    ]
+    return [name, *map(str, counts), *killed, *rates]
+
+
+def summary(outcome: Outcome) -> str:
+    """One line on the whole."""
+    found = ", ".join(f"{kind}: {count}" for kind, count in sorted(outcome.kinds.items()))
+    text = (
+        f"{outcome.mutants} answers for {outcome.functions} generated functions and "
+        f"{outcome.kernels} visits to kernels; {found or 'no disagreement'}"
+    )
+    if outcome.beyond_analysis:
+        text += f"; {outcome.beyond_analysis} with guards beyond analysis"
+    return text + ("; interrupted" if outcome.interrupted else "")
+
+
+def document(outcome: Outcome, seed: int) -> dict[str, Any]:
+    """The outcome as one JSON document."""
+    return {
+        "versions": {"verilocc-bench": __version__, "python": platform.python_version()},
+        "seed": seed,
+        "functions": outcome.functions,
+        "kernels": outcome.kernels,
+        "beyond_analysis": outcome.beyond_analysis,
+        "seconds": outcome.seconds,
+        "interrupted": outcome.interrupted,
+        "operators": {
+            name: outcome.tallies[name].to_json() for name in operators() if name in outcome.tallies
+        },
+        "total": outcome.total.to_json(),
+        "disagreement_counts": dict(sorted(outcome.kinds.items())),
+        "disagreements": [each.to_json() for each in outcome.disagreements],
+    }
