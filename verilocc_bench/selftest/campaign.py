@@ -196,6 +196,9 @@ class Campaign:
         except InputError:
             self.outcome.beyond_analysis += 1
             return
+        except Exception as error:
+            error.add_note(f"on this function and answer (by {name}):\n{case}")
+            raise
         self.outcome.tallies.setdefault(name, Tally()).add(opinion)
         for kind in opinion.disagreements():
             self.outcome.kinds[kind] += 1
