@@ -34,6 +34,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         write_atomically(options.output, text)
     if not sample.valid:
-        count = len(sample.verdict.findings)
+        count = sample.findings_count
         print(f"{complaint}: a wrong answer, {count} findings: see verify", file=sys.stderr)
     return 0 if sample.valid else 1

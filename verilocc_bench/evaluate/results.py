@@ -149,7 +149,7 @@ def _finding_record(rows: Sequence[RowResult]) -> dict[str, int]:
         for row in rows
         for sample in row.samples
         if sample.verdict is not None
-        for kind in {finding.kind.value for finding in sample.verdict.findings}
+        for kind in sample.finding_kinds
     )
     return dict(sorted(kinds.items()))
 

@@ -29,10 +29,17 @@ __all__ = ["Outcome", "RowResult", "Sample", "ask", "evaluate_row", "evaluate_ro
 
 MESSAGE_LENGTH = 300
 
+FINDINGS_KEPT = 100
+"""An answer that puts everything into one register has a hundred thousand."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One answer, judged; or the allocator's failure to give one."""
+    """One answer, judged; or the allocator's failure to give one.
+
+    Of the `findings_count` findings, which are of `finding_kinds`, the verdict
+    keeps the first.
+    """
 
     index: int
     verdict: Verdict | None
@@ -40,6 +47,8 @@ class Sample:
     message: str | None
     allocate_seconds: float
     verify_seconds: float
+    findings_count: int = 0
+    finding_kinds: tuple[str, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -56,6 +65,7 @@ class Sample:
             "failure": self.failure,
             "message": self.message,
             "verdict": None if self.verdict is None else self.verdict.to_json(),
+            "findings_count": self.findings_count,
             "allocate_seconds": self.allocate_seconds,
             "verify_seconds": self.verify_seconds,
         }
@@ -182,6 +192,9 @@ def ask(
         assert answer is not None
         verdict = verifier.verify(answer)
     judged = time.perf_counter()
+    findings = () if verdict is None else verdict.findings
+    if verdict is not None and len(findings) > FINDINGS_KEPT:
+        verdict = replace(verdict, findings=findings[:FINDINGS_KEPT])
     sample = Sample(
         request.sample,
         verdict,
@@ -189,6 +202,8 @@ def ask(
         None if message is None else " ".join(message.split())[:MESSAGE_LENGTH],
         allocated - started,
         judged - allocated,
+        len(findings),
+        tuple(sorted({finding.kind.value for finding in findings})),
     )
     return sample, answer
 

@@ -48,7 +48,7 @@ def failure_notes(model: str, results: Sequence[RowResult]) -> list[str]:
                 found = reasons.setdefault((result.task, sample.failure), Counter())
                 found[sample.message or ""] += 1
             elif sample.verdict is not None and not sample.valid:
-                kinds = {finding.kind.value for finding in sample.verdict.findings}
+                kinds = sample.finding_kinds
                 reasons.setdefault((result.task, "invalid"), Counter()).update(kinds)
     notes = []
     for (task, failure), messages in sorted(reasons.items()):
