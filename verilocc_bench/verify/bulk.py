@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
+from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits, Operand, RegisterClass
 from verilocc_bench.verify.ties import Tie
 
@@ -36,6 +37,9 @@ __all__ = ["BulkCheck", "Units"]
 
 Units = NDArray[np.int64]
 """The base unit of each row."""
+
+POINTS_LIMIT = 1 << 25
+"""A segment with so many points and 4,096 units fits 63 bits; no function has as many."""
 
 
 class BulkCheck:
@@ -79,6 +83,8 @@ class BulkCheck:
         """Segments as integers, less the base unit; neighbours of one lane become one."""
         liveness = self.problem.liveness
         self._points = len(liveness.points)
+        if self._points >= POINTS_LIMIT:
+            raise InputError(f"the function has {self._points:,} points: expected less than 2**25")
         self._length_bits = self._points.bit_length()
         found = np.array(liveness.segments, np.int64).reshape(-1, 4)
         lane, first, last = found[np.lexsort((found[:, 1], found[:, 0])), :3].T
@@ -88,7 +94,6 @@ class BulkCheck:
         lane, first, last = lane[begins], first[begins], last[ends]
         self._segment_rows = self._rows[lane]
         starts = self._offsets[lane] * self._points + first
-        # With 4,096 units there is room for 2**25 points: beyond any function.
         self._segments = (starts << self._length_bits) | (last - first)
 
     def _place_ties(self, ties: Sequence[Tie]) -> None:

@@ -1,0 +1,69 @@
+"""`verify --judge`: each judge's word, in text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from verilocc_bench.cli import main
+from verilocc_bench.cli.judges import JUDGES
+from verilocc_bench.dataset import load_rows
+
+FOLDER = Path(__file__).parents[1] / "verify" / "planted"
+WRONG = [str(FOLDER / "one_branch.mir"), str(FOLDER / "one_branch.json"), "--arch", "gfx942"]
+
+
+@pytest.fixture
+def right(tmp_path: Path) -> list[str]:
+    row = min((r for r in load_rows("mini").rows), key=lambda r: r.n_virtual_registers)
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps({"assignment": row.label}))
+    return [row.id, str(path)]
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_each_judge_has_a_word(
+    judge: str, right: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", *right, "--judge", judge]) == 0
+    assert capsys.readouterr().out.startswith(f"{judge}: ")
+    assert main(["verify", *WRONG, "--judge", judge]) == 1
+    assert capsys.readouterr().out.startswith(f"{judge}: ")
+
+
+def test_all_of_them_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", *WRONG, "--judge", "all", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert [word["judge"] for word in document["judges"]] == list(JUDGES)
+    assert not any(word["accepts"] for word in document["judges"])
+    shown = document["judges"][-1]["miscompile"]
+    assert shown["lane"] == "%0"
+    assert document["judges"][0]["verdict"]["findings"][0]["lanes"][1]["lane"] == "%0"
+
+
+def test_with_edits_two_of_them_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (FOLDER / "straight_line.mir").read_text()
+    path = tmp_path / "f.mir"
+    path.write_text(text)
+    answer = json.loads((FOLDER / "straight_line.json").read_text())
+    # What overwrites %1 is kept elsewhere until %1 has been read.
+    answer["edits"] = {
+        "new": {"%4": "V"},
+        "insert": [{"at": [0, 2], "move": [["%4", "%1"]]}],
+        "replace": [[0, 3, 1, "%4"]],
+    }
+    answer["assignment"]["%4"] = "v9"
+    own = tmp_path / "answer.json"
+    own.write_text(json.dumps(answer))
+    assert main(["verify", str(path), str(own), "--arch", "gfx942", "--judge", "all"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "independent: valid"
+    assert main(["verify", str(path), str(own), "--arch", "gfx942"]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(path), str(own), "--arch", "gfx942", "--judge", "fast"]) == 2
+    assert "does not judge answers with edits" in capsys.readouterr().err
+    answer["assignment"]["%4"] = "v1"
+    own.write_text(json.dumps(answer))
+    assert main(["verify", str(path), str(own), "--arch", "gfx942", "--judge", "all"]) == 1
+    assert "executor: miscompile" in capsys.readouterr().out
