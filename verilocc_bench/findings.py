@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["Finding", "FindingKind", "InvolvedLane", "Place", "Verdict"]
+__all__ = ["OF_VALUES", "Finding", "FindingKind", "InvolvedLane", "Place", "Verdict"]
 
 Place = tuple[int, int]
 """(block, instruction in the block); the function's entry is (0, -1)."""
@@ -31,6 +31,16 @@ class FindingKind(StrEnum):
     INVALID_EDIT = "invalid_edit"
     WRONG_VALUE = "wrong_value"
 
+
+OF_VALUES = frozenset(
+    {
+        FindingKind.OVERLAP,
+        FindingKind.FIXED_REGISTER_CLOBBERED,
+        FindingKind.EARLY_CLOBBER,
+        FindingKind.WRONG_VALUE,
+    }
+)
+"""Kinds that speak of what registers hold; the others of registers and edits as such."""
 
 _VIRTUAL = re.compile(r"%(\d{1,9})", re.ASCII)
 

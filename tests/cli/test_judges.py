@@ -58,7 +58,7 @@ def test_with_edits_two_of_them_judge(tmp_path: Path, capsys: pytest.CaptureFixt
     own = tmp_path / "answer.json"
     own.write_text(json.dumps(answer))
     assert main(["verify", str(path), str(own), "--arch", "gfx942", "--judge", "all"]) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "independent: valid"
+    assert capsys.readouterr().out.splitlines()[0].startswith("independent: valid: ")
     assert main(["verify", str(path), str(own), "--arch", "gfx942"]) == 0
     capsys.readouterr()
     assert main(["verify", str(path), str(own), "--arch", "gfx942", "--judge", "fast"]) == 2
@@ -67,3 +67,19 @@ def test_with_edits_two_of_them_judge(tmp_path: Path, capsys: pytest.CaptureFixt
     own.write_text(json.dumps(answer))
     assert main(["verify", str(path), str(own), "--arch", "gfx942", "--judge", "all"]) == 1
     assert "executor: miscompile" in capsys.readouterr().out
+
+
+def test_the_executor_says_why_it_was_not_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = json.loads((FOLDER / "straight_line.json").read_text())
+    own = tmp_path / "answer.json"
+    for changed, said in (
+        ({"%3": "v999"}, "no register 'v999'"),
+        ({"%99": "v3"}, "no virtual register"),
+        ({"%3": "s3"}, "the class allows"),
+    ):
+        own.write_text(json.dumps({"assignment": {**answer["assignment"], **changed}}))
+        command = ["verify", WRONG[0].replace("one_branch", "straight_line"), str(own)]
+        assert main([*command, *WRONG[2:], "--judge", "executor"]) == 1
+        assert said in capsys.readouterr().out

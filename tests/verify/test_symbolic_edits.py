@@ -90,7 +90,7 @@ def test_a_definition_in_another_register_is_nowhere_else() -> None:
     edits = {"new": {"%1": "V"}, "replace": [[0, 0, 0, "%1"]]}
     finding = check(body, "v4 v9", edits)
     assert kinds(finding) == WRONG
-    assert "reads %0 from v4" in finding[0].message
+    assert "from v4, which nothing has written" in finding[0].message
     both = {"new": {"%1": "V"}, "replace": [[0, 0, 0, "%1"], [0, 1, 0, "%1"]]}
     assert check(body, "v4 v9", both) == ()
     assert check(body, "v4 v9", insert(move([0, 1], ("%0", "%1")), **edits)) == ()
@@ -130,7 +130,7 @@ def test_lanes_keep_their_order() -> None:
     half = move([0, 4], ("%0.0", "%3.0"))
     finding = check(body, places, insert(away, half, new=new))
     assert kinds(finding) == WRONG
-    assert "reads %0.1 from v5" in finding[0].message
+    assert "reads %0.1, defined at bb0 instruction 0, from v5" in finding[0].message
 
 
 def spill(at: Any, slots: str, source: str) -> dict[str, Any]:

@@ -75,8 +75,6 @@ BUILT_IN: dict[str, Allocator] = {
         LabelReplay("llvm-basic", "llvm-basic", "replays LLVM's basic allocator, where it has one"),
         BuiltIn("linear-scan", linear_scan, "first fit in the order of first live points"),
         BuiltIn("graph-coloring", graph_coloring, "Chaitin-Briggs colouring for register tuples"),
-        BuiltIn(
-            "spill-everywhere", spill_everywhere, "linear scan, and spill code where it fails"
-        ),
+        BuiltIn("spill-everywhere", spill_everywhere, "linear scan, and spill code where it fails"),
     )
 }

@@ -8,7 +8,8 @@ from typing import Any
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.edits import AnyAnswer, SplitAnswer, edit_function
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify import FastVerifier, IndependentVerifier, Verdict
+from verilocc_bench.findings import OF_VALUES
+from verilocc_bench.verify import FastVerifier, IndependentVerifier, Verdict, Verifier
 from verilocc_bench.verify.executor import Executor, Miscompile
 
 __all__ = ["JUDGES", "Word", "ask_judge", "judges_of"]
@@ -30,24 +31,22 @@ class Word:
 
     @property
     def accepts(self) -> bool:
-        """Whether the judge has nothing against the answer."""
-        return self.shown is None and (self.verdict is None or self.verdict.valid)
+        """Whether the judge has nothing against the answer; one that was not run, has."""
+        if self.note is not None or self.shown is not None:
+            return False
+        return self.verdict is None or self.verdict.valid
 
     def __str__(self) -> str:
-        if self.note is not None:
-            return f"{self.judge}: {self.note}"
+        """What the executor says."""
         if self.shown is not None:
-            return f"{self.judge}: miscompile\n{self.shown}"
-        if self.verdict is None:
-            return f"{self.judge}: no difference on {PATHS} random paths"
-        count = len(self.verdict.findings)
-        return f"{self.judge}: {'valid' if self.verdict.valid else f'wrong, {count} findings'}"
+            return f"miscompile\n{self.shown}"
+        return self.note or f"no difference on {PATHS} random paths"
 
     def to_json(self) -> dict[str, Any]:
         """The word as one JSON object."""
         return {
             "judge": self.judge,
-            "accepts": None if self.note is not None else self.accepts,
+            "accepts": self.accepts,
             "note": self.note,
             "verdict": None if self.verdict is None else self.verdict.to_json(),
             "miscompile": None if self.shown is None else self.shown.to_json(),
@@ -78,20 +77,23 @@ def ask_judge(name: str, problem: AllocationProblem, answer: AnyAnswer) -> Word:
 
 
 def _execute(problem: AllocationProblem, answer: AnyAnswer) -> Word:
-    """Runs an answer along random paths, as far as it names registers that exist."""
+    """Runs an answer along random paths, where every register is there and allowed."""
+    verdict = Verifier(problem).verify(answer)
+    for finding in verdict.findings:
+        if finding.kind not in OF_VALUES:
+            return Word(
+                "executor", note=f"not run, for it is no matter of values: {finding.message}"
+            )
     edited, registers = None, dict(enumerate(problem.function.virtual_registers))
     assignment = answer
     if isinstance(answer, SplitAnswer):
-        edited, findings = edit_function(problem.function, problem.target, answer.edits)
-        if findings:
-            return Word("executor", note=f"not run: {findings[0].message}")
+        edited, _ = edit_function(problem.function, problem.target, answer.edits)
         registers, assignment = dict(edited.registers), answer.assignment
     assert not isinstance(assignment, SplitAnswer)
     bases: dict[int, tuple[str, int]] = {}
     for number in registers:
-        base = parse_register_name(problem.target, assignment.get(f"%{number}", ""))
-        if base is None:
-            return Word("executor", note=f"not run: %{number} is in no register that exists")
+        base = parse_register_name(problem.target, assignment[f"%{number}"])
+        assert base is not None
         bases[number] = base.file, base.index
     executor = Executor(problem.function, problem.target, bases, edited)
     steps = 40 + STEPS_PER_INSTRUCTION * problem.function.instruction_count

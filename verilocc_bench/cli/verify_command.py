@@ -42,16 +42,20 @@ def _print_words(problem: AllocationProblem, words: Sequence[Word], *, as_json: 
         print(json.dumps(document, indent=2))
         return
     for word in words:
-        print(word)
-        if word.verdict is not None and not word.verdict.valid:
-            _print_findings(problem, word.verdict.findings)
+        print(f"{word.judge}: ", end="")
+        if word.verdict is None:
+            print(word)
+        else:
+            _print_verdict(problem, word.verdict)
 
 
 def _print_verdict(problem: AllocationProblem, verdict: Verdict) -> None:
     if not verdict.valid:
         _print_findings(problem, verdict.findings)
         return
-    assert verdict.registers_used is not None
+    if verdict.registers_used is None:
+        print("valid")
+        return
     files = ", ".join(f"{k} {v}" for k, v in verdict.registers_used.items() if k != "vector")
     print(
         f"valid: {verdict.registers_used['vector']} registers ({files}), "

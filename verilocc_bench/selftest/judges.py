@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.edits import edit_function
-from verilocc_bench.findings import Finding, FindingKind
+from verilocc_bench.findings import OF_VALUES, Finding
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.verify import FastVerifier
 from verilocc_bench.verify.executor import Executor, Miscompile
@@ -27,15 +27,6 @@ PATHS = 200
 PATHS_OF_ACCEPTED = 6
 SMALL = 200
 """A function of so many instructions is a small one."""
-
-OF_VALUES = frozenset(
-    {
-        FindingKind.OVERLAP,
-        FindingKind.FIXED_REGISTER_CLOBBERED,
-        FindingKind.EARLY_CLOBBER,
-        FindingKind.WRONG_VALUE,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)

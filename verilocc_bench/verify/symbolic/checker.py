@@ -82,7 +82,7 @@ class SymbolicChecker:
         lanes = self._lanes
         compiler = Compiler(lanes, edited, places)
         program = compiler.compile(self._entry)
-        reporter = Reporter(lanes, compiler, places, with_edits)
+        reporter = Reporter(lanes, compiler, places, program, with_edits)
         yield from self._ties(compiler, reporter)
         yield from _entry_collisions(program, reporter)
         yield from _collisions(program, reporter)

@@ -9,17 +9,36 @@ from verilocc_bench.ir import FixedUnits, Operand
 from verilocc_bench.verify.symbolic.conditional import Diagram
 from verilocc_bench.verify.symbolic.flow import Flow, State
 from verilocc_bench.verify.symbolic.lanes import GUARD_OPERAND, Definition, Lanes
+from verilocc_bench.verify.symbolic.origins import NOTHING, Origins
 from verilocc_bench.verify.symbolic.places import Places
-from verilocc_bench.verify.symbolic.program import NOWHERE, Compiler, Execute, Read
+from verilocc_bench.verify.symbolic.program import NOWHERE, Compiler, Execute, Program, Read
 
 __all__ = ["Reporter"]
+
+
+NAMED = 3
+"""So many places are named in a message; the data has all."""
+
+
+def _listed(names: Sequence[str]) -> str:
+    """`a`, `b or c`, …, and how many more there are."""
+    more = [] if len(names) <= NAMED else [f"{len(names) - NAMED} more"]
+    return " or ".join([*names[:NAMED], *more])
 
 
 class Reporter:
     """Words findings about one answer; with edits all wrong values are of one kind."""
 
-    def __init__(self, lanes: Lanes, compiler: Compiler, places: Places, with_edits: bool) -> None:
+    def __init__(
+        self,
+        lanes: Lanes,
+        compiler: Compiler,
+        places: Places,
+        program: Program,
+        with_edits: bool,
+    ) -> None:
         self.lanes, self.compiler, self.places = lanes, compiler, places
+        self.origins = Origins(lanes, program)
         self.with_edits = with_edits
 
     def wrong_value(
@@ -31,29 +50,41 @@ class Reporter:
         flow: Flow,
     ) -> Finding:
         """A use that does not find its value on some path on which a condition is true."""
+        lane, unit = self.lane_name(read.lane), self.unit_name(read.place)
+        verb = "is guarded by" if read.operand == GUARD_OPERAND else "reads"
         holders: list[int] = []
-        what = "the instruction itself writes before it reads"
-        if read.asked != NOWHERE:
+        if read.asked == NOWHERE:
+            what = "the instruction itself writes before it reads"
+        else:
             holders = [
                 lane
                 for lane in sorted(set(state.contents.get(read.place, ())))
                 if lane != read.lane and flow.holds(state.rows[lane], read.place, condition)
             ]
             held = " and ".join(self.lane_name(lane) for lane in holders)
-            what = f"holds {held} there" if holders else "holds no single value there"
-        lane, unit = self.lane_name(read.lane), self.unit_name(read.place)
-        verb = "is guarded by" if read.operand == GUARD_OPERAND else "reads"
+            what = f"holds {held} there" if holders else "holds another value there on some path"
+            writers = self.origins.writers(step, read.place)
+            if writers == [NOTHING]:
+                what = "nothing has written"
+            else:
+                what += f": {unit} was last written by {_listed(writers)}"
         place = (step.block, step.index)
+        defined = self.origins.definitions(step, read.lane)
+        places = _listed(["the entry" if i < 0 else f"bb{b} instruction {i}" for b, i in defined])
+        named = f"{lane}, defined at {places}," if defined else lane
         return Finding(
             FindingKind.WRONG_VALUE,
-            f"{self._where(step)} {verb} {lane} from {unit}, which {what}",
+            f"{self._where(step)} {verb} {named} from {unit}, which {what}",
             *place,
             self._registers(read.lane, *holders),
             unit,
             read.operand,
             (
-                *(InvolvedLane(self.lane_name(holder)) for holder in holders),
-                InvolvedLane(lane, next_use=place),
+                *(
+                    InvolvedLane(self.lane_name(holder), self.origins.definitions(step, holder))
+                    for holder in holders
+                ),
+                InvolvedLane(lane, defined, place),
             ),
         )
 
