@@ -64,7 +64,7 @@ def test_the_compilers_own_answer_gives_the_same_file(run, cubin: Path, tmp_path
     result = run(cubin, answer(tmp_path / "a.json", own), "-o", output)
     assert result[::2] == (0, "")
     assert "0 changed; 0 reuse marks cleared" in result[1]
-    assert result[1].endswith("runnable\n")
+    assert result[1].endswith(f"\nrunnable\nwrote {output}\n")
     assert output.read_bytes() == cubin.read_bytes()
 
 
@@ -116,7 +116,7 @@ def test_bad_cubins_are_told_in_one_line(run, cubin: Path, tmp_path: Path) -> No
     refused(run(some, some, "-o", tmp_path / "out.s"), str(some), "expected a cubin")
     refused(run(cubin, some, "--arch", "gfx90a", *end), "this is a cubin, not for 'gfx90a'")
     refused(run(cubin, tmp_path / "none.json", *end), "no such file")
-    refused(run(tmp_path / "none.cubin", some, *end), "neither a file nor an id")
+    refused(run(tmp_path / "none.cubin", some, *end), "there is no such file")
     assert not output.exists()
 
 
@@ -164,7 +164,9 @@ def test_machine_ir_becomes_machine_code(run, mir: Path, tmp_path: Path) -> None
     assert re.fullmatch(
         r"\w+: \d+ instructions of machine IR, \d+ identity copies went away, 0 edits; "
         r"registers v \d+, a 0, s \d+, vcc \d\n"
-        r"llc 22\.[\d.]+ and its machine verifier accept it\n",
+        r"llc 22\.[\d.]+ and its machine verifier accept it\n"
+        r"the machine code says: vgprs \d+, agpr_offset \d+, sgprs \d+, scratch_bytes 0, waves \d\n"
+        rf"wrote {assembly}\n",
         out,
     )
     assert run(mir, some, "--arch", "gfx942", "-o", again)[0] == 0
@@ -181,6 +183,7 @@ def test_machine_ir_becomes_machine_code(run, mir: Path, tmp_path: Path) -> None
     assert summary["llc_version"].startswith("22.")
     assert "-verify-machineinstrs" in summary["llc_options"]
     assert set(summary["registers"]) == {"v", "a", "s", "vcc"}
+    assert summary["machine_code"]["vgprs"] == summary["registers"]["v"]
 
 
 @needs_llc
@@ -203,6 +206,28 @@ def test_edits_become_machine_code(run, tmp_path: Path) -> None:  # type: ignore
     assert status == 1
     assert "a wrong answer" in err
     assert not output.exists()
+
+
+@needs_llc
+def test_scalar_spills_take_a_vgpr_and_that_is_said(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert AMD_ROW.label is not None
+    classes = AllocationProblem.from_text(AMD_ROW.normalized).function.virtual_registers
+    name = next(f"%{n}" for n, c in enumerate(classes) if c.name == "S")
+    insert = [{"at": [0, 0], "spill": ["slot0", name]}, {"at": [0, 0], "reload": [name, "slot0"]}]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"assignment": AMD_ROW.label, "edits": {"insert": insert}}))
+    status, out, _ = run(AMD_ROW.id, path, "--json", "-o", tmp_path / "out.o")
+    summary = json.loads(out)
+    assert status == 0
+    assert summary["machine_code"]["vgprs"] == summary["registers"]["v"] + 1
+
+
+def test_no_more_registers_than_the_codes_own_threads_leave(run, mir: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    text = mir.read_text()
+    mir.write_text(re.sub(r'"amdgpu-flat-work-group-size"="\d+,\d+"', "", text))
+    some = amd_answer(tmp_path / "a.json")
+    command = (mir, some, "--arch", "gfx942", "-o", tmp_path / "out.mir")
+    refused(run(*command, "--max-threads", "64"), "work-group size only 128")
 
 
 def test_machine_ir_without_llc(run, mir: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

@@ -44,6 +44,8 @@ class Instance:
 def load_instance(options: argparse.Namespace) -> Instance:
     """The instance that the options name. Raises InputError where there is none."""
     path = Path(options.instance)
+    if not path.is_file() and (path.suffix or path.name != options.instance):
+        raise InputError("there is no such file", source=path)
     data = read_data(path) if path.is_file() else b""
     if is_cubin(data):
         return _from_compiled(path, data, options)

@@ -46,6 +46,11 @@ class _Kernel:
 def lower_cubin(options: argparse.Namespace, instance: Instance | None) -> int:
     """Writes the cubin and prints a summary; the status is 1, and nothing written, for a wrong
     answer. `instance` is the row of the dataset that the options name, where they name one."""
+    if options.output.suffix in {".s", ".o", ".mir"}:
+        raise InputError(
+            f"expected a name such as kernel.cubin: {SM_80.name} is lowered to a cubin",
+            source=options.output,
+        )
     try:
         kernel = _from_file(options) if instance is None else _from_row(instance, options)
         answer = read_answer_for(kernel.problem, options.answer)
@@ -66,7 +71,7 @@ def lower_cubin(options: argparse.Namespace, instance: Instance | None) -> int:
     if options.json:
         print(json.dumps(_to_json(lowered), indent=2))
     else:
-        print("\n".join(_summary(lowered)))
+        print("\n".join([*_summary(lowered), f"wrote {options.output}"]))
     return 0
 
 

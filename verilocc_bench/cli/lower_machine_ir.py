@@ -23,12 +23,13 @@ from verilocc_bench.lower import (
     find_llc,
     llc_version,
     lower_amdgpu,
+    machine_code_counts,
     run_llc,
 )
-from verilocc_bench.parse.machine import MachineFunction
+from verilocc_bench.parse.machine import MachineFunction, MachineModule
 from verilocc_bench.parse.mir import parse_mir
 from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
-from verilocc_bench.targets import Target
+from verilocc_bench.targets import Target, get_target
 
 __all__ = ["lower_machine_ir"]
 
@@ -78,10 +79,14 @@ def lower_machine_ir(options: argparse.Namespace, instance: Instance | None) -> 
     data: str | bytes = lowered.text
     if kind is not None:
         llc_options = (*LLC_OPTIONS, *lowered.llc_options)
+        target = kernel.problem.target.name
         try:
-            data = run_llc(lowered.text, kernel.problem.target.name, kind, llc_options)
+            assembly = data = run_llc(lowered.text, target, "asm", llc_options)
+            if kind != "asm":
+                data = run_llc(lowered.text, target, kind, llc_options)
         except InputError as error:
             raise error.located(kernel.source) from None
+        summary["machine_code"] = machine_code_counts(assembly.decode(), lowered.function)
     write_atomically(options.output, data)
     print(json.dumps(summary, indent=2) if options.json else _text(summary))
     return 0
@@ -116,7 +121,27 @@ def _from_file(options: argparse.Namespace) -> _Kernel:
     assert isinstance(normalized, NormalizedFunction)
     module = parse_mir(text, str(path))
     machine = next(f for f in module.functions if f.name == normalized.name)
+    if options.max_threads is not None:
+        _check_budget(normalized, machine, module, get_target(options.arch), path)
     return _Kernel(text, machine, normalized, AllocationProblem(normalized.function), str(path))
+
+
+def _check_budget(
+    normalized: NormalizedFunction,
+    machine: MachineFunction,
+    module: MachineModule,
+    target: Target,
+    path: Path,
+) -> None:
+    """Raises InputError where the code itself says of more threads, and so of fewer registers."""
+    own = normalize_function(machine, module, target, source=str(path)).function.files
+    for file, asked in zip(own, normalized.function.files, strict=True):
+        if asked.count > file.count:
+            raise InputError(
+                f"--max-threads leaves {asked.count} registers in {file.name!r}, but the code's "
+                f"own work-group size only {file.count}",
+                source=path,
+            )
 
 
 def _assignment(
@@ -148,6 +173,7 @@ def _to_json(lowered: LoweredMir, target: Target, output: Path, kind: str | None
         "inserted": lowered.inserted,
         "registers": dict(lowered.registers),
         "output": str(output),
+        "machine_code": None,
         "llc_version": llc_version() if kind is not None else None,
         "llc_options": list(options) if kind is not None else None,
     }
@@ -157,9 +183,17 @@ def _text(summary: dict[str, Any]) -> str:
     registers = ", ".join(f"{file} {count}" for file, count in summary["registers"].items())
     lines = [
         f"{summary['function']}: {summary['instructions']} instructions of machine IR, "
-        f"{summary['identity_copies']} identity copies went away, "
-        f"{summary['inserted']} edits; registers {registers}"
+        f"{_counted(summary['identity_copies'], 'identity copy', 'identity copies')} went away, "
+        f"{_counted(summary['inserted'], 'edit', 'edits')}; registers {registers}"
     ]
     if summary["llc_version"] is not None:
         lines.append(f"llc {summary['llc_version']} and its machine verifier accept it")
+    if summary["machine_code"]:
+        found = ", ".join(f"{name} {count}" for name, count in summary["machine_code"].items())
+        lines.append(f"the machine code says: {found}")
+    lines.append(f"wrote {summary['output']}")
     return "\n".join(lines)
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

@@ -2,7 +2,14 @@
 
 from verilocc_bench.lower.amdgpu import LoweredMir, lower_amdgpu
 from verilocc_bench.lower.hazards import Hazard, HazardKind, find_hazards
-from verilocc_bench.lower.llc import LLC_OPTIONS, LlcFailed, find_llc, llc_version, run_llc
+from verilocc_bench.lower.llc import (
+    LLC_OPTIONS,
+    LlcFailed,
+    find_llc,
+    llc_version,
+    machine_code_counts,
+    run_llc,
+)
 from verilocc_bench.lower.proof import ProofFailed
 from verilocc_bench.lower.write_back import LoweredCubin, lower_sass
 
@@ -19,5 +26,6 @@ __all__ = [
     "llc_version",
     "lower_amdgpu",
     "lower_sass",
+    "machine_code_counts",
     "run_llc",
 ]

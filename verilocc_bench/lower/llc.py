@@ -22,7 +22,15 @@ from pathlib import Path
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["LLC_OPTIONS", "LLVM_RELEASE", "LlcFailed", "find_llc", "llc_version", "run_llc"]
+__all__ = [
+    "LLC_OPTIONS",
+    "LLVM_RELEASE",
+    "LlcFailed",
+    "find_llc",
+    "llc_version",
+    "machine_code_counts",
+    "run_llc",
+]
 
 LLVM_RELEASE = 22
 LLC_OPTIONS = (
@@ -45,6 +53,13 @@ _MISSING = (
 )
 _VERSION = re.compile(r"\bLLVM version (\d+(?:\.\d+)*)")
 _ADDRESSES = re.compile(r" \(0x[0-9a-f]+\)| \[\w+;\w+\)|(?<=instruction: )\w+B ")
+_COUNTS = {
+    "vgprs": "next_free_vgpr",
+    "agpr_offset": "accum_offset",
+    "sgprs": "next_free_sgpr",
+    "scratch_bytes": "private_segment_fixed_size",
+}
+_OCCUPANCY = re.compile(r"^; Occupancy: (\d+)$", re.MULTILINE)
 _COMPLAINT = re.compile(r"^\*\*\* (Bad machine code: .*) \*\*\*$|^.*\b(?:fatal )?error: .*$")
 
 
@@ -65,7 +80,7 @@ def find_llc() -> Path:
         path = Path(named).absolute()
         if _release(path) != LLVM_RELEASE:
             raise InputError(
-                f"{_VARIABLE} names {named!r}, which is of LLVM {_version_of(path)}; "
+                f"{_VARIABLE} names {named!r}, which is of LLVM {_version_of(path) or 'unknown'}; "
                 f"expected LLVM {LLVM_RELEASE}"
             )
         return path
@@ -103,6 +118,27 @@ def run_llc(text: str, arch: str, kind: str, options: Sequence[str] = LLC_OPTION
         if status:
             raise LlcFailed(_reason(output, status), output)
         return (folder / "kernel.out").read_bytes()
+
+
+def machine_code_counts(assembly: str, function: str) -> dict[str, int]:
+    """What a kernel's assembly says of its registers, scratch bytes and waves.
+
+    Spill code takes registers that no answer names: lanes of a VGPR for SGPRs,
+    SGPRs for the address of the stack. Empty for a function that is no kernel.
+    """
+    start = assembly.find(f".amdhsa_kernel {function}\n")
+    if start < 0:
+        return {}
+    end = assembly.find(".end_amdhsa_kernel", start)
+    found = {}
+    for name, directive in _COUNTS.items():
+        if match := re.compile(rf"\.amdhsa_{directive} (\d+)$", re.MULTILINE).search(
+            assembly, start, end
+        ):
+            found[name] = int(match[1])
+    if match := _OCCUPANCY.search(assembly, end):
+        found["waves"] = int(match[1])
+    return found
 
 
 def _release(path: Path) -> int:
