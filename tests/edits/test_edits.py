@@ -8,12 +8,19 @@ import pytest
 
 from verilocc_bench.edits import (
     GUARD,
+    At,
+    EditKind,
     Edits,
+    Insertion,
     Move,
+    OnEdge,
+    RegisterSpan,
     Reload,
     Rematerialize,
+    Replacement,
     SlotSpan,
     Spill,
+    Transfer,
     edit_function,
     edits_to_json,
     parse_edits,
@@ -204,3 +211,21 @@ def test_a_move_from_outside_the_text_is_no_constant() -> None:
     text = AMD.replace("V_MOV_B32", "S_MOV_B64.outside")
     _, findings = edited(text, {"insert": [{"at": [1, 0], "rematerialize": ["%1", [0, 1]]}]})
     assert "is no constant" in findings[0].message
+
+
+def test_numbers_that_json_could_not_say_are_refused_all_the_same() -> None:
+    function = parse_function(AMD, canonical=False)
+    target = get_target("gfx942")
+    register = RegisterSpan(0)
+    move = EditKind.MOVE
+    for edits in (
+        Edits({}, (Insertion(At(0, 1), move, (Transfer(RegisterSpan(0, -1, -1), register),)),)),
+        Edits({}, (Insertion(At(-1, 1), move, (Transfer(register, register),)),)),
+        Edits({}, (Insertion(At(0, -1), move, (Transfer(register, register),)),)),
+        Edits({}, (Insertion(OnEdge(-3, 1), move, (Transfer(register, register),)),)),
+        Edits({}, (Insertion(At(0, 1), EditKind.SPILL, (Transfer(SlotSpan(-5, 1), register),)),)),
+        Edits({}, (), (Replacement(-1, 1, 0, register),)),
+        Edits({}, (), (Replacement(0, -2, 0, register),)),
+    ):
+        _, findings = edit_function(function, target, edits)
+        assert [finding.kind for finding in findings] == [FindingKind.INVALID_EDIT]

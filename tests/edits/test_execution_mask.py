@@ -5,7 +5,9 @@ from __future__ import annotations
 from verilocc_bench.edits import VectorPlaces, parse_edits
 from verilocc_bench.findings import FindingKind
 from verilocc_bench.ir import parse_function
-from verilocc_bench.targets import get_target
+from verilocc_bench.parse.mir import parse_mir
+from verilocc_bench.parse.normalize import normalize_function
+from verilocc_bench.targets import MaskChange, get_target
 from verilocc_bench.verify.symbolic import SymbolicChecker
 
 HEAD = """verilocc-bench 1
@@ -76,12 +78,42 @@ def test_a_join_that_does_not_wake_is_passed_by_sleepers() -> None:
     }
 
 
-def test_behind_a_loop_until_all_are_awake() -> None:
-    assert free(LOOP) == {
-        *((0, index) for index in range(3)),
-        *((1, index) for index in range(2)),
-        *((3, index) for index in range(1, 4)),
-    }
+def test_behind_a_loop_that_does_not_wake() -> None:
+    before = {*((0, index) for index in range(3)), *((1, index) for index in range(2))}
+    assert free(LOOP) == before
+    wakes = LOOP.replace("S_OR_B64 %1\n", "").replace("bb2->bb3\n", "bb2->bb3\nS_OR_B64 %1\n")
+    behind = {*((2, index) for index in range(1, 3)), *((3, index) for index in range(3))}
+    assert free(wakes) == before | behind
+
+
+NESTED = """bb0->bb1,bb2
+%0=V_MOV_B32
+%1:S2=S_MOV_B64
+S_MOV_B64_term %1
+S_CBRANCH_EXECZ
+bb1->bb2
+%2:S2=S_AND_SAVEEXEC_B64 %1
+%3=V_ADD
+S_OR_B64 %2
+bb2->bb3
+S_NOP
+bb3
+S_OR_B64 %1
+DS_WRITE %0
+S_ENDPGM
+"""
+
+
+def test_the_mask_of_another_does_not_wake() -> None:
+    assert {block for block, _ in free(NESTED)} == {0}
+
+
+def test_a_terminator_that_wakes() -> None:
+    text = IF.format(join="S_OR_B64_term %1\n")
+    assert {place for place in free(text) if place[0] == 2} == {(2, 1), (2, 2), (2, 3)}
+    for opcode in ("S_XOR_B64_term", "S_MOV_B64", "COPY.exec"):
+        text = IF.format(join=f"{opcode} %1\n")
+        assert not {place for place in free(text) if place[0] == 2}
 
 
 def test_a_block_that_stops_threads_and_has_one_way_on() -> None:
@@ -146,3 +178,38 @@ def test_a_constant_is_made_again_in_its_own_file() -> None:
             "insert": [{"at": [0, 1], "rematerialize": ["%1", [0, 0]]}],
         }
         assert kinds(text, {"%0": "v0", "%1": register}, edits) == expected
+
+
+MACHINE_IR = """---
+name: f
+body: |
+  bb.0:
+    liveins: $sgpr0_sgpr1
+    %0:sreg_64 = COPY $sgpr0_sgpr1
+    %1:sreg_64 = COPY $exec, implicit-def $exec
+    $exec = {writer}
+    S_ENDPGM 0
+...
+"""
+
+
+def test_what_an_opcode_does_not_tell_of_exec_is_marked() -> None:
+    target = get_target("gfx942")
+    for writer, opcode, change in (
+        ("S_OR_B64 $exec, %0, implicit-def $scc", "S_OR_B64", MaskChange.WIDENS),
+        ("S_OR_B64 %0, %1, implicit-def $scc", "S_OR_B64.exec", MaskChange.ANY),
+        ("S_AND_B64 %0, $exec, implicit-def $scc", "S_AND_B64", MaskChange.NARROWS),
+        ("S_AND_B64 %0, %1, implicit-def $scc", "S_AND_B64.exec", MaskChange.ANY),
+        ("S_ANDN2_B64_term $exec, %0, implicit-def $scc", "S_ANDN2_B64_term", MaskChange.NARROWS),
+        ("S_ANDN2_B64 %0, $exec, implicit-def $scc", "S_ANDN2_B64.exec", MaskChange.ANY),
+        ("S_MOV_B64_term %0", "S_MOV_B64_term", MaskChange.NARROWS),
+        ("S_MOV_B64 %0", "S_MOV_B64", MaskChange.ANY),
+        ("COPY %0", "COPY.exec", MaskChange.ANY),
+        ("S_XOR_B64_term $exec, %0, implicit-def $scc", "S_XOR_B64_term", MaskChange.ANY),
+    ):
+        module = parse_mir(MACHINE_IR.format(writer=writer))
+        normalized = normalize_function(module.functions[0], module, target)
+        written = normalized.function.blocks[0].instructions[2]
+        assert (written.opcode, target.mask_change(written)) == (opcode, change)
+        copy = normalized.function.blocks[0].instructions[1]
+        assert (copy.opcode, target.mask_change(copy)) == ("COPY", MaskChange.NONE)

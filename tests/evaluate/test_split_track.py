@@ -5,12 +5,23 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.allocators import BUILT_IN, Assistance, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.edits import (
+    At,
+    EditKind,
+    Edits,
+    Insertion,
+    RegisterSpan,
+    Replacement,
+    SplitAnswer,
+)
+from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import answer_to_json, ask, parse_answer, resolve_model
-from verilocc_bench.verify import Verifier
+from verilocc_bench.ir import VirtualLanes
+from verilocc_bench.verify import Verdict, Verifier
 
 
 def test_predictions_with_edits_are_judged(tmp_path: Path) -> None:
@@ -54,3 +65,68 @@ def test_of_very_many_findings_the_first_are_kept(tmp_path: Path) -> None:
     assert len(sample.verdict.findings) == 100
     assert sample.findings_count > 10_000
     assert sample.to_json(row)["findings_count"] == sample.findings_count
+
+
+class _Replay:
+    name, assistance, deterministic = "replay", Assistance.TEXT, True
+
+    def __init__(self, answer: SplitAnswer) -> None:
+        self.answer = answer
+
+    def allocate(self, request: Request) -> SplitAnswer:
+        return self.answer
+
+
+def test_malformed_edits_of_foreign_code_are_counted_failures() -> None:
+    row = next(row for row in load_rows("mini", track="split").rows if row.kernel == "gemm")
+    problem = AllocationProblem.from_text(row.normalized)
+    verifier = Verifier(problem)
+    for edits in (
+        Edits({"1": "V"}),
+        Edits({2: "V"}, None),
+        Edits({}, (1,)),
+        Edits({}, (Insertion(None, EditKind.MOVE, ()),)),
+        Edits({}, (Insertion(At(0, 0), EditKind.SPILL, ()),)),
+        Edits({9999: None}),
+        Edits({}, (), (Replacement(-1, 1, 0, RegisterSpan(0)),)),
+    ):
+        allocator = _Replay(SplitAnswer({"%0": "s0"}, edits))
+        sample, _ = ask(allocator, Request(problem), verifier)
+        assert sample.failure == "unparsable", edits
+
+
+def test_a_guard_in_a_lane_of_a_pair_is_measured(tmp_path: Path) -> None:
+    row = next(r for r in load_rows("mini").rows if r.arch == "sm_80" and "@%" in r.normalized)
+    problem = AllocationProblem.from_text(row.normalized)
+    assert row.label is not None
+    block, index, guard = next(
+        (b, i, instruction.guard.location)
+        for b, i, instruction in problem.function.instructions()
+        if instruction.guard is not None and isinstance(instruction.guard.location, VirtualLanes)
+    )
+    count = len(problem.function.virtual_registers)
+    document = {
+        "id": row.id,
+        "assignment": {**row.label, f"%{count}": "P5"},
+        "edits": {
+            "new": {f"%{count}": "P2 2 P"},
+            "insert": [{"at": [block, index], "move": [[f"%{count}.1", f"%{guard.register}"]]}],
+            "replace": [[block, index, "guard", f"%{count}.1"]],
+        },
+    }
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps(document) + "\n")
+    command = ["evaluate", "--model", f"predictions:{path}", "--arch", "sm_80", "--json"]
+    assert main(command) == 0
+
+
+def test_an_answer_beyond_the_bounds_of_the_checker_is_a_counted_failure() -> None:
+    class Bounded(Verifier):
+        def verify(self, answer: object) -> Verdict:
+            raise InputError("the guards depend on each other in too many ways")
+
+    row = load_rows("mini").rows[0]
+    problem = AllocationProblem.from_text(row.normalized)
+    allocator = BUILT_IN["linear-scan"]
+    sample, _ = ask(allocator, Request(problem), Bounded(problem))
+    assert (sample.failure, sample.valid) == ("beyond_analysis", False)

@@ -355,8 +355,8 @@ JOIN = (
 @pytest.mark.parametrize(
     ("at", "legal"),
     [
-        ([0, 0], False),  # SAVEEXEC is not known to narrow only
-        ([0, 1], False),
+        ([0, 0], True),
+        ([0, 1], True),
         ([0, 2], False),
         ({"edge": [0, 1]}, False),
         ({"edge": [0, 2]}, False),

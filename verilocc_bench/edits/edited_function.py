@@ -233,13 +233,14 @@ class _Editor:
         actions: list[Action]
         if isinstance(where, OnEdge):
             blocks = self.function.blocks
-            if where.source >= len(blocks) or where.target not in blocks[where.source].successors:
+            known = 0 <= where.source < len(blocks)
+            if not known or where.target not in blocks[where.source].successors:
                 raise _InvalidEdit(f"there is no edge from bb{where.source} to bb{where.target}")
             action = self.action(insertion)
             actions = self.on_edge.setdefault((where.source, where.target), [])
         else:
             last = self.last_place(where.block)
-            if where.index > last:
+            if not 0 <= where.index <= last:
                 raise _InvalidEdit(f"in bb{where.block} the last place to insert is {last}")
             action = self.action(insertion)
             actions = self.before.setdefault((where.block, where.index), [])
@@ -247,7 +248,7 @@ class _Editor:
 
     def last_place(self, block: int) -> int:
         """The last place in a block before which no terminator stands."""
-        if block >= len(self.function.blocks):
+        if not 0 <= block < len(self.function.blocks):
             raise _InvalidEdit(f"there is no block bb{block}")
         if block not in self.last_places:
             each = self.function.blocks[block]
@@ -287,7 +288,7 @@ class _Editor:
         return pair
 
     def check_slots(self, slots: SlotSpan, lanes: VirtualLanes) -> None:
-        if slots.first + slots.count > MAXIMUM_SLOTS:
+        if slots.first < 0 or slots.first + slots.count > MAXIMUM_SLOTS:
             raise _InvalidEdit(f"{slots} is beyond the last, slot{MAXIMUM_SLOTS - 1}")
         if slots.count != lanes.count:
             raise _InvalidEdit(f"{slots} has {slots.count} units, the register {lanes.count} lanes")
@@ -311,7 +312,9 @@ class _Editor:
 
     def instruction(self, at: At) -> Instruction:
         blocks = self.function.blocks
-        if at.block >= len(blocks) or at.index >= len(blocks[at.block].instructions):
+        if not 0 <= at.block < len(blocks) or not 0 <= at.index < len(
+            blocks[at.block].instructions
+        ):
             raise _InvalidEdit(f"there is no instruction {at.index} in bb{at.block}")
         return blocks[at.block].instructions[at.index]
 
@@ -322,7 +325,7 @@ class _Editor:
         if span.first is None:
             return VirtualLanes(span.register, 0, register_class.width)
         assert span.last is not None
-        if not span.first <= span.last < register_class.width:
+        if not 0 <= span.first <= span.last < register_class.width:
             raise _InvalidEdit(f"%{span.register} has {register_class.width} lanes: {span}")
         return VirtualLanes(span.register, span.first, span.last - span.first + 1)
 

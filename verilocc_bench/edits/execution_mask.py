@@ -7,9 +7,10 @@ a block stops take the edge to the block that wakes them, by widening EXEC; the
 others take the other edge. Where neither successor widens EXEC (the one ends
 the program, say), the threads' way follows from the shape of the graph: from
 the side of those that go on the other side is reached, or the loop goes on.
-What is reached from the other side before EXEC is widened, or from both where
-the shape does not tell, is executed by some of the threads alone: nothing can
-be inserted there.
+What is reached from the other side, or from both where the shape does not
+tell, may be executed by some of the threads alone: nothing can be inserted
+there. So it is too behind a block that narrows EXEC and has one way on, or
+widens it again.
 
 Cost: linear in the instructions; one walk over the graph for each block that
 narrows EXEC and has no successor that widens it.
@@ -57,19 +58,21 @@ class VectorPlaces:
             self._changes[block] = [self.target.mask_change(each) for each in instructions]
         return self._changes[block]
 
-    def _widens(self, block: int) -> bool:
-        return any(change & MaskChange.WIDENS for change in self._changes_of(block))
+    def _wakes(self, block: int) -> bool:
+        """Whether the first thing that a block does to EXEC is to widen it."""
+        first = next((change for change in self._changes_of(block) if change), MaskChange.NONE)
+        return bool(first & MaskChange.WIDENS)
 
     @cached_property
     def _partial_blocks(self) -> frozenset[int]:
-        """Blocks that stopped threads pass without being woken."""
+        """Blocks that stopped threads may pass without being woken, and all behind them."""
         found: set[int] = set()
         if not self.target.masked_files:
             return frozenset()
         pending = [s for block in range(len(self.function.blocks)) for s in self._unsure(block)]
         while pending:
             block = pending.pop()
-            if block not in found and not self._widens(block):
+            if block not in found:
                 found.add(block)
                 pending += self.function.blocks[block].successors
         return frozenset(found)
@@ -77,16 +80,20 @@ class VectorPlaces:
     def _unsure(self, block: int) -> list[int]:
         """Successors of a block that the threads it stops may enter, without being woken."""
         changes = [change for change in self._changes_of(block) if change]
-        if not changes or not changes[-1] & MaskChange.NARROWS:
+        narrows = [bool(change & MaskChange.NARROWS) for change in changes]
+        if not any(narrows):
             return []
         successors = self.function.blocks[block].successors
-        if len(successors) == 2:
-            if any(self._widens(successor) for successor in successors):
-                return []
-            a, b = successors
-            for on, other in ((a, b), (b, a)):
-                if self._goes_on(on, other, block) and not self._goes_on(other, on, block):
-                    return [other]
+        woken_here = any(c & MaskChange.WIDENS for c in changes[narrows.index(True) :])
+        if woken_here or len(successors) != 2:
+            # What was stopped may have been woken again, or not by this one.
+            return list(successors)
+        if sum(map(self._wakes, successors)) == 1:
+            return []
+        a, b = successors
+        for on, other in ((a, b), (b, a)):
+            if self._goes_on(on, other, block) and not self._goes_on(other, on, block):
+                return [other]
         return list(successors)
 
     def _goes_on(self, start: int, other: int, narrowing: int) -> bool:

@@ -15,7 +15,16 @@ from typing import Any
 from verilocc_bench.allocators import BUILT_IN, Allocator, LabelReplay, Request
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row
-from verilocc_bench.edits import Answer, AnyAnswer, SplitAnswer, edit_function, replaced_function
+from verilocc_bench.edits import (
+    GUARD,
+    Answer,
+    AnyAnswer,
+    SplitAnswer,
+    edit_function,
+    edits_to_json,
+    parse_edits,
+    replaced_function,
+)
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate.metrics import (
     BankConflicts,
@@ -190,7 +199,10 @@ def ask(
     verdict = None
     if failure is None:
         assert answer is not None
-        verdict = verifier.verify(answer)
+        try:
+            verdict = verifier.verify(answer)
+        except InputError as error:  # its moves and guards are beyond the checker's bounds
+            failure, message = "beyond_analysis", str(error)
     judged = time.perf_counter()
     findings = () if verdict is None else verdict.findings
     if verdict is not None and len(findings) > FINDINGS_KEPT:
@@ -210,6 +222,12 @@ def ask(
 
 def _is_answer(answer: object) -> bool:
     if isinstance(answer, SplitAnswer):
+        try:
+            # Foreign code can put anything into these records; what JSON can say is looked at.
+            if parse_edits(edits_to_json(answer.edits)) != answer.edits:
+                return False
+        except Exception:  # noqa: BLE001  whatever is in there
+            return False
         answer = answer.assignment
     return isinstance(answer, Mapping) and all(
         isinstance(key, str) and isinstance(value, str) for key, value in answer.items()
@@ -221,7 +239,9 @@ def _as_executed(problem: AllocationProblem, answer: AnyAnswer) -> tuple[Allocat
     if not isinstance(answer, SplitAnswer):
         return problem, answer
     edited, _ = edit_function(problem.function, problem.target, answer.edits)
-    function, numbers = replaced_function(edited)
+    # Guards play no part in what is measured, and may lie in lanes of wider registers.
+    operands = {key: lanes for key, lanes in edited.replaced.items() if key[2] != GUARD}
+    function, numbers = replaced_function(replace(edited, replaced=operands))
     assignment = {f"%{new}": answer.assignment[f"%{old}"] for old, new in numbers.items()}
     return AllocationProblem(function), assignment
 

@@ -18,7 +18,13 @@ from collections.abc import Mapping
 from verilocc_bench.ir import Instruction
 from verilocc_bench.targets.target import MaskChange, Target, TargetFile, round_up
 
-__all__ = ["MAXIMUM_WAVES", "SGPR_ALLOCATION_GRANULARITY", "VECTOR_REGISTERS", "make_target"]
+__all__ = [
+    "MASK_MARK",
+    "MAXIMUM_WAVES",
+    "SGPR_ALLOCATION_GRANULARITY",
+    "VECTOR_REGISTERS",
+    "make_target",
+]
 
 VECTOR_REGISTERS = 512  # per SIMD lane, VGPRs and AGPRs together
 VECTOR_GRANULARITY = 8
@@ -30,13 +36,30 @@ MAXIMUM_WAVES = 8
 VECTOR_BANKS = 4
 
 TERMINATORS = re.compile(
-    r"S_C?BRANCH\w*|S_ENDPGM\w*|S_SETPC_B64\w*|SI_RETURN\w*|SI_TCRETURN\w*|SI_CS_CHAIN\w*|\w+_term"
+    r"S_C?BRANCH\w*|S_ENDPGM\w*|S_SETPC_B64\w*|SI_RETURN\w*|SI_TCRETURN\w*|SI_CS_CHAIN\w*|\w+_term(\.\w+)?"
 )
 # EXEC is in no register class, so that the text does not name it: a 64-bit
 # scalar operation without a definition writes EXEC.
 _MASK_WRITER = re.compile(
     r"S_(?!CMP|BITCMP|SETPC|SWAPPC|STORE|SCRATCH|BUFFER|ATOMIC)\w+_B64(_term)?"
 )
+_WRITING = {
+    "S_OR_B64": MaskChange.WIDENS,
+    "S_OR_B64_term": MaskChange.WIDENS,
+    "S_AND_B64": MaskChange.NARROWS,
+    "S_AND_B64_term": MaskChange.NARROWS,
+    "S_ANDN2_B64": MaskChange.NARROWS,
+    "S_ANDN2_B64_term": MaskChange.NARROWS,
+    # LLVM ends a block with it where an `if` begins: EXEC is ANDed with the condition.
+    "S_MOV_B64_term": MaskChange.NARROWS,
+}
+_SAVING = {
+    "S_OR_SAVEEXEC_B64": MaskChange.WIDENS,
+    "S_AND_SAVEEXEC_B64": MaskChange.NARROWS,
+}
+MASK_MARK = ".exec"
+"""Marks the opcode of an instruction that writes EXEC in a way that its name does not tell."""
+
 _MASK_BY_NAME = re.compile(
     r"\w*(SAVEEXEC|WREXEC|CMPX|INIT_EXEC|INIT_WHOLE_WAVE|KILL_I1|WQM|WWM)\w*"
 )
@@ -60,14 +83,11 @@ def occupancy_waves(used: Mapping[str, int]) -> int:
 def mask_change(instruction: Instruction) -> MaskChange:
     """What an instruction may do to EXEC; where the opcode does not tell, anything."""
     opcode = instruction.opcode
-    if opcode.endswith("_term"):
-        return MaskChange.NARROWS
-    writes = _MASK_WRITER.fullmatch(opcode) is not None and not instruction.definitions
-    if writes and opcode == "S_OR_B64":
-        return MaskChange.WIDENS
-    if writes and opcode in ("S_AND_B64", "S_ANDN2_B64"):
-        return MaskChange.NARROWS
-    if writes or _MASK_BY_NAME.fullmatch(opcode):
+    if opcode in _SAVING:
+        return _SAVING[opcode]
+    if _MASK_WRITER.fullmatch(opcode) and not instruction.definitions:
+        return _WRITING.get(opcode, MaskChange.ANY)
+    if opcode.endswith(MASK_MARK) or _MASK_BY_NAME.fullmatch(opcode):
         return MaskChange.ANY
     return MaskChange.NONE
 

@@ -81,10 +81,9 @@ SM_80 = Target(
     # Their other sources are immediates and the constant bank.
     constant_opcodes=frozenset({"MOV", "UMOV", "IMAD.MOV", "IMAD.MOV.U32", "ULDC", "ULDC.64"}),
     move_sources={
+        # Nothing is moved to uniform registers: the threads of a warp may have parted.
         "R": frozenset({"R", "UR"}),
-        "UR": frozenset({"UR"}),
         "P": frozenset({"P", "UP"}),
-        "UP": frozenset({"UP"}),
     },
     spill_files=frozenset({"R"}),
 )

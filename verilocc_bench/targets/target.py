@@ -133,8 +133,8 @@ class Target:
                     remarks.append(remark + (f".by{r.step}" if r.step != step else ""))
         suffix = "" if width == 1 else str(width)
         spelled = "".join(sorted(letters))
-        name = self.class_letters.get(spelled, spelled) + suffix + "".join(remarks)
-        return RegisterClass(name or f"NONE{suffix}", width, tuple(ranges))
+        name = self.class_letters.get(spelled, spelled) or "NONE"
+        return RegisterClass(name + suffix + "".join(remarks), width, tuple(ranges))
 
 
 def _clip(legal: BaseRange, room: int, usual_step: int) -> BaseRange:

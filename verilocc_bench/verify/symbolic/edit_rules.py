@@ -29,7 +29,7 @@ from verilocc_bench.edits import (
     VectorPlaces,
 )
 from verilocc_bench.findings import Finding, FindingKind
-from verilocc_bench.ir import FixedUnits, VirtualLanes
+from verilocc_bench.ir import FixedUnits, Instruction, VirtualLanes
 from verilocc_bench.targets import Target
 from verilocc_bench.verify.symbolic.places import Places
 
@@ -103,8 +103,11 @@ class _Rules:
     def _misplaced_constant(self, action: Rematerialize) -> Iterator[str]:
         instruction = self.edited.function.blocks[action.block].instructions[action.index]
         location = instruction.definitions[0].location
+        file = self.file(action.destination)
         if isinstance(location, FixedUnits):
             yield f"{instruction.opcode} defines a physical register"
+        elif file not in self.target.move_sources:
+            yield f"edits write no registers of {file}"
         elif reason := self._misplaced(location, action.destination):
             yield f"{instruction.opcode}: {reason}"
 
@@ -148,7 +151,9 @@ class _Rules:
             else:
                 location = (instruction.definitions + instruction.uses)[operand].location
             assert not isinstance(location, FixedUnits)
-            reason = self._misplaced(location, lanes)
+            reason = self._misplaced(location, lanes) or self._parted(
+                instruction, (block, index), location
+            )
             if reason:
                 yield Finding(
                     FindingKind.INVALID_EDIT,
@@ -159,6 +164,20 @@ class _Rules:
                     self.places.unit_name(self.unit(lanes)),
                     operand,
                 )
+
+    def _parted(
+        self, instruction: Instruction, place: tuple[int, int], location: VirtualLanes
+    ) -> str | None:
+        """Why lanes of one register cannot lie in several files, where an instruction has many."""
+        files = set()
+        for number, operand in enumerate(instruction.definitions + instruction.uses):
+            own = operand.location
+            if isinstance(own, VirtualLanes) and own.register == location.register:
+                files.add(self.file(self.edited.replaced.get((*place, number), own)))
+        if len(files) > 1:
+            where = " and ".join(sorted(files))
+            return f"operands that are lanes of %{location.register} lie in {where}"
+        return None
 
     def _misplaced(self, location: VirtualLanes, lanes: VirtualLanes) -> str | None:
         """Why an operand cannot lie where the lanes that replace it lie, if so."""
