@@ -52,6 +52,7 @@ fuzz: $(VENV)/dev ## Corrupt answers and set the judges against each other, FUZZ
 benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside ours
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/sass_speed.py
+	$(BIN)/python benchmarks/verifiers.py
 
 clean: ## Remove the environment and results
 	rm -rf $(VENV) results

@@ -112,7 +112,10 @@ def test_an_overlap_names_the_instruction_and_the_lanes() -> None:
     assert (finding.block, finding.instruction) == (0, 2)
     assert finding.registers == ("%1", "%0")
     assert finding.unit == "v3"
-    assert finding.message == "bb0 instruction 2 writes %1.1 to v3, which holds %0"
+    assert finding.message == (
+        "bb0 instruction 2 (V_MOV_B32) writes %1.1 to v3, which holds %0, "
+        "defined at bb0 instruction 0 and next read at bb0 instruction 4"
+    )
 
 
 def test_a_fixed_register_is_not_clobbered() -> None:

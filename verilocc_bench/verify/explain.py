@@ -103,7 +103,7 @@ class Explainer:
             if unit is not None:
                 units[number] = unit
         findings += self._mismatches(units)
-        findings += [self._collision(collision) for collision in self._finder.find(units)]
+        findings += [self.collision(collision) for collision in self._finder.find(units)]
         return tuple(sorted(findings, key=Finding.sort_key))
 
     def _strangers(self, answer: Mapping[str, str]) -> Iterator[Finding]:
@@ -121,7 +121,7 @@ class Explainer:
         for tie in self.ties:
             left, right = self._unit(tie.definition, units), self._unit(tie.use, units)
             if left is not None and right is not None and left != right:
-                yield self._mismatch(tie, left, right)
+                yield self.mismatch(tie, left, right)
 
     def _unit(self, operand: Operand, units: Mapping[int, int]) -> int | None:
         """The first unit of an operand, given the base units of virtual registers."""
@@ -131,7 +131,8 @@ class Explainer:
         base = units.get(location.register)
         return None if base is None else base + location.first
 
-    def _mismatch(self, tie: Tie, left: int, right: int) -> Finding:
+    def mismatch(self, tie: Tie, left: int, right: int) -> Finding:
+        """The finding of tied operands that start in these two units."""
         moment = self._moment((tie.block, tie.instruction), early=True)
         lanes = self._stories.lanes
         written = self._written(lanes(tie.definition.location)[0], moment)
@@ -149,7 +150,8 @@ class Explainer:
             (written, read),
         )
 
-    def _collision(self, collision: Collision) -> Finding:
+    def collision(self, collision: Collision) -> Finding:
+        """The finding of two lanes that collide."""
         liveness = self.problem.liveness
         point, unit_number, destroyer, victim = collision
         place = liveness.points[point]

@@ -32,7 +32,6 @@ large ones take twice the memory and sometimes minutes.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -40,7 +39,8 @@ from verilocc_bench.analysis import VECTOR, AllocationProblem, parse_register_na
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.findings import Finding, FindingKind, Verdict
 from verilocc_bench.ir import RegisterClass
-from verilocc_bench.verify.collisions import CollisionFinder
+from verilocc_bench.verify.collisions import Collision, CollisionFinder
+from verilocc_bench.verify.explain import Explainer
 from verilocc_bench.verify.misplacement import misplacement
 from verilocc_bench.verify.smt_constraints import (
     Constraint,
@@ -48,7 +48,7 @@ from verilocc_bench.verify.smt_constraints import (
     first_unit,
     named_registers,
 )
-from verilocc_bench.verify.ties import Tie
+from verilocc_bench.verify.ties import tied_operands
 
 __all__ = ["MAXIMUM_PAIRS", "SMTVerifier"]
 
@@ -106,7 +106,8 @@ class SMTVerifier:
         """The verdict on an answer: names of virtual registers to names of bases."""
         problem = self.problem
         units, findings = _read_answer(problem, answer)
-        findings += [_finding(problem, broken, units, answer) for broken in self._broken(units)]
+        explainer = Explainer(problem, tied_operands(problem.function))
+        findings += [_finding(explainer, broken, units, answer) for broken in self._broken(units)]
         used = _registers_used(problem, units)
         occupancy = None if used is None else problem.target.occupancy(used)
         ordered = tuple(sorted(findings, key=Finding.sort_key))
@@ -230,74 +231,36 @@ def _unit(problem: AllocationProblem, register_class: RegisterClass, name: str) 
 
 
 def _finding(
-    problem: AllocationProblem,
+    explainer: Explainer,
     broken: Constraint,
     units: Mapping[int, int],
     answer: Mapping[str, str],
 ) -> Finding:
-    """What it means that the answer does not meet a constraint."""
+    """What it means that the answer does not meet a constraint; worded as by the fast check."""
+    problem = explainer.problem
     if broken.tie is not None:
-        return _mismatch(problem, broken.tie, units)
+        left, right = (
+            first_unit(problem, operand) + sum(units[r] for r in named_registers(operand))
+            for operand in (broken.tie.definition, broken.tie.use)
+        )
+        return explainer.mismatch(broken.tie, left, right)
     if broken.unit is not None or len(broken.registers) == 2:
-        return _collision(problem, broken, units)
+        return explainer.collision(_collision(problem, broken, units))
     (number,) = broken.registers
     register_class = problem.function.virtual_registers[number]
     return misplacement(problem, number, register_class, answer[f"%{number}"])[0]
 
 
-def _mismatch(problem: AllocationProblem, tie: Tie, units: Mapping[int, int]) -> Finding:
-    operands = tie.definition, tie.use
-    left, right = (
-        problem.placements.unit_name(
-            first_unit(problem, operand) + sum(units[r] for r in named_registers(operand))
-        )
-        for operand in operands
-    )
-    return Finding(
-        FindingKind.TIED_MISMATCH,
-        f"bb{tie.block} instruction {tie.instruction}: a definition in {left} is tied to "
-        f"a use in {right}: they must be in one register",
-        tie.block,
-        tie.instruction,
-        tuple(f"%{r}" for operand in operands for r in named_registers(operand)),
-        left,
-        tie.operand,
-    )
-
-
-def _collision(problem: AllocationProblem, broken: Constraint, units: Mapping[int, int]) -> Finding:
+def _collision(
+    problem: AllocationProblem, broken: Constraint, units: Mapping[int, int]
+) -> Collision:
     """The first point at which a lane of one register destroys one of the other."""
-    liveness, fixed_from = problem.liveness, problem.liveness.virtual_lane_count
-    collisions = CollisionFinder(problem).find({r: units[r] for r in broken.registers})
-    point, unit, destroyer, victim = next(
+    fixed_from = problem.liveness.virtual_lane_count
+    return next(
         found
-        for found in collisions
+        for found in CollisionFinder(problem).find({r: units[r] for r in broken.registers})
         if broken.unit == (found.unit if max(found.destroyer, found.victim) >= fixed_from else None)
     )
-    block, index = liveness.points[point]
-    # Of the two points of one instruction the first is before its uses are read.
-    early = liveness.points[point + 1 : point + 2] == ((block, index),)
-    kind = FindingKind.OVERLAP
-    if broken.unit is not None:
-        kind = FindingKind.FIXED_REGISTER_CLOBBERED
-    elif early and not liveness.live[victim] >> (point + 1) & 1:
-        kind = FindingKind.EARLY_CLOBBER
-    unit_name = problem.placements.unit_name(unit)
-    names = [_lane_name(problem, lane, unit_name) for lane in (destroyer, victim)]
-    place = f"bb{block} instruction {index}" if index >= 0 else "the entry"
-    message = f"{place} writes {names[0]} to {unit_name}, which holds {names[1]}"
-    registers = tuple(name.partition(".")[0] for name in names)
-    return Finding(kind, message, block, index, registers, unit_name)
-
-
-def _lane_name(problem: AllocationProblem, lane: int, unit_name: str) -> str:
-    """`%4`, `%5.1`, or the unit of the function's own that the lane stands for."""
-    if lane >= problem.liveness.virtual_lane_count:
-        return unit_name
-    offsets = problem.liveness.lane_offsets
-    number = bisect_right(offsets, lane) - 1
-    wide = problem.function.virtual_registers[number].width > 1
-    return f"%{number}.{lane - offsets[number]}" if wide else f"%{number}"
 
 
 def _registers_used(problem: AllocationProblem, units: Mapping[int, int]) -> dict[str, int] | None:
