@@ -35,5 +35,6 @@ def run(options: argparse.Namespace) -> int:
         write_atomically(options.output, text)
     if not sample.valid:
         count = sample.findings_count
-        print(f"{complaint}: a wrong answer, {count} findings: see verify", file=sys.stderr)
+        plural = "" if count == 1 else "s"
+        print(f"{complaint}: a wrong answer, {count} finding{plural}: see verify", file=sys.stderr)
     return 0 if sample.valid else 1

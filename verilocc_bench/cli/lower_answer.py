@@ -22,11 +22,10 @@ def is_wrong(problem: AllocationProblem, answer: AnyAnswer, options: argparse.Na
         return False
     if options.json:
         print(json.dumps(verdict.to_json(), indent=2))
-    first = verdict.findings[0]
+    first, count = verdict.findings[0], len(verdict.findings)
     print(
         f"verilocc-bench lower: {options.answer}: a wrong answer for {options.instance}, "
-        f"{len(verdict.findings)} findings, "
-        f"first: {first.kind.value}: {first.message}",
+        f"{count} finding{'s' if count != 1 else ''}, first: {first.kind.value}: {first.message}",
         file=sys.stderr,
     )
     return True
