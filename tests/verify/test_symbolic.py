@@ -143,7 +143,12 @@ def test_a_use_that_does_not_find_its_value() -> None:
     finding = only(check("bb0\n%0=A\n%1=B\nV_ADD_F32 %0,%1\n", {"%0": "v5", "%1": "v5"}))
     assert finding.kind is FindingKind.WRONG_VALUE
     assert (finding.block, finding.instruction, finding.operand) == (0, 2, 0)
-    assert finding.message == "bb0 instruction 2 (V_ADD_F32) reads %0 from v5, which holds %1 there"
+    assert finding.message == (
+        "bb0 instruction 2 (V_ADD_F32) reads %0, defined at bb0 instruction 0, from v5, "
+        "which holds %1 there: v5 was last written by bb0 instruction 1 (B)"
+    )
+    assert finding.lanes[0].defined == ((0, 1),)
+    assert finding.lanes[1].defined == ((0, 0),)
     assert finding.registers == ("%0", "%1")
     assert finding.unit == "v5"
     assert [lane.name for lane in finding.lanes] == ["%1", "%0"]
@@ -153,9 +158,10 @@ def test_a_use_that_does_not_find_its_value() -> None:
 def test_a_value_lost_on_one_path_only() -> None:
     body = "bb0->bb1,bb2\n%0=A\nbb1->bb2\n%1=B\nC %1\nbb2\nD %0\n"
     finding = only(check(body, {"%0": "v5", "%1": "v5"}))
-    assert (
-        finding.message
-        == "bb2 instruction 0 (D) reads %0 from v5, which holds no single value there"
+    assert finding.message == (
+        "bb2 instruction 0 (D) reads %0, defined at bb0 instruction 0, from v5, which holds "
+        "another value there on some path: v5 was last written by bb0 instruction 0 (A) or "
+        "bb1 instruction 0 (B)"
     )
     assert check(body, {"%0": "v5", "%1": "v6"}) == ()
 
@@ -217,7 +223,9 @@ def test_a_guard_that_lost_its_value() -> None:
     body = "bb0\n%0:P=S\n%1:P=S\n@%0 A\n@%1 B\n"
     finding = only(check(body, {"%0": "P0", "%1": "P0"}, NVIDIA))
     assert finding.operand == -1
-    assert "is guarded by %0 from P0, which holds %1 there" in finding.message
+    assert (
+        "is guarded by %0, defined at bb0 instruction 0, from P0, which holds %1" in finding.message
+    )
 
 
 def test_a_loop_that_is_left_on_its_predicate() -> None:

@@ -12,7 +12,7 @@ in the lanes of the function for each edit.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import (
@@ -27,9 +27,9 @@ from verilocc_bench.edits import (
     SlotSpan,
     SplitAnswer,
     Transfer,
+    VectorPlaces,
 )
 from verilocc_bench.ir import Instruction, VirtualLanes
-from verilocc_bench.targets import MaskChange
 
 __all__ = ["random_edits"]
 
@@ -70,6 +70,13 @@ class _Editor:
         self.slots = 0
         self.held: dict[int, list[tuple[int, int]]] = {}
         self.touched = [0] * len(self.classes)
+        sources = problem.target.move_sources
+        self.movable = [
+            number
+            for number, register_class in enumerate(self.classes)
+            if all(file in sources for file in register_class.files)
+        ]
+        self.vector_places = VectorPlaces(self.function, problem.target)
         self._hold_all()
 
     def _hold_all(self) -> None:
@@ -107,12 +114,15 @@ class _Editor:
         for index, instruction in enumerate(each.instructions):
             if target.terminators.fullmatch(instruction.opcode):
                 last = min(last, index)
-            change = target.mask_change(instruction)
-            if vector and change & MaskChange.WIDENS:
+            change = target.mask_change(instruction) if vector else MaskChange.NONE
+            if change & MaskChange.WIDENS:
                 first = index + 1
-            if vector and change & MaskChange.NARROWS:
+            if change & MaskChange.NARROWS:
                 last = min(last, index)
-        return max(first, 1), last
+        first = max(first, 1)
+        if vector and first <= last and any(self.vector_places.objections(block, first)):
+            return 1, 0  # it is a part of the threads that executes the block
+        return first, last
 
     def points(self, stretch: Stretch) -> int:
         block, begin, end = stretch
@@ -132,9 +142,11 @@ class _Editor:
         return not any(self.touched[register] & points for register in registers)
 
     def some_register(self, point: int | None = None) -> int:
-        """A register: mostly one that holds a value at a point."""
+        """A register: mostly one that can be moved, and holds a value at a point."""
         liveness = self.problem.liveness
-        registers = range(len(self.function.virtual_registers))
+        registers: Sequence[int] = range(len(self.function.virtual_registers))
+        if self.movable and self.generator.random() < 0.97:
+            registers = self.movable
         if point is not None and self.generator.random() < 0.9:
             living = [
                 r
@@ -304,7 +316,7 @@ class _Editor:
                 at = At(block, index if right and whole else -1)
                 sites.setdefault(lanes.register, []).append(at)
         single = {r for r, found in sites.items() if len(found) == 1 and found[0].index >= 0}
-        options = [use for use in uses if use[0] in single]
+        options = [use for use in uses if use[0] in single and use[0] in self.movable]
         if not options:
             return False
         register, at, operand, lanes = self.generator.choice(options)
