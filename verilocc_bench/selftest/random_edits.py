@@ -30,6 +30,7 @@ from verilocc_bench.edits import (
     VectorPlaces,
 )
 from verilocc_bench.ir import Instruction, VirtualLanes
+from verilocc_bench.targets import MaskChange
 
 __all__ = ["random_edits"]
 
