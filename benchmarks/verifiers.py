@@ -57,6 +57,15 @@ def llc_timer(llc: str, row: Row, machine_ir: str, options: list[str], name: str
     return min(found) * MILLISECONDS
 
 
+def is_small(problem: AllocationProblem, pairs: int) -> bool:
+    """Whether at most so many pairs of registers may collide."""
+    try:
+        SMTVerifier(problem, maximum_pairs=pairs)
+    except InputError:
+        return False
+    return True
+
+
 def kernel_row(row: Row, raw: str | None, llc: str | None, smt_pairs: int) -> dict[str, Any]:
     label = row.label
     assert label is not None
@@ -82,11 +91,7 @@ def kernel_row(row: Row, raw: str | None, llc: str | None, smt_pairs: int) -> di
         "independent cold": least(independent_cold, 3),
         "independent warm": least(lambda: checker.check(label), 3),
     }
-    try:
-        SMTVerifier(problem, maximum_pairs=smt_pairs)
-    except InputError:
-        pass
-    else:
+    if is_small(problem, smt_pairs):
         found["Z3 build"] = least(lambda: SMTVerifier(problem), 1)
         smt = SMTVerifier(problem)
         found["Z3 answer"] = least(lambda: smt.verify(label), 2)

@@ -22,6 +22,7 @@ from verilocc_bench.ir import (
     RegisterClass,
     VirtualLanes,
 )
+from verilocc_bench.parse.execution_mask import is_misnamed_mask_writer
 from verilocc_bench.parse.machine import (
     MachineBlock,
     MachineFunction,
@@ -30,7 +31,7 @@ from verilocc_bench.parse.machine import (
     MachineOperand,
     OperandFlag,
 )
-from verilocc_bench.targets import MaskChange, Target
+from verilocc_bench.targets import Target
 from verilocc_bench.targets.amdgpu import MASK_MARK
 from verilocc_bench.targets.amdgpu_budget import budget_from_attributes
 from verilocc_bench.targets.amdgpu_classes import (
@@ -66,7 +67,6 @@ _RESERVED_INFO = (
 # Which encoding or operand form an instruction has does not matter to
 # allocation: what it demands of its operands is in their classes.
 _ENCODING = re.compile(r"(?:_e32|_e64|_vi|_vgprcd|_PSEUDO|_gfx\d\w*)+$")
-_EXEC = frozenset({"exec", "exec_lo", "exec_hi"})
 OUTSIDE = ".outside"
 """Marks the opcode of a move from a register that the text does not name."""
 _NO_ATTRIBUTES: dict[str, str] = {}
@@ -274,7 +274,7 @@ class _Normalizer:
         if outside and opcode in self.target.constant_opcodes:
             opcode += OUTSIDE  # it copies EXEC, M0 or the like: no constant
         instruction = Instruction(opcode, tuple(definitions), tuple(uses))
-        if _misnamed_mask_writer(operands, instruction, self.target):
+        if is_misnamed_mask_writer(operands, instruction, self.target):
             return replace(instruction, opcode=opcode + MASK_MARK)
         return instruction
 
@@ -379,26 +379,6 @@ def _bundle_operands(head: MachineInstruction) -> Sequence[tuple[int, MachineOpe
         for place, operand in head.operands
         if (operand.name, operand.virtual, operand.sub_register) not in said
     ] + operands
-
-
-def _misnamed_mask_writer(
-    operands: Sequence[tuple[int, MachineOperand]], instruction: Instruction, target: Target
-) -> bool:
-    """Whether an instruction writes EXEC in another way than its name in the text tells."""
-    flags = OperandFlag.DEFINITION
-    if not any(flags in o.flags and not o.virtual and o.name in _EXEC for _, o in operands):
-        return False
-    read = [o for _, o in operands if not o.flags & (flags | OperandFlag.IMPLICIT)]
-    reads_mask = [not o.virtual and o.name == "exec" for o in read]
-    if instruction.opcode == "COPY" and any(reads_mask):
-        return False  # a copy of EXEC says that it defines it too, and leaves it as it is
-    change = target.mask_change(instruction)
-    operation = instruction.opcode.removesuffix("_term")
-    if operation in ("S_AND_B64", "S_OR_B64"):
-        return not any(reads_mask)
-    if operation == "S_ANDN2_B64":
-        return reads_mask[:1] != [True]
-    return change is MaskChange.NONE
 
 
 def _keeps_half(operand: MachineOperand) -> bool:
