@@ -1,6 +1,6 @@
 """Whether every judge accepts every compiler's label of a dataset.
 
-    python benchmarks/label_judges.py DATASET [--split S] [--smt-registers N] [--paths N]
+    python benchmarks/label_judges.py DATASET [--splits S,…] [--smt-registers N] [--paths N]
 
 The fast check, the independent checker, the random executor (so many paths a
 label) and Z3 (functions of up to so many virtual registers). Prints a table by

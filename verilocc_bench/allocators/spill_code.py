@@ -23,6 +23,7 @@ from verilocc_bench.edits import (
     SlotSpan,
     Transfer,
     VectorPlaces,
+    last_place,
 )
 from verilocc_bench.ir import (
     BaseRange,
@@ -69,7 +70,7 @@ def unspillable(problem: AllocationProblem) -> set[int]:
     places = VectorPlaces(function, target)
     for block, place, instruction in function.instructions():
         for register in _accesses(instruction):
-            if place >= _last_place(function, target, block):
+            if place >= last_place(function, target, block):
                 found.add(register)
             files = function.virtual_registers[register].files
             if not target.masked_files.isdisjoint(files) and any(
@@ -77,16 +78,6 @@ def unspillable(problem: AllocationProblem) -> set[int]:
             ):
                 found.add(register)
     return found
-
-
-def _last_place(function: Function, target: Target, index: int) -> int:
-    """The last place of a block where something can be inserted."""
-    instructions = function.blocks[index].instructions
-    last = len(instructions) - (function.blocks[index].branch_guard is not None)
-    for place, instruction in enumerate(instructions[:last]):
-        if target.terminators.fullmatch(instruction.opcode):
-            return place
-    return last
 
 
 def _accesses(instruction: Instruction) -> dict[int, dict[VirtualLanes, list[int]]]:

@@ -10,6 +10,7 @@ from verilocc_bench.edits.edited_function import (
     Rematerialize,
     Spill,
     edit_function,
+    last_place,
     replaced_function,
 )
 from verilocc_bench.edits.execution_mask import VectorPlaces
@@ -53,6 +54,7 @@ __all__ = [
     "VectorPlaces",
     "edit_function",
     "edits_to_json",
+    "last_place",
     "parse_edits",
     "replaced_function",
 ]

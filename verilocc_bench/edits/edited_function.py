@@ -7,8 +7,9 @@ files a move joins, say) is the checker's matter. Cost: linear in the edits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from verilocc_bench.edits.records import (
     At,
@@ -42,6 +43,7 @@ __all__ = [
     "Rematerialize",
     "Spill",
     "edit_function",
+    "last_place",
     "replaced_function",
 ]
 
@@ -82,6 +84,8 @@ class Rematerialize:
     block: int
     index: int
 
+
+_Edit = TypeVar("_Edit", bound=Insertion | Replacement)
 
 Action = Move | Spill | Reload | Rematerialize
 
@@ -168,6 +172,16 @@ def edit_function(
     return edited, tuple(editor.findings)
 
 
+def last_place(function: Function, target: Target, block: int) -> int:
+    """The last place in a block before which no terminator stands."""
+    each = function.blocks[block]
+    last = len(each.instructions) - (each.branch_guard is not None)
+    for index, instruction in enumerate(each.instructions[:last]):
+        if target.terminators.fullmatch(instruction.opcode):
+            return index
+    return last
+
+
 class _InvalidEdit(VerilocError):
     """Why an edit cannot be."""
 
@@ -194,9 +208,8 @@ class _Editor:
             )
         )
 
-    def guarded(self, what: str, edit: Insertion | Replacement, apply: object) -> None:
+    def guarded(self, what: str, edit: _Edit, apply: Callable[[_Edit], None]) -> None:
         """Applies an edit, or notes why it cannot be."""
-        assert callable(apply)
         try:
             apply(edit)
         except _InvalidEdit as error:
@@ -251,15 +264,7 @@ class _Editor:
         if not 0 <= block < len(self.function.blocks):
             raise _InvalidEdit(f"there is no block bb{block}")
         if block not in self.last_places:
-            each = self.function.blocks[block]
-            last = len(each.instructions)
-            if each.branch_guard is not None:
-                last -= 1
-            for index, instruction in enumerate(each.instructions[:last]):
-                if self.target.terminators.fullmatch(instruction.opcode):
-                    last = index
-                    break
-            self.last_places[block] = last
+            self.last_places[block] = last_place(self.function, self.target, block)
         return self.last_places[block]
 
     def action(self, insertion: Insertion) -> Action:
