@@ -4,6 +4,7 @@ VerilocError
 ├── InputError            bad input or usage: one clear line, exit status 2
 │   └── MissingExtraError an optional dependency is not installed
 ├── AllocationFailed      an allocator has no answer for a function
+├── InfrastructureError   what an allocator runs on failed, not the allocator
 └── RejectedKernel        a kernel cannot become a dataset row; says why
 """
 
@@ -13,6 +14,7 @@ from pathlib import Path
 
 __all__ = [
     "AllocationFailed",
+    "InfrastructureError",
     "InputError",
     "MissingExtraError",
     "RejectedKernel",
@@ -87,6 +89,10 @@ class MissingExtraError(InputError):
 
 class AllocationFailed(VerilocError):
     """An allocator could not find registers for every virtual register."""
+
+
+class InfrastructureError(VerilocError):
+    """A server, a network or a machine failed: no fault of the allocator that stands on it."""
 
 
 class RejectedKernel(VerilocError):

@@ -2,12 +2,22 @@
 
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
+from verilocc_bench.allocators.options import (
+    AllocatorOptions,
+    Decoding,
+    FeedbackKind,
+    SamplingStrategy,
+)
 from verilocc_bench.allocators.protocol import (
     Allocator,
     Answer,
     AnyAnswer,
     Assistance,
+    BatchAllocator,
+    FailureKind,
+    Feedback,
     Request,
+    Response,
     answer_from_assignment,
 )
 from verilocc_bench.allocators.registry import BUILT_IN, LabelReplay
@@ -15,11 +25,19 @@ from verilocc_bench.allocators.registry import BUILT_IN, LabelReplay
 __all__ = [
     "BUILT_IN",
     "Allocator",
+    "AllocatorOptions",
     "Answer",
     "AnyAnswer",
     "Assistance",
+    "BatchAllocator",
+    "Decoding",
+    "FailureKind",
+    "Feedback",
+    "FeedbackKind",
     "LabelReplay",
     "Request",
+    "Response",
+    "SamplingStrategy",
     "answer_from_assignment",
     "graph_coloring",
     "linear_scan",

@@ -1,17 +1,30 @@
-"""What an allocator is."""
+"""What an allocator is, what it is asked, and what it says."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, AnyAnswer
+from verilocc_bench.findings import Finding
 from verilocc_bench.ir import Assignment
 
-__all__ = ["Allocator", "Answer", "AnyAnswer", "Assistance", "Request", "answer_from_assignment"]
+__all__ = [
+    "Allocator",
+    "Answer",
+    "AnyAnswer",
+    "Assistance",
+    "BatchAllocator",
+    "Example",
+    "FailureKind",
+    "Feedback",
+    "Request",
+    "Response",
+    "answer_from_assignment",
+]
 
 
 class Assistance(StrEnum):
@@ -22,13 +35,54 @@ class Assistance(StrEnum):
     CANDIDATES = "candidates"
 
 
+class FailureKind(StrEnum):
+    """Why there is no answer to judge.
+
+    All but `infrastructure` count against the allocator. `infrastructure` is
+    what is no fault of its own, such as a server that cannot be reached: such
+    a sample counts nowhere, and is asked again when the run is resumed.
+    """
+
+    NO_ANSWER = "no_answer"
+    UNPARSABLE = "unparsable"
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    BEYOND_ANALYSIS = "beyond_analysis"
+    INFRASTRUCTURE = "infrastructure"
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """An earlier attempt at the same sample, and what was wrong with it.
+
+    `answer` is None, and `failure` says why, where there was none; else
+    `findings` are the verifier's.
+    """
+
+    answer: AnyAnswer | None
+    findings: tuple[Finding, ...] = ()
+    failure: FailureKind | None = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A solved function of another sweep group, to be shown to a language model (few-shot)."""
+
+    normalized: str
+    answer: Answer
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """One question: a problem, and which sample of how many is wanted.
 
-    `seed` is different for each sample. `label` is the compiler's own answer
-    and `alternatives` holds those of others by source: they are there for the
-    allocators that replay them alone, every other is asked without.
+    `seed` is different for each sample and each attempt at it. `feedback`
+    holds the earlier attempts, oldest first, where a run is guided. `label`
+    is the compiler's own answer and `alternatives` holds those of others by
+    source: they are there for the allocators that replay them alone, every
+    other is asked without. `examples` are solved functions for the prompts of
+    language models, where they are asked for.
     """
 
     problem: AllocationProblem
@@ -36,6 +90,24 @@ class Request:
     seed: int = 0
     label: Answer | None = None
     alternatives: Mapping[str, Answer] | None = None
+    feedback: tuple[Feedback, ...] = ()
+    examples: tuple[Example, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer, or why there is none.
+
+    `seconds` is how long it took, on a clock. `details` are further figures
+    of this sample by name (`backtracks`, `prompt_tokens` …): what JSON can
+    say, the same in every run, never times.
+    """
+
+    answer: AnyAnswer | None
+    failure: FailureKind | None = None
+    message: str | None = None
+    seconds: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Allocator(Protocol):
@@ -63,6 +135,30 @@ class Allocator(Protocol):
 
     def allocate(self, request: Request) -> AnyAnswer:
         """An answer for the request's function."""
+        ...
+
+
+@runtime_checkable
+class BatchAllocator(Allocator, Protocol):
+    """An allocator that answers many requests together.
+
+    Language models run batches, programs and servers run beside this
+    process. Requests come in groups of at most `group_size`; a group is
+    always put together in the same way, so that what a group gives can be
+    repeated.
+    """
+
+    @property
+    def group_size(self) -> int:
+        """How many requests it wants at once."""
+        ...
+
+    def respond(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        """(place among the requests, response) for every request, each as soon as it is there."""
+        ...
+
+    def close(self) -> None:
+        """Ends what it started. It can be asked again afterwards."""
         ...
 
 

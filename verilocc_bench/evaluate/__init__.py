@@ -1,6 +1,6 @@
 """The evaluation harness: tasks, runner, metrics, results."""
 
-from verilocc_bench.evaluate.answers import (
+from verilocc_bench.answers import (
     answer_to_json,
     parse_answer,
     read_answer,

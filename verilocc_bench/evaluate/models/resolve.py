@@ -13,8 +13,8 @@ from typing import Any
 
 from verilocc_bench.allocators import BUILT_IN, Allocator, AnyAnswer, Assistance, Request
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.answers import read_predictions
 from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.evaluate.answers import read_predictions
 
 __all__ = ["PLUG_IN_GROUP", "Predictions", "resolve_model"]
 

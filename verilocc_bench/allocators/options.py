@@ -1,0 +1,83 @@
+"""How an allocator is to be asked: everything that may change its answers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["AllocatorOptions", "Decoding", "FeedbackKind", "SamplingStrategy"]
+
+
+class Decoding(StrEnum):
+    """How an answer comes about; results of different modes are never in one table.
+
+    `free`: the allocator's own words, judged at the end. `constrained`: a
+    language model can say only registers that are legal given its choices so
+    far. `guided`: the verifier judges each attempt, and the allocator may
+    try again, up to a number of verifier calls (the loop of VeriLocc).
+    """
+
+    FREE = "free"
+    CONSTRAINED = "constrained"
+    GUIDED = "guided"
+
+
+class FeedbackKind(StrEnum):
+    """What a guided allocator is told between attempts: the findings, or nothing (`resample`)."""
+
+    FINDINGS = "findings"
+    RESAMPLE = "resample"
+
+
+class SamplingStrategy(StrEnum):
+    """How a language model picks tokens.
+
+    `greedy` takes the likeliest. `random` draws with temperature and top-p.
+    `priority` gives unique samples in order of the model's confidence
+    (Grubisic et al., "Priority Sampling of Large Language Models for
+    Compilers", EuroMLSys 2024).
+    """
+
+    GREEDY = "greedy"
+    RANDOM = "random"
+    PRIORITY = "priority"
+
+
+@dataclass(frozen=True, slots=True)
+class AllocatorOptions:
+    """What `--model` is asked with. None leaves the choice to the allocator.
+
+    The first group concerns every allocator, the second programs
+    (`command:`), the third language models, the last those behind HTTP.
+    Times are in seconds, sizes in MiB, lengths in tokens.
+    """
+
+    decoding: Decoding = Decoding.FREE
+    verifier_calls: int = 10
+    feedback: FeedbackKind = FeedbackKind.FINDINGS
+
+    time_limit_seconds: float = 600.0
+    memory_limit_mib: int | None = None
+
+    prompt_format: str = "whole"
+    few_shot: int = 0
+    strategy: SamplingStrategy = SamplingStrategy.RANDOM
+    temperature: float = 1.0
+    top_p: float = 1.0
+    maximum_tokens: int | None = None
+    backtracks: int = 0
+    batch_size: int = 16
+    device: str | None = None
+    dtype: str = "auto"
+    model_revision: str | None = None
+    trust_remote_code: bool = False
+    chat: bool | None = None
+
+    model_name: str | None = None
+    concurrency: int = 8
+    retries: int = 5
+
+    def to_json(self) -> dict[str, Any]:
+        """All options by name, as JSON can say them."""
+        return asdict(self)

@@ -1,0 +1,1 @@
+"""Language models as allocators: prompts, decoding, and what runs the model."""

@@ -1,0 +1,166 @@
+"""What a language model is asked, and what it says; whatever runs it.
+
+An *episode* is how one sample comes about: a generator that yields each Ask
+and is sent its Completion, and returns a Response (allocators.Response).
+Prompt formats write episodes (model.prompts); the allocator runs many at once
+and hands what they ask to a LanguageModel in batches (model.allocator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from verilocc_bench.allocators import Response
+
+__all__ = [
+    "Alternative",
+    "Ask",
+    "Choice",
+    "Completion",
+    "Constraint",
+    "DeadEnd",
+    "Episode",
+    "Finish",
+    "LanguageModel",
+    "Literal",
+    "Message",
+    "Segment",
+    "TokenSampling",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation; `role` is `system`, `user` or `assistant`."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Text that the model cannot but say."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The model says one of these; at least one, all different, none empty.
+
+    Where one is the beginning of another, `end` tells them apart: it is said
+    after the option.
+    """
+
+    options: tuple[str, ...]
+    end: str = ""
+
+
+Segment = Literal | Choice
+Constraint = Callable[[], Generator[Segment, str, None]]
+"""Makes a generator of what may be said, piece by piece; after a Choice it is
+sent the option that the model took (after a Literal the literal's text). It
+raises DeadEnd where nothing may be said any more."""
+
+
+class DeadEnd(Exception):
+    """There is no legal continuation; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One prompt, and how far its completion may go.
+
+    A completion ends before the first of `stop` in the text, at the model's
+    own end, after `maximum_tokens`, or where its constraint ends.
+    """
+
+    messages: tuple[Message, ...]
+    maximum_tokens: int
+    stop: tuple[str, ...] = ()
+    constraint: Constraint | None = None
+
+
+class Finish(StrEnum):
+    """Why a completion ended.
+
+    `context`: the prompt does not fit the model's context, and nothing was
+    said. `dead_end`: its constraint raised DeadEnd.
+    """
+
+    STOP = "stop"
+    LENGTH = "length"
+    CONTEXT = "context"
+    DEAD_END = "dead_end"
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A token that was not taken: what the model thought of it instead."""
+
+    token: int
+    log_probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What the model said to an Ask.
+
+    `tokens` with their `log_probabilities` (natural logarithms, of the
+    model's own distribution over what may be said, before temperature and
+    top-p), and for each the likeliest tokens that were not taken, where
+    TokenSampling asks for them. Who does not know them leaves them empty.
+    """
+
+    text: str
+    finish: Finish
+    prompt_tokens: int
+    completion_tokens: int
+    tokens: tuple[int, ...] = ()
+    log_probabilities: tuple[float, ...] = ()
+    alternatives: tuple[tuple[Alternative, ...], ...] = ()
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSampling:
+    """How the tokens of one completion are picked.
+
+    `temperature` 0 takes the likeliest. `forced` are the first tokens,
+    whatever the model thinks. `alternatives` is how many tokens that were
+    not taken are reported at each place after these.
+    """
+
+    seed: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    forced: tuple[int, ...] = ()
+    alternatives: int = 0
+
+
+class LanguageModel(Protocol):
+    """Completes prompts. Raises InfrastructureError where it cannot be reached."""
+
+    @property
+    def revision(self) -> str:
+        """What identifies the weights: a commit, or a hash of the files."""
+        ...
+
+    @property
+    def can_constrain(self) -> bool:
+        """Whether it obeys constraints, forced tokens, and reports alternatives."""
+        ...
+
+    def complete(self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]) -> list[Completion]:
+        """A completion for every ask, in their order."""
+        ...
+
+    def count_tokens(self, text: str) -> int | None:
+        """How many tokens a text has; None where that is not known."""
+        ...
+
+
+Episode = Generator[Ask, Completion, Response]

@@ -1,0 +1,53 @@
+"""What a prompt format is, and all there are by name."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from verilocc_bench.allocators import AllocatorOptions, Assistance, Request
+from verilocc_bench.errors import InputError
+from verilocc_bench.model.language_model import Episode
+
+__all__ = ["PromptFormat", "get_prompt_format"]
+
+
+class PromptFormat(Protocol):
+    """Turns a request into the episode that asks a language model for an answer.
+
+    `version` is raised with every change that a model could see; `source_hash`
+    is a hash of all code that makes prompts, so that a sample of one wording
+    is never taken for one of another.
+    """
+
+    @property
+    def name(self) -> str:
+        """What `--prompt-format` calls it."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Counts from 1."""
+        ...
+
+    @property
+    def assistance(self) -> Assistance:
+        """What the model is shown."""
+        ...
+
+    @property
+    def source_hash(self) -> str:
+        """The SHA-256, in hex, of the code that makes the prompts."""
+        ...
+
+    def check(self, options: AllocatorOptions) -> None:
+        """Raises InputError for options that this format cannot meet."""
+        ...
+
+    def episode(self, request: Request, options: AllocatorOptions) -> Episode:
+        """Asks for one sample; returns what came of it, never raises for the model's words."""
+        ...
+
+
+def get_prompt_format(name: str) -> PromptFormat:
+    """The prompt format of that name. Raises InputError where there is none."""
+    raise InputError(f"unknown prompt format {name!r}")
