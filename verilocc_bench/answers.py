@@ -9,32 +9,18 @@ from verilocc_bench.edits import AnyAnswer, SplitAnswer, edits_to_json, parse_ed
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, parse_json, read_text
 
-__all__ = ["MAXIMUM_ENTRIES", "answer_to_json", "parse_answer", "read_answer", "read_predictions"]
+__all__ = ["MAXIMUM_ENTRIES", "answer_to_json", "parse_answer", "read_answer"]
 
 MAXIMUM_ENTRIES = 1_000_000
 """More virtual registers than any kernel has; a larger answer is damaged."""
 
 ANSWER_LIMIT_BYTES = 32 * MIB
-PREDICTIONS_LIMIT_BYTES = 4096 * MIB
 KEYS = {"id", "assignment", "edits"}
 
 
 def read_answer(path: Path) -> tuple[str | None, AnyAnswer]:
     """The id (None where it is left out) and the answer of an answer file."""
     return parse_answer(parse_json(read_text(path, ANSWER_LIMIT_BYTES), path), path)
-
-
-def read_predictions(path: Path) -> dict[str, list[AnyAnswer]]:
-    """The answers of a predictions file by id, each id's in the order of their lines."""
-    found: dict[str, list[AnyAnswer]] = {}
-    for number, line in enumerate(read_text(path, PREDICTIONS_LIMIT_BYTES).split("\n"), 1):
-        if not line.strip():
-            continue
-        identifier, answer = parse_answer(parse_json(line, path, number), path, number)
-        if identifier is None:
-            raise InputError("the answer has no 'id'", source=path, line=number)
-        found.setdefault(identifier, []).append(answer)
-    return found
 
 
 def parse_answer(

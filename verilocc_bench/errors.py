@@ -88,7 +88,14 @@ class MissingExtraError(InputError):
 
 
 class AllocationFailed(VerilocError):
-    """An allocator could not find registers for every virtual register."""
+    """An allocator has no answer; `kind` is what the failure is counted as."""
+
+    def __init__(self, message: str, kind: str = "no_answer") -> None:
+        super().__init__(message, kind)
+        self.message, self.kind = message, kind
+
+    def __str__(self) -> str:
+        return self.message
 
 
 class InfrastructureError(VerilocError):

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -106,15 +107,19 @@ def parse_json(text: str, source: str | Path, line: int | None = None) -> Any:
         raise InputError(f"expected JSON: {error}", source=source, line=line) from None
 
 
-def write_atomically(path: Path, data: str | bytes) -> None:
-    """Writes a file so that it is there whole or not at all; makes its folder."""
-    content = data.encode() if isinstance(data, str) else data
+def write_atomically(path: Path, data: str | bytes | Iterable[str]) -> None:
+    """Writes a file, of one piece or of many, so that it is there whole or not at all.
+
+    Makes its folder.
+    """
+    pieces = (data,) if isinstance(data, str | bytes) else data
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(content)
+                for piece in pieces:
+                    file.write(piece.encode() if isinstance(piece, str) else piece)
                 file.flush()
                 os.fsync(file.fileno())
             umask = os.umask(0)

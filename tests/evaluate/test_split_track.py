@@ -7,6 +7,7 @@ from pathlib import Path
 
 from verilocc_bench.allocators import BUILT_IN, Assistance, Request
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.answers import answer_to_json, parse_answer
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import (
@@ -19,7 +20,8 @@ from verilocc_bench.edits import (
     SplitAnswer,
 )
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import answer_to_json, ask, parse_answer, resolve_model
+from verilocc_bench.evaluate import ask, judge, resolve_model
+from verilocc_bench.evaluate.asking import FINDINGS_KEPT
 from verilocc_bench.ir import VirtualLanes
 from verilocc_bench.verify import Verdict, Verifier
 
@@ -60,11 +62,10 @@ def test_of_very_many_findings_the_first_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     path.write_text(json.dumps({"id": row.id, "assignment": answer}) + "\n")
     allocator = resolve_model(f"predictions:{path}")
-    sample, _ = ask(allocator, Request(problem), Verifier(problem))
-    assert sample.verdict is not None
-    assert len(sample.verdict.findings) == 100
-    assert sample.findings_count > 10_000
-    assert sample.to_json(row)["findings_count"] == sample.findings_count
+    judged = judge(Verifier(problem), ask(allocator, Request(problem)), 0)
+    assert judged.verdict is not None
+    assert len(judged.verdict.findings) == FINDINGS_KEPT
+    assert judged.sample.findings_count > 10_000
 
 
 class _Replay:
@@ -91,8 +92,8 @@ def test_malformed_edits_of_foreign_code_are_counted_failures() -> None:
         Edits({}, (), (Replacement(-1, 1, 0, RegisterSpan(0)),)),
     ):
         allocator = _Replay(SplitAnswer({"%0": "s0"}, edits))
-        sample, _ = ask(allocator, Request(problem), verifier)
-        assert sample.failure == "unparsable", edits
+        judged = judge(verifier, ask(allocator, Request(problem)), 0)
+        assert judged.sample.failure == "unparsable", edits
 
 
 def test_a_guard_in_a_lane_of_a_pair_is_measured(tmp_path: Path) -> None:
@@ -128,5 +129,5 @@ def test_an_answer_beyond_the_bounds_of_the_checker_is_a_counted_failure() -> No
     row = load_rows("mini").rows[0]
     problem = AllocationProblem.from_text(row.normalized)
     allocator = BUILT_IN["linear-scan"]
-    sample, _ = ask(allocator, Request(problem), Bounded(problem))
-    assert (sample.failure, sample.valid) == ("beyond_analysis", False)
+    judged = judge(Bounded(problem), ask(allocator, Request(problem)), 0)
+    assert (judged.sample.failure, judged.valid) == ("beyond_analysis", False)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from dataclasses import replace
 
-from verilocc_bench.allocators import LabelReplay, Request
+from verilocc_bench.allocators import BatchAllocator
+from verilocc_bench.answers import answer_to_json
 from verilocc_bench.cli.instance import load_instance
-from verilocc_bench.evaluate import answer_to_json, ask, resolve_model
+from verilocc_bench.cli.model_options import allocator_options
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate import PreparedProblem, RunSettings, resolve_model, settle
 from verilocc_bench.files import write_atomically
-from verilocc_bench.verify import Verifier
 
 __all__ = ["run"]
 
@@ -19,22 +20,29 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> int:
     """Writes the answer; the status is 1 where there is none, or a wrong one."""
     instance = load_instance(options)
-    allocator = resolve_model(options.model)
-    request = Request(instance.problem, seed=options.seed)
-    if isinstance(allocator, LabelReplay):
-        request = replace(request, label=instance.label, alternatives=instance.alternatives)
-    sample, answer = ask(allocator, request, Verifier(instance.problem))
+    asked = allocator_options(options)
+    if asked.few_shot:
+        raise InputError("--few-shot is for evaluate, which has a dataset to take examples from")
+    allocator = resolve_model(options.model, asked)
+    prepared = PreparedProblem(instance.problem, instance.label, instance.alternatives)
+    settings = RunSettings.make(1, options.seed, asked)
+    try:
+        ((_, judged),) = settle([(prepared, 0)], allocator, settings)
+    finally:
+        if isinstance(allocator, BatchAllocator):
+            allocator.close()
     complaint = f"verilocc-bench allocate: {options.model}"
-    if answer is None or sample.verdict is None:
+    sample = judged.sample
+    if judged.answer is None:
         print(f"{complaint}: {sample.failure}: {sample.message}", file=sys.stderr)
         return 1
-    text = json.dumps(answer_to_json(instance.problem.id, answer)) + "\n"
+    text = json.dumps(answer_to_json(instance.problem.id, judged.answer)) + "\n"
     if options.output is None:
         print(text, end="")
     else:
         write_atomically(options.output, text)
-    if not sample.valid:
+    if not judged.valid:
         count = sample.findings_count
         plural = "" if count == 1 else "s"
         print(f"{complaint}: a wrong answer, {count} finding{plural}: see verify", file=sys.stderr)
-    return 0 if sample.valid else 1
+    return 0 if judged.valid else 1

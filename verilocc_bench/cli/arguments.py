@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from verilocc_bench.cli.model_options import add_model_options
+
 __all__ = ["add_commands"]
 
 MAX_THREADS = 1024
@@ -69,12 +71,17 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(sorted({_positive(part.strip()) for part in text.split(",")}))
 
 
-def _add_dataset(parser: argparse.ArgumentParser) -> None:
+def _add_dataset(parser: argparse.ArgumentParser, *, several_splits: bool = False) -> None:
     parser.add_argument(
         "--dataset", default="mini", help="mini, a folder, or a dataset id on the Hub"
     )
     parser.add_argument("--revision", help="revision of a dataset on the Hub")
-    parser.add_argument("--split", default="test", help="split of the dataset")
+    if several_splits:
+        parser.add_argument(
+            "--split", type=_names, default=("test",), metavar="S,…", help="splits of the dataset"
+        )
+    else:
+        parser.add_argument("--split", default="test", help="split of the dataset")
 
 
 def _add_instance(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +113,7 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
         metavar="M",
         help="an allocator (see: list models); may be given several times",
     )
-    _add_dataset(parser)
+    _add_dataset(parser, several_splits=True)
     parser.add_argument("--track", choices=("assign", "split"), default="assign", help="track")
     parser.add_argument("--arch", type=_names, metavar="A,…", help="only these architectures")
     parser.add_argument("--family", type=_names, metavar="F,…", help="only these families")
@@ -118,9 +125,20 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=_natural, default=0, help="seed")
     parser.add_argument("--jobs", type=_positive, default=1, help="processes")
     parser.add_argument(
-        "--output-path", type=Path, metavar="DIR", help="write results.json and samples.jsonl there"
+        "--output-path",
+        type=Path,
+        metavar="DIR",
+        help="keep every sample there, resume from there, and write results.json, samples.jsonl "
+        "and answers.jsonl there",
+    )
+    parser.add_argument(
+        "--no-resume",
+        dest="resume",
+        action="store_false",
+        help="throw away the samples of earlier runs in --output-path",
     )
     parser.add_argument("--json", action="store_true", help="print results.json, and nothing else")
+    add_model_options(parser)
 
 
 def _verify(parser: argparse.ArgumentParser) -> None:
@@ -140,6 +158,7 @@ def _allocate(parser: argparse.ArgumentParser) -> None:
     _add_instance(parser)
     parser.add_argument("--seed", type=_natural, default=0, help="seed")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the answer there")
+    add_model_options(parser)
 
 
 def _normalize(parser: argparse.ArgumentParser) -> None:

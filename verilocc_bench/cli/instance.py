@@ -10,10 +10,10 @@ from pathlib import Path
 
 from verilocc_bench.allocators import Answer, AnyAnswer, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.answers import parse_answer, read_answer
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import InputError, RejectedKernel
-from verilocc_bench.evaluate import parse_answer, read_answer
 from verilocc_bench.files import decode_text, parse_json, read_data
 from verilocc_bench.ir import parse_function
 from verilocc_bench.parse.cubin import is_cubin

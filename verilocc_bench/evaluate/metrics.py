@@ -14,6 +14,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import FixedUnits, Instruction, Operand
 
 __all__ = [
+    "LOOP_WEIGHT",
     "BankConflicts",
     "bootstrap_interval",
     "count_bank_conflicts",

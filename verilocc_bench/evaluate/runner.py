@@ -1,267 +1,289 @@
-"""Asks an allocator about every row, and judges every answer."""
+"""Asks allocators about every row, judges every answer, and keeps every sample.
+
+Built-in allocators and those in Python are asked here, or in several
+processes; those that answer many requests at once (language models, programs,
+servers) by groups. With a ledger, what stands in it is not asked again.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import multiprocessing
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Generic, TypeVar
 
-from verilocc_bench.allocators import BUILT_IN, Allocator, LabelReplay, Request
-from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.allocators import (
+    BUILT_IN,
+    Allocator,
+    AllocatorOptions,
+    BatchAllocator,
+    Decoding,
+    Example,
+    FailureKind,
+    Feedback,
+    FeedbackKind,
+    LabelReplay,
+    Request,
+    Response,
+)
 from verilocc_bench.dataset import Row
-from verilocc_bench.edits import (
-    GUARD,
-    Answer,
-    AnyAnswer,
-    SplitAnswer,
-    edit_function,
-    edits_to_json,
-    parse_edits,
-    replaced_function,
-)
-from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.evaluate.metrics import (
-    BankConflicts,
-    count_bank_conflicts,
-    count_identity_copies,
-)
-from verilocc_bench.evaluate.models import resolve_model
-from verilocc_bench.verify import Verdict, Verifier
+from verilocc_bench.evaluate.asking import ask, feedback_of, judge, sample_seed
+from verilocc_bench.evaluate.ledger import Ledger, LedgerWriter
+from verilocc_bench.evaluate.outcome import measure_outcome
+from verilocc_bench.evaluate.prepared import PreparedProblem, PreparedRow, PreparedRows
+from verilocc_bench.evaluate.records import Judged, Outcome, RowResult, Sample, Timing
 
-__all__ = ["Outcome", "RowResult", "Sample", "ask", "evaluate_row", "evaluate_rows"]
+__all__ = ["Ask", "Chunk", "Run", "RunSettings", "SplitRow", "settle"]
 
-MESSAGE_LENGTH = 300
+_Prepared = TypeVar("_Prepared", bound=PreparedProblem)
 
-FINDINGS_KEPT = 100
-"""An answer that puts everything into one register has a hundred thousand."""
+Ask = tuple[_Prepared, int]
+"""A function and the index of the sample that is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One answer, judged; or the allocator's failure to give one.
+class SplitRow:
+    """A row, and the split that it comes from."""
 
-    Of the `findings_count` findings, which are of `finding_kinds`, the verdict
-    keeps the first.
-    """
+    row: Row
+    split: str
 
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What a run asks for. `calls` is how many attempts a sample may have."""
+
+    samples: int = 1
+    seed: int = 0
+    calls: int = 1
+    feedback: bool = False
+
+    @classmethod
+    def make(cls, samples: int, seed: int, options: AllocatorOptions) -> RunSettings:
+        """The settings that allocator options ask for."""
+        guided = options.decoding is Decoding.GUIDED
+        calls = options.verifier_calls if guided else 1
+        feedback = guided and options.feedback is FeedbackKind.FINDINGS
+        return cls(samples, seed, calls, feedback)
+
+
+@dataclass(slots=True)
+class _Attempt(Generic[_Prepared]):
+    place: int
+    prepared: _Prepared
     index: int
-    verdict: Verdict | None
-    failure: str | None
-    message: str | None
-    allocate_seconds: float
-    verify_seconds: float
-    findings_count: int = 0
-    finding_kinds: tuple[str, ...] = ()
-
-    @property
-    def valid(self) -> bool:
-        """Whether there is an answer and it is right."""
-        return self.verdict is not None and self.verdict.valid
-
-    def to_json(self, row: Row) -> dict[str, Any]:
-        """One line of samples.jsonl."""
-        return {
-            "id": row.id,
-            "task": f"{row.arch}/{row.family}",
-            "sample": self.index,
-            "valid": self.valid,
-            "failure": self.failure,
-            "message": self.message,
-            "verdict": None if self.verdict is None else self.verdict.to_json(),
-            "findings_count": self.findings_count,
-            "allocate_seconds": self.allocate_seconds,
-            "verify_seconds": self.verify_seconds,
-        }
+    judged: list[Judged] = field(default_factory=list)
+    feedback: tuple[Feedback, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The quality of the first valid answer for a function.
+def settle(
+    asks: Sequence[Ask[_Prepared]],
+    allocator: Allocator,
+    settings: RunSettings,
+    examples: Callable[[_Prepared], tuple[Example, ...]] | None = None,
+) -> Iterator[tuple[_Prepared, Judged]]:
+    """Each sample as soon as it is settled: valid, or out of attempts."""
+    pending = [_Attempt(place, *each) for place, each in enumerate(asks)]
+    while pending:
+        requests = [_request(each, allocator, settings, examples) for each in pending]
+        again: list[_Attempt[_Prepared]] = []
+        for place, response in _respond(allocator, requests):
+            attempt = pending[place]
+            judged = judge(attempt.prepared.verifier, response, attempt.index)
+            attempt.judged.append(judged)
+            if _settled(attempt, allocator, settings):
+                yield attempt.prepared, _summary(attempt.judged)
+            else:
+                if settings.feedback:
+                    attempt.feedback = (*attempt.feedback, feedback_of(judged))
+                again.append(attempt)
+        again.sort(key=lambda each: each.place)  # whatever order they came back in
+        pending = again
 
-    `label_registers` and `label_occupancy` are None without a label.
-    """
 
-    registers: int
-    label_registers: int | None
-    bound: int
-    occupancy: int
-    label_occupancy: int | None
-    identity_copies: int
-    bank_conflicts: BankConflicts
+def _settled(attempt: _Attempt[_Prepared], allocator: Allocator, settings: RunSettings) -> bool:
+    last = attempt.judged[-1].sample
+    spent = len(attempt.judged) >= settings.calls or allocator.deterministic
+    return last.valid or spent or not last.counted
 
 
-@dataclass(frozen=True, slots=True)
-class RowResult:
-    """All samples of one function, and the quality of the first valid one."""
+def _summary(attempts: Sequence[Judged]) -> Judged:
+    """The last attempt, with the time and the figures of all."""
+    last = attempts[-1]
+    if len(attempts) == 1:
+        return last
+    details = dict(last.sample.details)
+    for name, value in details.items():
+        figures = [each.sample.details.get(name) for each in attempts]
+        if all(type(figure) is int for figure in figures) and type(value) is int:
+            details[name] = sum(figure for figure in figures if figure is not None)
+    sample = replace(
+        last.sample,
+        calls=len(attempts),
+        details=details,
+        allocate_seconds=sum(each.sample.allocate_seconds for each in attempts),
+        verify_seconds=sum(each.sample.verify_seconds for each in attempts),
+    )
+    return replace(last, sample=sample)
+
+
+def _request(
+    attempt: _Attempt[_Prepared],
+    allocator: Allocator,
+    settings: RunSettings,
+    examples: Callable[[_Prepared], tuple[Example, ...]] | None,
+) -> Request:
+    prepared = attempt.prepared
+    seed = sample_seed(settings.seed, prepared.problem.id, attempt.index, len(attempt.judged))
+    own = allocator.name in BUILT_IN
+    problem = prepared.problem if own else prepared.lent_problem
+    request = Request(problem, attempt.index, seed, feedback=attempt.feedback)
+    if isinstance(allocator, LabelReplay):
+        answers = prepared.compiler_answer, prepared.alternatives
+        return replace(request, label=answers[0], alternatives=answers[1])
+    if examples is not None:
+        return replace(request, examples=examples(prepared))
+    return request
+
+
+def _respond(allocator: Allocator, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+    """A response to every request, whatever the allocator does."""
+    if not isinstance(allocator, BatchAllocator):
+        for place, request in enumerate(requests):
+            yield place, ask(allocator, request)
+        return
+    waiting = set(range(len(requests)))
+    with contextlib.redirect_stdout(sys.stderr):
+        for place, response in allocator.respond(requests):
+            if place in waiting:
+                waiting.remove(place)
+                yield place, response
+    for place in sorted(waiting):
+        yield place, Response(None, FailureKind.CRASHED, "the allocator said nothing")
+
+
+@dataclass(slots=True)
+class Chunk:
+    """What became of some samples of one function."""
 
     row_id: str
-    task: str
-    samples: tuple[Sample, ...]
-    outcome: Outcome | None
-
-
-def evaluate_rows(
-    rows: Sequence[Row], model: str, *, samples: int, seed: int, jobs: int
-) -> Iterator[tuple[Row, RowResult]]:
-    """Results in the order of the rows, as they come; `jobs` processes share the work."""
-    if jobs <= 1 or len(rows) <= 1:
-        allocator = resolve_model(model)
-        for row in rows:
-            yield row, evaluate_row(row, allocator, samples, seed)
-        return
-    resolve_model(model)  # a wrong name is found here, not in a process
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(rows)), context, _start, (model,)) as pool:
-        tasks = [pool.submit(_evaluate_in_process, row, samples, seed) for row in rows]
-        try:
-            for row, task in zip(rows, tasks, strict=True):
-                yield row, task.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-_allocator: Allocator | None = None
-
-
-def _start(model: str) -> None:
-    global _allocator  # noqa: PLW0603  one allocator a process, made once
-    _allocator = resolve_model(model)
-
-
-def _evaluate_in_process(row: Row, samples: int, seed: int) -> RowResult:
-    assert _allocator is not None
-    return evaluate_row(row, _allocator, samples, seed)
-
-
-def sample_seed(seed: int, row_id: str, index: int) -> int:
-    """The seed of one sample: the same whatever else runs, and in whatever order."""
-    digest = hashlib.sha256(f"{seed} {row_id} {index}".encode()).digest()
-    return int.from_bytes(digest[:8], "big")
-
-
-def evaluate_row(row: Row, allocator: Allocator, samples: int, seed: int) -> RowResult:
-    """All samples of one row, judged. A deterministic allocator is asked once."""
-    problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
-    if problem.id != row.id:
-        raise InputError(f"row {row.id}: the id is not the hash of the normalized text")
-    verifier = Verifier(problem)
-    label = None if row.label is None else verifier.verify(row.label)
-    if label is not None and not label.valid:
-        raise InputError(f"row {row.id}: the label is wrong: {label.findings[0].message}")
-    # Foreign code gets a problem of its own: what it does to it changes no verdict.
-    own = allocator.name in BUILT_IN
-    asked = problem if own else AllocationProblem.from_text(row.normalized)
-    judged: list[Sample] = []
+    samples: list[Sample] = field(default_factory=list)
     outcome: Outcome | None = None
-    for index in range(samples):
-        if index and allocator.deterministic:
-            again = replace(judged[0], index=index, allocate_seconds=0.0, verify_seconds=0.0)
-            judged.append(again)
-            continue
-        request = Request(asked, index, sample_seed(seed, row.id, index))
-        if isinstance(allocator, LabelReplay):
-            request = replace(request, label=row.label, alternatives=row.other_labels)
-        sample, answer = ask(allocator, request, verifier)
-        judged.append(sample)
-        if outcome is None and sample.verdict is not None and sample.valid:
-            assert answer is not None
-            outcome = _outcome(problem, answer, sample.verdict, label)
-    return RowResult(row.id, f"{row.arch}/{row.family}", tuple(judged), outcome)
+
+    def take(
+        self, prepared: PreparedRow, judged: Judged, writer: LedgerWriter | None, timing: Timing
+    ) -> None:
+        """Keeps a sample, in the ledger too; measures it where it is the first valid one."""
+        index, outcome = judged.sample.index, None
+        if judged.valid and (self.outcome is None or self.outcome.sample > index):
+            started = time.perf_counter()
+            assert judged.answer is not None
+            assert judged.verdict is not None
+            outcome = measure_outcome(prepared, judged.answer, judged.verdict, index)
+            self.outcome = outcome
+            timing.measure_seconds += time.perf_counter() - started
+        if writer is not None and judged.sample.counted:
+            writer.append(prepared.row, judged, outcome)
+        self.samples.append(judged.sample)
 
 
-def ask(
-    allocator: Allocator, request: Request, verifier: Verifier
-) -> tuple[Sample, AnyAnswer | None]:
-    """An allocator's answer, judged; whatever it raises or returns is a counted failure.
+class Run:
+    """One allocator's run over rows; resumes where its ledger has samples already."""
 
-    What it prints goes to standard error: standard output is for results.
-    """
-    failure, message, answer = None, None, None
-    started = time.perf_counter()
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            answer = allocator.allocate(request)
-    except AllocationFailed as error:
-        failure, message = "no_answer", str(error)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  foreign code may raise anything
-        failure, message = "crashed", f"{type(error).__name__}: {error}"
-    allocated = time.perf_counter()
-    if failure is None and not _is_answer(answer):
-        failure, message = "unparsable", "expected a mapping of names to names"
-        answer = None
-    verdict = None
-    if failure is None:
+    def __init__(
+        self,
+        allocator: Allocator,
+        rows: Sequence[SplitRow],
+        settings: RunSettings,
+        *,
+        ledger: Ledger | None = None,
+        examples: Callable[[PreparedRow], tuple[Example, ...]] | None = None,
+    ) -> None:
+        self.allocator, self.rows, self.settings = allocator, rows, settings
+        self.ledger, self.examples, self.timing = ledger, examples, Timing()
+        # A deterministic allocator is asked once.
+        self.asked = 1 if allocator.deterministic else settings.samples
+        self._samples: dict[str, dict[int, Sample]] = {each.row.id: {} for each in rows}
+        self._outcomes: dict[str, Outcome] = {}
+        if ledger is not None:
+            self._outcomes = {
+                each.row.id: outcome
+                for each in rows
+                if (outcome := ledger.outcome(each.row)) is not None
+            }
+            for (row_id, index), entry in ledger.entries.items():
+                if row_id in self._samples and index < self.asked and entry.fresh:
+                    self._samples[row_id][index] = entry.sample
+
+    @property
+    def ledger_path(self) -> Path | None:
+        """Where workers write samples to."""
+        return None if self.ledger is None else self.ledger.path
+
+    def missing(self, row: Row) -> list[int]:
+        """The samples of a row that are to be asked for, or judged anew."""
+        present = self._samples[row.id]
+        return [index for index in range(self.asked) if index not in present]
+
+    @property
+    def missing_count(self) -> int:
+        """How many samples there are to do."""
+        return sum(len(self.missing(each.row)) for each in self.rows)
+
+    def add(self, chunk: Chunk) -> None:
+        """Keeps what became of some samples."""
+        samples = self._samples[chunk.row_id]
+        for sample in chunk.samples:
+            samples.setdefault(sample.index, sample)
+        known, new = self._outcomes.get(chunk.row_id), chunk.outcome
+        if new is not None and (known is None or new.sample <= known.sample):
+            self._outcomes[chunk.row_id] = new
+
+    def judge_again(self, prepared: PreparedRow) -> Chunk:
+        """Judges what the ledger has of a row from before the verifier changed."""
+        assert self.ledger is not None
+        chunk = Chunk(prepared.row.id)
+        for index in self.missing(prepared.row):
+            entry = self.ledger.entries.get((prepared.row.id, index))
+            if entry is None:
+                continue
+            answer, _ = self.ledger.read(entry)
+            old = entry.sample
+            response = Response(answer, None, None, old.allocate_seconds, old.details)
+            judged = judge(prepared.verifier, response, index)
+            judged = replace(judged, sample=replace(judged.sample, calls=old.calls))
+            chunk.take(prepared, judged, self.ledger.writer, self.timing)
+        return chunk
+
+    def results(self, prepared_rows: PreparedRows) -> list[RowResult]:
+        """All samples of every row; those of a deterministic allocator repeated."""
+        results = []
+        for each in self.rows:
+            row = each.row
+            found = self._samples[row.id]
+            samples = [found[index] for index in range(self.asked)]
+            samples += [
+                samples[0].repeated(index) for index in range(self.asked, self.settings.samples)
+            ]
+            outcome = self._outcome(row, samples, prepared_rows)
+            results.append(RowResult(row, each.split, tuple(samples), outcome))
+        return results
+
+    def _outcome(
+        self, row: Row, samples: Sequence[Sample], prepared_rows: PreparedRows
+    ) -> Outcome | None:
+        first = next((sample.index for sample in samples if sample.valid), None)
+        known = self._outcomes.get(row.id)
+        if first is None or (known is not None and known.sample == first):
+            return None if first is None else known
+        # The run was killed between a sample and its measure.
+        assert self.ledger is not None
+        prepared = prepared_rows.get(row)
+        self.ledger.refresh()
+        answer, _ = self.ledger.read(self.ledger.entries[row.id, first])
         assert answer is not None
-        try:
-            verdict = verifier.verify(answer)
-        except InputError as error:  # its moves and guards are beyond the checker's bounds
-            failure, message = "beyond_analysis", str(error)
-    judged = time.perf_counter()
-    findings = () if verdict is None else verdict.findings
-    if verdict is not None and len(findings) > FINDINGS_KEPT:
-        verdict = replace(verdict, findings=findings[:FINDINGS_KEPT])
-    sample = Sample(
-        request.sample,
-        verdict,
-        failure,
-        None if message is None else " ".join(message.split())[:MESSAGE_LENGTH],
-        allocated - started,
-        judged - allocated,
-        len(findings),
-        tuple(sorted({finding.kind.value for finding in findings})),
-    )
-    return sample, answer
-
-
-def _is_answer(answer: object) -> bool:
-    if isinstance(answer, SplitAnswer):
-        try:
-            # Foreign code can put anything into these records; what JSON can say is looked at.
-            if parse_edits(edits_to_json(answer.edits)) != answer.edits:
-                return False
-        except Exception:  # noqa: BLE001  whatever is in there
-            return False
-        answer = answer.assignment
-    return isinstance(answer, Mapping) and all(
-        isinstance(key, str) and isinstance(value, str) for key, value in answer.items()
-    )
-
-
-def _as_executed(problem: AllocationProblem, answer: AnyAnswer) -> tuple[AllocationProblem, Answer]:
-    """The function with its operands replaced as the answer says, and registers for it."""
-    if not isinstance(answer, SplitAnswer):
-        return problem, answer
-    edited, _ = edit_function(problem.function, problem.target, answer.edits)
-    # Guards play no part in what is measured, and may lie in lanes of wider registers.
-    operands = {key: lanes for key, lanes in edited.replaced.items() if key[2] != GUARD}
-    function, numbers = replaced_function(replace(edited, replaced=operands))
-    assignment = {f"%{new}": answer.assignment[f"%{old}"] for old, new in numbers.items()}
-    return AllocationProblem(function), assignment
-
-
-def _outcome(
-    problem: AllocationProblem,
-    answer: AnyAnswer,
-    verdict: Verdict,
-    label: Verdict | None,
-) -> Outcome:
-    assert verdict.registers_used is not None
-    assert verdict.occupancy is not None
-    label_used = None if label is None else label.registers_used
-    rewritten, assignment = _as_executed(problem, answer)
-    return Outcome(
-        registers=verdict.registers_used[VECTOR],
-        label_registers=None if label_used is None else label_used[VECTOR],
-        bound=problem.pressure.maximum[VECTOR],
-        occupancy=verdict.occupancy,
-        label_occupancy=None if label is None else label.occupancy,
-        identity_copies=count_identity_copies(rewritten, assignment),
-        bank_conflicts=count_bank_conflicts(rewritten, assignment),
-    )
+        verdict = prepared.verifier.verify(answer)
+        return measure_outcome(prepared, answer, verdict, first)

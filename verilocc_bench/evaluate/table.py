@@ -8,7 +8,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from verilocc_bench.evaluate.runner import RowResult
+from verilocc_bench.evaluate.records import RowResult
 
 __all__ = ["failure_notes", "results_table"]
 
@@ -41,26 +41,20 @@ def results_table(documents: Sequence[dict[str, Any]]) -> str:
 
 def failure_notes(model: str, results: Sequence[RowResult]) -> list[str]:
     """A line for each task and kind of failure of one model, with the commonest reason."""
+    counts: Counter[tuple[str, str]] = Counter()
     reasons: dict[tuple[str, str], Counter[str]] = {}
     for result in results:
         for sample in result.samples:
-            if sample.failure is not None:
-                found = reasons.setdefault((result.task, sample.failure), Counter())
-                found[sample.message or ""] += 1
-            elif sample.verdict is not None and not sample.valid:
-                kinds = sample.finding_kinds
-                reasons.setdefault((result.task, "invalid"), Counter()).update(kinds)
+            if sample.kind is not None:
+                key = result.task, sample.kind
+                counts[key] += 1
+                found = [sample.message or ""] if sample.failure else sample.finding_kinds
+                reasons.setdefault(key, Counter()).update(found)
     notes = []
-    for (task, failure), messages in sorted(reasons.items()):
+    for key, messages in sorted(reasons.items()):
         message, _ = min(messages.items(), key=lambda item: (-item[1], item[0]))
-        count = sum(
-            (sample.failure or "invalid") == failure
-            for result in results
-            if result.task == task
-            for sample in result.samples
-            if not sample.valid
-        )
-        notes.append(f"{model} on {task}: {count} × {failure}: {message}")
+        task, failure = key
+        notes.append(f"{model} on {task}: {counts[key]} × {failure}: {message}")
     return notes
 
 

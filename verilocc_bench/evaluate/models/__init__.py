@@ -1,5 +1,24 @@
 """Allocators by the names that `--model` takes."""
 
-from verilocc_bench.evaluate.models.resolve import PLUG_IN_GROUP, Predictions, resolve_model
+from verilocc_bench.evaluate.models.description import ModelDescription, describe_model
+from verilocc_bench.evaluate.models.predictions import (
+    Predictions,
+    failure_to_json,
+    read_predictions,
+)
+from verilocc_bench.evaluate.models.resolve import (
+    PLUG_IN_GROUP,
+    is_language_model,
+    resolve_model,
+)
 
-__all__ = ["PLUG_IN_GROUP", "Predictions", "resolve_model"]
+__all__ = [
+    "PLUG_IN_GROUP",
+    "ModelDescription",
+    "Predictions",
+    "describe_model",
+    "failure_to_json",
+    "is_language_model",
+    "read_predictions",
+    "resolve_model",
+]

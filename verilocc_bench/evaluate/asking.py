@@ -1,0 +1,117 @@
+"""Asks an allocator, and judges what it says; nothing that it does is fatal."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+from verilocc_bench.allocators import (
+    Allocator,
+    AnyAnswer,
+    FailureKind,
+    Feedback,
+    Request,
+    Response,
+)
+from verilocc_bench.edits import SplitAnswer, edits_to_json, parse_edits
+from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
+from verilocc_bench.evaluate.records import Judged, Sample
+from verilocc_bench.verify import Verifier
+
+__all__ = ["FINDINGS_KEPT", "ask", "feedback_of", "judge", "sample_seed"]
+
+MESSAGE_LENGTH = 300
+
+FINDINGS_KEPT = 20
+"""An answer that puts everything into one register has a hundred thousand."""
+
+
+def sample_seed(seed: int, row_id: str, index: int, attempt: int = 0) -> int:
+    """The seed of one attempt: the same whatever else runs, and in whatever order."""
+    text = f"{seed} {row_id} {index}" + (f" {attempt}" if attempt else "")
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def ask(allocator: Allocator, request: Request) -> Response:
+    """What an allocator says; whatever it raises is a failure of its own.
+
+    What it prints goes to standard error: standard output is for results.
+    """
+    failure, message, answer = None, None, None
+    started = time.perf_counter()
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            answer = allocator.allocate(request)
+    except AllocationFailed as error:
+        failure, message = FailureKind(error.kind), str(error)
+    except InfrastructureError as error:
+        failure, message = FailureKind.INFRASTRUCTURE, str(error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  foreign code may raise anything
+        failure, message = FailureKind.CRASHED, f"{type(error).__name__}: {error}"
+    return Response(answer, failure, message, time.perf_counter() - started)
+
+
+def judge(verifier: Verifier, response: Response, index: int) -> Judged:
+    """A response with the verifier's verdict on its answer."""
+    failure, message, answer = response.failure, response.message, response.answer
+    if failure is None:
+        answer = _own_copy(answer)
+        if answer is None:
+            failure, message = FailureKind.UNPARSABLE, "expected a mapping of names to names"
+    verdict = None
+    started = time.perf_counter()
+    if failure is None:
+        assert answer is not None
+        try:
+            verdict = verifier.verify(answer)
+        except InputError as error:  # its moves and guards are beyond the checker's bounds
+            failure, message = FailureKind.BEYOND_ANALYSIS, str(error)
+    seconds = time.perf_counter() - started
+    findings = () if verdict is None else verdict.findings
+    if verdict is not None and len(findings) > FINDINGS_KEPT:
+        verdict = replace(verdict, findings=findings[:FINDINGS_KEPT])
+    sample = Sample(
+        index,
+        verdict is not None and verdict.valid,
+        failure,
+        None if message is None else " ".join(message.split())[:MESSAGE_LENGTH],
+        len(findings),
+        tuple(sorted({finding.kind.value for finding in findings})),
+        details=dict(response.details),
+        allocate_seconds=response.seconds,
+        verify_seconds=seconds,
+    )
+    return Judged(sample, answer if failure is None else None, verdict)
+
+
+def feedback_of(judged: Judged) -> Feedback:
+    """What an allocator is told of a wrong attempt."""
+    findings = () if judged.verdict is None else judged.verdict.findings
+    return Feedback(judged.answer, findings, judged.sample.failure, judged.sample.message)
+
+
+def _own_copy(answer: object) -> AnyAnswer | None:
+    """An answer of foreign code, copied so that it stays what is judged; None if it is none."""
+    try:
+        if not isinstance(answer, SplitAnswer):
+            return _own_mapping(answer)
+        assignment = _own_mapping(answer.assignment)
+        # Foreign code can put anything into these records; what JSON can say is looked at.
+        edits = parse_edits(edits_to_json(answer.edits))
+        same = edits == answer.edits
+    except Exception:  # noqa: BLE001  whatever is in there
+        return None
+    return SplitAnswer(assignment, edits) if same and assignment is not None else None
+
+
+def _own_mapping(answer: object) -> dict[str, str] | None:
+    if not isinstance(answer, Mapping):
+        return None
+    items = list(answer.items())
+    if not all(isinstance(key, str) and isinstance(value, str) for key, value in items):
+        return None
+    return {str.__str__(key): str.__str__(value) for key, value in items}

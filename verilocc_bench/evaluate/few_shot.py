@@ -1,0 +1,50 @@
+"""Solved functions for the prompts of language models."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from verilocc_bench.allocators import Example
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.prepared import PreparedRow
+
+__all__ = ["FewShot", "load_few_shot"]
+
+TRAINING_SPLIT = "train"
+
+
+class FewShot:
+    """Chooses examples: the smallest functions of the same architecture and family.
+
+    Never the function itself, nor one of its sweep group, which may differ
+    from it by hardly more than a name.
+    """
+
+    def __init__(self, rows: Sequence[Row], count: int) -> None:
+        self.count = count
+        self.rows = sorted(
+            (row for row in rows if row.label is not None),
+            key=lambda row: (row.n_virtual_registers, row.id),
+        )
+
+    def __call__(self, prepared: PreparedRow) -> tuple[Example, ...]:
+        """The examples for one function; fewer than asked for where there are no more."""
+        row = prepared.row
+        found = [
+            Example(other.normalized, other.label)
+            for other in self.rows
+            if other.label is not None
+            and (other.arch, other.family) == (row.arch, row.family)
+            and other.id != row.id
+            and other.group != row.group
+        ]
+        return tuple(found[: self.count])
+
+
+def load_few_shot(dataset: str, rows: Sequence[Row], count: int, revision: str | None) -> FewShot:
+    """Examples from the dataset's training split; without one, from the rows themselves."""
+    with contextlib.suppress(InputError):  # such as mini, which has a test split alone
+        rows = load_rows(dataset, split=TRAINING_SPLIT, revision=revision).rows
+    return FewShot(rows, count)

@@ -1,0 +1,37 @@
+"""Hashes by which samples, verdicts and allocators are told apart."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+__all__ = ["DIGITS", "code_fingerprint", "file_fingerprint", "fingerprint"]
+
+DIGITS = 16
+"""So many hex digits of a SHA-256 are enough here."""
+
+
+def fingerprint(document: Any) -> str:
+    """A hash of a JSON document."""
+    text = json.dumps(document, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+
+
+def file_fingerprint(path: Path) -> str:
+    """A hash of the bytes of a file. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS]
+
+
+@cache
+def code_fingerprint() -> str:
+    """A hash of all Python code and data tables of this package, by which verdicts come about."""
+    root = Path(str(files("verilocc_bench")))
+    digest = hashlib.sha256()
+    for path in sorted([*root.rglob("*.py"), *(root / "targets").glob("*.json")]):
+        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:DIGITS]

@@ -1,0 +1,102 @@
+"""What is written about an allocator: everything by which its samples are told apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from verilocc_bench import __version__
+from verilocc_bench.allocators import (
+    BUILT_IN,
+    Allocator,
+    AllocatorOptions,
+    Decoding,
+)
+from verilocc_bench.evaluate.fingerprints import code_fingerprint
+from verilocc_bench.evaluate.models.resolve import is_language_model
+
+__all__ = ["ModelDescription", "describe_model"]
+
+_OF_PROGRAMS = ("time_limit_seconds", "memory_limit_mib")
+_OF_LANGUAGE_MODELS = (
+    "prompt_format",
+    "few_shot",
+    "strategy",
+    "temperature",
+    "top_p",
+    "maximum_tokens",
+    "backtracks",
+    "chat",
+)
+_OF_LOCAL_MODELS = ("batch_size", "device", "dtype", "model_revision", "trust_remote_code")
+_OF_ENDPOINTS = ("model_name",)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDescription:
+    """An allocator as results name it.
+
+    `options` are those that count for its kind. `verifier_calls` is None
+    where it is not guided, `prompt` where it is no language model.
+    """
+
+    name: str
+    revision: str
+    assistance: str
+    decoding: str
+    options: dict[str, Any]
+    prompt: dict[str, Any] | None
+    verifier_calls: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """As `config` in results.json begins."""
+        return {
+            "model": self.name,
+            "revision": self.revision,
+            "assistance": self.assistance,
+            "decoding": self.decoding,
+            "options": self.options,
+            "prompt": self.prompt,
+        }
+
+    def ledger_settings(self, seed: int, dataset_hash: str | None) -> dict[str, Any]:
+        """What a sample stands under in the ledger.
+
+        `dataset_hash` is there for who is shown labels. A guided run depends
+        on the verifier too.
+        """
+        settings = {"version": __version__, **self.to_json(), "seed": seed}
+        if dataset_hash is not None:
+            settings["dataset"] = dataset_hash
+        if self.verifier_calls is not None:
+            settings["verifier"] = code_fingerprint()
+        return settings
+
+
+def describe_model(allocator: Allocator, options: AllocatorOptions) -> ModelDescription:
+    """The description of an allocator that was asked for with these options."""
+    guided = options.decoding is Decoding.GUIDED
+    own = allocator.name in BUILT_IN
+    revision = code_fingerprint() if own else str(getattr(allocator, "revision", "unknown"))
+    prompt = getattr(allocator, "prompt", None)
+    every = options.to_json()
+    names = _option_names(allocator.name) + (("verifier_calls", "feedback") if guided else ())
+    return ModelDescription(
+        name=allocator.name,
+        revision=revision,
+        assistance=allocator.assistance.value,
+        decoding=options.decoding.value,
+        options={name: every[name] for name in names},
+        prompt=prompt if isinstance(prompt, dict) else None,
+        verifier_calls=options.verifier_calls if guided else None,
+    )
+
+
+def _option_names(name: str) -> tuple[str, ...]:
+    if name.startswith("command:"):
+        return _OF_PROGRAMS
+    if not is_language_model(name):
+        return ()
+    if name.startswith(("http://", "https://")):
+        return _OF_LANGUAGE_MODELS + _OF_ENDPOINTS
+    return _OF_LANGUAGE_MODELS + _OF_LOCAL_MODELS

@@ -1,0 +1,107 @@
+"""Allocators in Python: `python:MODULE:ATTRIBUTE`, and plug-ins by entry point.
+
+They run in this process, with no limits of time or memory; whoever needs
+these asks a program (`command:`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.allocators import Allocator, AnyAnswer, Assistance, Request
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.fingerprints import file_fingerprint
+
+__all__ = ["from_plug_in", "from_python"]
+
+
+def from_python(path: str) -> Allocator:
+    """The allocator that `MODULE:ATTRIBUTE` names. Raises InputError where there is none."""
+    module_name, separator, attribute = path.partition(":")
+    if not separator or not module_name or not attribute:
+        raise InputError(f"expected python:MODULE:ATTRIBUTE, not 'python:{path}'")
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # as python -m does: modules of the current folder count
+    module = _foreign(f"import {module_name!r}", lambda: importlib.import_module(module_name))
+    found: Any = module
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
+        found = getattr(found, part)
+    return _as_allocator(f"python:{path}", found, _module_revision(module))
+
+
+def from_plug_in(name: str, entry_point: EntryPoint) -> Allocator:
+    """The allocator of an entry point. Raises InputError where it cannot be loaded."""
+    found = _foreign(f"load the plug-in {name!r}", entry_point.load)
+    revision = _module_revision(sys.modules.get(entry_point.module))
+    if entry_point.dist is not None:
+        revision = f"{entry_point.dist.name} {entry_point.dist.version} {revision}"
+    return _as_allocator(name, found, revision)
+
+
+def _foreign(what: str, run: Callable[[], Any]) -> Any:
+    """What foreign code gives back; what it prints goes to standard error."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return run()
+    except (Exception, SystemExit) as error:  # noqa: BLE001  foreign code may raise anything
+        raise InputError(f"cannot {what}: {type(error).__name__}: {error}") from None
+
+
+def _module_revision(module: Any) -> str:
+    """A hash of the module's own file; of what it imports nothing is known."""
+    path = getattr(module, "__file__", None)
+    return file_fingerprint(Path(path)) if path and Path(path).is_file() else "unknown"
+
+
+def _as_allocator(name: str, found: Any, revision: str) -> Allocator:
+    if isinstance(found, type):
+        found = _foreign(f"make the allocator {name}", found)
+    if hasattr(found, "allocate"):
+        kinds = tuple(kind.value for kind in Assistance)
+        assistance = getattr(found, "assistance", Assistance.TEXT)
+        if assistance not in kinds:
+            raise InputError(f"the allocator {name} needs an assistance of {', '.join(kinds)}")
+        deterministic = bool(getattr(found, "deterministic", False))
+        return _Foreign(name, found, Assistance(assistance), deterministic, revision)
+    if callable(found):
+        return _Function(name, found, revision)
+    raise InputError(f"{name} is no allocator: expected allocate(request) or a function")
+
+
+@dataclass(frozen=True)
+class _Foreign:
+    """An object with `allocate(request)`, and perhaps `assistance` and `deterministic`."""
+
+    name: str
+    allocator: Any
+    assistance: Assistance
+    deterministic: bool
+    revision: str
+
+    def allocate(self, request: Request) -> AnyAnswer:
+        answer: AnyAnswer = self.allocator.allocate(request)
+        return answer
+
+
+@dataclass(frozen=True)
+class _Function:
+    """A plain function `(problem, seed) -> {"%0": "v0", …}`."""
+
+    name: str
+    function: Any
+    revision: str
+    assistance: Assistance = Assistance.TEXT
+    deterministic: bool = False
+
+    def allocate(self, request: Request) -> AnyAnswer:
+        answer: AnyAnswer = self.function(request.problem, request.seed)
+        return answer

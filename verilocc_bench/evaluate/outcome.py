@@ -1,0 +1,101 @@
+"""The quality of a valid answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from verilocc_bench.allocators import Answer, AnyAnswer
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.edits import (
+    GUARD,
+    EditedFunction,
+    Move,
+    Reload,
+    Rematerialize,
+    Spill,
+    SplitAnswer,
+    edit_function,
+    replaced_function,
+)
+from verilocc_bench.evaluate.metrics import (
+    LOOP_WEIGHT,
+    count_bank_conflicts,
+    count_identity_copies,
+)
+from verilocc_bench.evaluate.prepared import PreparedRow
+from verilocc_bench.evaluate.records import Outcome
+from verilocc_bench.findings import Verdict
+
+__all__ = ["edit_costs", "measure_outcome"]
+
+
+def measure_outcome(
+    prepared: PreparedRow, answer: AnyAnswer, verdict: Verdict, sample: int
+) -> Outcome:
+    """The quality of a valid answer, which is sample number `sample` of its function."""
+    assert verdict.registers_used is not None
+    assert verdict.occupancy is not None
+    problem, label = prepared.problem, prepared.label
+    label_used = None if label is None else label.registers_used
+    edited = None
+    if isinstance(answer, SplitAnswer):
+        edited, _ = edit_function(problem.function, problem.target, answer.edits)
+    spill_cost, move_cost = None, None
+    if prepared.row.track == "split":
+        spill_cost, move_cost = (0, 0) if edited is None else edit_costs(problem, edited)
+    executed, assignment = _as_executed(problem, answer, edited)
+    return Outcome(
+        sample=sample,
+        registers=verdict.registers_used[VECTOR],
+        label_registers=None if label_used is None else label_used[VECTOR],
+        bound=problem.pressure.maximum[VECTOR],
+        occupancy=verdict.occupancy,
+        label_occupancy=None if label is None else label.occupancy,
+        identity_copies=count_identity_copies(executed, assignment),
+        bank_conflicts=count_bank_conflicts(executed, assignment),
+        spill_cost=spill_cost,
+        move_cost=move_cost,
+    )
+
+
+def edit_costs(problem: AllocationProblem, edited: EditedFunction) -> tuple[int, int]:
+    """What inserted spills and reloads cost, and what moves and constants made again do.
+
+    In lanes (32-bit units), each 10 times more for every loop around it; an
+    edge is in the loops that both its ends are in.
+    """
+    spill_cost = move_cost = 0
+    depths = problem.loop_depths
+    places = [(depths[block], actions) for (block, _), actions in edited.before.items()]
+    places += [
+        (min(depths[source], depths[target]), actions)
+        for (source, target), actions in edited.on_edge.items()
+    ]
+    for depth, actions in places:
+        for action in actions:
+            weight = LOOP_WEIGHT**depth
+            match action:
+                case Move(pairs):
+                    move_cost += weight * sum(to.count for to, _ in pairs)
+                case Spill(slots, _) | Reload(_, slots):
+                    spill_cost += weight * slots.count
+                case Rematerialize(destination):
+                    move_cost += weight * destination.count
+                case _:
+                    assert_never(action)
+    return spill_cost, move_cost
+
+
+def _as_executed(
+    problem: AllocationProblem, answer: AnyAnswer, edited: EditedFunction | None
+) -> tuple[AllocationProblem, Answer]:
+    """The function with its operands replaced as the answer says, and registers for it."""
+    if not isinstance(answer, SplitAnswer):
+        return problem, answer
+    assert edited is not None
+    # Guards play no part in what is measured, and may lie in lanes of wider registers.
+    operands = {key: lanes for key, lanes in edited.replaced.items() if key[2] != GUARD}
+    function, numbers = replaced_function(replace(edited, replaced=operands))
+    assignment = {f"%{new}": answer.assignment[f"%{old}"] for old, new in numbers.items()}
+    return AllocationProblem(function), assignment

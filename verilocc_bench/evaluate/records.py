@@ -1,0 +1,160 @@
+"""What is known of one sample, one function, one run; and their forms in JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from verilocc_bench.allocators import AnyAnswer, FailureKind
+from verilocc_bench.dataset import Row
+from verilocc_bench.evaluate.metrics import BankConflicts
+from verilocc_bench.findings import Verdict
+
+__all__ = ["INVALID", "Judged", "Outcome", "RowResult", "Sample", "Timing"]
+
+INVALID = "invalid"
+"""What failures are counted as where there is an answer, and it is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample, judged.
+
+    `failure` says why there is no answer to judge. `calls` counts the
+    attempts, each judged once; more than one only where the run is guided.
+    Findings and failure are those of the last attempt; `allocate_seconds`
+    and `verify_seconds` are summed over all.
+    """
+
+    index: int
+    valid: bool
+    failure: FailureKind | None = None
+    message: str | None = None
+    findings_count: int = 0
+    finding_kinds: tuple[str, ...] = ()
+    calls: int = 1
+    details: Mapping[str, Any] = field(default_factory=dict)
+    allocate_seconds: float = 0.0
+    verify_seconds: float = 0.0
+
+    @property
+    def counted(self) -> bool:
+        """Whether it says something about the allocator; infrastructure failures do not."""
+        return self.failure is not FailureKind.INFRASTRUCTURE
+
+    @property
+    def kind(self) -> str | None:
+        """What the failure is counted as; None of a valid sample."""
+        if self.valid:
+            return None
+        return INVALID if self.failure is None else self.failure.value
+
+    def repeated(self, index: int) -> Sample:
+        """The same as another sample, of an allocator that always says the same."""
+        return replace(self, index=index, allocate_seconds=0.0, verify_seconds=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields by name."""
+        return {**asdict(self), "finding_kinds": list(self.finding_kinds)}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Sample:
+        """The inverse of to_json. Raises KeyError, TypeError or ValueError for another form."""
+        values = {each.name: document[each.name] for each in fields(cls)}
+        values["finding_kinds"] = tuple(values["finding_kinds"])
+        if values["failure"] is not None:
+            values["failure"] = FailureKind(values["failure"])
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A sample with its answer and verdict; of the verdict's findings only the first are kept."""
+
+    sample: Sample
+    answer: AnyAnswer | None
+    verdict: Verdict | None
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is an answer and it is right."""
+        return self.sample.valid
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The quality of the first valid sample of a function, which is number `sample`.
+
+    `label_registers` and `label_occupancy` are None without a label.
+    `spill_cost` and `move_cost` are None on the assign track.
+    """
+
+    sample: int
+    registers: int
+    label_registers: int | None
+    bound: int
+    occupancy: int
+    label_occupancy: int | None
+    identity_copies: int
+    bank_conflicts: BankConflicts
+    spill_cost: int | None = None
+    move_cost: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields by name."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Outcome:
+        """The inverse of to_json. Raises KeyError or TypeError for another form."""
+        values = {each.name: document[each.name] for each in fields(cls)}
+        return cls(**{**values, "bank_conflicts": BankConflicts(**values["bank_conflicts"])})
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """All samples of one function in order, and the quality of the first valid one."""
+
+    row: Row
+    split: str
+    samples: tuple[Sample, ...]
+    outcome: Outcome | None
+
+    @property
+    def task(self) -> str:
+        """Architecture and family."""
+        return f"{self.row.arch}/{self.row.family}"
+
+    @property
+    def counted(self) -> tuple[Sample, ...]:
+        """The samples that say something about the allocator."""
+        return tuple(sample for sample in self.samples if sample.counted)
+
+
+@dataclass(slots=True)
+class Timing:
+    """Where the time of a run went, on a clock of each process, in seconds.
+
+    `prepare`: parsing, analysing and judging labels; `measure`: the quality
+    of valid answers; of what this run did itself, not of what it resumed.
+    """
+
+    prepare_seconds: float = 0.0
+    measure_seconds: float = 0.0
+
+    def to_json(self, results: Sequence[RowResult], wall_seconds: float) -> dict[str, float]:
+        """All times; those of samples are the same in a run that was resumed."""
+        samples = [sample for result in results for sample in result.samples]
+        return {
+            "prepare_seconds": self.prepare_seconds,
+            "allocate_seconds": sum(sample.allocate_seconds for sample in samples),
+            "verify_seconds": sum(sample.verify_seconds for sample in samples),
+            "measure_seconds": self.measure_seconds,
+            "wall_seconds": wall_seconds,
+        }
+
+    def add(self, other: Timing) -> None:
+        """Adds what another process took."""
+        self.prepare_seconds += other.prepare_seconds
+        self.measure_seconds += other.measure_seconds
