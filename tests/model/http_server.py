@@ -1,0 +1,159 @@
+"""A server of this process that says what a test has it say, and keeps what it was asked."""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Lock, Thread
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Asked:
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+
+
+@dataclass(frozen=True)
+class Say:
+    """A reply; `body` is sent as JSON unless it is bytes.
+
+    `length` is what its header says in place of the true one. Between bytes
+    the server waits for `trickle_seconds`.
+    """
+
+    status: int = 200
+    body: Any = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    length: int | None = None
+    trickle_seconds: float = 0.0
+
+
+class Reset:
+    """In place of a reply: the connection is reset."""
+
+
+Answers = Callable[[Asked], "Say | type[Reset]"]
+
+
+class FakeServer:
+    """`answer` is asked for every request, in the thread of its connection."""
+
+    def __init__(self, answer: Answers) -> None:
+        self.answer = answer
+        self.asked: list[Asked] = []
+        self.connections = 0
+        self._lock = Lock()
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http.daemon_threads = True
+        self.root = f"http://127.0.0.1:{self._http.server_port}"
+        self.address = f"{self.root}/v1"
+
+    @contextmanager
+    def running(self) -> Iterator[FakeServer]:
+        # A short poll, or every shutdown waits for half a second.
+        thread = Thread(target=self._http.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._http.shutdown()
+            thread.join()
+            self._http.server_close()
+
+    def note(self, asked: Asked) -> None:
+        with self._lock:
+            self.asked.append(asked)
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True
+            timeout = 20
+
+            def setup(self) -> None:
+                super().setup()
+                with fake._lock:
+                    fake.connections += 1
+
+            def do_GET(self) -> None:
+                self.serve()
+
+            def do_POST(self) -> None:
+                self.serve()
+
+            def serve(self) -> None:
+                content = self.rfile.read(int(self.headers.get("content-length", 0)))
+                body = json.loads(content) if content else None
+                asked = Asked(self.command, self.path, dict(self.headers.items()), body)
+                fake.note(asked)
+                said = fake.answer(asked)
+                if isinstance(said, Say):
+                    self.say(said)
+                else:
+                    self.reset()
+
+            def say(self, said: Say) -> None:
+                content = said.body if isinstance(said.body, bytes) else _json(said.body)
+                try:
+                    self.send_response(said.status)
+                    for name, value in said.headers.items():
+                        self.send_header(name, value)
+                    length = len(content) if said.length is None else said.length
+                    self.send_header("Content-Length", str(length))
+                    self.end_headers()
+                    for part in _parts(content, said.trickle_seconds):
+                        self.wfile.write(part)
+                except ConnectionError:  # the client has given up
+                    self.close_connection = True
+                if said.length is not None:
+                    self.close_connection = True
+
+            def reset(self) -> None:
+                # Closing with a linger of 0 s sends RST instead of FIN.
+                linger = struct.pack("ii", 1, 0)
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                self.close_connection = True
+
+            def finish(self) -> None:
+                try:
+                    super().finish()
+                except ConnectionError:
+                    self.close_connection = True
+
+            def log_message(self, *arguments: object) -> None:
+                """Nothing is printed."""
+
+        return Handler
+
+
+def _parts(content: bytes, wait_seconds: float) -> Iterator[bytes]:
+    if not wait_seconds:
+        yield content
+        return
+    for byte in content:
+        yield bytes([byte])
+        Event().wait(wait_seconds)
+
+
+def _json(body: Any) -> bytes:
+    return json.dumps(body).encode()
+
+
+def chat_reply(text: Any, finish: Any = "stop", **more: Any) -> Say:
+    """As vLLM answers a chat completion."""
+    message = {"role": "assistant", "content": text, "reasoning_content": "hm"}
+    choice = {"index": 0, "message": message, "finish_reason": finish, "logprobs": None}
+    usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+    return Say(
+        body={"id": "x", "object": "chat.completion", "choices": [choice], "usage": usage} | more
+    )

@@ -1,0 +1,710 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verilocc_bench.allocators import AllocatorOptions
+from verilocc_bench.errors import InfrastructureError, InputError
+from verilocc_bench.model import http_model
+from verilocc_bench.model.http_errors import retry_after_seconds
+from verilocc_bench.model.http_model import HttpModel, load_http_model, server_seed
+from verilocc_bench.model.http_server import RetryPolicy, api_key, check_address
+from verilocc_bench.model.language_model import (
+    Ask,
+    Completion,
+    Finish,
+    Literal,
+    Message,
+    TokenSampling,
+)
+
+from .http_server import Answers, Asked, FakeServer, Reset, Say, chat_reply
+
+OPTIONS = AllocatorOptions(model_name="toy", time_limit_seconds=20, concurrency=4, retries=3)
+KEY = "sk-very-secret-0123456789"
+NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
+
+Serve = Callable[[Answers], FakeServer]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("VERILOCC_BENCH_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    # Whoever asks this proxy has not asked the server of the test.
+    monkeypatch.setenv("HTTP_PROXY", "http://user:proxy-password@127.0.0.1:9")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    with ExitStack() as stack:
+        yield lambda answer: stack.enter_context(FakeServer(answer).running())
+
+
+@pytest.fixture
+def waits() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def load(waits: list[float]) -> Iterator[Callable[..., HttpModel]]:
+    with ExitStack() as stack:
+
+        def loaded(address: str, **changes: Any) -> HttpModel:
+            model = load_http_model(address, replace(OPTIONS, **changes))
+            stack.callback(model.close)
+            model.server.policy = RetryPolicy(
+                model.server.policy.retries,
+                model.server.policy.longest_wait_seconds,
+                sleep=waits.append,
+                spread=lambda: 0.0,
+                now=NOW.timestamp,
+            )
+            return model
+
+        yield loaded
+
+
+Load = Callable[..., HttpModel]
+
+
+def ask(text: str = "hello", **changes: Any) -> Ask:
+    return replace(
+        Ask((Message("system", "be brief"), Message("user", text)), maximum_tokens=99), **changes
+    )
+
+
+def complete(model: HttpModel, *asks: Ask, seed: int = 5) -> list[Completion]:
+    return model.complete(asks, [TokenSampling(seed + i, 0.5, 0.9) for i in range(len(asks))])
+
+
+def in_turn(*replies: Say | type[Reset]) -> Answers:
+    """Each reply once, the last for ever."""
+    left = list(replies)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
+def error(status: int, message: str = "no", **more: Any) -> Say:
+    return Say(status, {"error": {"message": message} | more})
+
+
+def test_a_chat_completion(serve: Serve, load: Load) -> None:
+    server = serve(in_turn(chat_reply("%0 is v4")))
+    model = load(server.address + "/")
+    (said,) = complete(model, ask("grüße → 你好", stop=("\n\n",)))
+    assert said == Completion("%0 is v4", Finish.STOP, 11, 7)
+    (asked,) = server.asked
+    assert (asked.method, asked.path) == ("POST", "/v1/chat/completions")
+    assert asked.body == {
+        "model": "toy",
+        "messages": [
+            {"role": "system", "content": "be brief"},
+            {"role": "user", "content": "grüße → 你好"},
+        ],
+        "max_tokens": 99,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "seed": 5,
+        "stop": ["\n\n"],
+        "n": 1,
+        "stream": False,
+    }
+    assert "Authorization" not in asked.headers
+    assert model.revision == f"{server.address} toy"
+    assert model.can_constrain is False
+    assert model.count_tokens("x") is None
+
+
+def test_a_plain_completion(serve: Serve, load: Load) -> None:
+    choice = {"text": "v4", "finish_reason": "length"}
+    server = serve(in_turn(Say(body={"choices": [choice]})))
+    (said,) = complete(load(server.address, chat=False), ask())
+    assert said == Completion("v4", Finish.LENGTH, 0, 0)
+    (asked,) = server.asked
+    assert asked.path == "/v1/completions"
+    assert asked.body["prompt"] == "be brief\n\nhello"
+    assert "messages" not in asked.body
+    assert "stop" not in asked.body
+
+
+@pytest.mark.parametrize(
+    ("said", "finish", "expected"),
+    [
+        ("a", "stop", ("a", Finish.STOP, None)),
+        ("a", "length", ("a", Finish.LENGTH, None)),
+        ("a", None, ("a", Finish.STOP, None)),
+        (None, "stop", ("", Finish.STOP, None)),
+        (None, "length", ("", Finish.LENGTH, None)),
+        ("", "stop", ("", Finish.STOP, None)),
+        ("v4END more", "length", ("v4", Finish.STOP, None)),
+        ("größer ☃ \ud83d", "stop", ("größer ☃ ?", Finish.STOP, None)),
+        ("a", "content_filter", ("a", Finish.STOP, "finish reason content_filter")),
+        ("a", ["x"], ("a", Finish.STOP, "finish reason ['x']")),
+    ],
+)
+def test_what_is_said(
+    serve: Serve, load: Load, said: str | None, finish: Any, expected: tuple[Any, ...]
+) -> None:
+    server = serve(in_turn(chat_reply(said, finish)))
+    (completion,) = complete(load(server.address), ask(stop=("END",)))
+    assert (completion.text, completion.finish, completion.message) == expected
+    assert completion.tokens == completion.log_probabilities == ()
+
+
+@pytest.mark.parametrize("usage", [None, [], {}, {"prompt_tokens": "9"}, {"prompt_tokens": -1}])
+def test_usage_that_is_none(serve: Serve, load: Load, usage: Any) -> None:
+    server = serve(in_turn(chat_reply("a", usage=usage)))
+    (said,) = complete(load(server.address), ask())
+    assert (said.prompt_tokens, said.completion_tokens) == (0, 0)
+
+
+def test_requests_run_at_once_and_come_back_in_order(serve: Serve, load: Load) -> None:
+    together = threading.Barrier(4, timeout=20)
+    turns = [threading.Event() for _ in range(5)]
+    turns[4].set()
+
+    def answer(asked: Asked) -> Say:
+        number = int(asked.body["messages"][1]["content"])
+        together.wait()  # breaks unless four are here at once
+        turns[number % 4 + 1].wait(20)  # the last is answered first
+        turns[number % 4].set()
+        return chat_reply(f"{number} {asked.body['seed']}")
+
+    server = serve(answer)
+    model = load(server.address, concurrency=4)
+    said = complete(model, *[ask(str(i)) for i in range(4)])
+    assert [one.text for one in said] == [f"{i} {5 + i}" for i in range(4)]
+    assert server.connections == 4
+
+
+def test_no_more_requests_at_once_than_asked_and_connections_are_kept(
+    serve: Serve, load: Load
+) -> None:
+    lock, now, most = threading.Lock(), 0, 0
+
+    def answer(asked: Asked) -> Say:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        with lock:
+            now -= 1
+        return chat_reply(asked.body["messages"][1]["content"])
+
+    server = serve(answer)
+    model = load(server.address, concurrency=2)
+    asks = [ask(str(i)) for i in range(20)]
+    assert [one.text for one in complete(model, *asks)] == [str(i) for i in range(20)]
+    complete(model, *asks)
+    assert len(server.asked) == 40
+    assert most <= 2
+    assert server.connections <= 2
+    assert complete(model) == []
+
+
+BROKEN: list[Say | type[Reset]] = [
+    *(error(status) for status in (408, 409, 425, 429, 500, 502, 503, 504, 599)),
+    Reset,
+    Say(body=b"<html>soon</html>"),
+    Say(body=b""),
+    Say(body=b"\xff\xfe\x00"),
+    Say(body=b"[" * 100_000),
+    Say(body=b"[]"),
+    Say(body={}),
+    Say(body={"choices": []}),
+    Say(body={"choices": None}),
+    Say(body={"choices": ["x"]}),
+    Say(body={"choices": [{"message": {"content": 3}}]}),
+    Say(body={"choices": [{"message": {}}]}),
+    Say(body={"choices": [{"text": "v4"}]}),
+    Say(body={"error": {"message": "overloaded"}}),
+    Say(body={"choices": [{}]}, length=100),  # ends before its length
+    chat_reply("half", "abort"),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_what_may_pass_is_tried_again(
+    serve: Serve, load: Load, waits: list[float], broken: Say | type[Reset]
+) -> None:
+    server = serve(in_turn(broken, broken, chat_reply("v4")))
+    (said,) = complete(load(server.address), ask())
+    assert said.text == "v4"
+    assert waits == [0.5, 1.0]
+    assert len({json.dumps(asked.body) for asked in server.asked}) == 1
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_what_does_not_pass_is_infrastructure(
+    serve: Serve, load: Load, waits: list[float], broken: Say | type[Reset]
+) -> None:
+    server = serve(in_turn(broken))
+    with pytest.raises(InfrastructureError) as failure:
+        complete(load(server.address), ask())
+    assert waits == [0.5, 1.0, 2.0]
+    assert len(server.asked) == 4
+    assert str(failure.value).startswith(f"{server.address}/chat/completions: ")
+    assert str(failure.value).endswith("(gave up after 4 tries)")
+    assert "\n" not in str(failure.value)
+
+
+def test_nobody_listens(load: Load, waits: list[float]) -> None:
+    with FakeServer(in_turn(chat_reply("x"))).running() as server:
+        address = server.address
+    with pytest.raises(InfrastructureError, match=r"no answer: .*refused"):
+        complete(load(address), ask())
+    assert len(waits) == 3
+
+
+def test_a_server_that_hangs(serve: Serve, load: Load, waits: list[float]) -> None:
+    released = threading.Event()
+
+    def answer(asked: Asked) -> Say:
+        released.wait(20)
+        return chat_reply("late")
+
+    server = serve(answer)
+    model = load(server.address, time_limit_seconds=0.05, retries=1)
+    model.server.policy = replace(model.server.policy, longest_wait_seconds=1.0)
+    try:
+        with pytest.raises(InfrastructureError, match=r"no answer within 0.05 s .*2 tries"):
+            complete(model, ask())
+    finally:
+        released.set()
+    assert waits == [0.5]
+
+
+def test_a_server_that_trickles(serve: Serve, load: Load) -> None:
+    """Each part comes well within the time limit, all of them together do not."""
+    server = serve(in_turn(replace(chat_reply("v" * 10_000), trickle_seconds=0.02)))
+    model = load(server.address, time_limit_seconds=0.5, retries=0)
+    model.server.policy = replace(model.server.policy, longest_wait_seconds=1.0)
+    with pytest.raises(InfrastructureError, match=r"no answer within 0.5 s"):
+        complete(model, ask())
+
+
+def test_one_failure_leaves_the_others(serve: Serve, load: Load) -> None:
+    def answer(asked: Asked) -> Say:
+        text = asked.body["messages"][1]["content"]
+        return error(500, "out of memory") if text == "1" else chat_reply(text)
+
+    server = serve(answer)
+    model = load(server.address)
+    asks = [ask(str(i)) for i in range(4)]
+    each = model.complete_each(asks, [TokenSampling(i) for i in range(4)])
+    assert [isinstance(one, InfrastructureError) for one in each] == [False, True, False, False]
+    assert [one.text for one in each if isinstance(one, Completion)] == ["0", "2", "3"]
+    with pytest.raises(InfrastructureError, match="500 Internal Server Error: out of memory"):
+        complete(model, *asks)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7.0),
+        ("0", 0.0),
+        ("1.5", 1.5),
+        (format_datetime(datetime(2026, 3, 1, 12, 0, 9, tzinfo=UTC), usegmt=True), 9.0),
+        ("Sun, 01 Mar 2026 13:00:09 +0100", 9.0),
+        ("Sun, 01 Mar 2026 12:00:09 -0000", 9.0),
+        (format_datetime(datetime(2020, 1, 1, tzinfo=UTC), usegmt=True), 0.0),
+        ("soon", None),
+        ("-5", None),
+        ("nan", None),
+        ("٣", None),
+        (None, None),
+    ],
+)
+def test_retry_after(
+    serve: Serve, load: Load, waits: list[float], header: str | None, seconds: float | None
+) -> None:
+    assert retry_after_seconds(header, NOW.timestamp) == seconds
+    if header is not None and header.isascii():
+        limited = Say(429, {"error": "slow"}, {"Retry-After": header})
+        complete(load(serve(in_turn(limited, chat_reply("a"))).address), ask())
+        assert waits == [0.5 if seconds is None else seconds]
+
+
+def test_a_wait_beyond_the_time_limit(serve: Serve, load: Load, waits: list[float]) -> None:
+    server = serve(in_turn(Say(503, b"", {"Retry-After": "21"})))
+    with pytest.raises(InfrastructureError, match="longer wait than 20 s"):
+        complete(load(server.address), ask())
+    assert waits == []
+
+
+def test_waits_grow_to_a_minute_and_spread_only_down() -> None:
+    longest = RetryPolicy(99, 600, spread=lambda: 0.0)
+    shortest = RetryPolicy(99, 600, spread=lambda: 1.0)
+    growth = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+    assert [longest.wait_seconds(i, None) for i in range(1, 10)] == growth
+    assert [shortest.wait_seconds(i, None) for i in range(1, 10)] == [w / 2 for w in growth]
+    assert longest.wait_seconds(5_000, None) == 60.0
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 413, 415, 422])
+def test_a_refusal_ends_the_run(serve: Serve, load: Load, waits: list[float], status: int) -> None:
+    server = serve(in_turn(error(status, "top_p\nis   bad\x1b[2J")))
+    with pytest.raises(InputError) as failure:
+        complete(load(server.address), ask())
+    assert f"/v1/chat/completions: the server answers {status} " in str(failure.value)
+    assert "top_p is bad\N{REPLACEMENT CHARACTER}[2J" in str(failure.value)
+    assert waits == []
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("base", "said", "hint"),
+    [
+        ("", Say(404, b"404 page not found"), "try {root}/v1"),
+        ("/api", Say(405, {"detail": "Method Not Allowed"}), "try {root}/api/v1"),
+        ("/v1", Say(404, {"detail": "Not Found"}), "base address of an OpenAI-compatible server"),
+        ("/v1", error(404, "The model `toy` does not exist."), "is --model-name one of"),
+        ("/v1", error(401, "who?"), "VERILOCC_BENCH_API_KEY"),
+    ],
+)
+def test_what_would_help(serve: Serve, load: Load, base: str, said: Say, hint: str) -> None:
+    server = serve(in_turn(said))
+    with pytest.raises(InputError) as failure:
+        complete(load(server.root + base), ask())
+    assert hint.format(root=server.root) in str(failure.value)
+
+
+def test_half_a_key_is_not_shown(serve: Serve, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    for padding in (285, 1190, 1200 - len(KEY) // 2):
+        server = serve(in_turn(Say(400, b" " * padding + KEY.encode() + b"p" * 300)))
+        with pytest.raises(InputError) as failure:
+            complete(load(server.address), ask())
+        assert "[key]p" in str(failure.value)
+        assert "sk-" not in str(failure.value)
+
+
+def test_an_empty_account_is_not_waited_for(serve: Serve, load: Load, waits: list[float]) -> None:
+    server = serve(in_turn(error(429, "see your plan", code="insufficient_quota")))
+    with pytest.raises(InputError, match="429 Too Many Requests: see your plan"):
+        complete(load(server.address), ask())
+    assert waits == []
+
+
+CONTEXT = [
+    error(400, "x" * 400, type="invalid_request_error", code="context_length_exceeded"),
+    error(
+        400,
+        "This model's maximum context length is 4096 tokens. However, you requested 99 output "
+        "tokens and your prompt contains at least 4000 input tokens",
+    ),
+    Say(400, {"object": "error", "message": "max_tokens must be at least 1, got -186."}),
+    error(
+        400,
+        "request (351 tokens) exceeds the available context size (256 tokens), try increasing it",
+        type="exceed_context_size_error",
+    ),
+    error(500, "Context size has been exceeded.", type="server_error"),
+    Say(400, {"error": '{"error":{"code":400,"type":"exceed_context_size_error"}}'}),
+    Say(400, {"detail": "Requested tokens (2285) exceed context window of 2048"}),
+    Say(200, {"error": {"message": "the request exceeds the available context size."}}),
+    Say(422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 4096", "error_type": "v"}),
+]
+
+
+@pytest.mark.parametrize("said", CONTEXT)
+def test_a_prompt_that_does_not_fit(
+    serve: Serve, load: Load, waits: list[float], said: Say
+) -> None:
+    (completion,) = complete(load(serve(in_turn(said)).address), ask())
+    assert completion.finish is Finish.CONTEXT
+    assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("", 0, 0)
+    assert completion.message
+    assert waits == []
+
+
+def test_words_about_context_in_a_completion_are_just_words(serve: Serve, load: Load) -> None:
+    said = "context_length_exceeded"
+    (completion,) = complete(load(serve(in_turn(chat_reply(said))).address), ask())
+    assert (completion.text, completion.finish) == (said, Finish.STOP)
+
+
+def test_the_newer_name_of_the_limit(serve: Serve, load: Load) -> None:
+    complaint = "Unsupported parameter: 'max_tokens' … Use 'max_completion_tokens' instead."
+
+    def answer(asked: Asked) -> Say:
+        return error(400, complaint) if "max_tokens" in asked.body else chat_reply("v4")
+
+    server = serve(answer)
+    model = load(server.address, concurrency=1)
+    assert [said.text for said in complete(model, ask(), ask())] == ["v4", "v4"]
+    limits = [
+        (asked.body.get("max_tokens"), asked.body.get("max_completion_tokens"))
+        for asked in server.asked
+    ]
+    assert limits == [(99, None), (None, 99), (None, 99)]
+
+    always = serve(in_turn(error(400, complaint)))
+    with pytest.raises(InputError, match="max_completion_tokens"):
+        complete(load(always.address), ask())
+    assert len(always.asked) == 2
+
+
+def test_a_body_without_end(serve: Serve, load: Load, waits: list[float]) -> None:
+    server = serve(in_turn(chat_reply("v" * 100_000)))
+    model = load(server.address)
+    assert len(complete(model, ask())[0].text) == 100_000
+    model.server.largest_body_bytes = 50_000
+    with pytest.raises(InfrastructureError, match="more than 50,000 bytes"):
+        complete(model, ask())
+    assert waits == []
+
+
+@pytest.mark.parametrize("name", ["VERILOCC_BENCH_API_KEY", "OPENAI_API_KEY"])
+def test_the_key_goes_to_the_server_and_nowhere_else(
+    serve: Serve,
+    load: Load,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    monkeypatch.setenv(name, f" {KEY}\n")
+
+    def answer(asked: Asked) -> Say:
+        held = asked.headers["Authorization"]
+        assert held == f"Bearer {KEY}"
+        text = asked.body["messages"][1]["content"]
+        if text == "context":
+            return error(400, f"maximum context length, {held}")
+        # Where a clipped line ends within the key it must not show half of it.
+        padding = "p" * int(text.partition(" ")[2] or 0)
+        return error(int(text.split()[0]), f"{padding}{held}\nX")
+
+    server = serve(answer)
+    model = load(server.address, retries=0)
+    shown = [repr(model), repr(model.server), model.revision]
+    for text in ("400", "401", "403", "422", "503", "503 283"):
+        with pytest.raises((InputError, InfrastructureError)) as failure:
+            complete(model, ask(text))
+        shown += [str(failure.value), repr(failure.value)]
+    (completion,) = complete(model, ask("context"))
+    shown += [repr(completion), *capfd.readouterr()]
+    assert "sk-very" not in " ".join(shown)
+    assert "[key]" in " ".join(shown)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed(
+    serve: Serve, load: Load, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    other = serve(in_turn(chat_reply("stolen")))
+    server = serve(in_turn(Say(status, b"", {"Location": f"{other.address}/chat/completions"})))
+    with pytest.raises(InputError, match=f"redirects to {other.address}.* are not followed"):
+        complete(load(server.address), ask())
+    assert other.asked == []
+
+
+def test_which_key() -> None:
+    assert api_key({}) is None
+    assert api_key({"OPENAI_API_KEY": "b"}) == "b"
+    assert api_key({"OPENAI_API_KEY": "b", "VERILOCC_BENCH_API_KEY": "a"}) == "a"
+    assert api_key({"OPENAI_API_KEY": "b", "VERILOCC_BENCH_API_KEY": ""}) is None
+    for bad in ("s3cret\nX: y", "s3cret é", "s3cret \x00"):
+        with pytest.raises(InputError) as failure:
+            api_key({"OPENAI_API_KEY": bad})
+        assert "OPENAI_API_KEY" in str(failure.value)
+        assert "s3cret" not in str(failure.value)
+
+
+def test_a_proxy_for_others_alone(load: Load, waits: list[float]) -> None:
+    # Nothing listens at the proxy of this module's environment; no name is looked up.
+    model = load("http://model.invalid/v1")
+    with pytest.raises(InfrastructureError, match="refused") as failure:
+        complete(model, ask())
+    assert "proxy-password" not in str(failure.value)
+    loopback = load("http://[::1]:9/v1").server
+    assert loopback._without_proxy() == {"all://[::1]": None}
+    assert load("http://localhost:9/v1").server._without_proxy() == {"all://localhost": None}
+    assert load("http://10.1.2.3/v1").server._without_proxy() == {}
+
+
+def test_proxies_that_cannot_be_used(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "gopher://user:proxy-password@127.0.0.1:9")
+    with pytest.raises(InputError, match="HTTP_PROXY") as failure:
+        complete(load("http://127.0.0.1:9/v1"), ask())
+    assert "proxy-password" not in str(failure.value)
+
+
+def test_seeds() -> None:
+    given = [*range(1000), 2**31 - 1, 2**31, 2**32, *(2**64 - i for i in range(1, 1000)), -1]
+    seeds = [server_seed(seed) for seed in given]
+    assert seeds[:1001] == given[:1001]
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    assert len(set(seeds)) == len(seeds)
+    assert server_seed(2**63 + 7) == 0xF9777D8B >> 1  # sha256sum's first 31 bits
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("http://user:hunter2@host/v1", "user name or password"),
+        ("http://hunter2@host/v1", "user name or password"),
+        ("http://host/v1?key=hunter2", "query"),
+        ("http://host/v1#hunter2", "fragment"),
+        ("ftp://host/v1", "no http or https host"),
+        ("http:///v1", "no http or https host"),
+        ("http://:8000/v1", "no http or https host"),
+        ("http://host:port/v1", "cannot be read"),
+        ("http://host:99999/v1", "cannot be read"),
+        ("http://[::1/v1", "cannot be read"),
+        ("http://ho st/v1", "cannot be read|must be escaped"),
+        ("http://host/a\\b", "must be escaped"),
+        ("http://ho\u2488st/v1", "cannot be read"),
+        ("http://host/v1/chat/completions", "without /chat/completions"),
+        ("http://host/v1/models/", "without /models"),
+    ],
+)
+def test_addresses_that_are_none(address: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as failure:
+        check_address(address)
+    assert "hunter2" not in str(failure.value)
+
+
+def test_addresses() -> None:
+    assert check_address("http://localhost:8000/v1/") == "http://localhost:8000/v1"
+    assert check_address("HTTPS://api.openai.com/v1") == "https://api.openai.com/v1"
+    assert check_address("http://[::1]:8080") == "http://[::1]:8080"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("concurrency", 0),
+        ("retries", -1),
+        ("time_limit_seconds", 0),
+        ("time_limit_seconds", float("nan")),
+    ],
+)
+def test_options_that_cannot_be(name: str, value: float) -> None:
+    changes: dict[str, Any] = {name: value}
+    with pytest.raises(InputError, match="expected"):
+        load_http_model("http://127.0.0.1:9/v1", replace(OPTIONS, **changes))
+
+
+def models(*names: str) -> Say:
+    return Say(body={"object": "list", "data": [{"id": name} for name in names]})
+
+
+def test_the_only_model(serve: Serve, load: Load) -> None:
+    server = serve(lambda asked: models("one") if asked.method == "GET" else chat_reply("a"))
+    model = load(server.address, model_name=None)
+    assert model.model_name == "one"
+    complete(model, ask())
+    assert [asked.path for asked in server.asked] == ["/v1/models", "/v1/chat/completions"]
+    assert server.asked[1].body["model"] == "one"
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (models(), "lists no models; give --model-name"),
+        (models("a", "b"), "several models: a, b; give --model-name"),
+        (models(*(f"m{i}" for i in range(12))), "m9 and 2 more; give --model-name"),
+        (Say(404, b"nothing"), "404 Not Found"),
+        (Say(body={"object": "list"}), "no list of models .*; give --model-name"),
+        (Say(503), "503 Service Unavailable .*; give --model-name"),
+    ],
+)
+def test_no_only_model(serve: Serve, load: Load, said: Say, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(serve(in_turn(said)).address, model_name=None, retries=0)
+
+
+def test_what_a_server_cannot_do(load: Load) -> None:
+    model = load("http://127.0.0.1:9/v1")
+
+    def constraint() -> Any:
+        yield Literal("x")
+
+    with pytest.raises(InputError, match="cannot be constrained"):
+        complete(model, ask(constraint=constraint))
+    for way in (TokenSampling(1, forced=(1,)), TokenSampling(1, alternatives=2)):
+        with pytest.raises(InputError, match="forced tokens"):
+            model.complete([ask()], [way])
+
+
+def test_an_interrupt_does_not_wait_for_the_server(serve: Serve) -> None:
+    """A program that is interrupted while its requests hang ends, though they never do."""
+    released, here = threading.Event(), threading.Barrier(3, timeout=60)
+
+    def answer(asked: Asked) -> Say:
+        here.wait()
+        released.wait(60)
+        return chat_reply("late")
+
+    server = serve(answer)
+    script = (
+        "import signal, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from verilocc_bench.allocators import AllocatorOptions\n"
+        "from verilocc_bench.model.http_model import load_http_model\n"
+        "from verilocc_bench.model.language_model import Ask, Message, TokenSampling\n"
+        "options = AllocatorOptions(model_name='m', time_limit_seconds=3000, concurrency=2)\n"
+        f"model = load_http_model({server.address!r}, options)\n"
+        "ask = Ask((Message('user', 'x'),), 9)\n"
+        "try:\n    model.complete([ask] * 5, [TokenSampling(i) for i in range(5)])\n"
+        "except KeyboardInterrupt:\n    sys.exit(77)\n"
+    )
+    program = subprocess.Popen([sys.executable, "-c", script])
+    try:
+        here.wait()
+        program.send_signal(2)
+        assert program.wait(timeout=60) == 77
+    finally:
+        released.set()
+        program.kill()
+        program.wait()
+    assert len(server.asked) == 2
+
+
+def test_loading_imports_no_client() -> None:
+    script = (
+        "import sys, verilocc_bench.model.http_model\n"
+        "assert not {'httpx2', 'torch', 'transformers'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_modules_stay_small() -> None:
+    for path in Path(http_model.__file__).parent.glob("http_*.py"):
+        assert len(path.read_text().splitlines()) < 400
+
+
+@pytest.mark.parametrize("chat", [True, False])
+def test_the_toy_server_of_the_example(load: Load, chat: bool) -> None:
+    program = Path(__file__).parents[2] / "examples" / "http" / "toy_server.py"
+    command = [sys.executable, str(program), "--port", "0"]
+    prompt = (
+        "%1 V 1 v\nv9 below 0 above 6 copies 0 grows 1\n\n"  # an example
+        "%12 V2 2 v/2\nv4 below 0 above 2 copies 1 grows 0\nv8 below 1 above 9 copies 0 grows 2\n"
+    )
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as toy:
+        try:
+            assert toy.stdout is not None
+            model = load(toy.stdout.readline().strip(), model_name=None, chat=chat, retries=0)
+            assert model.model_name == "first-candidate"
+            said = complete(model, ask(prompt), ask("nothing on offer"))
+            assert [one.text for one in said] == ["v4", ""]
+            with pytest.raises(InputError, match="400 Bad Request"):
+                model.server.ask("POST", "/completions", {"prompt": 3}, lambda document: document)
+        finally:
+            toy.terminate()

@@ -1,0 +1,240 @@
+"""Language models behind OpenAI-compatible HTTP endpoints: vLLM, llama.cpp, Ollama, OpenAI, ….
+
+Every ask is one request, `concurrency` of them at once; the completions come
+back in the order of the asks, whatever order the server answers in. A server
+is asked for text alone: it takes no constraints and no forced tokens, and its
+log probabilities are not asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from verilocc_bench.allocators import AllocatorOptions
+from verilocc_bench.errors import InfrastructureError, InputError
+from verilocc_bench.model.http_errors import ContextExceeded, RefusedRequest, TransientFailure
+from verilocc_bench.model.http_server import HttpServer, RetryPolicy, api_key, check_address
+from verilocc_bench.model.http_workers import in_threads
+from verilocc_bench.model.language_model import Ask, Completion, Finish, TokenSampling
+
+__all__ = ["HttpModel", "load_http_model", "server_seed"]
+
+SEED_BITS = 31
+MODELS_SHOWN = 10
+BROKEN_OFF = ("abort", "error")
+OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
+
+
+def load_http_model(address: str, options: AllocatorOptions) -> HttpModel:
+    """The model `options.model_name` of the server at `address`, the base of its API.
+
+    Without a name the server is asked for its only one. Raises InputError for
+    an address that cannot be used and a name that cannot be found.
+    """
+    _check_options(options)
+    policy = RetryPolicy(options.retries, options.time_limit_seconds)
+    server = HttpServer(
+        check_address(address), api_key(), options.time_limit_seconds, options.concurrency, policy
+    )
+    name = options.model_name or only_model_name(server)
+    return HttpModel(server, name, options.chat is not False, options.concurrency)
+
+
+def _check_options(options: AllocatorOptions) -> None:
+    if options.concurrency < 1:
+        raise InputError(f"{options.concurrency} requests at once: expected 1 or more")
+    if options.retries < 0:
+        raise InputError(f"{options.retries} retries: expected 0 or more")
+    if not (math.isfinite(options.time_limit_seconds) and options.time_limit_seconds > 0):
+        raise InputError(
+            f"a time limit of {options.time_limit_seconds} s: expected more than 0 s for a request"
+        )
+
+
+def only_model_name(server: HttpServer) -> str:
+    """The one model that the server lists. Raises InputError where it is not one."""
+    try:
+        names = server.ask("GET", "/models", None, _listed_names)
+    except (InfrastructureError, ContextExceeded) as error:
+        raise InputError(f"{error}; give --model-name") from None
+    finally:
+        server.close()
+    if len(names) == 1:
+        return names[0]
+    if not names:
+        raise InputError(f"{server.address} lists no models; give --model-name")
+    shown = ", ".join(server.clean(name) for name in names[:MODELS_SHOWN])
+    more = f" and {len(names) - MODELS_SHOWN} more" if len(names) > MODELS_SHOWN else ""
+    raise InputError(f"{server.address} has several models: {shown}{more}; give --model-name")
+
+
+def _listed_names(document: Any) -> list[str]:
+    match document:
+        case {"data": [*entries]}:
+            names = [entry.get("id") for entry in entries if isinstance(entry, dict)]
+            return [name for name in names if isinstance(name, str) and name]
+        case _:
+            raise TransientFailure("the server's answer is no list of models")
+
+
+def server_seed(seed: int) -> int:
+    """A seed that every server takes, from 0 to 2^31 - 1: itself where it fits, else of its hash.
+
+    vLLM takes 64 bits with a sign, SGLang 32 without, llama.cpp and Ollama
+    keep 32, of which -1 means any seed at all.
+    """
+    if 0 <= seed < 1 << SEED_BITS:
+        return seed
+    digest = hashlib.sha256(str(seed).encode()).digest()
+    return int.from_bytes(digest[:4]) >> (32 - SEED_BITS)
+
+
+@dataclass(slots=True)
+class HttpModel:
+    """A LanguageModel behind `server`, asked by `chat` or by plain completion."""
+
+    server: HttpServer
+    model_name: str
+    chat: bool = True
+    concurrency: int = 1
+    _limit_name: str = field(default=OLD_LIMIT, init=False, repr=False)
+
+    @property
+    def revision(self) -> str:
+        """The address and the model's name: what the weights are, a server does not say."""
+        return f"{self.server.address} {self.model_name}"
+
+    @property
+    def can_constrain(self) -> bool:
+        """False."""
+        return False
+
+    def complete(self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]) -> list[Completion]:
+        """A completion for every ask, in their order; raises the first InfrastructureError."""
+        completions: list[Completion] = []
+        for outcome in self.complete_each(asks, sampling):
+            if isinstance(outcome, InfrastructureError):
+                raise outcome
+            completions.append(outcome)
+        return completions
+
+    def complete_each(
+        self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]
+    ) -> list[Completion | InfrastructureError]:
+        """For every ask, in their order, its completion or why there is none.
+
+        Raises InputError where the server refuses a request for good, such as
+        for a wrong key: every other would meet the same.
+        """
+        pairs = list(zip(asks, sampling, strict=True))
+        for ask, way in pairs:
+            _check_ask(ask, way)
+        return in_threads(lambda index: self._outcome(*pairs[index]), len(pairs), self.concurrency)
+
+    def count_tokens(self, text: str) -> int | None:  # noqa: ARG002  part of the protocol
+        """None: a server is not asked."""
+        return None
+
+    def close(self) -> None:
+        """Closes all connections; a later request opens new ones."""
+        self.server.close()
+
+    def _outcome(self, ask: Ask, sampling: TokenSampling) -> Completion | InfrastructureError:
+        try:
+            return self._completion(ask, sampling)
+        except InfrastructureError as error:
+            return error
+
+    def _completion(self, ask: Ask, sampling: TokenSampling) -> Completion:
+        limit_name = self._limit_name
+        try:
+            return self._request(ask, sampling, limit_name)
+        except ContextExceeded as error:
+            return Completion("", Finish.CONTEXT, 0, 0, message=str(error))
+        except RefusedRequest as error:
+            if limit_name == NEW_LIMIT or NEW_LIMIT not in error.complaint:
+                raise
+        # OpenAI's newer models know the limit by another name alone.
+        self._limit_name = NEW_LIMIT
+        return self._completion(ask, sampling)
+
+    def _request(self, ask: Ask, sampling: TokenSampling, limit_name: str) -> Completion:
+        path = "/chat/completions" if self.chat else "/completions"
+        body = self._body(ask, sampling, limit_name)
+        return self.server.ask("POST", path, body, lambda document: self._read(document, ask))
+
+    def _body(self, ask: Ask, sampling: TokenSampling, limit_name: str) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": self.model_name}
+        if self.chat:
+            body["messages"] = [
+                {"role": message.role, "content": message.content} for message in ask.messages
+            ]
+        else:
+            body["prompt"] = "\n\n".join(message.content for message in ask.messages)
+        body |= {
+            limit_name: ask.maximum_tokens,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": server_seed(sampling.seed),
+            "n": 1,
+            "stream": False,
+        }
+        return body | ({"stop": list(ask.stop)} if ask.stop else {})
+
+    def _read(self, document: Any, ask: Ask) -> Completion:
+        match document:
+            case {"choices": [{"message": {"content": str() | None as said}} as choice, *_]} if (
+                self.chat
+            ):
+                pass
+            case {"choices": [{"text": str() | None as said} as choice, *_]} if not self.chat:
+                pass
+            case {"error": error}:
+                raise TransientFailure(f"the server answers: {self.server.clean(str(error))}")
+            case _:
+                raise TransientFailure("the server's answer holds no text of a choice")
+        text, stopped = _before_stop(_encodable(said or ""), ask.stop)
+        reason = choice.get("finish_reason")
+        if reason in BROKEN_OFF:
+            raise TransientFailure(f"the server broke the completion off ({reason})")
+        finish = Finish.LENGTH if reason == "length" and not stopped else Finish.STOP
+        usage = document.get("usage")
+        return Completion(
+            text,
+            finish,
+            _count(usage, "prompt_tokens"),
+            _count(usage, "completion_tokens"),
+            message=self._unusual(reason),
+        )
+
+    def _unusual(self, reason: Any) -> str | None:
+        if reason in (None, "stop", "length"):
+            return None
+        return f"finish reason {self.server.clean(str(reason))}"
+
+
+def _check_ask(ask: Ask, sampling: TokenSampling) -> None:
+    if ask.constraint is not None:
+        raise InputError("a model behind HTTP cannot be constrained; use --decoding free or guided")
+    if sampling.forced or sampling.alternatives:
+        raise InputError("a model behind HTTP takes no forced tokens and reports no alternatives")
+
+
+def _before_stop(text: str, stops: Sequence[str]) -> tuple[str, bool]:
+    """The text before the first stop; some servers leave it in."""
+    places = [place for place in (text.find(stop) for stop in stops) if place >= 0]
+    return (text[: min(places)], True) if places else (text, False)
+
+
+def _encodable(text: str) -> str:
+    """JSON can say half a surrogate pair, which no file can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _count(usage: Any, name: str) -> int:
+    count = usage.get(name) if isinstance(usage, dict) else None
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else 0
