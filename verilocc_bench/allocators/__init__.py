@@ -1,13 +1,13 @@
 """Register allocators: the protocol and the built-in baselines."""
 
-from verilocc_bench.allocators.graph_coloring import graph_coloring
-from verilocc_bench.allocators.linear_scan import linear_scan
-from verilocc_bench.allocators.options import (
+from verilocc_bench.allocator_options import (
     AllocatorOptions,
     Decoding,
     FeedbackKind,
     SamplingStrategy,
 )
+from verilocc_bench.allocators.graph_coloring import graph_coloring
+from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.protocol import (
     Allocator,
     Answer,

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import fields
 
-from verilocc_bench.allocators.options import (
+from verilocc_bench.allocator_options import (
     AllocatorOptions,
     Decoding,
     FeedbackKind,

@@ -124,7 +124,8 @@ def read_parquet(path: Path, row_type: type[RowType]) -> list[RowType]:
     from pyarrow import parquet
 
     try:
-        table = parquet.read_table(path)
+        # Not read_table, which imports all of pyarrow's dataset machinery and pandas.
+        table = parquet.ParquetFile(path).read()
     except FileNotFoundError:
         raise InputError("there is no such file", source=path) from None
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -109,7 +109,7 @@ class Ledger:
         self.writer = LedgerWriter(path, self.configuration, self.judge)
         self.entries: dict[tuple[str, int], Entry] = {}
         self._outcomes: dict[tuple[str, str], Outcome] = {}
-        self._described = False
+        self._described, self._end = False, 0
         try:
             self._file = path.open("rb+")
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -124,13 +124,15 @@ class Ledger:
             self.writer.describe(settings)
 
     def refresh(self) -> None:
-        """Reads what stands in the file now."""
-        self._file.seek(0)
-        key, offset = self.configuration.encode(), 0
+        """Reads what has been written since the last time."""
+        self._file.seek(self._end)
+        key = self.configuration.encode()
         for line in self._file:
+            if not line.endswith(b"\n"):  # still being written, or never to be finished
+                break
             if key in line:
-                self._take(line, offset)
-            offset += len(line)
+                self._take(line, self._end)
+            self._end += len(line)
 
     def outcome(self, row: Row) -> Outcome | None:
         """The quality of the first valid sample that was measured, against the label of today."""

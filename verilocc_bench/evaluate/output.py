@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.ledger import Ledger
 from verilocc_bench.evaluate.models import failure_to_json
 from verilocc_bench.evaluate.records import RowResult, Sample
 from verilocc_bench.evaluate.results import results_json
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import read_json, write_atomically
 
 __all__ = ["ANSWERS", "RESULTS", "SAMPLES", "write_run"]
 
@@ -21,11 +22,34 @@ RESULTS, SAMPLES, ANSWERS = "results.json", "samples.jsonl", "answers.jsonl"
 def write_run(
     folder: Path, document: Mapping[str, Any], results: Sequence[RowResult], ledger: Ledger
 ) -> None:
-    """Writes the files of a run; results.json last, so that it never stands for others."""
+    """Writes the files of a run; results.json last, so that it never stands for others.
+
+    Where they say the same already, but for times, they are left as they are.
+    """
+    if _says_the_same(folder, document):
+        return
     ledger.refresh()
     write_atomically(folder / SAMPLES, _lines(results, ledger, _sample_line))
     write_atomically(folder / ANSWERS, _lines(results, ledger, _answer_line))
     write_atomically(folder / RESULTS, results_json(document))
+
+
+def _says_the_same(folder: Path, document: Mapping[str, Any]) -> bool:
+    paths = [folder / name for name in (RESULTS, SAMPLES, ANSWERS)]
+    if not all(path.is_file() for path in paths):
+        return False
+    try:
+        old = read_json(paths[0])
+    except InputError:
+        return False
+    return bool(_without_times(old) == _without_times(document))
+
+
+def _without_times(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        kept = [key for key in value if key != "date" and not key.endswith("_seconds")]
+        return {key: _without_times(value[key]) for key in kept}
+    return [_without_times(each) for each in value] if isinstance(value, list) else value
 
 
 def _lines(results: Sequence[RowResult], ledger: Ledger, line: Any) -> Iterator[str]:
