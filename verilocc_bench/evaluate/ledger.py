@@ -13,13 +13,14 @@ verifier judges the answers in the ledger anew.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from verilocc_bench.allocators import AnyAnswer
 from verilocc_bench.answers import answer_to_json, parse_answer
@@ -110,18 +111,25 @@ class Ledger:
         self.entries: dict[tuple[str, int], Entry] = {}
         self._outcomes: dict[tuple[str, str], Outcome] = {}
         self._described, self._end = False, 0
-        try:
-            self._file = path.open("rb+")
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not resume:
-                self._file.truncate(0)
-        except BlockingIOError:
-            raise InputError("another run writes to this folder now", source=path) from None
-        except OSError as error:
-            raise _cannot_write(path, error) from None
+        self._file = self._open(path, resume=resume)
         self.refresh()
         if not self._described:
             self.writer.describe(settings)
+
+    def _open(self, path: Path, *, resume: bool) -> BinaryIO:
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.writer.close)
+            try:
+                file = stack.enter_context(path.open("rb+"))
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not resume:
+                    file.truncate(0)
+            except BlockingIOError:
+                raise InputError("another run writes to this folder now", source=path) from None
+            except OSError as error:
+                raise _cannot_write(path, error) from None
+            stack.pop_all()
+        return file
 
     def refresh(self) -> None:
         """Reads what has been written since the last time."""

@@ -1,0 +1,203 @@
+"""Runs that are killed, repeated and changed: no sample is lost, repeated or mixed up."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evaluate.allocators_for_tests import LOG, SLOW_SECONDS
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.evaluate.ledger import Ledger
+
+ROOT = Path(__file__).parents[2]
+MODEL = "python:tests.evaluate.allocators_for_tests:stochastic"
+ROWS = load_rows("mini").rows
+
+
+def without_times(text: str) -> str:
+    """A document without its times and dates, as text."""
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, dict):
+            names = [k for k in value if not k.endswith("_seconds") and k != "date"]
+            return {name: kept(value[name]) for name in names}
+        return [kept(each) for each in value] if isinstance(value, list) else value
+
+    return "\n".join(json.dumps(kept(json.loads(line))) for line in text.splitlines() if line)
+
+
+def content(folder: Path) -> list[str]:
+    """What a run wrote, without times."""
+    results = json.dumps(json.loads((folder / "results.json").read_text()))
+    return [
+        without_times(results),
+        without_times((folder / "samples.jsonl").read_text()),
+        (folder / "answers.jsonl").read_text(),
+    ]
+
+
+def command(*options: str) -> list[str]:
+    return [sys.executable, "-m", "verilocc_bench", "evaluate", "--model", MODEL, *options]
+
+
+def test_a_run_that_is_killed_three_times_ends_like_any_other(tmp_path: Path) -> None:
+    """The seeds of the moments are printed where the test fails."""
+    limits = ["--samples", "100", "--k", "1,10,100", "--limit", "2", "--arch", "gfx90a,gfx942"]
+    limits += ["--jobs", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    whole = tmp_path / "whole"
+    subprocess.run(
+        command(*limits, "--output-path", str(whole)), env=environment, cwd=ROOT, check=True
+    )
+    killed, log = tmp_path / "killed", tmp_path / "log"
+    environment |= {LOG: str(log), SLOW_SECONDS: "0.004"}
+    arguments = command(*limits, "--output-path", str(killed))
+    seed = random.randrange(1 << 30)
+    generator = random.Random(seed)
+    for kill in range(3):
+        before = len(log.read_text().splitlines()) if log.exists() else 0
+        process = subprocess.Popen(arguments, env=environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+        wanted = before + generator.randint(1, 150)
+        while process.poll() is None and (
+            not log.exists() or len(log.read_text().splitlines()) < wanted
+        ):
+            time.sleep(0.01)
+        assert process.poll() is None, f"seed {seed}: nothing to kill at the {kill + 1}th time"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(arguments, env=environment, cwd=ROOT, check=True)
+    assert content(whole) == content(killed), f"seed {seed}"
+    calls = Counter(log.read_text().splitlines())
+    samples = 100 * 2 * 4
+    assert len(calls) == samples
+    # At each kill, each of two processes may have been busy with one sample.
+    assert sum(calls.values()) <= samples + 3 * 2, f"seed {seed}"
+    again = len(log.read_text().splitlines())
+    subprocess.run(arguments, env=environment, cwd=ROOT, check=True)
+    assert len(log.read_text().splitlines()) == again
+
+
+def evaluate(*options: str) -> None:
+    assert main(["evaluate", "--model", MODEL, "--limit", "1", "--arch", "gfx942", *options]) == 0
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "log"
+    path.touch()
+    monkeypatch.setenv(LOG, str(path))
+    return path
+
+
+def test_what_changes_an_answer_is_asked_anew_and_what_does_not_is_not(
+    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+
+    def calls() -> int:
+        found = len(log.read_text().splitlines())
+        log.write_text("")
+        return found
+
+    evaluate("--samples", "4", "--output-path", out)
+    assert calls() == 8
+    first = content(tmp_path / "out")
+    evaluate("--samples", "4", "--output-path", out)
+    assert calls() == 0
+    assert content(tmp_path / "out") == first
+    evaluate("--samples", "6", "--output-path", out)  # the four that are there count
+    assert calls() == 4
+    evaluate("--samples", "4", "--output-path", out, "--k", "1,2", "--jobs", "2")
+    assert calls() == 0
+    evaluate("--samples", "4", "--seed", "1", "--output-path", out)
+    assert calls() == 8
+    evaluate("--samples", "4", "--decoding", "guided", "--output-path", out)
+    assert calls() >= 8
+    evaluate("--samples", "4", "--output-path", out)  # after the others, the first are still there
+    assert calls() == 0
+    assert content(tmp_path / "out") == first
+    evaluate("--samples", "4", "--output-path", out, "--no-resume")
+    assert calls() == 8
+    assert content(tmp_path / "out") == first
+    capsys.readouterr()
+
+
+def test_torn_and_foreign_lines_are_passed_over(
+    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    evaluate("--samples", "3", "--output-path", str(out))
+    first = content(out)
+    ledger = out / "ledger.jsonl"
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    torn = next(n for n, line in enumerate(lines) if b'"kind": "sample"' in line)
+    configuration = json.loads(lines[0] if lines[0].strip() else lines[1])["configuration"]
+    junk = json.dumps({"kind": "sample", "configuration": configuration, "id": 7, "answer": 1})
+    lines[torn] = lines[torn][: len(lines[torn]) // 2]
+    ledger.write_bytes(b"".join(lines) + f"{junk}\n{'[' * 100_000}{configuration}\n".encode())
+    (out / "results.json").unlink()
+    log.write_text("")
+    evaluate("--samples", "3", "--output-path", str(out))
+    assert len(log.read_text().splitlines()) == 1
+    assert content(out) == first
+    capsys.readouterr()
+
+
+def test_a_changed_verifier_judges_what_is_there_without_asking(
+    tmp_path: Path,
+    log: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "out"
+    evaluate("--samples", "3", "--output-path", str(out))
+    first = content(out)
+    # The answers stay; what the ledger says of them is made worthless, and is found out.
+    ledger = out / "ledger.jsonl"
+    ledger.write_text(ledger.read_text().replace('"valid": true', '"valid": false'))
+    monkeypatch.setattr("verilocc_bench.evaluate.ledger.code_fingerprint", lambda: "another")
+    log.write_text("")
+    evaluate("--samples", "3", "--output-path", str(out))
+    assert log.read_text() == ""
+    assert content(out) == first
+    capsys.readouterr()
+
+
+def test_two_runs_do_not_write_to_one_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = Ledger(tmp_path / "ledger.jsonl", {"any": "thing"})
+    arguments = ["evaluate", "--model", "linear-scan", "--limit", "1"]
+    assert main([*arguments, "--output-path", str(tmp_path)]) == 2
+    assert "another run writes" in capsys.readouterr().err
+    held.close()
+    assert main([*arguments, "--output-path", str(tmp_path)]) == 0
+
+
+def test_answers_are_predictions_of_the_same_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    model = "python:tests.evaluate.allocators_for_tests:stochastic"
+    options = ["--samples", "5", "--k", "1,5", "--arch", "gfx90a,sm_80"]
+    assert main(["evaluate", "--model", model, *options, "--output-path", str(out)]) == 0
+    capsys.readouterr()
+    predictions = f"predictions:{out / 'answers.jsonl'}"
+    assert main(["evaluate", "--model", predictions, *options, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    first = json.loads((out / "results.json").read_text())
+    for document in (again, first):
+        del document["config"]
+    assert without_times(json.dumps(again)) == without_times(json.dumps(first))
+    assert 0 < first["results"]["overall"]["pass@1"] < first["results"]["overall"]["pass@5"] < 1
