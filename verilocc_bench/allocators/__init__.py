@@ -20,6 +20,7 @@ from verilocc_bench.allocators.protocol import (
     Request,
     Response,
     answer_from_assignment,
+    answers_batches,
 )
 from verilocc_bench.allocators.registry import BUILT_IN, LabelReplay
 
@@ -41,6 +42,7 @@ __all__ = [
     "Response",
     "SamplingStrategy",
     "answer_from_assignment",
+    "answers_batches",
     "graph_coloring",
     "linear_scan",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, AnyAnswer
@@ -24,6 +24,7 @@ __all__ = [
     "Request",
     "Response",
     "answer_from_assignment",
+    "answers_batches",
 ]
 
 
@@ -160,6 +161,11 @@ class BatchAllocator(Allocator, Protocol):
     def close(self) -> None:
         """Ends what it started. It can be asked again afterwards."""
         ...
+
+
+def answers_batches(allocator: Allocator) -> TypeGuard[BatchAllocator]:
+    """Whether an allocator answers many requests together."""
+    return hasattr(allocator, "respond")
 
 
 def answer_from_assignment(problem: AllocationProblem, assignment: Assignment) -> dict[str, str]:

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from verilocc_bench.allocators import BatchAllocator
+from verilocc_bench.allocators import answers_batches
 from verilocc_bench.answers import answer_to_json
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.cli.model_options import allocator_options
@@ -29,7 +29,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         ((_, judged),) = settle([(prepared, 0)], allocator, settings)
     finally:
-        if isinstance(allocator, BatchAllocator):
+        if answers_batches(allocator):
             allocator.close()
     complaint = f"verilocc-bench allocate: {options.model}"
     sample = judged.sample

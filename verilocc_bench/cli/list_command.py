@@ -21,6 +21,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+_FORMS = {
+    "python:MODULE:ATTRIBUTE": "an allocator in Python",
+    "command:PROGRAM …": "a program that reads and writes lines of JSON",
+    "predictions:FILE": "answers from a file",
+    "FOLDER or OWNER/NAME": "a causal language model here or on the Hub (extra: model)",
+    "http://… or https://…": "a language model behind an OpenAI-compatible endpoint",
+}
+
+
 def _models() -> list[dict[str, Any]]:
     from importlib.metadata import entry_points
 
@@ -35,9 +44,7 @@ def _models() -> list[dict[str, Any]]:
         {"model": plug_in.name, "description": f"plug-in {plug_in.value}"}
         for plug_in in entry_points(group=PLUG_IN_GROUP)
     ]
-    rows.append({"model": "python:MODULE:ATTRIBUTE", "description": "an allocator in Python"})
-    rows.append({"model": "predictions:FILE", "description": "answers from a file"})
-    return rows
+    return rows + [{"model": form, "description": text} for form, text in _FORMS.items()]
 
 
 def _datasets() -> list[dict[str, Any]]:

@@ -111,6 +111,8 @@ def _own_copy(answer: object) -> AnyAnswer | None:
 def _own_mapping(answer: object) -> dict[str, str] | None:
     if not isinstance(answer, Mapping):
         return None
+    if type(answer) is dict and {*map(type, answer), *map(type, answer.values())} <= {str}:
+        return dict(answer)
     items = list(answer.items())
     if not all(isinstance(key, str) and isinstance(value, str) for key, value in items):
         return None

@@ -13,7 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from verilocc_bench.allocators import Allocator, AllocatorOptions, BatchAllocator
+from verilocc_bench.allocators import Allocator, AllocatorOptions, BatchAllocator, answers_batches
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.ledger import LedgerWriter
@@ -43,13 +43,13 @@ def complete_runs(
     prepared_rows = PreparedRows(PREPARED_ROWS)
     for run in runs:
         _judge_again(run, prepared_rows, progress)
-    alone = [run for run in runs if not isinstance(run.allocator, BatchAllocator)]
+    alone = [run for run in runs if not answers_batches(run.allocator)]
     if jobs > 1 and alone:
         _in_processes(alone, options, jobs, progress)
     else:
         _here(alone, prepared_rows, progress)
     for run in runs:
-        if isinstance(run.allocator, BatchAllocator):
+        if answers_batches(run.allocator):
             try:
                 _by_groups(run, run.allocator, prepared_rows, progress)
             finally:

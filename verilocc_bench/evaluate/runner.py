@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from verilocc_bench.allocators import (
-    BUILT_IN,
     Allocator,
     AllocatorOptions,
-    BatchAllocator,
     Decoding,
     Example,
     FailureKind,
@@ -28,6 +26,7 @@ from verilocc_bench.allocators import (
     LabelReplay,
     Request,
     Response,
+    answers_batches,
 )
 from verilocc_bench.dataset import Row
 from verilocc_bench.evaluate.asking import ask, feedback_of, judge, sample_seed
@@ -138,8 +137,8 @@ def _request(
 ) -> Request:
     prepared = attempt.prepared
     seed = sample_seed(settings.seed, prepared.problem.id, attempt.index, len(attempt.judged))
-    own = allocator.name in BUILT_IN
-    problem = prepared.problem if own else prepared.lent_problem
+    foreign = getattr(allocator, "foreign", False)
+    problem = prepared.lent_problem if foreign else prepared.problem
     request = Request(problem, attempt.index, seed, feedback=attempt.feedback)
     if isinstance(allocator, LabelReplay):
         answers = prepared.compiler_answer, prepared.alternatives
@@ -151,7 +150,7 @@ def _request(
 
 def _respond(allocator: Allocator, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
     """A response to every request, whatever the allocator does."""
-    if not isinstance(allocator, BatchAllocator):
+    if not answers_batches(allocator):
         for place, request in enumerate(requests):
             yield place, ask(allocator, request)
         return

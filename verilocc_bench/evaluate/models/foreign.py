@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from verilocc_bench.allocators import Allocator, AnyAnswer, Assistance, Request
 from verilocc_bench.errors import InputError
@@ -81,6 +81,7 @@ def _as_allocator(name: str, found: Any, revision: str) -> Allocator:
 class _Foreign:
     """An object with `allocate(request)`, and perhaps `assistance` and `deterministic`."""
 
+    foreign: ClassVar[bool] = True
     name: str
     allocator: Any
     assistance: Assistance
@@ -96,6 +97,7 @@ class _Foreign:
 class _Function:
     """A plain function `(problem, seed) -> {"%0": "v0", …}`."""
 
+    foreign: ClassVar[bool] = True
     name: str
     function: Any
     revision: str
