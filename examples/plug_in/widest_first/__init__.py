@@ -1,0 +1,23 @@
+"""A register allocator that an installed package brings along."""
+
+from __future__ import annotations
+
+from verilocc_bench.allocators import AnyAnswer, Assistance, Request, answer_from_assignment
+from verilocc_bench.allocators.first_fit import first_fit
+from verilocc_bench.analysis.interference import live_spans
+
+
+class WidestFirst:
+    """First fit, the widest registers first, of one width in the order of their first points."""
+
+    name = "widest-first"
+    assistance = Assistance.TEXT
+    deterministic = True
+
+    def allocate(self, request: Request) -> AnyAnswer:
+        """The answer for request.problem; first_fit raises AllocationFailed."""
+        problem = request.problem
+        classes = problem.function.virtual_registers
+        starts = [start for start, _, _ in live_spans(problem.liveness)]
+        order = sorted(range(len(classes)), key=lambda r: (-classes[r].width, starts[r], r))
+        return answer_from_assignment(problem, first_fit(problem, order))

@@ -1,0 +1,41 @@
+"""An allocator as an object: asks several others and keeps the answer with the fewest registers."""
+
+from __future__ import annotations
+
+from verilocc_bench.allocators import BUILT_IN, AnyAnswer, Assistance, Request
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.verify import Verifier
+
+
+class BestOf:
+    """The best answer of some built-in allocators.
+
+    `assistance` says what the allocator is shown, `deterministic` that every
+    sample of a function is the same, so that it is asked once.
+    """
+
+    assistance = Assistance.TEXT
+    deterministic = True
+
+    def __init__(self, *names: str) -> None:
+        self.name = f"best of {', '.join(names)}"
+        self.allocators = [BUILT_IN[name] for name in names]
+
+    def allocate(self, request: Request) -> AnyAnswer:
+        """The answer for request.problem. AllocationFailed is how to say that there is none."""
+        verifier = Verifier(request.problem)
+        found: list[tuple[int, int, AnyAnswer]] = []
+        for place, allocator in enumerate(self.allocators):
+            try:
+                answer = allocator.allocate(request)
+            except AllocationFailed:
+                continue  # the others may have one
+            verdict = verifier.verify(answer)
+            if verdict.valid and verdict.registers_used is not None:
+                found.append((verdict.registers_used["vector"], place, answer))
+        if not found:
+            raise AllocationFailed("none of them has an answer")
+        return min(found)[2]
+
+
+best_of_two = BestOf("linear-scan", "graph-coloring")
