@@ -34,7 +34,7 @@ from verilocc_bench.evaluate import (
     make_results,
     resolve_model,
     results_json,
-    results_table,
+    results_tables,
     write_run,
 )
 from verilocc_bench.targets import get_target
@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(results_json(documents[0]), end="")
     else:
-        print("\n".join([results_table(documents), *notes]))
+        print("\n".join([results_tables(documents), *notes]))
     return 0
 
 

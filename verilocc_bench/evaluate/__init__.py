@@ -15,7 +15,7 @@ from verilocc_bench.evaluate.prepared import PreparedProblem, PreparedRow
 from verilocc_bench.evaluate.records import Judged, Outcome, RowResult, Sample
 from verilocc_bench.evaluate.results import Configuration, make_results, results_json
 from verilocc_bench.evaluate.runner import Run, RunSettings, SplitRow, settle
-from verilocc_bench.evaluate.table import failure_notes, results_table
+from verilocc_bench.evaluate.table import failure_notes, results_tables
 
 __all__ = [
     "LEDGER",
@@ -41,7 +41,7 @@ __all__ = [
     "make_results",
     "resolve_model",
     "results_json",
-    "results_table",
+    "results_tables",
     "settle",
     "write_run",
 ]

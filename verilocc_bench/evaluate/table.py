@@ -3,40 +3,79 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tabulate import tabulate
 
+from verilocc_bench.allocators import Decoding
 from verilocc_bench.evaluate.records import RowResult
 
-__all__ = ["failure_notes", "results_table"]
+__all__ = ["failure_notes", "results_tables"]
 
 _NAMES = ("architecture", "family", "allocator")
-_FIGURES = (
-    "registers/label",
-    "fewer",
-    "more",
-    "above bound",
-    "occupancy +/-",
-    "bank conflicts",
-    "seconds",
-)
+
+Record = Mapping[str, Any]
 
 
-def results_table(documents: Sequence[dict[str, Any]]) -> str:
+def results_tables(documents: Sequence[dict[str, Any]]) -> str:
+    """One table for each assistance: what is shown more is not compared with what is shown less."""
+    kinds = dict.fromkeys(document["config"]["assistance"] for document in documents)
+    tables = []
+    for kind in kinds:
+        chosen = [each for each in documents if each["config"]["assistance"] == kind]
+        heading = f"assistance: {kind}\n\n" if len(kinds) > 1 else ""
+        tables.append(heading + _table(chosen))
+    return "\n\n".join(tables)
+
+
+def _table(documents: Sequence[dict[str, Any]]) -> str:
     """Architecture by family by allocator, one row each; the overall rows at the end."""
-    rows: list[tuple[Any, ...]] = []
-    ks: list[int] = documents[0]["config"]["k"]
-    tasks = dict.fromkeys(task for document in documents for task in document["results"])
-    for task in tasks:
+    config = documents[0]["config"]
+    columns = _columns(config["k"], config["track"], config["decoding"])
+    rows: list[tuple[str, ...]] = []
+    for task in dict.fromkeys(task for document in documents for task in document["results"]):
+        arch, _, family = task.partition("/")
         for document in documents:
             record = document["results"].get(task)
             if record is not None:
-                rows.append(_row(task, document["config"]["model"], record, ks))
-    headers = (*_NAMES, "kernels", *(_pass_name(k, ks) for k in ks), *_FIGURES)
-    alignment = ("left",) * len(_NAMES) + ("right",) * (len(headers) - len(_NAMES))
+                figures = [show(record) for show in columns.values()]
+                rows.append((arch, family or "–", document["config"]["model"], *figures))
+    headers = (*_NAMES, *columns)
+    alignment = ("left",) * len(_NAMES) + ("right",) * len(columns)
     return tabulate(rows, headers=headers, disable_numparse=True, colalign=alignment)
+
+
+def _columns(ks: Sequence[int], track: str, decoding: str) -> dict[str, Callable[[Record], str]]:
+    """The figures by their headings: those that there are for the track and the decoding."""
+    columns: dict[str, Callable[[Record], str]] = {"kernels": lambda r: str(r["n"])}
+    for k in ks:
+        columns["valid" if len(ks) == 1 else f"pass@{k}"] = partial(_pass, k)
+    if decoding == Decoding.GUIDED:
+        columns["calls"] = lambda r: _number(r["verifier_calls"], 2)
+    if track == "split":
+        columns["spill cost"] = lambda r: _number(r["spill_cost"], 0)
+        columns["move cost"] = lambda r: _number(r["move_cost"], 0)
+    else:
+        columns["registers/label"] = lambda r: _number(r["registers_ratio"], 3)
+        columns["fewer"] = lambda r: _percent(r["share_better"])
+        columns["more"] = lambda r: _percent(r["share_worse"])
+        columns["above bound"] = lambda r: _number(r["gap_to_bound"], 2)
+        columns["occupancy +/-"] = _occupancy
+    columns["bank conflicts"] = lambda r: _number(r["bank_conflicts"], 0)
+    columns["seconds"] = lambda r: _number(r["allocate_seconds"] + r["verify_seconds"], 2)
+    return columns
+
+
+def _pass(k: int, record: Record) -> str:
+    return _percent(record[f"pass@{k}"])
+
+
+def _occupancy(record: Record) -> str:
+    if record["occupancy_gained"] is None:
+        return "–"
+    return f"+{record['occupancy_gained']} −{record['occupancy_lost']}"
 
 
 def failure_notes(model: str, results: Sequence[RowResult]) -> list[str]:
@@ -56,31 +95,6 @@ def failure_notes(model: str, results: Sequence[RowResult]) -> list[str]:
         task, failure = key
         notes.append(f"{model} on {task}: {counts[key]} × {failure}: {message}")
     return notes
-
-
-def _pass_name(k: int, ks: Sequence[int]) -> str:
-    return "valid" if len(ks) == 1 else f"pass@{k}"
-
-
-def _row(task: str, model: str, record: dict[str, Any], ks: Sequence[int]) -> tuple[Any, ...]:
-    arch, _, family = task.partition("/")
-    occupancy = "–"
-    if record["occupancy_gained"] is not None:
-        occupancy = f"+{record['occupancy_gained']} −{record['occupancy_lost']}"
-    return (
-        arch,
-        family or "–",
-        model,
-        record["n"],
-        *(_percent(record[f"pass@{k}"]) for k in ks),
-        _number(record["registers_ratio"], 3),
-        _percent(record["share_better"]),
-        _percent(record["share_worse"]),
-        _number(record["gap_to_bound"], 2),
-        occupancy,
-        _number(record["bank_conflicts"], 0),
-        _number(record["allocate_seconds"] + record["verify_seconds"], 2),
-    )
 
 
 def _percent(value: float | None) -> str:
