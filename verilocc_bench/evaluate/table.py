@@ -9,7 +9,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from verilocc_bench.allocators import Decoding
+from verilocc_bench.allocators import Assistance, Decoding
 from verilocc_bench.evaluate.records import RowResult
 
 __all__ = ["failure_notes", "results_tables"]
@@ -25,9 +25,17 @@ def results_tables(documents: Sequence[dict[str, Any]]) -> str:
     tables = []
     for kind in kinds:
         chosen = [each for each in documents if each["config"]["assistance"] == kind]
-        heading = f"assistance: {kind}\n\n" if len(kinds) > 1 else ""
+        decoding = chosen[0]["config"]["decoding"]
+        usual = len(kinds) == 1 and (kind, decoding) == (Assistance.TEXT, Decoding.FREE)
+        heading = "" if usual else f"assistance: {kind}, decoding: {decoding}\n\n"
         tables.append(heading + _table(chosen))
     return "\n\n".join(tables)
+
+
+def _name(config: Record) -> str:
+    """An allocator's name; an endpoint may have several models."""
+    model_name = config["options"].get("model_name")
+    return f"{config['model']} {model_name}" if model_name else str(config["model"])
 
 
 def _table(documents: Sequence[dict[str, Any]]) -> str:
@@ -41,7 +49,7 @@ def _table(documents: Sequence[dict[str, Any]]) -> str:
             record = document["results"].get(task)
             if record is not None:
                 figures = [show(record) for show in columns.values()]
-                rows.append((arch, family or "–", document["config"]["model"], *figures))
+                rows.append((arch, family or "–", _name(document["config"]), *figures))
     headers = (*_NAMES, *columns)
     alignment = ("left",) * len(_NAMES) + ("right",) * len(columns)
     return tabulate(rows, headers=headers, disable_numparse=True, colalign=alignment)

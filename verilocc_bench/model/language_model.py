@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from verilocc_bench.allocators import Response
+from verilocc_bench.errors import InfrastructureError
 
 __all__ = [
     "Alternative",
@@ -27,6 +28,7 @@ __all__ = [
     "LanguageModel",
     "Literal",
     "Message",
+    "RemoteModel",
     "Segment",
     "TokenSampling",
 ]
@@ -160,6 +162,26 @@ class LanguageModel(Protocol):
 
     def count_tokens(self, text: str) -> int | None:
         """How many tokens a text has; None where that is not known."""
+        ...
+
+
+@runtime_checkable
+class RemoteModel(LanguageModel, Protocol):
+    """A language model elsewhere: asks are independent, and may fail one by one."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many asks it takes at once."""
+        ...
+
+    def complete_each(
+        self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]
+    ) -> list[Completion | InfrastructureError]:
+        """A completion for every ask, in their order, or what stood in its way."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of connections. It can be asked again afterwards."""
         ...
 
 

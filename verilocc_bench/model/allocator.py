@@ -1,0 +1,281 @@
+"""Makes an allocator of a prompt format and a language model.
+
+Each request is a conversation: its episode's asks, each with how the tokens
+of its completion are picked. Conversations run side by side. In each round
+what all of them ask is completed together, and each goes on with its
+completion; a response is given as soon as its conversation ends, and those
+that need more rounds go on without it. In priority sampling the samples of
+one function follow one another, for each needs those before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from verilocc_bench.allocators import (
+    AllocatorOptions,
+    AnyAnswer,
+    Assistance,
+    Decoding,
+    FailureKind,
+    Request,
+    Response,
+    SamplingStrategy,
+)
+from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
+from verilocc_bench.model.conversation import Conversation, Lane, converse
+from verilocc_bench.model.language_model import (
+    Completion,
+    LanguageModel,
+    RemoteModel,
+    TokenSampling,
+)
+from verilocc_bench.model.priority import PrioritySearch
+from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
+
+__all__ = ["LanguageModelAllocator", "check_language_model_options", "language_model_allocator"]
+
+ROUNDS = 4
+"""A slow answer of a server holds up no more than the end of so many rounds."""
+
+KEPT_SEARCHES = 64
+"""Of how many functions the priority search is kept; others begin anew when asked for more."""
+
+FAILURES_ALONE = 2
+"""After so many asks that failed alone, one after the other, the model counts as out of reach."""
+
+
+def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageModelAllocator:
+    """The allocator of a language model in a folder or on the Hub.
+
+    Raises InputError where the model, the prompt format or the options
+    cannot be used, alone or together.
+    """
+    prompt_format = get_prompt_format(options.prompt_format)
+    check_language_model_options(prompt_format, options)
+    from verilocc_bench.model.transformers_model import load_transformers_model
+
+    model = load_transformers_model(name, options)
+    return LanguageModelAllocator(name, model, prompt_format, options)
+
+
+def check_language_model_options(prompt_format: PromptFormat, options: AllocatorOptions) -> None:
+    """Raises InputError for options that no language model can meet, or this format cannot."""
+    if options.batch_size < 1:
+        raise InputError(f"batch size {options.batch_size}: expected at least 1")
+    if not 0 <= options.temperature < float("inf"):
+        raise InputError(f"temperature {options.temperature}: expected a number from 0")
+    if not 0 < options.top_p <= 1:
+        raise InputError(f"top-p {options.top_p}: expected a number above 0 and at most 1")
+    if options.maximum_tokens is not None and options.maximum_tokens < 1:
+        raise InputError(f"maximum tokens {options.maximum_tokens}: expected at least 1")
+    if options.strategy is SamplingStrategy.PRIORITY and options.decoding is Decoding.GUIDED:
+        raise InputError("priority sampling ranks first attempts: it cannot be guided")
+    prompt_format.check(options)
+
+
+class LanguageModelAllocator:
+    """A language model, asked in a prompt format (BatchAllocator).
+
+    Raises InputError where the options ask of the model what it cannot do.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: LanguageModel,
+        prompt_format: PromptFormat,
+        options: AllocatorOptions,
+    ) -> None:
+        check_language_model_options(prompt_format, options)
+        constrained = options.decoding is Decoding.CONSTRAINED
+        if not model.can_constrain and constrained:
+            raise InputError("this model cannot be constrained", source=name)
+        if not model.can_constrain and options.strategy is SamplingStrategy.PRIORITY:
+            raise InputError("priority sampling needs a model that runs here", source=name)
+        self._name = name
+        self._model = model
+        self._format = prompt_format
+        self._options = options
+        self._width = options.batch_size
+        if isinstance(model, RemoteModel):
+            self._width = ROUNDS * model.concurrency
+        self._searches: OrderedDict[str, PrioritySearch] = OrderedDict()
+
+    @property
+    def name(self) -> str:
+        """What results call it."""
+        return self._name
+
+    @property
+    def assistance(self) -> Assistance:
+        """What the prompt format shows."""
+        return self._format.assistance
+
+    @property
+    def revision(self) -> str:
+        """What identifies the model's weights."""
+        return self._model.revision
+
+    @property
+    def prompt(self) -> dict[str, Any]:
+        """What identifies the prompts, for results."""
+        return {
+            "format": self._format.name,
+            "version": self._format.version,
+            "hash": self._format.source_hash,
+            "few_shot": self._options.few_shot,
+        }
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether every sample would be the same: greedy, and not told of its errors."""
+        return self._greedy and self._options.decoding is not Decoding.GUIDED
+
+    @property
+    def group_size(self) -> int:
+        """The batch size; of a model elsewhere, some times what it takes at once."""
+        return self._width
+
+    @property
+    def group_matters(self) -> bool:
+        """Whether the last digits of scores depend on what else is in a batch."""
+        return not isinstance(self._model, RemoteModel)
+
+    def allocate(self, request: Request) -> AnyAnswer:
+        """One answer. Raises AllocationFailed where there is none."""
+        ((_, response),) = self.respond([request])
+        if response.failure is FailureKind.INFRASTRUCTURE:
+            raise InfrastructureError(response.message or "the model cannot be reached")
+        if response.answer is None:
+            raise AllocationFailed(f"{response.failure}: {response.message or 'no answer'}")
+        return response.answer
+
+    def close(self) -> None:
+        """Forgets searches and connections; the model stays."""
+        self._searches.clear()
+        if isinstance(self._model, RemoteModel):
+            self._model.close()
+
+    def respond(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        """(place, response) of every request, each as soon as it is there.
+
+        At most `group_size` conversations run at a time; a request beyond
+        that waits until one has ended. Whoever stops listening leaves
+        nothing half done behind.
+        """
+        waiting = deque(self._lanes(requests))
+        running: list[Lane] = []
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._width:
+                    running.append(waiting.popleft())
+                    yield from running[-1].begin()
+                running = [lane for lane in running if lane.question is not None]
+                for lane, outcome in zip(running, self._complete(running), strict=True):
+                    yield from lane.go_on(outcome)
+                running = [lane for lane in running if lane.question is not None]
+        finally:
+            for lane in running:
+                lane.close()
+
+    @property
+    def _greedy(self) -> bool:
+        strategy = self._options.strategy
+        return strategy is SamplingStrategy.GREEDY or (
+            strategy is SamplingStrategy.RANDOM and self._options.temperature == 0
+        )
+
+    def _lanes(self, requests: Sequence[Request]) -> list[Lane]:
+        """A lane for every request; or for every function, its samples in their order."""
+        if self._options.strategy is not SamplingStrategy.PRIORITY:
+            return [
+                Lane([(place, partial(self._conversation, request))])
+                for place, request in enumerate(requests)
+            ]
+        samples: dict[str, list[tuple[int, int]]] = {}
+        for place, request in enumerate(requests):
+            samples.setdefault(_search_key(request), []).append((request.sample, place))
+        return [
+            Lane(
+                [
+                    (place, partial(self._search(key, requests[place]).sample, sample))
+                    for sample, place in sorted(places)
+                ]
+            )
+            for key, places in samples.items()
+        ]
+
+    def _conversation(self, request: Request) -> Conversation:
+        episode = self._format.episode(request, self._options)
+        return converse(episode, partial(self._sampling, request), [])
+
+    def _sampling(self, request: Request, number: int) -> TokenSampling:
+        """How the completion of a request's ask of that number is picked."""
+        digest = hashlib.sha256(f"{request.seed} {number}".encode()).digest()
+        return TokenSampling(
+            seed=int.from_bytes(digest[:8], "big"),
+            temperature=0.0 if self._greedy else self._options.temperature,
+            top_p=self._options.top_p,
+        )
+
+    def _search(self, key: str, request: Request) -> PrioritySearch:
+        """The priority search of a request's function; a new one where there is none yet."""
+        search = self._searches.get(key)
+        if search is None:
+            search = PrioritySearch(partial(self._format.episode, request, self._options))
+            self._searches[key] = search
+            if len(self._searches) > max(KEPT_SEARCHES, 2 * self._options.batch_size):
+                self._searches.popitem(last=False)
+        self._searches.move_to_end(key)
+        return search
+
+    def _complete(self, lanes: Sequence[Lane]) -> list[Completion | InfrastructureError]:
+        """What came of each lane's question; the time is shared equally among them."""
+        started = time.perf_counter()
+        outcomes = self._outcomes(lanes)
+        for lane in lanes:
+            lane.seconds += (time.perf_counter() - started) / len(lanes)
+        return outcomes
+
+    def _outcomes(self, lanes: Sequence[Lane]) -> list[Completion | InfrastructureError]:
+        """All together; where that fails, one by one, to find out whom it concerns."""
+        if not lanes:
+            return []
+        if isinstance(self._model, RemoteModel):
+            questions = [lane.question for lane in lanes if lane.question is not None]
+            asks, sampling = [ask for ask, _ in questions], [how for _, how in questions]
+            return self._model.complete_each(asks, sampling)
+        try:
+            return list(self._ask(lanes))
+        except InfrastructureError as error:
+            if len(lanes) == 1:
+                return [error]
+        outcomes: list[Completion | InfrastructureError] = []
+        for lane in lanes:
+            last = outcomes[-FAILURES_ALONE:]
+            if len(last) == FAILURES_ALONE and all(isinstance(o, Exception) for o in last):
+                outcomes.append(last[-1])
+                continue
+            try:
+                outcomes += self._ask([lane])
+            except InfrastructureError as error:
+                outcomes.append(error)
+        return outcomes
+
+    def _ask(self, lanes: Sequence[Lane]) -> list[Completion]:
+        questions = [lane.question for lane in lanes if lane.question is not None]
+        return self._model.complete([ask for ask, _ in questions], [how for _, how in questions])
+
+
+def _search_key(request: Request) -> str:
+    """What a search depends on: the function, and the examples in its prompt."""
+    texts = [request.problem.normalized]
+    for example in request.examples:
+        texts += [example.normalized, repr(sorted(example.answer.items()))]
+    return hashlib.sha256(repr(texts).encode()).hexdigest()

@@ -1,0 +1,108 @@
+"""How episodes and a language model talk: questions out, completions in, a response at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import replace
+
+from verilocc_bench.allocators import FailureKind, Response
+from verilocc_bench.errors import InfrastructureError
+from verilocc_bench.model.language_model import Ask, Completion, Episode, TokenSampling
+
+__all__ = ["Conversation", "Lane", "Question", "converse"]
+
+Question = tuple[Ask, TokenSampling]
+Conversation = Generator[Question, Completion, Response]
+"""How one response comes about: each question is sent its completion."""
+
+Reply = Callable[[int], TokenSampling | Completion]
+"""For each ask of an episode, by number: how to pick its tokens, or a completion known before."""
+
+
+def converse(episode: Episode, reply: Reply, said: list[Completion]) -> Conversation:
+    """The conversation of one episode; `said` receives all completions, in their order.
+
+    The response's details count the asks and their tokens. An episode that
+    raises has crashed.
+    """
+    try:
+        ask = next(episode)
+        while True:
+            known = reply(len(said))
+            completion = known if isinstance(known, Completion) else (yield ask, known)
+            said.append(completion)
+            ask = episode.send(completion)
+    except StopIteration as end:
+        response = end.value
+        assert isinstance(response, Response)
+        return _with_counts(response, said)
+    except Exception as error:  # noqa: BLE001  one bad episode must not end the others
+        message = f"{type(error).__name__}: {error}"
+        return _with_counts(Response(None, FailureKind.CRASHED, message), said)
+    finally:
+        episode.close()
+
+
+def _with_counts(response: Response, said: list[Completion]) -> Response:
+    counts = {
+        "asks": len(said),
+        "prompt_tokens": sum(completion.prompt_tokens for completion in said),
+        "completion_tokens": sum(completion.completion_tokens for completion in said),
+    }
+    return replace(response, details={**counts, **response.details})
+
+
+class Lane:
+    """Conversations one after the other, each for a request's place.
+
+    `question` is what is asked next, None before `begin` and once all have
+    ended. `seconds` counts for the one that is going on.
+    """
+
+    def __init__(self, conversations: Iterable[tuple[int, Callable[[], Conversation]]]) -> None:
+        self._waiting = iter(conversations)
+        self._place = -1
+        self._conversation: Conversation | None = None
+        self.question: Question | None = None
+        self.seconds = 0.0
+
+    def begin(self) -> list[tuple[int, Response]]:
+        """Starts the first; gives those that end without asking."""
+        return list(self._start_next())
+
+    def go_on(self, outcome: Completion | InfrastructureError) -> list[tuple[int, Response]]:
+        """The answer to `question`, and where that ends a conversation, its response."""
+        assert self._conversation is not None
+        if isinstance(outcome, InfrastructureError):
+            self._conversation.close()
+            ended = Response(None, FailureKind.INFRASTRUCTURE, str(outcome))
+            return [(self._place, replace(ended, seconds=self.seconds)), *self._start_next()]
+        started = time.perf_counter()
+        try:
+            self.question = self._conversation.send(outcome)
+        except StopIteration as end:
+            self.seconds += time.perf_counter() - started
+            response = replace(end.value, seconds=self.seconds)
+            return [(self._place, response), *self._start_next()]
+        self.seconds += time.perf_counter() - started
+        return []
+
+    def close(self) -> None:
+        """Ends the conversation that is going on."""
+        if self._conversation is not None:
+            self._conversation.close()
+
+    def _start_next(self) -> Iterator[tuple[int, Response]]:
+        self.question = self._conversation = None
+        for place, start in self._waiting:
+            started = time.perf_counter()
+            conversation = start()
+            try:
+                question = next(conversation)
+            except StopIteration as end:
+                yield place, replace(end.value, seconds=time.perf_counter() - started)
+                continue
+            self._place, self._conversation, self.question = place, conversation, question
+            self.seconds = time.perf_counter() - started
+            return

@@ -1,0 +1,177 @@
+"""Loads a tokenizer and a model with transformers, quietly, and checks that they will do."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from transformers.utils import logging
+
+from verilocc_bench.allocators import AllocatorOptions
+from verilocc_bench.errors import InfrastructureError, InputError
+from verilocc_bench.model.transformers_model.model import TransformersModel
+from verilocc_bench.model.transformers_model.model_files import find_model_folder
+from verilocc_bench.model.transformers_model.network import Network
+from verilocc_bench.model.transformers_model.token_codec import TokenCodec
+
+__all__ = ["load_model"]
+
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+MESSAGE_LENGTH = 300
+
+
+def load_model(name: str, options: AllocatorOptions) -> TransformersModel:
+    """The model of a folder or Hub id. Raises InputError where it cannot be used."""
+    if options.dtype not in DTYPES:
+        expected = ", ".join(DTYPES)
+        raise InputError(f"unknown dtype {options.dtype!r}; expected one of {expected}")
+    device = _device(options.device)
+    trust = options.trust_remote_code
+    folder, revision = find_model_folder(name, options.model_revision, trust)
+    with _quiet():
+        configuration = _configuration(name, folder, trust)
+        with _reading("tokenizer", name):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=trust
+            )
+        module = _module(name, folder, configuration, options)
+        with _on_device(name, device):
+            module = module.to(device)
+    module.eval()
+    network = Network(module, device)
+    codec = TokenCodec(tokenizer, _end_tokens(module, tokenizer), options.chat, name)
+    _check_sizes(name, network, tokenizer)
+    return TransformersModel(network, codec, revision)
+
+
+def _device(name: str | None) -> torch.device:
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(f"device {name!r} cannot be used: {_first_line(error)}") from error
+    if device.type == "meta":
+        raise InputError("device 'meta' cannot be used: it computes nothing")
+    return device
+
+
+def _configuration(name: str, folder: Path, trust: bool) -> Any:
+    try:
+        raw = json.loads((folder / "config.json").read_bytes())
+    except (ValueError, OSError) as error:
+        raise InputError(
+            f"config.json cannot be read: {_first_line(error)}", source=name
+        ) from error
+    if not isinstance(raw, dict):
+        raise InputError("config.json: expected a JSON object", source=name)
+    if "auto_map" in raw and not trust and raw.get("model_type") not in _known_types():
+        raise InputError(
+            "the model needs code from its own folder, which runs only with "
+            "--trust-remote-code: read that code first",
+            source=name,
+        )
+    with _reading("configuration", name):
+        return transformers.AutoConfig.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=trust
+        )
+
+
+def _known_types() -> set[str]:
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    return set(CONFIG_MAPPING.keys())
+
+
+def _module(name: str, folder: Path, configuration: Any, options: AllocatorOptions) -> Any:
+    if getattr(configuration, "is_encoder_decoder", False):
+        raise InputError("an encoder-decoder: expected a causal language model", source=name)
+    with _reading("weights", name):
+        module, report = transformers.AutoModelForCausalLM.from_pretrained(
+            folder,
+            config=configuration,
+            dtype=options.dtype if options.dtype == "auto" else getattr(torch, options.dtype),
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=options.trust_remote_code,
+            output_loading_info=True,
+        )
+    missing = sorted(map(str, [*report["missing_keys"], *report.get("mismatched_keys", ())]))
+    if missing:  # transformers would go on with random numbers
+        raise InputError(
+            f"{len(missing)} weights are missing or of another shape, such as {missing[0]}",
+            source=name,
+        )
+    if "past_key_values" not in inspect.signature(module.forward).parameters:
+        raise InputError(
+            f"{type(module).__name__} keeps no cache of keys and values, which generation needs",
+            source=name,
+        )
+    return module
+
+
+def _end_tokens(module: Any, tokenizer: Any) -> frozenset[int]:
+    """The tokens with which the model ends: of the generation configuration and the tokenizer."""
+    found: set[int] = set()
+    for owner in (getattr(module, "generation_config", None), module.config, tokenizer):
+        value = getattr(owner, "eos_token_id", None)
+        found.update([value] if isinstance(value, int) else value or ())
+    return frozenset(found)
+
+
+def _check_sizes(name: str, network: Network, tokenizer: Any) -> None:
+    tokens, rows = len(tokenizer), network.vocabulary_size
+    if tokens > rows:
+        raise InputError(
+            f"the tokenizer has {tokens} tokens, but the model knows {rows}", source=name
+        )
+
+
+@contextmanager
+def _reading(what: str, source: str) -> Iterator[None]:
+    """Any error of transformers on a model's files becomes one line about them."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise InfrastructureError(f"{source}: out of memory for the {what}") from error
+    except MemoryError as error:
+        raise InfrastructureError(f"{source}: out of memory for the {what}") from error
+    except Exception as error:  # bad files raise whatever their reader stumbles on
+        raise InputError(f"cannot load its {what}: {_first_line(error)}", source=source) from error
+
+
+@contextmanager
+def _on_device(source: str, device: torch.device) -> Iterator[None]:
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise InfrastructureError(f"{source}: the weights do not fit on {device}") from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No warnings, reports or progress bars of transformers meanwhile."""
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _first_line(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__)[:MESSAGE_LENGTH]
