@@ -225,6 +225,29 @@ def _selftest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
+def _report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folders",
+        metavar="DIR",
+        nargs="+",
+        type=Path,
+        help="a folder that evaluate wrote, or a folder of such",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("markdown", "html", "csv", "eval-results", "eval-yaml"),
+        default="markdown",
+        help="for people; or for the repository of a model (eval-results) or a dataset "
+        "(eval-yaml) on the Hub",
+    )
+    parser.add_argument(
+        "--dataset-id",
+        metavar="OWNER/NAME",
+        help="the dataset's id on the Hub, for eval-results and eval-yaml",
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there")
+
+
 def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("models", "datasets", "sweeps"))
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -238,6 +261,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "lower": ("write an answer back into the machine code of its kernel", _lower),
     "show": ("draw live intervals on registers", _show),
     "build": ("compile a sweep of kernels into a dataset", _build),
+    "report": ("compare runs side by side", _report),
     "selftest": ("corrupt answers and set the judges against each other", _selftest),
     "list": ("list models, datasets or sweeps", _list),
 }

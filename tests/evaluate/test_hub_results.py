@@ -1,0 +1,95 @@
+"""Results for the Hub: entries that its own client reads back, and ids that agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+from huggingface_hub import parse_eval_result_entries
+
+from tests.report.documents import make_document
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.hub_results import eval_results_yaml, eval_yaml
+
+
+def documents(**changes: Any) -> dict[str, dict[str, Any]]:
+    found = {
+        "free": make_document("org/model"),
+        "guided": make_document("org/model", decoding="guided", seed=3),
+    }
+    for document in found.values():
+        document["dataset"] = {"name": "owner/kernels", "revision": "c" * 40, "hash": "ab" * 32}
+    for path, value in changes.items():
+        key, inner = path.split("__")
+        found["guided"][key][inner] = value
+    return found
+
+
+def test_entries_come_back() -> None:
+    given = documents()
+    entries = parse_eval_result_entries(yaml.safe_load(eval_results_yaml(given, None)))
+    values = {entry.task_id: entry.value for entry in entries}
+    assert len(values) == len(entries) == 14  # six tasks and overall, twice
+    assert values["overall_text_free_pass@1"] == given["free"]["results"]["overall"]["pass@1"]
+    mha = given["guided"]["results"]["sm_80/mha"]["pass@1"]
+    assert values["sm_80_mha_text_guided_pass@1"] == mha
+    for entry in entries:
+        assert (entry.dataset_id, entry.dataset_revision) == ("owner/kernels", "c" * 40)
+        assert entry.date == "2026-11-21T17:00:00Z"
+        assert entry.notes is not None
+        assert "verilocc-bench 0.1.0, samples for each kernel: 1" in entry.notes
+
+
+def test_task_ids_agree_with_the_dataset() -> None:
+    given = documents()
+    entries = parse_eval_result_entries(yaml.safe_load(eval_results_yaml(given, None)))
+    listed = yaml.safe_load(eval_yaml(given, None))
+    assert [task["id"] for task in listed["tasks"]] == [entry.task_id for entry in entries]
+    assert listed["evaluation_framework"] == "inspect-ai"
+    assert listed["name"] == "kernels"
+    configs = {task["id"]: (task["config"], task["split"]) for task in listed["tasks"]}
+    assert configs["overall_text_free_pass@1"] == ("default", "test")
+    assert configs["gfx942_gemm_text_guided_pass@1"] == ("gfx942", "test")
+
+
+def test_the_split_track_has_ids_and_a_config_of_its_own() -> None:
+    given = {"run": make_document(track="split")}
+    listed = yaml.safe_load(eval_yaml(given, "owner/kernels"))
+    assert {task["config"] for task in listed["tasks"]} == {"split"}
+    assert all(task["id"].startswith("split_") for task in listed["tasks"])
+
+
+def test_overall_is_of_the_whole_dataset() -> None:
+    text = eval_results_yaml(documents(config__arch=["gfx942"]), None)
+    ids = [entry.task_id for entry in parse_eval_result_entries(yaml.safe_load(text))]
+    assert [each for each in ids if each.startswith("overall")] == ["overall_text_free_pass@1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"config__limit": 3}, "guided: this run is of a part of the dataset"),
+        ({"config__model": "org/other"}, "guided: expected runs of one model"),
+        ({"config__decoding": "free"}, "guided: a second result for gfx90a_gemm_text_free_pass@1"),
+        ({"dataset__hash": "00"}, "guided: expected runs of one dataset in one version"),
+    ],
+)
+def test_what_cannot_be_published(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        eval_results_yaml(documents(**change), None)
+
+
+def test_missing_samples_are_no_result() -> None:
+    given = documents()
+    given["free"]["results"]["overall"]["infrastructure_failures"] = 2
+    with pytest.raises(InputError, match="2 samples are missing"):
+        eval_results_yaml(given, None)
+
+
+def test_the_dataset_needs_an_id_of_the_hub() -> None:
+    with pytest.raises(InputError, match="not 'mini': give --dataset-id"):
+        eval_results_yaml({"run": make_document()}, None)
+    with pytest.raises(InputError, match="owner/name"):
+        eval_yaml({"run": make_document()}, "a/b/c")
+    assert "id: a/b\n" in eval_results_yaml({"run": make_document()}, "a/b")

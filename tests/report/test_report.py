@@ -1,0 +1,276 @@
+"""Reports: what they say, what they keep apart, and what cannot get into them."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+
+from tests.report.documents import chance_of_success, make_document, write_document
+from verilocc_bench.cli.report_command import run as report_command
+from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.report.comma_separated import COLUMNS
+from verilocc_bench.report.plots import _pass_curve
+from verilocc_bench.report.runs import Run, make_sections, read_runs, section_notes
+
+EVIL = "=cmd|'x'!A1 </script><img src=x onerror=alert(1)> `a` [b](http://c.d) *e* _f_ $g$ &lt; | \\"
+
+
+def report(folders: list[Path], format_name: str, output: Path | None = None) -> int:
+    options = argparse.Namespace(
+        folders=folders, format=format_name, output=output, dataset_id=None
+    )
+    return report_command(options)
+
+
+def write_runs(folder: Path, *documents: dict[str, Any]) -> list[Path]:
+    return [
+        write_document(folder / f"run{number}", document)
+        for number, document in enumerate(documents)
+    ]
+
+
+class Page(HTMLParser):
+    """Tags that are open, cells by table, and what a browser would fetch or run."""
+
+    VOID = ("meta", "path", "use", "br")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.ids: list[str] = []
+        self.fetched: list[str] = []
+        self.tables: list[list[list[str]]] = []
+        self.text = ""
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            assert not name.startswith("on"), name
+            if name == "id":
+                self.ids.append(value or "")
+            if name in ("src", "href", "xlink:href") and not (value or "").startswith("#"):
+                self.fetched.append(value or "")
+        if tag == "table":
+            self.tables.append([])
+        if tag == "tr":
+            self.tables[-1].append([])
+        if tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.open and self.open[-1] in ("td", "th"):
+            self.tables[-1][-1][-1] += data
+
+
+def make_page(folders: list[Path], tmp_path: Path) -> Page:
+    path = tmp_path / "out" / "report.html"
+    assert report(folders, "html", path) == 0
+    return Page(path.read_text())
+
+
+def test_kinds_are_never_in_one_table(tmp_path: Path) -> None:
+    documents = [
+        make_document("a"),
+        make_document("b", decoding="guided"),
+        make_document("c", assistance="state"),
+        make_document("d", track="split"),
+        make_document("e", dataset_hash="cd" * 32),
+        make_document("f", dataset="other"),
+    ]
+    folders = write_runs(tmp_path, *documents)
+    page = make_page(folders, tmp_path)
+    models = {document["config"]["model"] for document in documents}
+    for table in page.tables:
+        named = models & {cell for row in table for cell in row}
+        assert len(named) == 1, table
+    assert "there are 6 sections" in page.text
+    assert "assign track, test split, are of 3 different datasets or versions" in page.text
+    overall = [table for table in page.tables if "kernels" in table[0] and table[0][0] == "run"]
+    assert len(overall) == 6
+
+
+def test_runs_of_one_kind_stand_side_by_side(tmp_path: Path) -> None:
+    first, second = make_document("a", seed=1), make_document("b", seed=2)
+    page = make_page(write_runs(tmp_path, first, second), tmp_path)
+    (overall,) = (t for t in page.tables if t[0][:2] == ["run", "kernels"])
+    for row, document in zip(overall[1:], (first, second), strict=True):
+        record = document["results"]["overall"]
+        assert row[0] == document["config"]["model"]
+        cells = dict(zip(overall[0], row, strict=True))
+        assert cells["pass@1"].startswith(f"{100 * record['pass@1']:.1f} % (")
+        assert cells["registers/label"] == f"{record['registers_ratio']:.3f}"
+    (failures,) = (t for t in page.tables if t[0] == ["kind", "a", "b"] and t[1][0] == "invalid")
+    counts = [str(d["results"]["overall"]["failures"]["invalid"]) for d in (first, second)]
+    assert failures[1] == ["invalid", *counts]
+
+
+def test_pass_curves_against_the_product_form(tmp_path: Path) -> None:
+    document = make_document(samples=6, k=(1, 5), chance=0.4)
+    curve = _pass_curve(Run("a", tmp_path, document))
+    assert [k for k, _, _ in curve] == [1, 2, 3, 4, 5, 6]
+    for k, value, band in curve:
+        chances = [chance_of_success(r["samples"], r["valid"], k) for r in document["kernels"]]
+        assert value == pytest.approx(sum(chances) / len(chances))
+        assert band is not None
+        assert band[0] <= value <= band[1]
+
+
+def test_plots_have_words_and_ids_of_their_own(tmp_path: Path) -> None:
+    documents = [make_document("a", samples=4, k=(1, 4)), make_document("b", seed=5, samples=4)]
+    documents.append(make_document("c", decoding="guided"))
+    page = make_page(write_runs(tmp_path, *documents), tmp_path)
+    assert {"svg", "figure", "figcaption", "details"} <= page.tags
+    assert len(page.ids) == len(set(page.ids))
+    for words in ("Each curve is the chance", "verifier calls (across)", "how many vector"):
+        assert words in page.text
+
+
+def test_nothing_from_files_becomes_markup(tmp_path: Path) -> None:
+    documents = [make_document(EVIL, samples=2), make_document("b", seed=1, samples=2)]
+    for document in documents:
+        record = document["results"]["overall"]
+        record["unparsable"] = {EVIL: 3}
+        document["dataset"]["name"] = EVIL
+        document["versions"][EVIL] = EVIL
+    page = make_page(write_runs(tmp_path, *documents), tmp_path)
+    assert page.tags.isdisjoint({"script", "img", "a", "link", "iframe"})
+    assert page.fetched == []
+    assert any(row[:1] == [EVIL] for table in page.tables for row in table)
+
+
+def test_markdown_shows_names_as_they_are(tmp_path: Path, capsys: Any) -> None:
+    document = make_document(EVIL)
+    document["results"]["overall"]["totals"] = {EVIL: 5}
+    assert report(write_runs(tmp_path, document), "markdown") == 0
+    rendered = MarkdownIt("commonmark").enable("table").render(capsys.readouterr().out)
+    page = Page(rendered)
+    assert page.tags.isdisjoint({"script", "img", "a", "em", "strong"})
+    assert rendered.count("<code>") == 1  # of our own last line
+    assert page.tables[0][1][0] == EVIL
+    widths = [{len(row) for row in table} for table in page.tables]
+    assert all(len(width) == 1 for width in widths)
+    assert [EVIL, "5"] in page.tables[-1]
+
+
+def test_csv_is_stable_and_safe(tmp_path: Path, capsys: Any) -> None:
+    first = make_document(EVIL, k=(1, 5), samples=5)
+    first["results"]["overall"]["gap_to_bound"] = -1.5
+    second = make_document("b", chance=0.0)
+    assert report(write_runs(tmp_path, first, second), "csv") == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert list(rows[0]) == [*COLUMNS, "pass@5", "pass@5_low", "pass@5_high"]
+    assert len(rows) == len(first["results"]) + len(second["results"])
+    overall = {row["model"]: row for row in rows if row["task"] == "overall"}
+    own = overall[f"'{EVIL}"]
+    assert float(own["gap_to_bound"]) == -1.5
+    assert float(own["pass@5"]) == first["results"]["overall"]["pass@5"]
+    assert json.loads(own["totals"]) == first["results"]["overall"]["totals"]
+    assert overall["b"]["registers_ratio"] == overall["b"]["pass@5"] == ""
+    assert overall["b"]["failures_invalid"] == "24"
+    text = [
+        value for row in rows for value in row.values() if not re.fullmatch(r"-?[\d.e-]*", value)
+    ]
+    assert not [value for value in text if value[0] in "=+-@\t\r"]
+
+
+@pytest.mark.parametrize("format_name", ["markdown", "html", "csv"])
+def test_same_runs_same_bytes(format_name: str, tmp_path: Path) -> None:
+    folders = write_runs(
+        tmp_path, make_document("a", samples=3, k=(1, 3)), make_document("b", decoding="guided")
+    )
+    for name in ("first", "second"):
+        assert report(folders, format_name, tmp_path / name) == 0
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    folders = write_runs(tmp_path, make_document("a"), make_document("a"), make_document("b"))
+    names = [run.name for run in read_runs(folders)]
+    assert names == [f"a in {folders[0]}", f"a in {folders[1]}", "b"]
+
+
+def test_a_folder_of_runs_stands_for_them(tmp_path: Path) -> None:
+    write_runs(tmp_path, make_document("a"), make_document("b"))
+    assert [run.name for run in read_runs([tmp_path])] == ["a", "b"]
+
+
+def test_different_kernels_and_missing_samples_are_said(tmp_path: Path) -> None:
+    first, second = make_document("a"), make_document("b", kernels=20)
+    second["results"]["overall"]["infrastructure_failures"] = 7
+    (section,) = make_sections(read_runs(write_runs(tmp_path, first, second)))
+    notes = " ".join(section_notes(section))
+    assert "different kernels (a: 24, b: 20; 20 in all of them)" in notes
+    assert "machine failed (b: 7)" in notes
+
+
+def test_what_cannot_be_computed_is_a_dash(tmp_path: Path) -> None:
+    page = make_page(write_runs(tmp_path, make_document("a", chance=0.0)), tmp_path)
+    overall = page.tables[0]
+    cells = dict(zip(overall[0], overall[1], strict=True))
+    assert cells["pass@1"].startswith("0.0 %")
+    assert cells["registers/label"] == cells["above bound"] == "–"
+    assert "NaN" not in page.text
+    assert "None" not in page.text
+
+
+def test_bad_folders(tmp_path: Path) -> None:
+    (folder,) = write_runs(tmp_path, make_document())
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for folders, message in (
+        ([tmp_path / "none"], "does not exist"),
+        ([folder / "results.json"], "is no folder"),
+        ([empty], "expected a results.json in this folder"),
+        ([folder, tmp_path / "run0" / ".." / "run0"], "the same run is given twice"),
+    ):
+        with pytest.raises(InputError, match=message):
+            report(folders, "markdown")
+    (folder / "results.json").write_text("[]")
+    with pytest.raises(InputError, match=r"results\.json: at /: expected an object"):
+        report([folder], "csv")
+
+
+def test_only_html_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    folders = write_runs(tmp_path, make_document())
+    for format_name in ("markdown", "csv"):
+        assert report(folders, format_name, tmp_path / "out") == 0
+    with pytest.raises(MissingExtraError, match=r"verilocc-bench\[plot\]"):
+        report(folders, "html")
+
+
+@pytest.mark.parametrize(
+    ("format_name", "expected"), [("eval-results", "task_id: "), ("eval-yaml", "- id: ")]
+)
+def test_formats_for_the_hub(format_name: str, expected: str, tmp_path: Path) -> None:
+    folders, output = write_runs(tmp_path, make_document()), tmp_path / "out"
+    options = argparse.Namespace(
+        folders=folders, format=format_name, output=output, dataset_id="a/b"
+    )
+    assert report_command(options) == 0
+    assert f"{expected}overall_text_free_pass@1\n" in output.read_text()

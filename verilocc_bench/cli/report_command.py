@@ -1,0 +1,34 @@
+"""`verilocc-bench report`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from verilocc_bench.evaluate.hub_results import eval_results_yaml, eval_yaml
+from verilocc_bench.files import write_atomically
+from verilocc_bench.report.comma_separated import render_csv
+from verilocc_bench.report.html import render_html
+from verilocc_bench.report.markdown import render_markdown
+from verilocc_bench.report.runs import make_sections, read_runs
+
+__all__ = ["run"]
+
+_RENDER = {"markdown": render_markdown, "html": render_html, "csv": render_csv}
+_OF_THE_HUB = {"eval-results": eval_results_yaml, "eval-yaml": eval_yaml}
+
+
+def run(options: argparse.Namespace) -> int:
+    """Prints or writes what the runs in the folders say, in the format that was asked for."""
+    runs = read_runs(options.folders)
+    if options.format in _OF_THE_HUB:
+        documents = {str(run.folder): run.document for run in runs}
+        text = _OF_THE_HUB[options.format](documents, options.dataset_id)
+    else:
+        text = _RENDER[options.format](make_sections(runs))
+    if options.output is None:
+        print(text, end="")
+    else:
+        write_atomically(options.output, text)
+        print(f"wrote {options.output}", file=sys.stderr)
+    return 0

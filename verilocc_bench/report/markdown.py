@@ -1,0 +1,44 @@
+"""A report in Markdown (GitHub's, with tables)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from verilocc_bench.report.runs import Section, plain, report_notes, section_notes
+from verilocc_bench.report.tables import Table, section_tables
+
+__all__ = ["escape_markdown", "render_markdown"]
+
+_SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_LINKS = {"://": "&#58;//", "www.": "www&#46;"}  # what would become a link by itself
+
+
+def escape_markdown(text: str) -> str:
+    """Text that Markdown shows as it stands, on one line: no markup, links, HTML or new cells."""
+    text = _SPECIAL.sub(r"\\\1", plain(text))
+    text = "".join(_ENTITIES.get(character, character) for character in text)
+    return re.sub(r"://|www\.", lambda match: _LINKS[match[0]], text)
+
+
+def render_markdown(sections: Sequence[Section]) -> str:
+    """The tables of all sections; plots are in the HTML report alone."""
+    lines = ["# Report", ""]
+    lines += [f"{escape_markdown(note)}\n" for note in report_notes(sections)]
+    for section in sections:
+        lines += [f"## {escape_markdown(section.kind.title)}", ""]
+        lines += [f"> {escape_markdown(note)}\n" for note in section_notes(section)]
+        for table in section_tables(section):
+            lines += _table_lines(table)
+    lines.append("Plots, and how each run was configured, are in the report of `--format html`.")
+    return "\n".join(lines) + "\n"
+
+
+def _table_lines(table: Table) -> list[str]:
+    figures = len(table.headers) - table.named
+    rule = [":--"] * table.named + ["--:"] * figures
+    rows = [[escape_markdown(cell) for cell in row] for row in (table.headers, *table.rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "| " + " | ".join(rule) + " |")
+    return [f"### {table.title}", "", *lines, "", table.meaning, ""]

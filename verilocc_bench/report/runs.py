@@ -1,0 +1,202 @@
+"""The runs of a report: read, named, and set apart where they must not be compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.schema import read_results
+
+__all__ = [
+    "Kind",
+    "Run",
+    "Section",
+    "make_sections",
+    "plain",
+    "read_runs",
+    "report_notes",
+    "section_notes",
+    "size_order",
+]
+
+RESULTS = "results.json"
+NAME_LENGTH = 120
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Kind:
+    """What runs must have in common to stand in one table."""
+
+    dataset: str
+    revision: str
+    dataset_hash: str
+    track: str
+    split: str
+    assistance: str
+    decoding: str
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Kind:
+        """The kind of a results document."""
+        config, dataset = document["config"], document["dataset"]
+        return cls(
+            plain(dataset["name"]),
+            plain(dataset["revision"] or ""),
+            plain(dataset["hash"]),
+            config["track"],
+            plain(config["split"]),
+            config["assistance"],
+            config["decoding"],
+        )
+
+    @property
+    def short_dataset(self) -> str:
+        """The dataset's name with the beginning of its hash."""
+        return f"{self.dataset} ({self.dataset_hash[:12]})"
+
+    @property
+    def title(self) -> str:
+        """A heading that tells it from every other kind."""
+        return (
+            f"{self.short_dataset}, {self.track} track, {self.split} split: "
+            f"assistance {self.assistance}, decoding {self.decoding}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A results document under a name that no other run of the report has."""
+
+    name: str
+    folder: Path
+    document: Mapping[str, Any]
+
+    @property
+    def results(self) -> Mapping[str, Any]:
+        """The records by task, and `overall`."""
+        results: Mapping[str, Any] = self.document["results"]
+        return results
+
+    @property
+    def overall(self) -> Mapping[str, Any]:
+        """The record of all functions."""
+        record: Mapping[str, Any] = self.results["overall"]
+        return record
+
+    @property
+    def kernels(self) -> Sequence[Mapping[str, Any]]:
+        """The figures of each function."""
+        kernels: Sequence[Mapping[str, Any]] = self.document["kernels"]
+        return kernels
+
+    @property
+    def k(self) -> tuple[int, ...]:
+        """The k of its pass@k."""
+        return tuple(sorted(self.document["config"]["k"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Runs that may be compared."""
+
+    kind: Kind
+    runs: tuple[Run, ...]
+
+
+def plain(text: str) -> str:
+    """What a file says, as one printable line of bounded length."""
+    shown = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)
+    return shown if len(shown) <= NAME_LENGTH else shown[: NAME_LENGTH - 1] + "…"
+
+
+def read_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
+    """The runs in these folders, in their order.
+
+    A folder that holds no results, but folders that do, stands for these by
+    name. Raises InputError for any other, and for one that is given twice.
+    """
+    found = [path for folder in folders for path in _result_folders(folder)]
+    repeated = [path for path, n in Counter(path.resolve() for path in found).items() if n > 1]
+    if repeated:
+        raise InputError("the same run is given twice", source=repeated[0])
+    documents = [read_results(folder / RESULTS) for folder in found]
+    models = [plain(document["config"]["model"]) for document in documents]
+    times = Counter(models)
+    return tuple(
+        Run(model if times[model] == 1 else f"{model} in {folder}", folder, document)
+        for model, folder, document in zip(models, found, documents, strict=True)
+    )
+
+
+def _result_folders(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        expected = "is no folder" if folder.exists() else "does not exist"
+        raise InputError(f"expected a folder with a {RESULTS}; this {expected}", source=folder)
+    if (folder / RESULTS).exists():
+        return [folder]
+    within = sorted(path.parent for path in folder.glob(f"*/{RESULTS}"))
+    if not within:
+        raise InputError(f"expected a {RESULTS} in this folder, as evaluate writes", source=folder)
+    return within
+
+
+def size_order(size: str) -> int:
+    """Where a group by size begins, in virtual registers: `256-511` at 256."""
+    return int(size.partition("-")[0])
+
+
+def make_sections(runs: Sequence[Run]) -> tuple[Section, ...]:
+    """The runs by kind, kinds in order, runs of one kind in the order in which they were given."""
+    kinds: dict[Kind, list[Run]] = {}
+    for run in runs:
+        kinds.setdefault(Kind.of(run.document), []).append(run)
+    return tuple(Section(kind, tuple(kinds[kind])) for kind in sorted(kinds))
+
+
+def report_notes(sections: Sequence[Section]) -> list[str]:
+    """Why the runs stand in more than one section."""
+    if len(sections) < 2:
+        return []
+    notes = [
+        "Runs of different datasets, tracks, splits, assistance or decoding are never in one "
+        f"table: there are {len(sections)} sections."
+    ]
+    datasets: dict[tuple[str, str], set[tuple[str, str, str]]] = {}
+    for kind in (section.kind for section in sections):
+        found = datasets.setdefault((kind.track, kind.split), set())
+        found.add((kind.dataset, kind.revision, kind.dataset_hash))
+    for (track, split), found in datasets.items():
+        if len(found) > 1:
+            notes.append(
+                f"The runs on the {track} track, {split} split, are of {len(found)} different "
+                "datasets or versions of one: their figures cannot be compared."
+            )
+    return notes
+
+
+def section_notes(section: Section) -> list[str]:
+    """What makes runs of one section hard to compare."""
+    notes = []
+    covered = [{(k["split"], k["id"]) for k in run.kernels} for run in section.runs]
+    if any(kernels != covered[0] for kernels in covered):
+        counts = ", ".join(
+            f"{run.name}: {len(kernels)}"
+            for run, kernels in zip(section.runs, covered, strict=True)
+        )
+        common = len(set.intersection(*covered))
+        notes.append(f"The runs cover different kernels ({counts}; {common} in all of them).")
+    failed = [
+        f"{run.name}: {run.overall['infrastructure_failures']}"
+        for run in section.runs
+        if run.overall["infrastructure_failures"]
+    ]
+    if failed:
+        notes.append(
+            "Samples that count nowhere, for a server, network or machine failed "
+            f"({', '.join(failed)}): run evaluate again to have them asked again."
+        )
+    return notes

@@ -1,0 +1,266 @@
+"""The tables of a section, as text: what each says, whatever the format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from verilocc_bench.report.runs import Section, size_order
+
+__all__ = ["Table", "section_tables"]
+
+NONE = "–"
+CALLS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)
+CHANCE_MEANING = (
+    "pass@k: the chance that one of k samples is valid, mean over kernels, "
+    "with its 95 % interval in parentheses"
+)
+REGISTER_MEANING = (
+    "over kernels with a valid sample, on its first: registers/label is the geometric mean of "
+    "vector registers used against the compiler's own assignment (less is better); fewer, equal "
+    "and more are shares of kernels against it; above bound is the mean number of registers above "
+    "the most that must be live at once"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells by row; the first `named` columns are names, the others figures.
+
+    `meaning` is one line that says what the columns are.
+    """
+
+    title: str
+    meaning: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    named: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A figure of a record; `optional` columns are left out where no record has it."""
+
+    header: str
+    cell: Callable[[Mapping[str, Any]], str]
+    optional: bool = False
+
+
+def section_tables(section: Section) -> list[Table]:
+    """All tables of a section that have something to say."""
+    tables = [
+        _overall_table(section),
+        _task_table(section),
+        _size_table(section),
+        _code_table(section),
+        _failure_table(section),
+        _finding_table(section),
+        _unparsable_table(section),
+        _call_table(section),
+        _time_table(section),
+        _total_table(section),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _overall_table(section: Section) -> Table:
+    columns = [
+        _Column("kernels", lambda r: _number(r["n"])),
+        _Column("samples", lambda r: _number(r["samples"])),
+        *(_pass_column(k) for k in _ks(section)),
+        *_REGISTER_COLUMNS,
+        _Column("verifier calls", lambda r: _number(r["verifier_calls"], 2), optional=True),
+    ]
+    meaning = f"{CHANCE_MEANING}. The rest is {REGISTER_MEANING}."
+    if section.kind.decoding == "guided":
+        meaning += " Verifier calls is the mean of samples that succeed."
+    return _record_table("Overall", meaning, ("run",), columns, _overall_rows(section))
+
+
+def _code_table(section: Section) -> Table:
+    columns = [
+        _Column("occupancy +/−", _occupancy),
+        _Column("copies removed", lambda r: _number(r["copies_removed"])),
+        _Column("bank conflicts", lambda r: _number(r["bank_conflicts"])),
+        _Column("in one bank", lambda r: _number(r["bank_conflicts_all"])),
+        _Column("spill cost", lambda r: _number(r["spill_cost"], 1), optional=True),
+        _Column("move cost", lambda r: _number(r["move_cost"], 1), optional=True),
+    ]
+    meaning = (
+        "Over kernels with a valid sample, on its first: occupancy counts kernels that gain or "
+        "lose waves or warps against the label; copies removed became identities; bank conflicts "
+        "are instructions whose three vector sources want more of a register bank than it "
+        "delivers, and in one bank those with all three in one, each 10 times more for every loop "
+        "around it. Sums over more kernels are larger."
+    )
+    if section.kind.track == "split":
+        meaning += (
+            " Spill and move cost are means over kernels of the lanes that edits spill, reload, "
+            "move or make again, weighted in the same way."
+        )
+    return _record_table("Code", meaning, ("run",), columns, _overall_rows(section))
+
+
+def _overall_rows(section: Section) -> list[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    return [((run.name,), run.overall) for run in section.runs]
+
+
+def _task_table(section: Section) -> Table:
+    tasks = sorted({task for run in section.runs for task in run.results} - {"overall"})
+    rows = [
+        ((task, run.name), run.results[task])
+        for task in tasks
+        for run in section.runs
+        if task in run.results
+    ]
+    meaning = f"Task is architecture/family. {CHANCE_MEANING}. The rest is {REGISTER_MEANING}."
+    return _record_table("By task", meaning, ("task", "run"), _group_columns(section), rows)
+
+
+def _size_table(section: Section) -> Table:
+    groups = [run.document["groups"]["size"] for run in section.runs]
+    sizes = sorted({size for group in groups for size in group}, key=size_order)
+    rows = [
+        ((_size_title(size), run.name), group[size])
+        for size in sizes
+        for run, group in zip(section.runs, groups, strict=True)
+        if size in group
+    ]
+    meaning = (
+        "Kernels by their number of virtual registers. "
+        f"{CHANCE_MEANING}. The rest is {REGISTER_MEANING}."
+    )
+    return _record_table("By size", meaning, ("size", "run"), _group_columns(section), rows)
+
+
+def _group_columns(section: Section) -> list[_Column]:
+    ks = _ks(section)
+    return [
+        _Column("kernels", lambda r: _number(r["n"])),
+        *(_pass_column(k) for k in ks[:1] + ks[1:][-1:]),
+        *_REGISTER_COLUMNS,
+    ]
+
+
+def _record_table(
+    title: str,
+    meaning: str,
+    names: tuple[str, ...],
+    columns: Sequence[_Column],
+    rows: Sequence[tuple[tuple[str, ...], Mapping[str, Any]]],
+) -> Table:
+    shown = [
+        column
+        for column in columns
+        if not column.optional or any(column.cell(record) != NONE for _, record in rows)
+    ]
+    cells = tuple((*name, *(column.cell(record) for column in shown)) for name, record in rows)
+    return Table(title, meaning, (*names, *(c.header for c in shown)), cells, len(names))
+
+
+def _failure_table(section: Section) -> Table:
+    meaning = (
+        "How many samples are not valid, by kind: invalid is a wrong answer; no_answer, "
+        "unparsable, timeout, crashed and beyond_analysis are no answer that could be judged. "
+        "All of these count against the allocator."
+    )
+    return _count_table(section, "Failures", meaning, "failures", "kind")
+
+
+def _finding_table(section: Section) -> Table:
+    meaning = (
+        "What is wrong with wrong answers: the samples that have at least one finding of the "
+        "kind; one sample may have several kinds."
+    )
+    return _count_table(section, "Findings of the verifier", meaning, "findings", "kind")
+
+
+def _unparsable_table(section: Section) -> Table:
+    meaning = "Why answers could not be read, in samples."
+    return _count_table(section, "Unparsable answers", meaning, "unparsable", "reason")
+
+
+def _total_table(section: Section) -> Table:
+    meaning = "Figures that the allocators report themselves, summed over all samples."
+    return _count_table(section, "Totals", meaning, "totals", "figure")
+
+
+def _count_table(section: Section, title: str, meaning: str, key: str, name: str) -> Table:
+    counts = [run.overall[key] for run in section.runs]
+    kinds = sorted({kind for count in counts for kind in count})
+    rows = tuple((kind, *(_number(count.get(kind, 0)) for count in counts)) for kind in kinds)
+    return Table(title, meaning, (name, *(run.name for run in section.runs)), rows)
+
+
+def _call_table(section: Section) -> Table:
+    found = [run.overall["success_by_calls"] or {} for run in section.runs]
+    known = {int(calls) for record in found for calls in record}
+    shown = [calls for calls in CALLS_SHOWN if calls in known]
+    if known and max(known) not in shown:
+        shown.append(max(known))
+    rows = tuple(
+        (run.name, *(_percent(record.get(str(calls))) for calls in shown))
+        for run, record in zip(section.runs, found, strict=True)
+        if record
+    )
+    meaning = (
+        "The share of samples that are valid within so many verifier calls, mean over kernels."
+    )
+    return Table("Success by verifier calls", meaning, ("run", *map(str, shown)), rows)
+
+
+def _time_table(section: Section) -> Table:
+    parts = ("prepare", "allocate", "verify", "measure", "wall")
+    rows = tuple(
+        (run.name, *(_number(run.document["timing"][f"{part}_seconds"], 2) for part in parts))
+        for run in section.runs
+    )
+    meaning = (
+        "Seconds: prepare is reading and analysing the functions; allocate and verify are summed "
+        "over samples, and so are those of a run that was resumed; measure is the quality of valid "
+        "answers; wall is from start to end, with several processes less than the sum."
+    )
+    return Table("Where the time went", meaning, ("run", *parts), rows)
+
+
+def _ks(section: Section) -> tuple[int, ...]:
+    return tuple(sorted({k for run in section.runs for k in run.k}))
+
+
+def _pass_column(k: int) -> _Column:
+    def cell(record: Mapping[str, Any]) -> str:
+        value = record.get(f"pass@{k}")
+        low, high = record.get(f"pass@{k}_low"), record.get(f"pass@{k}_high")
+        if value is None or low is None or high is None:
+            return _percent(value)
+        return f"{_percent(value)} ({100 * low:.1f}–{100 * high:.1f})"
+
+    return _Column(f"pass@{k}", cell)
+
+
+def _occupancy(record: Mapping[str, Any]) -> str:
+    if record["occupancy_gained"] is None:
+        return NONE
+    return f"+{_number(record['occupancy_gained'])} −{_number(record['occupancy_lost'])}"
+
+
+def _percent(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value:.1f} %"
+
+
+def _number(value: float | None, digits: int = 0) -> str:
+    return NONE if value is None else f"{value:,.{digits}f}"
+
+
+def _size_title(size: str) -> str:
+    return f"{size[:-1]} or more" if size.endswith("-") else size.replace("-", " to ")
+
+
+_REGISTER_COLUMNS = (
+    _Column("registers/label", lambda r: _number(r["registers_ratio"], 3)),
+    _Column("fewer", lambda r: _percent(r["share_better"])),
+    _Column("equal", lambda r: _percent(r["share_equal"])),
+    _Column("more", lambda r: _percent(r["share_worse"])),
+    _Column("above bound", lambda r: _number(r["gap_to_bound"], 2)),
+)
