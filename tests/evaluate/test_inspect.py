@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import re
 import sys
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,11 +26,18 @@ from verilocc_bench.verify import Verifier
 
 needs_inspect = pytest.mark.skipif(
     find_spec("inspect_ai") is None,
-    reason="needs the package inspect-ai, which has an environment of its own",
+    reason="needs the package inspect-ai (extra: inspect)",
 )
 pytestmark = pytest.mark.filterwarnings("default")  # of the packages that it stands on
 
 SAMPLES = 3
+
+
+@pytest.fixture(autouse=True)
+def streams_closed() -> Iterator[None]:
+    """What Inspect leaves open goes here, not in the middle of another test."""
+    yield
+    gc.collect()
 
 
 def words_of(row: Row, sample: int) -> str:

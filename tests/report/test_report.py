@@ -122,7 +122,7 @@ def test_runs_of_one_kind_stand_side_by_side(tmp_path: Path) -> None:
         record = document["results"]["overall"]
         assert row[0] == document["config"]["model"]
         cells = dict(zip(overall[0], row, strict=True))
-        assert cells["pass@1"].startswith(f"{100 * record['pass@1']:.1f} % (")
+        assert cells["pass@1"].startswith(f"{100 * record['pass@1']:.1f} % ")
         assert cells["registers/label"] == f"{record['registers_ratio']:.3f}"
     (failures,) = (t for t in page.tables if t[0] == ["kind", "a", "b"] and t[1][0] == "invalid")
     counts = [str(d["results"]["overall"]["failures"]["invalid"]) for d in (first, second)]

@@ -103,8 +103,16 @@ def _cells(row: Sequence[str], table: Table) -> str:
         if place < table.named:
             cells.append(f'<th scope="row"{_class(place, table)}>{_text(cell)}</th>')
         else:
-            cells.append(f"<td>{_text(cell)}</td>")
+            cells.append(f"<td>{_figure(cell)}</td>")
     return "".join(cells)
+
+
+def _figure(cell: str) -> str:
+    """A figure with its interval, if it has one, below it."""
+    value, separator, interval = cell.partition(" (")
+    if not separator:
+        return _text(cell)
+    return f"{_text(value)} <small>({_text(interval)}</small>"
 
 
 def _class(place: int, table: Table) -> str:
