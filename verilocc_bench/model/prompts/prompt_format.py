@@ -50,4 +50,15 @@ class PromptFormat(Protocol):
 
 def get_prompt_format(name: str) -> PromptFormat:
     """The prompt format of that name. Raises InputError where there is none."""
-    raise InputError(f"unknown prompt format {name!r}")
+    # The formats' modules know this one.
+    from verilocc_bench.model.prompts.candidates import CANDIDATES
+    from verilocc_bench.model.prompts.state import STATE
+    from verilocc_bench.model.prompts.whole import WholeFormat
+    from verilocc_bench.model.prompts.window import WindowFormat
+
+    formats: tuple[PromptFormat, ...] = (WholeFormat(), WindowFormat(), STATE, CANDIDATES)
+    for found in formats:
+        if found.name == name:
+            return found
+    known = ", ".join(found.name for found in formats)
+    raise InputError(f"unknown prompt format {name!r}; known: {known}")

@@ -1,0 +1,131 @@
+"""A language model that says what a test tells it to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from verilocc_bench.allocators import AllocatorOptions, Request, Response
+from verilocc_bench.model.language_model import (
+    Ask,
+    Choice,
+    Completion,
+    DeadEnd,
+    Finish,
+    TokenSampling,
+)
+from verilocc_bench.model.prompts import PromptFormat
+
+__all__ = ["ScriptedModel", "run_episode"]
+
+LOG_PROBABILITY = -0.25
+"""Of every token, which is one character."""
+
+
+@dataclass
+class ScriptedModel:
+    """`say` answers an ask in words; `choose` picks at each choice of a constraint.
+
+    `choose` is given the options and the text said so far, the ask with it.
+    """
+
+    say: Callable[[Ask], str | Completion] = lambda _: ""
+    choose: Callable[[Ask, str, Sequence[str]], str] = lambda _ask, _text, options: options[0]
+    can_constrain: bool = True
+    revision: str = "scripted"
+    asks: list[Ask] = field(default_factory=list)
+
+    def complete(self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]) -> list[Completion]:
+        """One completion for each ask."""
+        assert len(asks) == len(sampling)
+        return [self.answer(ask) for ask in asks]
+
+    def count_tokens(self, text: str) -> int | None:
+        """One token a character."""
+        return len(text)
+
+    def answer(self, ask: Ask) -> Completion:
+        """The completion of one ask."""
+        self.asks.append(ask)
+        if ask.constraint is None:
+            return self._free(ask)
+        return self._constrained(ask)
+
+    def _free(self, ask: Ask) -> Completion:
+        said = self.say(ask)
+        if isinstance(said, Completion):
+            return said
+        for stop in ask.stop:
+            said = said.partition(stop)[0]
+        whole = len(said) <= ask.maximum_tokens
+        return _completion(ask, said[: ask.maximum_tokens], Finish.STOP if whole else Finish.LENGTH)
+
+    def _constrained(self, ask: Ask) -> Completion:
+        assert ask.constraint is not None
+        pieces = ask.constraint()
+        text = ""
+        try:
+            piece = next(pieces)
+            while True:
+                if isinstance(piece, Choice):
+                    options = piece.options
+                    assert options
+                    assert len(set(options)) == len(options)
+                    assert all(options)
+                    said = self.choose(ask, text, options)
+                    assert said in options
+                    text += said + piece.end
+                else:
+                    said = piece.text
+                    text += said
+                piece = pieces.send(said)
+        except StopIteration:
+            return _completion(ask, text, Finish.STOP)
+        except DeadEnd as error:
+            return _completion(ask, text, Finish.DEAD_END, str(error))
+
+
+def _completion(ask: Ask, text: str, finish: Finish, message: str | None = None) -> Completion:
+    return Completion(
+        text,
+        finish,
+        prompt_tokens=sum(len(message.content) for message in ask.messages),
+        completion_tokens=len(text),
+        tokens=tuple(map(ord, text)),
+        log_probabilities=(LOG_PROBABILITY,) * len(text),
+        message=message,
+    )
+
+
+def run_episode(
+    style: PromptFormat, request: Request, options: AllocatorOptions, model: ScriptedModel
+) -> Response:
+    """What comes of an episode with a model."""
+    style.check(options)
+    episode = style.episode(request, options)
+    try:
+        ask = next(episode)
+        while True:
+            ask = episode.send(model.complete([ask], [TokenSampling(0)])[0])
+    except StopIteration as end:
+        response = end.value
+    assert isinstance(response, Response)
+    return response
+
+
+def last_prompt(ask: Ask) -> str:
+    """What the user asks in the end."""
+    assert ask.messages[-1].role == "user"
+    return ask.messages[-1].content
+
+
+def asked(ask: Ask) -> list[str]:
+    """The virtual registers that a prompt of any format asks for."""
+    text = last_prompt(ask)
+    if match := re.search(r"^place (.*)$", text, re.MULTILINE):
+        return [word.partition(":")[0] for word in match[1].split()]
+    whole = "\n".join(message.content for message in ask.messages if message.role == "user")
+    if match := re.search(r"^Assign registers to (\S+) to %(\d+)\.$", whole, re.MULTILINE):
+        return [f"%{number}" for number in range(int(match[2]) + 1)]
+    return [text.split()[0]]

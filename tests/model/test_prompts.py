@@ -1,0 +1,487 @@
+"""Prompt formats: what is asked, how answers come about, and how it can go wrong."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.model.scripted import LOG_PROBABILITY, ScriptedModel, asked, last_prompt, run_episode
+from verilocc_bench.allocators import (
+    AllocatorOptions,
+    Assistance,
+    Decoding,
+    Example,
+    FailureKind,
+    Feedback,
+    FeedbackKind,
+    Request,
+)
+from verilocc_bench.allocators.register_state import RegisterState
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.errors import InputError
+from verilocc_bench.findings import Finding, FindingKind
+from verilocc_bench.ir import parse_function
+from verilocc_bench.model.language_model import Ask, Completion, Finish, Literal
+from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.model.prompts.search import Search
+from verilocc_bench.verify import Verifier
+
+ROWS = load_rows("mini").rows
+SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:6]
+NAMES = ("whole", "window", "state", "candidates")
+ONE_BY_ONE = ("state", "candidates")
+FREE = AllocatorOptions()
+CONSTRAINED = AllocatorOptions(decoding=Decoding.CONSTRAINED)
+GUIDED = AllocatorOptions(decoding=Decoding.GUIDED)
+
+TINY = """\
+verilocc-bench 1
+target gfx942
+registers v:16 a:0 s:16 vcc:2=vcc_lo,vcc_hi
+reserved s15
+class V 1 v
+class S2 2 s/2 vcc/2
+class V2 2 v/2
+bb0(v0,s[2:3])->bb1
+%0=COPY v0
+%1:S2=COPY s[2:3]
+%2:V2=GLOBAL_LOAD_DWORDX2_SADDR %0,%1
+bb1->bb1,bb2
+%3=V_ADD_U32 %2.0,%2.1
+%2.0=V_ADD_U32 %3,%0
+S_CBRANCH_SCC1
+bb2
+GLOBAL_STORE_DWORD_SADDR %0,%3,%1
+"""
+TINY_ANSWER = {"%0": "v0", "%1": "s2", "%2": "v2", "%3": "v1"}
+
+TIGHT = """\
+verilocc-bench 1
+target gfx942
+registers v:3 a:0 s:4 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+class S 1 s vcc
+class V2 2 v/2
+bb0
+%0=OP
+%1:S=OP
+%2:S=OP
+%3:V2=OP
+USE %0,%1,%2,%3
+"""
+
+
+def problem_of(text: str) -> AllocationProblem:
+    return AllocationProblem(parse_function(text, canonical=False))
+
+
+def follower(answer: dict[str, str]) -> ScriptedModel:
+    """A model that knows an answer, and says what it is asked for."""
+
+    def say(ask: Ask) -> str:
+        keys = asked(ask)
+        if ask.stop:
+            return f"{answer[keys[0]]}\nbecause"
+        return json.dumps({key: answer[key] for key in keys})
+
+    def choose(ask: Ask, text: str, options: Sequence[str]) -> str:
+        key = re.findall(r'"(%\d+)": "$', text)[0] if text else asked(ask)[0]
+        return answer[key]
+
+    return ScriptedModel(say, choose)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("options", [FREE, GUIDED, CONSTRAINED], ids=lambda o: o.decoding)
+def test_a_model_that_says_the_label_is_right(name: str, options: AllocatorOptions) -> None:
+    style = get_prompt_format(name)
+    for row in SMALL:
+        label = row.label
+        assert label is not None
+        problem = AllocationProblem.from_text(row.normalized)
+        model = follower(label)
+        if name == "candidates":  # the label is not always among them: whatever is offered
+            model = ScriptedModel(lambda ask: offered(ask)[-1], lambda _a, _t, names: names[-1])
+        response = run_episode(style, Request(problem), options, model)
+        if response.answer is None:
+            assert name == "candidates"
+            assert response.message is not None
+            assert response.message.startswith("dead end: ")
+            continue
+        assert name == "candidates" or response.answer == label
+        assert Verifier(problem).verify(response.answer).valid
+        details = response.details
+        assert details["completions"] == len(model.asks)
+        assert details["log_probability"] == round(
+            LOG_PROBABILITY * details["completion_tokens"], 6
+        )
+        assert all(ask.maximum_tokens >= 16 for ask in model.asks)
+
+
+def offered(ask: Ask) -> list[str]:
+    return [line.split()[0] for line in last_prompt(ask).splitlines()[1:] if " below " in line]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_legal_choices_are_valid_or_a_dead_end(name: str) -> None:
+    style = get_prompt_format(name)
+    valid = 0
+    for seed, row in enumerate(SMALL):
+        generator = random.Random(seed)
+        problem = AllocationProblem.from_text(row.normalized)
+        model = ScriptedModel(choose=lambda _a, _t, names: generator.choice(names[:8]))  # noqa: B023
+        response = run_episode(style, Request(problem), CONSTRAINED, model)
+        if response.answer is not None:
+            assert Verifier(problem).verify(response.answer).valid
+            assert list(response.answer) == [f"%{n}" for n in range(row.n_virtual_registers)]
+            valid += 1
+            continue
+        assert response.failure is FailureKind.NO_ANSWER
+        place = response.details["dead_end"]
+        assert response.message == (
+            f"dead end: {place['register']} of class {place['class']} fits nowhere, "
+            f"{place['placed']} of {row.n_virtual_registers} placed"
+        )
+    assert valid >= 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dead_end(name: str) -> None:
+    response = run_episode(
+        get_prompt_format(name), Request(problem_of(TIGHT)), CONSTRAINED, ScriptedModel()
+    )
+    assert response.answer is None
+    assert response.failure is FailureKind.NO_ANSWER
+    assert response.message == "dead end: %3 of class V2 fits nowhere, 3 of 4 placed"
+    assert response.details["dead_end"] == {
+        "register": "%3",
+        "class": "V2",
+        "placed": 3,
+        "registers": 4,
+    }
+    assert "backtracks" not in response.details
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_backtracking_rescues(name: str) -> None:
+    options = replace(CONSTRAINED, backtracks=1)
+    model = ScriptedModel()
+    response = run_episode(get_prompt_format(name), Request(problem_of(TIGHT)), options, model)
+    # %0 took v0; the scalars after it are not to blame, and v1 would not help.
+    assert response.answer == {"%0": "v2", "%1": "s0", "%2": "s1", "%3": "v0"}
+    assert response.details["backtracks"] == 1
+    assert [asked(ask)[0] for ask in model.asks] == ["%0", "%1", "%2", "%0", "%1", "%2", "%3"]
+
+
+def test_backtracking_ends_where_nothing_helps() -> None:
+    text = TIGHT.replace("v:3", "v:2")
+    options = replace(CONSTRAINED, backtracks=100)
+    response = run_episode(
+        get_prompt_format("state"), Request(problem_of(text)), options, ScriptedModel()
+    )
+    assert response.failure is FailureKind.NO_ANSWER
+    assert 0 < response.details["backtracks"] < 10
+
+
+def test_search_finds_an_assignment_exactly_where_there_is_one() -> None:
+    found = {True: 0, False: 0}
+    backtracked = 0
+    for seed in range(400):
+        generator = random.Random(seed)
+        problem = random_tight_problem(generator)
+        order = list(range(len(problem.function.virtual_registers)))
+        generator.shuffle(order)
+        search = Search(RegisterState(problem), order)
+        complete = True
+        while complete and search.register is not None:
+            choices = search.choices()
+            if choices:
+                search.take(next(iter(choices)))
+            else:
+                complete = search.retreat()
+        assert complete == exists(RegisterState(problem), order)
+        found[complete] += 1
+        backtracked += complete and search.steps > 0
+    assert min(found.values()) > 20
+    assert backtracked > 10
+
+
+def random_tight_problem(generator: random.Random) -> AllocationProblem:
+    """Straight code whose values end at random; few registers."""
+    lines, live = [], []
+    for register in range(generator.randint(4, 7)):
+        each = generator.choice(("V", "V", "V2", "V4"))
+        dying = [other for other in live if generator.random() < 0.35]
+        live = [other for other in live if other not in dying] + [register]
+        uses = ",".join(f"%{other}" for other in dying)
+        lines.append(f"%{register}:{each}=OP {uses}".rstrip())
+    lines.append("USE " + ",".join(f"%{register}" for register in live))
+    head = (
+        TIGHT.partition("bb0")[0].replace("v:3", f"v:{generator.randint(4, 6)}")
+        + "class V4 4 v/2\n"
+    )
+    return problem_of(f"{head}bb0\n" + "\n".join(lines) + "\n")
+
+
+def exists(state: RegisterState, order: Sequence[int]) -> bool:
+    """Whether what is left can be placed: every way is tried."""
+    if not order:
+        return True
+    for base in state.legal(order[0]):
+        state.place(order[0], base)
+        if exists(state, order[1:]):
+            return True
+        state.undo()
+    return False
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("whole", {"backtracks": 1, "decoding": Decoding.CONSTRAINED}, "'whole' cannot backtrack"),
+        ("window", {"backtracks": 1, "decoding": Decoding.CONSTRAINED}, "cannot backtrack"),
+        ("state", {"backtracks": 1}, "backtracks need constrained decoding, not 'free'"),
+        ("candidates", {"backtracks": 1, "decoding": Decoding.GUIDED}, "not 'guided' decoding"),
+        ("state", {"backtracks": -1, "decoding": Decoding.CONSTRAINED}, "not -1"),
+        ("whole", {"maximum_tokens": 0}, "at least 1 token"),
+    ],
+)
+def test_options_that_cannot_be_met(name: str, options: dict[str, object], message: str) -> None:
+    style = get_prompt_format(name)
+    style.check(AllocatorOptions())
+    with pytest.raises(InputError, match=message):
+        style.check(AllocatorOptions(**options))  # type: ignore[arg-type]
+
+
+def test_formats_by_name() -> None:
+    assistance = {name: get_prompt_format(name).assistance for name in NAMES}
+    assert assistance == {
+        "whole": Assistance.TEXT,
+        "window": Assistance.STATE,
+        "state": Assistance.STATE,
+        "candidates": Assistance.CANDIDATES,
+    }
+    for name in NAMES:
+        style = get_prompt_format(name)
+        assert (style.name, style.version) == (name, 1)
+        assert re.fullmatch(r"[0-9a-f]{64}", style.source_hash)
+    with pytest.raises(InputError, match="unknown prompt format 'x'; known: whole, window, state"):
+        get_prompt_format("x")
+
+
+JUNK = {
+    "whole": [("", "empty"), ("%0 is v4", "not_json"), ('{"%0": 4}', "not_a_name")],
+    "window": [("{} {}", "trailing_text"), ("[]", "not_an_object"), ("{", "not_json")],
+    "state": [("", "empty"), ("the register v4", "not_a_register"), ("v" * 99, "truncated")],
+    "candidates": [("\nv4", "empty"), ("{}", "not_a_register")],
+}
+
+
+@pytest.mark.parametrize(("name", "said", "reason"), [(n, *j) for n in NAMES for j in JUNK[n]])
+def test_junk(name: str, said: str, reason: str) -> None:
+    response = run_episode(
+        get_prompt_format(name), Request(problem_of(TINY)), FREE, ScriptedModel(lambda _: said)
+    )
+    assert response.answer is None
+    assert response.failure is FailureKind.UNPARSABLE
+    assert response.details["unparsable"] == reason
+    assert response.message
+
+
+def test_a_window_is_answered_with_its_own_registers() -> None:
+    row = SMALL[0]
+    request = Request(AllocationProblem.from_text(row.normalized))
+    style = get_prompt_format("window")
+    model = ScriptedModel(lambda ask: json.dumps({asked(ask)[0]: "v1", "%90": "v4"}))
+    response = run_episode(style, request, FREE, model)
+    assert response.details["unparsable"] == "not_asked"
+    assert response.message == "%90 is not asked for here"
+    # What the function has not is for the verifier; what is missing too.
+    model = ScriptedModel(lambda ask: json.dumps({asked(ask)[0]: "v1", "%99999": "v4"}))
+    response = run_episode(style, request, FREE, model)
+    assert isinstance(response.answer, dict)
+    kinds = {f.kind for f in Verifier(request.problem).verify(response.answer).findings}
+    assert {FindingKind.UNKNOWN_VIRTUAL_REGISTER, FindingKind.MISSING} <= kinds
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_free_words_are_taken_as_they_are(name: str) -> None:
+    request = Request(problem_of(TINY))
+    model = ScriptedModel(lambda ask: {"%0": "v0", "%1": "s2", "%2": "v1"}.get(asked(ask)[0], "q7"))
+    response = run_episode(get_prompt_format(name), request, FREE, model)
+    assert response.answer == {"%0": "v0", "%1": "s2", "%2": "v1", "%3": "q7"}
+    # v1 is no base of %2, so it occupies nothing.
+    assert "v1 " in last_prompt(model.asks[-1]) or "v1+" in last_prompt(model.asks[-1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prompt_that_does_not_fit(name: str) -> None:
+    model = ScriptedModel(lambda _: Completion("", Finish.CONTEXT, 9000, 0))
+    response = run_episode(get_prompt_format(name), Request(problem_of(TINY)), FREE, model)
+    assert response.failure is FailureKind.NO_ANSWER
+    assert response.message == "the prompt does not fit the model's context"
+    assert response.details["unfit_prompt_tokens"] == 9000
+    assert response.details["log_probability"] == 0
+
+
+def test_unknown_probabilities_make_the_sum_null() -> None:
+    words = iter(["v0", "s2", "v2", "v1"])
+
+    def say(_: Ask) -> Completion:
+        return Completion(next(words), Finish.STOP, 10, 2)
+
+    response = run_episode(
+        get_prompt_format("state"), Request(problem_of(TINY)), FREE, ScriptedModel(say)
+    )
+    assert dict(response.details) == {
+        "prompt_tokens": 40,
+        "completion_tokens": 8,
+        "completions": 4,
+        "log_probability": None,
+    }
+
+
+def test_a_model_that_does_not_obey() -> None:
+    model = ScriptedModel()
+    model.answer = lambda ask: Completion("v9", Finish.STOP, 1, 2)  # type: ignore[method-assign]
+    response = run_episode(
+        get_prompt_format("state"), Request(problem_of(TIGHT)), CONSTRAINED, model
+    )
+    assert response.details["unparsable"] == "not_a_choice"
+
+
+def test_a_function_without_virtual_registers() -> None:
+    text = TIGHT.partition("class")[0] + "bb0\nS_ENDPGM\n"
+    for name in NAMES:
+        for options in (FREE, CONSTRAINED):
+            model = ScriptedModel(lambda _: "{}")
+            response = run_episode(
+                get_prompt_format(name), Request(problem_of(text)), options, model
+            )
+            assert response.answer == {}
+            assert len(model.asks) == (name == "whole")
+
+
+def test_few_shot() -> None:
+    row = SMALL[1]
+    assert row.label is not None
+    request = Request(problem_of(TINY), examples=(Example(row.normalized, row.label),) * 3)
+    for name, turns in (("whole", 1), ("window", 1), ("state", 4), ("candidates", 4)):
+        model = ScriptedModel(lambda _: "no")
+        response = run_episode(get_prompt_format(name), request, replace(FREE, few_shot=2), model)
+        shown = model.asks[0].messages
+        assert response.details["examples"] * 2 == len(shown) - 2
+        assert turns * 2 - 2 <= response.details["examples"] <= turns * 2
+        assert [m.role for m in shown] == [
+            "system",
+            *["user", "assistant"] * (len(shown) // 2 - 1),
+            "user",
+        ]
+        assert shown[-1].content == tiny_prompt(name)
+        style = get_prompt_format(name)
+        for prompt, said in zip(shown[1:-1:2], shown[2:-1:2], strict=True):
+            keys = asked(Ask((prompt,), 1))
+            expected = [row.label[key] for key in keys]
+            assert said.content in (expected[0], json.dumps(dict(zip(keys, expected, strict=True))))
+        without = run_episode(style, request, FREE, model)
+        assert "examples" not in without.details
+        assert len(model.asks[-1].messages) == 2
+
+
+def test_long_examples_are_not_shown_whole() -> None:
+    row = max(ROWS, key=lambda row: len(row.normalized))
+    assert row.label is not None
+    request = Request(problem_of(TINY), examples=(Example(row.normalized, row.label),))
+    model = ScriptedModel()
+    response = run_episode(get_prompt_format("whole"), request, replace(FREE, few_shot=1), model)
+    assert response.details["examples"] == 0
+    assert len(model.asks[0].messages) == 2
+
+
+def tiny_prompt(name: str) -> str:
+    model = ScriptedModel()
+    run_episode(get_prompt_format(name), Request(problem_of(TINY)), FREE, model)
+    return last_prompt(model.asks[0])
+
+
+WRONG = {"%0": "v0", "%1": "s2", "%2": "v2", "%3": "v2"}
+FEEDBACK = Feedback(WRONG, Verifier(problem_of(TINY)).verify(WRONG).findings)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_feedback_is_in_the_prompt(name: str) -> None:
+    request = Request(problem_of(TINY), feedback=(FEEDBACK,))
+    model = follower(TINY_ANSWER)
+    run_episode(get_prompt_format(name), request, GUIDED, model)
+    told = [last_prompt(ask) for ask in model.asks if "- overlap: " in last_prompt(ask)]
+    assert told
+    for prompt in told:
+        assert "Your last attempt was wrong: " in prompt
+        assert FEEDBACK.findings[0].message in prompt
+        assert 'It had {"%2": "v2", "%3": "v2"}' in prompt
+    if name in ONE_BY_ONE:  # told where it concerns the register
+        assert [asked(ask)[0] for ask in model.asks if last_prompt(ask) in told] == ["%2", "%3"]
+    if name == "whole":
+        (ask,) = model.asks
+        assert [m.role for m in ask.messages] == ["system", "user", "assistant", "user"]
+        assert json.loads(ask.messages[2].content) == WRONG
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_resampling_tells_nothing(name: str) -> None:
+    options = replace(GUIDED, feedback=FeedbackKind.RESAMPLE)
+    with_it, without = ScriptedModel(), ScriptedModel()
+    style = get_prompt_format(name)
+    run_episode(style, Request(problem_of(TINY), feedback=(FEEDBACK,)), options, with_it)
+    run_episode(style, Request(problem_of(TINY)), options, without)
+    assert with_it.asks == without.asks
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_feedback_is_bounded(name: str) -> None:
+    findings = tuple(
+        Finding(FindingKind.OVERLAP, f"{n} " + "long " * 1000, registers=("%0", "%1"))
+        for n in range(100)
+    )
+    model = ScriptedModel()
+    request = Request(problem_of(TINY), feedback=(Feedback(WRONG, findings),))
+    run_episode(get_prompt_format(name), request, GUIDED, model)
+    told = last_prompt(model.asks[0])
+    assert "100 findings, " in told
+    assert len(told) < 300 * 16 + 1500
+    failed = Feedback(None, (), FailureKind.UNPARSABLE, "no\nJSON " * 1000)
+    run_episode(
+        get_prompt_format(name), Request(request.problem, feedback=(failed,)), GUIDED, model
+    )
+    told = last_prompt(model.asks[-1])
+    assert "Your last attempt failed, unparsable: no JSON no JSON" in told
+    assert len(told) < 1500
+
+
+def test_free_prompts_are_the_same_in_every_mode() -> None:
+    for name in NAMES:
+        prompts: list[list[str]] = []
+        for options in (FREE, GUIDED, CONSTRAINED):
+            model = follower(TINY_ANSWER)
+            response = run_episode(
+                get_prompt_format(name), Request(problem_of(TINY)), options, model
+            )
+            assert response.answer == TINY_ANSWER
+            prompts.append([str(ask.messages) for ask in model.asks])
+        assert prompts[0] == prompts[1] == prompts[2]
+
+
+def test_constraints_begin_anew_each_time() -> None:
+    model = follower(TINY_ANSWER)
+    run_episode(get_prompt_format("whole"), Request(problem_of(TINY)), CONSTRAINED, model)
+    constraint = model.asks[0].constraint
+    assert constraint is not None
+    for _ in range(2):
+        pieces = constraint()
+        assert next(pieces) == Literal('{"%0": "')

@@ -1,0 +1,128 @@
+"""What all formats share: the turns of a prompt, examples, limits, and constrained objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from verilocc_bench.allocators import AllocatorOptions, Decoding, Example, Request
+from verilocc_bench.allocators.register_state import RegisterState
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.errors import InputError
+from verilocc_bench.model.language_model import Choice, Literal, Message, Segment
+from verilocc_bench.model.prompts.ledger import NoPlace
+
+__all__ = [
+    "ObjectConstraint",
+    "Turn",
+    "check_options",
+    "example_turns",
+    "messages",
+    "no_place",
+    "object_tokens",
+    "print_object",
+]
+
+TOKENS_PER_REGISTER = 16
+"""`"%123": "v45", ` is 14 characters; most tokenizers need fewer tokens than characters."""
+
+TOKENS_BESIDES = 32
+"""For the braces, white space and a code fence."""
+
+
+class Turn(NamedTuple):
+    """What a user asks, and what an assistant says to it."""
+
+    prompt: str
+    completion: str
+
+
+def messages(system: str, turns: Sequence[Turn], prompt: str) -> tuple[Message, ...]:
+    """A conversation that ends with the prompt."""
+    found = [Message("system", system)]
+    for turn in turns:
+        found += [Message("user", turn.prompt), Message("assistant", turn.completion)]
+    return (*found, Message("user", prompt))
+
+
+def example_turns(
+    request: Request,
+    options: AllocatorOptions,
+    demonstrate: Callable[[AllocationProblem, Mapping[str, str]], Iterator[Turn]],
+) -> list[Turn]:
+    """The turns that a format makes of the examples that are asked for, one after the other."""
+    examples: Sequence[Example] = request.examples[: max(options.few_shot, 0)]
+    return [
+        turn
+        for example in examples
+        for turn in demonstrate(_solved(example.normalized), example.answer)
+    ]
+
+
+@lru_cache(maxsize=16)
+def _solved(normalized: str) -> AllocationProblem:
+    """The problem of an example, which many requests have in common."""
+    return AllocationProblem.from_text(normalized, "<example>")
+
+
+def check_options(name: str, options: AllocatorOptions, *, can_backtrack: bool) -> None:
+    """Raises InputError for options that a format of this name cannot meet."""
+    if options.maximum_tokens is not None and options.maximum_tokens < 1:
+        raise InputError(f"expected at least 1 token a completion, not {options.maximum_tokens}")
+    if options.backtracks < 0:
+        raise InputError(f"expected 0 backtracks or more, not {options.backtracks}")
+    if options.backtracks == 0:
+        return
+    if not can_backtrack:
+        raise InputError(f"prompt format {name!r} cannot backtrack; 'state' and 'candidates' can")
+    if options.decoding is not Decoding.CONSTRAINED:
+        raise InputError(
+            f"backtracks need constrained decoding, not {options.decoding.value!r} decoding"
+        )
+
+
+def object_tokens(registers: int, options: AllocatorOptions) -> int:
+    """The limit of a completion that is an object of so many registers."""
+    return options.maximum_tokens or TOKENS_BESIDES + TOKENS_PER_REGISTER * registers
+
+
+def print_object(answer: Mapping[str, str], registers: Sequence[int]) -> str:
+    """An answer's object for these virtual registers, as examples and constraints have it."""
+    keys = (f"%{register}" for register in registers)
+    return json.dumps({key: answer[key] for key in keys if key in answer})
+
+
+def no_place(state: RegisterState, register: int, decided: int | None = None) -> NoPlace:
+    """That a virtual register has no legal base, with so many decided (None: as many as placed)."""
+    classes = state.problem.function.virtual_registers
+    count = len(state.placed) if decided is None else decided
+    return NoPlace(register, classes[register].name, count, len(classes))
+
+
+class ObjectConstraint:
+    """A Constraint: an object of these virtual registers at bases that are legal in turn.
+
+    `stuck` is the dead end that it last came to.
+    """
+
+    def __init__(self, state: RegisterState, registers: Sequence[int]) -> None:
+        self.state, self.registers = state, registers
+        self.stuck: NoPlace | None = None
+
+    def __call__(self) -> Generator[Segment, str, None]:
+        """What may be said, piece by piece."""
+        self.stuck = None
+        state = self.state.copy()
+        lead = "{"
+        for register in self.registers:
+            bases = {name: base for base, name in state.legal(register).items()}
+            if not bases:
+                self.stuck = no_place(state, register)
+                raise self.stuck
+            yield Literal(f'{lead}"%{register}": "')
+            name = yield Choice(tuple(bases), end='"')
+            state.place(register, bases[name])
+            lead = ", "
+        yield Literal("}" if self.registers else "{}")

@@ -1,0 +1,239 @@
+"""What `state` and `candidates` have in common: one virtual register after the other.
+
+Virtual registers come in the order of linear scan (allocators.linear_scan):
+by first live point; of one point the wider and the longer-lived first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from verilocc_bench.allocators import (
+    AllocatorOptions,
+    Assistance,
+    Decoding,
+    Feedback,
+    Request,
+    Response,
+)
+from verilocc_bench.allocators.linear_scan import scan_order
+from verilocc_bench.allocators.register_state import RegisterState
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.ir import format_class
+from verilocc_bench.model.language_model import (
+    Ask,
+    Choice,
+    Completion,
+    Constraint,
+    Episode,
+    Segment,
+)
+from verilocc_bench.model.prompts.conversation import (
+    Turn,
+    check_options,
+    example_turns,
+    messages,
+    no_place,
+)
+from verilocc_bench.model.prompts.feedback import feedback_text, latest_attempt
+from verilocc_bench.model.prompts.ledger import Ledger
+from verilocc_bench.model.prompts.reading import Unparsable, UnparsableReason, read_word
+from verilocc_bench.model.prompts.search import Search
+from verilocc_bench.model.prompts.source_hash import source_hash
+
+__all__ = ["DecisionFormat", "View", "Viewer", "query_line"]
+
+TOKENS = 16
+"""The limit of a completion: a name, and white space."""
+
+END = "\n"
+"""What a completion ends with: it tells v1 from the beginning of v10."""
+
+FINDINGS_SHOWN = 4
+EXAMPLE_DECISIONS = 4
+"""So many decisions of each example are shown, spread over it."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is shown of a decision, after the line that says what is asked.
+
+    `names` are the registers that it offers; None where it leaves the choice
+    to the model, so that there is something to say even where nothing is legal.
+    """
+
+    lines: tuple[str, ...]
+    names: tuple[str, ...] | None = None
+
+
+class Viewer(Protocol):
+    """Shows the decisions of one function."""
+
+    def __call__(self, state: RegisterState, register: int, choices: Mapping[int, str], /) -> View:
+        """The view of one decision, given its choices: bases and their names."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFormat:
+    """A format of one decision a prompt; `make_viewer` makes the viewer of a function."""
+
+    name: str
+    assistance: Assistance
+    system: str
+    make_viewer: Callable[[AllocationProblem], Viewer]
+    version: int = 1
+
+    @property
+    def source_hash(self) -> str:
+        """See PromptFormat."""
+        return source_hash()
+
+    def check(self, options: AllocatorOptions) -> None:
+        """See PromptFormat."""
+        check_options(self.name, options, can_backtrack=True)
+
+    def episode(self, request: Request, options: AllocatorOptions) -> Episode:
+        """See PromptFormat."""
+        turns = example_turns(request, options, self._examples)
+        run = _Run(self, request, options, turns)
+        if options.decoding is Decoding.CONSTRAINED:
+            return (yield from run.constrained())
+        return (yield from run.free())
+
+    def demonstrations(
+        self, problem: AllocationProblem, answer: Mapping[str, str], every: int = 1
+    ) -> Iterator[Turn]:
+        """The prompts of a function, each with its part of the answer, all as answered.
+
+        About one decision of `every`; none of which the prompt does not offer
+        what was answered, or to which nothing was.
+        """
+        state, viewer = RegisterState(problem), self.make_viewer(problem)
+        due = 0
+        for index, register in enumerate(scan_order(problem)):
+            name = answer.get(f"%{register}")
+            if index >= due and name is not None:
+                view = viewer(state, register, state.legal(register))
+                if view.names is None or name in view.names:
+                    due += every
+                    yield Turn(_prompt(state, register, view), name)
+            _follow(state, register, name)
+
+    def _examples(self, problem: AllocationProblem, answer: Mapping[str, str]) -> Iterator[Turn]:
+        every = -(-len(problem.function.virtual_registers) // EXAMPLE_DECISIONS)
+        yield from self.demonstrations(problem, answer, max(every, 1))
+
+
+class _Run:
+    """One episode: what its asks have in common."""
+
+    def __init__(
+        self,
+        style: DecisionFormat,
+        request: Request,
+        options: AllocatorOptions,
+        turns: Sequence[Turn],
+    ) -> None:
+        self.style, self.options, self.turns = style, options, turns
+        self.problem = request.problem
+        self.viewer = style.make_viewer(self.problem)
+        self.attempt: Feedback | None = latest_attempt(request, options)
+        self.ledger = Ledger()
+        if options.few_shot:
+            self.ledger.more["examples"] = len(turns)
+        if options.backtracks:
+            self.ledger.more["backtracks"] = 0
+
+    def free(self) -> Episode:
+        """The model's words as they are; what has no legal name takes no room."""
+        state = RegisterState(self.problem)
+        answer: dict[int, str] = {}
+        for register in scan_order(self.problem):
+            view = self.viewer(state, register, state.legal(register))
+            if view.names is not None and not view.names:
+                return self.ledger.dead_end(no_place(state, register, len(answer)))
+            word = yield from self._ask(state, register, view, None)
+            if isinstance(word, Response):
+                return word
+            answer[register] = word
+            _follow(state, register, word)
+        return self.ledger.answered({f"%{number}": answer[number] for number in sorted(answer)})
+
+    def constrained(self) -> Episode:
+        """Legal registers alone; at a dead end at most so many steps back."""
+        search = Search(RegisterState(self.problem), scan_order(self.problem))
+        while (register := search.register) is not None:
+            choices = search.choices()
+            if not choices:
+                dead_end = no_place(search.state, register)
+                if search.steps >= self.options.backtracks or not search.retreat():
+                    return self.ledger.dead_end(dead_end)
+                self.ledger.more["backtracks"] = search.steps
+                continue
+            view = self.viewer(search.state, register, choices)
+            bases = {name: base for base, name in choices.items()}
+            names = tuple(bases) if view.names is None else view.names
+            word = yield from self._ask(search.state, register, view, names)
+            if isinstance(word, Response):
+                return word
+            search.take(bases[word])
+        return self.ledger.answered(self._names(search.state))
+
+    def _ask(
+        self, state: RegisterState, register: int, view: View, names: tuple[str, ...] | None
+    ) -> Generator[Ask, Completion, str | Response]:
+        """The word that the model says to a decision, one of the names if any are given."""
+        told = feedback_text(self.attempt, FINDINGS_SHOWN, [f"%{register}"])
+        prompt = _prompt(state, register, view) + told
+        completion = yield Ask(
+            messages(self.style.system, self.turns, prompt),
+            self.options.maximum_tokens or TOKENS,
+            (END,) if names is None else (),
+            None if names is None else _one_of(names),
+        )
+        self.ledger.add(completion)
+        failed = self.ledger.failed(completion, None)
+        if failed is not None:
+            return failed
+        word = read_word(completion)
+        if not isinstance(word, Unparsable) and names is not None and word not in names:
+            message = f"{word!r} is not among the {len(names)} registers offered"
+            word = Unparsable(UnparsableReason.NOT_A_CHOICE, message)
+        if isinstance(word, Unparsable):
+            return self.ledger.unparsable(Unparsable(word.reason, f"%{register}: {word.message}"))
+        return word
+
+    def _names(self, state: RegisterState) -> dict[str, str]:
+        classes, placements = self.problem.function.virtual_registers, self.problem.placements
+        return {
+            f"%{register}": placements.legal[classes[register]][base]
+            for register, base in sorted(state.placed.items())
+        }
+
+
+def query_line(problem: AllocationProblem, register: int) -> str:
+    """What is asked: `%12 V2 2 v/2`, the class as a line of the header has it."""
+    files = {file.name: file for file in problem.function.files}
+    return f"%{register} {format_class(problem.function.virtual_registers[register], files)}"
+
+
+def _prompt(state: RegisterState, register: int, view: View) -> str:
+    return "\n".join([query_line(state.problem, register), *view.lines, ""])
+
+
+def _follow(state: RegisterState, register: int, name: str | None) -> None:
+    """Places a register as answered, if that is a base of its class at all."""
+    register_class = state.problem.function.virtual_registers[register]
+    base = state.problem.placements.by_name[register_class].get(name or "")
+    if base is not None:
+        state.place(register, base)
+
+
+def _one_of(names: tuple[str, ...]) -> Constraint:
+    def constraint() -> Generator[Segment, str, None]:
+        yield Choice(names, END)
+
+    return constraint

@@ -1,0 +1,100 @@
+"""What an episode has asked so far, and the responses it can end with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from verilocc_bench.allocators import FailureKind, Response
+from verilocc_bench.model.language_model import Completion, DeadEnd, Finish
+from verilocc_bench.model.prompts.reading import Unparsable
+
+__all__ = ["Ledger", "NoPlace"]
+
+DIGITS = 6
+"""Sums of logarithms are rounded: their last digits depend on the order of adding."""
+
+
+class NoPlace(DeadEnd):
+    """A virtual register has no legal base left."""
+
+    def __init__(self, register: int, class_name: str, placed: int, registers: int) -> None:
+        self.register = f"%{register}"
+        self.class_name, self.placed, self.registers = class_name, placed, registers
+        super().__init__(
+            f"{self.register} of class {class_name} fits nowhere, {placed} of {registers} placed"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The place of the dead end, as details have it."""
+        return {
+            "register": self.register,
+            "class": self.class_name,
+            "placed": self.placed,
+            "registers": self.registers,
+        }
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Counts completions; `more` are further details of the sample.
+
+    `log_probability` is the sum over all tokens said, None as soon as one
+    completion does not tell.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    completions: int = 0
+    log_probability: float | None = 0.0
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, completion: Completion) -> None:
+        """Counts a completion."""
+        self.completions += 1
+        self.prompt_tokens += completion.prompt_tokens
+        self.completion_tokens += completion.completion_tokens
+        if completion.completion_tokens and not completion.log_probabilities:
+            self.log_probability = None
+        if self.log_probability is not None:
+            self.log_probability += sum(completion.log_probabilities)
+
+    def details(self, **more: Any) -> dict[str, Any]:
+        """The figures of the sample, by name."""
+        total = self.log_probability
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "completions": self.completions,
+            "log_probability": None if total is None else round(total, DIGITS) + 0.0,
+            **self.more,
+            **more,
+        }
+
+    def answered(self, answer: Mapping[str, str]) -> Response:
+        """The response with an answer to judge."""
+        return Response(dict(answer), details=self.details())
+
+    def unparsable(self, wrong: Unparsable) -> Response:
+        """The response to words that cannot be read."""
+        details = self.details(unparsable=wrong.reason.value)
+        return Response(None, FailureKind.UNPARSABLE, wrong.message, details=details)
+
+    def dead_end(self, place: DeadEnd | None, message: str | None = None) -> Response:
+        """The response where no legal register is left."""
+        details = self.details()
+        if isinstance(place, NoPlace):
+            details["dead_end"] = place.to_json()
+        text = f"dead end: {place or message or 'nothing may be said'}"
+        return Response(None, FailureKind.NO_ANSWER, text, details=details)
+
+    def failed(self, completion: Completion, place: DeadEnd | None) -> Response | None:
+        """The response to a completion in which the model could not answer; None where it could."""
+        if completion.finish is Finish.CONTEXT:
+            details = self.details(unfit_prompt_tokens=completion.prompt_tokens)
+            message = "the prompt does not fit the model's context"
+            return Response(None, FailureKind.NO_ANSWER, message, details=details)
+        if completion.finish is Finish.DEAD_END:
+            return self.dead_end(place, completion.message)
+        return None

@@ -1,0 +1,149 @@
+"""A model's words, read strictly: what is meant is never guessed.
+
+Only the form is judged here. A well-formed name of a register that does not
+exist is part of an answer like any other, and for the verifier to judge.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import parse_json
+from verilocc_bench.model.language_model import Completion, Finish
+
+__all__ = ["Unparsable", "UnparsableReason", "read_object", "read_word"]
+
+SHOWN = 40
+"""Messages show up to so many characters of what the model said."""
+
+_FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
+_KEY = re.compile(r"%(0|[1-9]\d{0,8})", re.ASCII)
+_REGISTER = re.compile(r"[A-Za-z_][\w.\[\]:]{0,39}", re.ASCII)
+
+
+class UnparsableReason(StrEnum):
+    """Why a completion is no answer, or no part of one.
+
+    Of JSON: `not_json`, `trailing_text` (an object, and more after it),
+    `not_an_object`, `duplicate_key`, `not_a_virtual_register` (a key),
+    `not_asked` (a key that this prompt does not ask for), `not_a_name` (a
+    value that is no string). Of names: `not_a_register`. Of both: `empty`,
+    `truncated` (the completion ended at its limit). `not_a_choice`: what a
+    constraint does not allow, from a model that does not obey it.
+    """
+
+    EMPTY = "empty"
+    TRUNCATED = "truncated"
+    NOT_JSON = "not_json"
+    TRAILING_TEXT = "trailing_text"
+    NOT_AN_OBJECT = "not_an_object"
+    DUPLICATE_KEY = "duplicate_key"
+    NOT_A_VIRTUAL_REGISTER = "not_a_virtual_register"
+    NOT_ASKED = "not_asked"
+    NOT_A_NAME = "not_a_name"
+    NOT_A_REGISTER = "not_a_register"
+    NOT_A_CHOICE = "not_a_choice"
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsable:
+    """What is wrong with a completion's form; the message is one line for people."""
+
+    reason: UnparsableReason
+    message: str
+
+
+def read_object(completion: Completion) -> dict[str, str] | Unparsable:
+    """The one JSON object of a completion: virtual registers to names.
+
+    White space around it, and one code fence (with or without the word
+    `json`), are allowed; nothing else is. A completion that ended at its limit
+    counts if the object is whole.
+    """
+    text = completion.text.strip()
+    if not text:
+        return _nothing(completion)
+    if fenced := _FENCE.fullmatch(text):
+        text = fenced[1].strip()
+    try:
+        document = parse_json(text, "<completion>")
+    except InputError as error:
+        return _not_parsed(text, error, completion)
+    if not isinstance(document, dict):
+        kind = type(document).__name__
+        return Unparsable(UnparsableReason.NOT_AN_OBJECT, f"expected an object, not a {kind}")
+    for key, value in document.items():
+        if not _KEY.fullmatch(key):
+            reason = UnparsableReason.NOT_A_VIRTUAL_REGISTER
+            return Unparsable(reason, f"{key[:SHOWN]!r} is no name of a virtual register")
+        if not isinstance(value, str):
+            kind = type(value).__name__
+            message = f"expected the name of a register for {key}, not a {kind}"
+            return Unparsable(UnparsableReason.NOT_A_NAME, message)
+        if not _REGISTER.fullmatch(value):
+            return _no_register(value)
+    return document
+
+
+def read_word(completion: Completion) -> str | Unparsable:
+    """The name of a register that a completion consists of, white space around it aside."""
+    word = completion.text.strip()
+    if completion.finish is Finish.LENGTH:
+        message = "the completion ended at its limit: a name can be cut short"
+        return Unparsable(UnparsableReason.TRUNCATED, message)
+    if not word:
+        return _nothing(completion)
+    return word if _REGISTER.fullmatch(word) else _no_register(word)
+
+
+def _nothing(completion: Completion) -> Unparsable:
+    if completion.finish is Finish.LENGTH:
+        message = "the completion ended at its limit with nothing said"
+        return Unparsable(UnparsableReason.TRUNCATED, message)
+    return Unparsable(UnparsableReason.EMPTY, "the completion is empty")
+
+
+def _no_register(word: str) -> Unparsable:
+    message = f"{word[:SHOWN]!r} is no name of a register"
+    return Unparsable(UnparsableReason.NOT_A_REGISTER, message)
+
+
+def _not_parsed(text: str, error: InputError, completion: Completion) -> Unparsable:
+    """Why a text is not one JSON document."""
+    if _has_duplicate_keys(text):
+        return Unparsable(UnparsableReason.DUPLICATE_KEY, error.message)
+    end = _end_of_document(text) if text.startswith("{") else None
+    if end is not None and end < len(text):
+        rest = text[end:].strip()[:SHOWN]
+        return Unparsable(UnparsableReason.TRAILING_TEXT, f"the object is followed by {rest!r}")
+    if completion.finish is Finish.LENGTH:
+        message = "the completion ended at its limit, within the object"
+        return Unparsable(UnparsableReason.TRUNCATED, message)
+    return Unparsable(UnparsableReason.NOT_JSON, error.message)
+
+
+def _has_duplicate_keys(text: str) -> bool:
+    """Whether a text is one JSON document, but for keys that stand twice."""
+    twice = False
+
+    def note(pairs: list[tuple[str, object]]) -> None:
+        nonlocal twice
+        twice = twice or len({key for key, _ in pairs}) != len(pairs)
+
+    try:
+        json.loads(text, object_pairs_hook=note)
+    except (ValueError, RecursionError):
+        return False
+    return twice
+
+
+def _end_of_document(text: str) -> int | None:
+    """Where the JSON document that a text begins with ends; None where it begins with none."""
+    try:
+        return json.JSONDecoder().raw_decode(text)[1]
+    except (ValueError, RecursionError):
+        return None

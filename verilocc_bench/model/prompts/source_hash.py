@@ -1,0 +1,26 @@
+"""A hash of all code that makes prompts."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+__all__ = ["source_hash"]
+
+BESIDES = ("allocators/register_state.py", "allocators/linear_scan.py")
+"""What decides what a prompt says and stands elsewhere: what is legal, and the order."""
+
+
+@cache
+def source_hash() -> str:
+    """The SHA-256, in hex, of the files that make prompts, their names included."""
+    folder = Path(__file__).parent
+    root = folder.parents[1]
+    found = [*sorted(folder.glob("*.py")), *(root / name for name in BESIDES)]
+    digest = hashlib.sha256()
+    for path in found:
+        content = path.read_bytes()
+        digest.update(f"{path.relative_to(root).as_posix()}\0{len(content)}\0".encode())
+        digest.update(content)
+    return digest.hexdigest()

@@ -1,0 +1,114 @@
+"""`whole`: the function's text, and one object with every virtual register."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from verilocc_bench.allocators import AllocatorOptions, Assistance, Decoding, Request
+from verilocc_bench.allocators.register_state import RegisterState
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.model.language_model import Ask, Episode, Message
+from verilocc_bench.model.prompts.conversation import (
+    ObjectConstraint,
+    Turn,
+    check_options,
+    example_turns,
+    messages,
+    object_tokens,
+    print_object,
+)
+from verilocc_bench.model.prompts.feedback import assignment_of, feedback_text, latest_attempt
+from verilocc_bench.model.prompts.ledger import Ledger
+from verilocc_bench.model.prompts.reading import Unparsable, read_object
+from verilocc_bench.model.prompts.source_hash import source_hash
+
+__all__ = ["WholeFormat"]
+
+SYSTEM = """\
+You allocate registers for a GPU kernel. Give every virtual register (%0, %1, …) of the function \
+a base register, so that no value is destroyed before its last use.
+- A class line has a name, a width and the legal bases: "class V2 2 v/2" is two registers wide \
+and starts at v0, v2, v4, …. The first class is that of the registers that name none.
+- A register of width w at base v4 takes v4 to v(4+w-1). Stay within the counts of the line \
+"registers", and off the reserved registers.
+- Two virtual registers may share a register where neither is written while the other holds a \
+value that is still to be read. The physical registers that the function names hold values too.
+- An operand marked ~0 must be in the same register as definition 0 of its instruction; one \
+marked & is written before the instruction reads.
+Answer with one JSON object and nothing else, such as {"%0": "v4", "%1": "v6"}."""
+
+EXAMPLE_CHARACTERS = 24_000
+"""A function with a longer text is not shown as an example."""
+
+FINDINGS_SHOWN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFormat:
+    """The model sees the text alone, and answers once."""
+
+    name: str = "whole"
+    version: int = 1
+    assistance: Assistance = Assistance.TEXT
+
+    @property
+    def source_hash(self) -> str:
+        """See PromptFormat."""
+        return source_hash()
+
+    def check(self, options: AllocatorOptions) -> None:
+        """See PromptFormat."""
+        check_options(self.name, options, can_backtrack=False)
+
+    def demonstrations(
+        self, problem: AllocationProblem, answer: Mapping[str, str]
+    ) -> Iterator[Turn]:
+        """The one prompt of a function, and the completion that is the answer."""
+        registers = range(len(problem.function.virtual_registers))
+        yield Turn(_prompt(problem), print_object(answer, registers))
+
+    def episode(self, request: Request, options: AllocatorOptions) -> Episode:
+        """See PromptFormat."""
+        ledger, problem = Ledger(), request.problem
+        registers = range(len(problem.function.virtual_registers))
+        constraint = None
+        if options.decoding is Decoding.CONSTRAINED:
+            constraint = ObjectConstraint(RegisterState(problem), registers)
+        conversation = self._conversation(request, options, ledger)
+        tokens = object_tokens(len(registers), options)
+        completion = yield Ask(conversation, tokens, constraint=constraint)
+        ledger.add(completion)
+        failed = ledger.failed(completion, constraint.stuck if constraint is not None else None)
+        if failed is not None:
+            return failed
+        answer = read_object(completion)
+        if isinstance(answer, Unparsable):
+            return ledger.unparsable(answer)
+        return ledger.answered(answer)
+
+    def _conversation(
+        self, request: Request, options: AllocatorOptions, ledger: Ledger
+    ) -> tuple[Message, ...]:
+        turns = example_turns(request, options, self._example)
+        if options.few_shot:
+            ledger.more["examples"] = len(turns)
+        prompt = _prompt(request.problem)
+        attempt = latest_attempt(request, options)
+        told = feedback_text(attempt, FINDINGS_SHOWN)
+        former = None if attempt is None else assignment_of(attempt)
+        if former is None or not told:
+            return messages(SYSTEM, turns, prompt + told)
+        registers = range(len(request.problem.function.virtual_registers))
+        turns.append(Turn(prompt, print_object(former, registers)))
+        return messages(SYSTEM, turns, f"{told}Answer again, with the whole object.\n")
+
+    def _example(self, problem: AllocationProblem, answer: Mapping[str, str]) -> Iterator[Turn]:
+        if len(problem.normalized) <= EXAMPLE_CHARACTERS:
+            yield from self.demonstrations(problem, answer)
+
+
+def _prompt(problem: AllocationProblem) -> str:
+    count = len(problem.function.virtual_registers)
+    which = f"%0 to %{count - 1}" if count > 1 else "%0" if count else "none"
+    return f"{problem.normalized}Assign registers to {which}.\n"

@@ -1,0 +1,215 @@
+"""`window`: a function in pieces, with what is placed so far, and an object for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from verilocc_bench.allocators import AllocatorOptions, Assistance, Decoding, Request
+from verilocc_bench.allocators.register_state import RegisterState
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.ir import RegisterClass, format_class
+from verilocc_bench.model.language_model import Ask, Completion, Episode
+from verilocc_bench.model.prompts.conversation import (
+    ObjectConstraint,
+    Turn,
+    check_options,
+    example_turns,
+    messages,
+    object_tokens,
+    print_object,
+)
+from verilocc_bench.model.prompts.feedback import feedback_text, latest_attempt
+from verilocc_bench.model.prompts.ledger import Ledger
+from verilocc_bench.model.prompts.reading import (
+    Unparsable,
+    UnparsableReason,
+    read_object,
+)
+from verilocc_bench.model.prompts.source_hash import source_hash
+from verilocc_bench.model.prompts.units import format_runs, runs_of
+from verilocc_bench.model.prompts.windows import Window, cut_windows
+
+__all__ = ["WindowFormat"]
+
+SYSTEM = """\
+You allocate registers for a GPU kernel, one window of its instructions after the other. Give \
+each virtual register of the line "place" a base register.
+- A class line has a name, a width and the legal bases: "class V2 2 v/2" is two registers wide \
+and starts at v0, v2, v4, …. The first class is that of the registers that name none.
+- A register of width w at base v4 takes v4 to v(4+w-1). Stay within the counts of the line \
+"registers", and off the reserved registers.
+- "given" are the registers placed before. "occupied" are registers that none to be placed here \
+can have (v4+6 is v4 to v9); "%12 not v20+2" says which more %12 cannot have.
+- Two registers placed here may share a register where neither is written while the other holds \
+a value that is still to be read, here or further on.
+- An operand marked ~0 must be in the same register as definition 0 of its instruction; one \
+marked & is written before the instruction reads.
+Answer with one JSON object and nothing else, such as {"%12": "v4", "%13": "v6"}."""
+
+FINDINGS_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFormat:
+    """The model sees a piece of the function, and what its earlier answers leave free."""
+
+    name: str = "window"
+    version: int = 1
+    assistance: Assistance = Assistance.STATE
+
+    @property
+    def source_hash(self) -> str:
+        """See PromptFormat."""
+        return source_hash()
+
+    def check(self, options: AllocatorOptions) -> None:
+        """See PromptFormat."""
+        check_options(self.name, options, can_backtrack=False)
+
+    def demonstrations(
+        self, problem: AllocationProblem, answer: Mapping[str, str]
+    ) -> Iterator[Turn]:
+        """The prompts of a function, each with its part of the answer, all as answered."""
+        windows = _Windows(problem)
+        for window, prompt in windows.prompts():
+            yield Turn(prompt, print_object(answer, window.new))
+            windows.follow(window, answer)
+
+    def episode(self, request: Request, options: AllocatorOptions) -> Episode:
+        """See PromptFormat."""
+        ledger = Ledger()
+        windows = _Windows(request.problem)
+        turns = example_turns(request, options, self._example)
+        if options.few_shot:
+            ledger.more["examples"] = len(turns)
+        attempt = latest_attempt(request, options)
+        for window, prompt in windows.prompts():
+            told = feedback_text(attempt, FINDINGS_SHOWN, [f"%{n}" for n in window.new])
+            constraint = None
+            if options.decoding is Decoding.CONSTRAINED:
+                constraint = ObjectConstraint(windows.state, window.new)
+            conversation = messages(SYSTEM, turns, prompt + told)
+            tokens = object_tokens(len(window.new), options)
+            completion = yield Ask(conversation, tokens, constraint=constraint)
+            ledger.add(completion)
+            failed = ledger.failed(completion, constraint.stuck if constraint is not None else None)
+            if failed is not None:
+                return failed
+            found = _read(completion, window, request.problem)
+            if isinstance(found, Unparsable):
+                return ledger.unparsable(found)
+            windows.follow(window, found)
+        return ledger.answered(windows.answer)
+
+    def _example(self, problem: AllocationProblem, answer: Mapping[str, str]) -> Iterator[Turn]:
+        for turn in self.demonstrations(problem, answer):
+            yield turn
+            return
+
+
+def _read(
+    completion: Completion, window: Window, problem: AllocationProblem
+) -> dict[str, str] | Unparsable:
+    """The answer to a window: of the function's registers only those that it asks for."""
+    found = read_object(completion)
+    if isinstance(found, Unparsable):
+        return found
+    count = len(problem.function.virtual_registers)
+    for key in found:
+        number = int(key[1:])
+        if number < count and number not in window.new:
+            return Unparsable(UnparsableReason.NOT_ASKED, f"{key} is not asked for here")
+    return found
+
+
+class _Windows:
+    """The windows of a function, and what was answered to those that are through."""
+
+    def __init__(self, problem: AllocationProblem) -> None:
+        self.problem = problem
+        self.state = RegisterState(problem)
+        self.answer: dict[str, str] = {}
+        self.windows = cut_windows(problem)
+        self.classes = problem.function.classes()
+        self.reaches = {each: self._reach(each) for each in self.classes}
+        self.known = {f"%{number}" for number in range(len(problem.function.virtual_registers))}
+        lines = problem.normalized.splitlines()
+        self.header = [line for line in lines if line.startswith(("registers ", "reserved "))]
+
+    def prompts(self) -> Iterator[tuple[Window, str]]:
+        """Each window with something to place, and its prompt, once those before are through."""
+        for number, window in enumerate(self.windows, 1):
+            if window.new:
+                yield window, self._prompt(number, window)
+
+    def follow(self, window: Window, answer: Mapping[str, str]) -> None:
+        """Takes over the answer to a window; what has no legal name occupies nothing."""
+        asked = {f"%{number}": number for number in window.new}
+        classes, placements = self.problem.function.virtual_registers, self.problem.placements
+        for key, name in answer.items():
+            if key not in asked:
+                if key not in self.known:
+                    self.answer[key] = name
+                continue
+            self.answer[key] = name
+            base = placements.by_name[classes[asked[key]]].get(name)
+            if base is not None:
+                self.state.place(asked[key], base)
+
+    def _prompt(self, number: int, window: Window) -> str:
+        lines = [f"window {number} of {len(self.windows)}", *self.header, *self._classes(window)]
+        lines.append("place " + " ".join(self._typed(register) for register in window.new))
+        given = [register for register in window.known if f"%{register}" in self.answer]
+        if given:
+            texts = [f"{self._typed(register)}={self.answer[f'%{register}']}" for register in given]
+            lines.append("given " + " ".join(texts))
+        lines += self._occupied(window)
+        return "\n".join([*lines, *window.lines, ""])
+
+    def _classes(self, window: Window) -> Iterator[str]:
+        """The header's lines of the classes that a window has to do with, and of the first."""
+        function = self.problem.function
+        files = {file.name: file for file in function.files}
+        mentioned = {function.virtual_registers[n] for n in (*window.new, *window.known)}
+        for place, register_class in enumerate(self.classes):
+            if place == 0 or register_class in mentioned:
+                yield f"class {format_class(register_class, files)}"
+
+    def _typed(self, register: int) -> str:
+        register_class = self.problem.function.virtual_registers[register]
+        typed = f"%{register}:{register_class.name}"
+        return f"%{register}" if register_class == self.classes[0] else typed
+
+    def _occupied(self, window: Window) -> Iterator[str]:
+        """What none of a window's new registers can have, and what each more cannot have."""
+        blocked: dict[int, set[int]] = {}
+        wanted: set[int] = set()
+        free: set[int] = set()
+        for register in window.new:
+            reach = self.reaches[self.problem.function.virtual_registers[register]]
+            blocked[register] = self._blocked(register, reach)
+            wanted |= reach
+            free |= reach - blocked[register]
+        common = wanted - free
+        yield f"occupied {self._runs(common)}"
+        for register in window.new:
+            if more := blocked[register] - common:
+                yield f"%{register} not {self._runs(more)}"
+
+    def _runs(self, units: set[int]) -> str:
+        placements = self.problem.placements
+        return format_runs(runs_of(sorted(units), placements), placements)
+
+    def _reach(self, register_class: RegisterClass) -> set[int]:
+        """The units that registers of a class could take."""
+        bases = self.problem.placements.legal[register_class]
+        return {unit for base in bases for unit in range(base, base + register_class.width)}
+
+    def _blocked(self, register: int, reach: set[int]) -> set[int]:
+        """The units of these in which some lane of a register collides with what is placed."""
+        live = defined = 0
+        for lane_live, lane_defined in self.state.lifetimes(register):
+            live |= lane_live
+            defined |= lane_defined
+        return {unit for unit in reach if not self.state.is_free((live, defined), unit)}

@@ -1,0 +1,107 @@
+"""A function cut into windows: pieces of bounded size, in the order of its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from verilocc_bench.analysis import AllocationProblem
+
+__all__ = ["INSTRUCTIONS", "NEW_REGISTERS", "Window", "cut_windows"]
+
+NEW_REGISTERS = 16
+INSTRUCTIONS = 48
+
+_VIRTUAL = re.compile(r"%(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Consecutive lines of a function's body.
+
+    `new` are the virtual registers that its text mentions first here, `known`
+    those that it mentions again; both ascending. A window that begins within
+    a block begins with the line `bbN continued`.
+    """
+
+    lines: tuple[str, ...]
+    new: tuple[int, ...]
+    known: tuple[int, ...]
+
+
+def cut_windows(problem: AllocationProblem) -> list[Window]:
+    """The windows of a function.
+
+    At most INSTRUCTIONS and NEW_REGISTERS each, but always one instruction.
+    A block that fits a window whole is not cut.
+    """
+    cutter = _Cutter()
+    for head, body in _blocks(problem):
+        if not cutter.has_room_for(body) and _Cutter(cutter.seen).has_room_for(body):
+            cutter.close()
+        cutter.lines.append(head)
+        for line in body:
+            if not cutter.has_room_for([line]):
+                cutter.close()
+                cutter.lines.append(f"{_name(head)} continued")
+            cutter.add(line)
+    cutter.close()
+    return cutter.windows
+
+
+def _blocks(problem: AllocationProblem) -> Iterator[tuple[str, list[str]]]:
+    """The head and the instructions of each block, as the normalized text has them."""
+    lines = problem.normalized.splitlines()
+    first = next(index for index, line in enumerate(lines) if line.startswith("bb0"))
+    head, body = lines[first], list[str]()
+    for line in lines[first + 1 :]:
+        if line.startswith("bb"):
+            yield head, body
+            head, body = line, []
+        else:
+            body.append(line)
+    yield head, body
+
+
+def _name(head: str) -> str:
+    return re.split(r"[(-]", head, maxsplit=1)[0]
+
+
+def _mentioned(line: str) -> set[int]:
+    return {int(number) for number in _VIRTUAL.findall(line)}
+
+
+class _Cutter:
+    """The window that is being filled, after those that are full.
+
+    `seen`: registers are numbered by first mention, so those below are known.
+    """
+
+    def __init__(self, seen: int = 0) -> None:
+        self.windows: list[Window] = []
+        self.seen = self.start = seen
+        self.lines: list[str] = []
+        self.known: set[int] = set()
+        self.instructions = 0
+
+    def has_room_for(self, body: list[str]) -> bool:
+        if not self.instructions and len(body) == 1:
+            return True
+        last = max((number for line in body for number in _mentioned(line)), default=-1)
+        new = max(self.seen, last + 1) - self.start
+        return self.instructions + len(body) <= INSTRUCTIONS and new <= NEW_REGISTERS
+
+    def add(self, line: str) -> None:
+        mentioned = _mentioned(line)
+        self.lines.append(line)
+        self.instructions += 1
+        self.known |= {number for number in mentioned if number < self.start}
+        self.seen = max(self.seen, max(mentioned, default=-1) + 1)
+
+    def close(self) -> None:
+        if self.lines:
+            new = tuple(range(self.start, self.seen))
+            self.windows.append(Window(tuple(self.lines), new, tuple(sorted(self.known))))
+        self.lines, self.known, self.instructions = [], set(), 0
+        self.start = self.seen
