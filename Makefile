@@ -53,6 +53,7 @@ benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside 
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/sass_speed.py
 	$(BIN)/python benchmarks/verifiers.py
+	$(BIN)/python benchmarks/evaluation.py
 
 clean: ## Remove the environment and results
 	rm -rf $(VENV) results
