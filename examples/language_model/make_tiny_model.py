@@ -1,9 +1,10 @@
 """Makes a tiny causal language model with random weights, and a tokenizer for normalized text.
 
-    python examples/language_model/make_tiny_model.py FOLDER
+    python make_tiny_model.py FOLDER
 
-Needs the extra `model` and no network. The model has learned nothing: it is
-there to try the commands of README.md, and as a form for a model of yours.
+Needs the extra `model` (`pip install -e '.[model]'`) and no network. The model
+has learned nothing: it is there to try the commands of README.md, and as a
+form for a model of yours.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def test_costs_are_weighted_by_the_loops_around() -> None:
 
 def test_examples_are_the_smallest_of_other_groups() -> None:
     rows = load_rows("mini").rows
-    few_shot = FewShot(rows, 2)
+    few_shot = FewShot(rows, 2, "evaluated")
     for row in rows:
         examples = few_shot(PreparedRow(row))
         texts = {example.normalized for example in examples}

@@ -164,11 +164,29 @@ def test_what_is_said(
     assert completion.tokens == completion.log_probabilities == ()
 
 
-@pytest.mark.parametrize("usage", [None, [], {}, {"prompt_tokens": "9"}, {"prompt_tokens": -1}])
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        [],
+        {},
+        *(
+            {"prompt_tokens": n, "completion_tokens": n}
+            for n in ("9", -1, 10**30, 2**31, True, 1e9)
+        ),
+    ],
+)
 def test_usage_that_is_none(serve: Serve, load: Load, usage: Any) -> None:
     server = serve(in_turn(chat_reply("a", usage=usage)))
     (said,) = complete(load(server.address), ask())
     assert (said.prompt_tokens, said.completion_tokens) == (0, 0)
+
+
+def test_a_count_may_be_large(serve: Serve, load: Load) -> None:
+    usage = {"prompt_tokens": 2**31 - 1, "completion_tokens": 3}
+    server = serve(in_turn(chat_reply("a", usage=usage)))
+    (said,) = complete(load(server.address), ask())
+    assert (said.prompt_tokens, said.completion_tokens) == (2**31 - 1, 3)
 
 
 def test_requests_run_at_once_and_come_back_in_order(serve: Serve, load: Load) -> None:

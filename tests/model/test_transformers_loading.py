@@ -188,6 +188,20 @@ def test_a_missing_extra_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch)
         load(folder)
 
 
+def test_a_folder_is_looked_at_before_anything_heavy(tmp_path: Path) -> None:
+    script = (
+        "import sys\n"
+        "from verilocc_bench.cli import main\n"
+        "assert main(['evaluate', '--model', sys.argv[1], '--limit', '1']) == 2\n"
+        "assert not {'torch', 'transformers'} & set(sys.modules)\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert (found.returncode, found.stdout) == (0, ""), found.stderr
+    assert f"{tmp_path}: no config.json: not a model of transformers" in found.stderr
+
+
 def test_loading_is_quiet(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     load(folder)
     assert capfd.readouterr() == ("", "")

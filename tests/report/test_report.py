@@ -198,6 +198,43 @@ def test_csv_is_stable_and_safe(tmp_path: Path, capsys: Any) -> None:
     assert not [value for value in text if value[0] in "=+-@\t\r"]
 
 
+def whole_of(text: str, format_name: str) -> str:
+    """All text of a report as its reader sees it."""
+    if format_name == "html":
+        return Page(text).text
+    return Page(MarkdownIt().render(text)).text if format_name == "markdown" else text
+
+
+@pytest.mark.parametrize("format_name", ["markdown", "html", "csv"])
+def test_what_no_file_can_hold_is_escaped(format_name: str, tmp_path: Path) -> None:
+    odd, shown = "a \udcff\x1b\r\nb\u202e", r"a \u{dcff}\u{1b}\u{d}\u{a}b\u{202e}"
+    document = make_document(f"model {odd}")
+    document["config"]["revision"] = f"revision {odd}"
+    document["dataset"]["revision"] = f"of data {odd}"
+    document["dataset"]["name"] = f"dataset {odd}"
+    document["versions"]["verilocc-bench"] = f"version {odd}"
+    results = document["results"]
+    results[f"gfx942/{odd}"] = results["overall"]
+    results["overall"]["totals"] = {f"total {odd}": 5}
+    output = tmp_path / "out"
+    folders = write_runs(tmp_path, document, document)  # names that are told apart by folder
+    assert report(folders, format_name, output) == 0
+    seen = whole_of(output.read_text("utf-8"), format_name)
+    assert all(character.isprintable() or character == "\n" for character in seen)
+    wanted = [f"model {shown}", f"dataset {shown}", f"gfx942/{shown}"]
+    if format_name == "html":  # the configuration is JSON, where a backslash is two
+        wanted += [f"of data {shown}", json.dumps(f"revision {shown}")]
+    elif format_name == "csv":
+        wanted += [f"of data {shown}", f"revision {shown}", f"version {shown}"]
+    assert [text for text in wanted if text not in seen] == []
+
+
+def test_notes_are_never_cut_short(tmp_path: Path, capsys: Any) -> None:
+    documents = [make_document("a" * 100), make_document("b", kernels=20)]
+    assert report(write_runs(tmp_path, *documents), "markdown") == 0
+    assert "20 in all of them)." in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("format_name", ["markdown", "html", "csv"])
 def test_same_runs_same_bytes(format_name: str, tmp_path: Path) -> None:
     folders = write_runs(

@@ -7,6 +7,7 @@ usage (one line on standard error), 130 interrupted.
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import io
 import os
@@ -21,6 +22,8 @@ from verilocc_bench.errors import InputError
 __all__ = ["build_parser", "main"]
 
 INTERRUPTED = 130
+
+_OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT})
 
 
 class _Parser(argparse.ArgumentParser):
@@ -40,6 +43,11 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _give_up_output() -> None:
+    """What is still in the buffer goes nowhere, and Python does not try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status."""
     options = build_parser().parse_args(arguments)
@@ -49,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         module = importlib.import_module(options.module)
         status: int = module.run(options)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except InputError as error:
         print(f"verilocc-bench {options.command}: {error}", file=sys.stderr)
         return 2
@@ -58,6 +67,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone; there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return 1
+    except OSError as error:
+        if error.errno not in _OUTPUT_ERRORS or error.filename is not None:
+            raise
+        _give_up_output()
+        reason = f"cannot write to standard output: {error.strerror}"
+        print(f"verilocc-bench {options.command}: {reason}", file=sys.stderr)
+        return 2
     return status

@@ -9,7 +9,7 @@ import sys
 from verilocc_bench.allocators import answers_batches
 from verilocc_bench.answers import answer_to_json
 from verilocc_bench.cli.instance import load_instance
-from verilocc_bench.cli.model_options import allocator_options
+from verilocc_bench.cli.model_options import allocator_options, check_used
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import PreparedProblem, RunSettings, resolve_model, settle
 from verilocc_bench.files import write_atomically
@@ -21,6 +21,7 @@ def run(options: argparse.Namespace) -> int:
     """Writes the answer; the status is 1 where there is none, or a wrong one."""
     instance = load_instance(options)
     asked = allocator_options(options)
+    check_used(options, [options.model])
     if asked.few_shot:
         raise InputError("--few-shot is for evaluate, which has a dataset to take examples from")
     allocator = resolve_model(options.model, asked)
@@ -33,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
             allocator.close()
     complaint = f"verilocc-bench allocate: {options.model}"
     sample = judged.sample
-    if judged.answer is None:
+    if judged.answer is None or judged.verdict is None:
         print(f"{complaint}: {sample.failure}: {sample.message}", file=sys.stderr)
         return 1
     text = json.dumps(answer_to_json(instance.problem.id, judged.answer)) + "\n"

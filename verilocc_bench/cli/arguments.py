@@ -34,7 +34,7 @@ class _HelpFormatter(argparse.HelpFormatter):
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         default = action.default
-        if default is None or default is False or default == argparse.SUPPRESS:
+        if default is None or isinstance(default, bool) or default == argparse.SUPPRESS:
             return action.help
         shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
         return f"{action.help} (default: {shown})"

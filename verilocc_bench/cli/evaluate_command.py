@@ -15,21 +15,26 @@ from typing import Any
 from tqdm import tqdm
 
 from verilocc_bench.allocators import Allocator, AllocatorOptions, LabelReplay
-from verilocc_bench.cli.model_options import allocator_options
-from verilocc_bench.dataset import is_local, load_rows, rows_hash
+from verilocc_bench.cli.model_options import allocator_options, check_used
+from verilocc_bench.cli.output_stream import reserved_stdout
+from verilocc_bench.dataset import Row, is_local, load_rows, rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import (
     LEDGER,
+    RESULTS,
     Configuration,
+    FewShot,
     Ledger,
     ModelDescription,
     Predictions,
     Run,
     RunSettings,
     SplitRow,
+    allocator_label,
     complete_runs,
     describe_model,
     failure_notes,
+    fingerprint,
     load_few_shot,
     make_results,
     resolve_model,
@@ -37,6 +42,7 @@ from verilocc_bench.evaluate import (
     results_tables,
     write_run,
 )
+from verilocc_bench.files import read_json
 from verilocc_bench.targets import get_target
 
 __all__ = ["run"]
@@ -44,9 +50,10 @@ __all__ = ["run"]
 
 @dataclass(frozen=True, slots=True)
 class _Data:
-    """The rows that are evaluated, and the hash of all that they were chosen from."""
+    """The rows that are evaluated, and all that they were chosen from, with a hash of these."""
 
     rows: tuple[SplitRow, ...]
+    every: tuple[Row, ...]
     hash: str
 
 
@@ -61,20 +68,33 @@ def run(options: argparse.Namespace) -> int:
     """Evaluates the models and prints one table, or JSON."""
     _check(options)
     asked = allocator_options(options)
+    check_used(options, options.model)
     data = _load(options)
     allocators = [resolve_model(model, asked, options.jobs) for model in options.model]
     for allocator in allocators:
         if isinstance(allocator, Predictions):
             allocator.check_ids(_known_ids(data, options))
+    with reserved_stdout() as stdout:
+        documents, notes = _evaluate(allocators, data, asked, options)
+        if options.json:
+            print(results_json(documents[0]), end="", file=stdout)
+        else:
+            print("\n".join([results_tables(documents), *notes]), file=stdout)
+    return 0
+
+
+def _evaluate(
+    allocators: list[Allocator], data: _Data, asked: AllocatorOptions, options: argparse.Namespace
+) -> tuple[list[dict[str, Any]], list[str]]:
     started = time.perf_counter()
     with contextlib.ExitStack() as stack:
         runs = [_prepare(allocator, data, asked, options, stack) for allocator in allocators]
-        documents, notes = _complete(runs, data, asked, options, started)
-    if options.json:
-        print(results_json(documents[0]), end="")
-    else:
-        print("\n".join([results_tables(documents), *notes]))
-    return 0
+        try:
+            return _complete(runs, data, asked, options, started)
+        except KeyboardInterrupt:
+            if options.output_path is not None:
+                print("all samples so far are kept: the same command goes on", file=sys.stderr)
+            raise
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -89,6 +109,11 @@ def _check(options: argparse.Namespace) -> None:
         raise InputError(f"pass@{max(options.k)} needs --samples {max(options.k)} or more")
     for arch in options.arch or ():
         get_target(arch)
+    if options.output_path is not None:
+        # An allocator may change the current folder.
+        options.output_path = options.output_path.absolute()
+    elif not options.resume:
+        raise InputError("--no-resume is for --output-path")
 
 
 def _load(options: argparse.Namespace) -> _Data:
@@ -98,7 +123,8 @@ def _load(options: argparse.Namespace) -> _Data:
             options.dataset, split=split, track=options.track, revision=options.revision
         )
         found += [SplitRow(row, split) for row in dataset.rows]
-    return _Data(_select(found, options), rows_hash(each.row for each in found))
+    every = tuple(each.row for each in found)
+    return _Data(_select(found, options), every, rows_hash(every))
 
 
 def _select(rows: list[SplitRow], options: argparse.Namespace) -> tuple[SplitRow, ...]:
@@ -145,14 +171,16 @@ def _prepare(
     stack: contextlib.ExitStack,
 ) -> _ModelRun:
     description = describe_model(allocator, asked)
-    rows = [each.row for each in data.rows]
     examples = None
+    seen = data.hash if isinstance(allocator, LabelReplay) else None
     if asked.few_shot and description.prompt is not None:
-        examples = load_few_shot(options.dataset, rows, asked.few_shot, options.revision)
+        examples = load_few_shot(options.dataset, data.every, asked.few_shot, options.revision)
+        description.prompt["examples_from"], seen = examples.source, examples.hash
+        _note_few(examples, data, asked.few_shot)
     folder, ledger = _folder(allocator.name, options), None
     if folder is not None:
-        sees_labels = isinstance(allocator, LabelReplay) or examples is not None
-        settings = description.ledger_settings(options.seed, data.hash if sees_labels else None)
+        _check_folder(folder, allocator.name, options)
+        settings = description.ledger_settings(options.seed, seen)
         ledger = Ledger(folder / LEDGER, settings, resume=options.resume)
         stack.callback(ledger.close)
     settings_of_run = RunSettings.make(options.samples, options.seed, asked)
@@ -164,7 +192,34 @@ def _folder(model: str, options: argparse.Namespace) -> Path | None:
     folder: Path | None = options.output_path
     if folder is None or len(options.model) == 1:
         return folder
-    return folder / re.sub(r"[^\w.-]+", "_", model)
+    name = re.sub(r"[^\w.-]+", "_", model)
+    # Two names may be alike in what a folder can be called.
+    return folder / (name if name == model else f"{name}-{fingerprint(model)[:6]}")
+
+
+def _check_folder(folder: Path, model: str, options: argparse.Namespace) -> None:
+    """Raises InputError for a folder with the results of another model."""
+    path = folder / RESULTS
+    if not options.resume or not path.is_file():
+        return
+    other = model
+    with contextlib.suppress(InputError, LookupError, TypeError):
+        other = read_json(path)["config"]["model"]
+    if other != model:
+        raise InputError(
+            f"holds the results of {other!r}: give another --output-path, or --no-resume to "
+            "replace them",
+            source=path,
+        )
+
+
+def _note_few(examples: FewShot, data: _Data, wanted: int) -> None:
+    few = sum(len(examples.examples(each.row)) < wanted for each in data.rows)
+    if few:
+        print(
+            f"for {few} of {len(data.rows)} functions there are fewer than {wanted} solved ones",
+            file=sys.stderr,
+        )
 
 
 def _complete(
@@ -175,6 +230,10 @@ def _complete(
     started: float,
 ) -> tuple[list[dict[str, Any]], list[str]]:
     missing = sum(each.run.missing_count for each in runs)
+    every = sum(len(each.run.rows) * each.run.asked for each in runs)
+    if missing < every and sys.stderr.isatty():
+        print(f"{every - missing} of {every} samples are there already", file=sys.stderr)
+    new = [each.run.missing_count > 0 for each in runs]
     with tqdm(total=missing, unit="sample", disable=None, leave=False) as bar:
         prepared_rows = complete_runs(
             [each.run for each in runs],
@@ -184,15 +243,16 @@ def _complete(
         )
     documents: list[dict[str, Any]] = []
     notes: list[str] = []
-    for each in runs:
+    for each, anything_new in zip(runs, new, strict=True):
         results = each.run.results(prepared_rows)
         configuration = _configuration(each.description, data, options)
         timing = each.run.timing.to_json(results, time.perf_counter() - started)
         document = make_results(results, configuration, timing)
         documents.append(document)
-        notes += failure_notes(each.description.name, results)
+        notes += failure_notes(allocator_label(document["config"]), results)
         if each.folder is not None and each.run.ledger is not None:
-            write_run(each.folder, document, results, each.run.ledger)
+            ledger = each.run.ledger
+            write_run(each.folder, document, results, ledger, anything_new=anything_new)
             print(f"wrote {each.folder / 'results.json'}", file=sys.stderr)
     return documents, notes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 from verilocc_bench.allocator_options import (
@@ -14,9 +14,11 @@ from verilocc_bench.allocator_options import (
 )
 from verilocc_bench.errors import InputError
 
-__all__ = ["add_model_options", "allocator_options"]
+__all__ = ["add_model_options", "allocator_options", "check_used"]
 
 _NO_LIMIT = 1e12
+
+_DEFAULT = AllocatorOptions()
 
 
 def _at_least(
@@ -40,91 +42,152 @@ def _at_least(
 
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """Adds what `--model` may be asked with: one option for each field of AllocatorOptions."""
-    group = parser.add_argument_group("how allocators are asked")
-    group.add_argument(
+    add = parser.add_argument_group("how allocators are asked").add_argument
+    add(
         "--decoding",
         type=Decoding,
         choices=list(Decoding),
         metavar="free|constrained|guided",
-        help="own words; only legal registers (language models); or with the verifier's help",
+        help="the allocator's own words; only legal registers, for language models that run here; "
+        "or several attempts with the verifier in between (default: free)",
     )
-    group.add_argument(
-        "--verifier-calls", type=_at_least(int, 1), metavar="N", help="attempts, where guided"
+    add(
+        "--verifier-calls",
+        type=_at_least(int, 1),
+        metavar="N",
+        help=f"attempts at a sample, where guided (default: {_DEFAULT.verifier_calls})",
     )
-    group.add_argument(
+    add(
         "--feedback",
         type=FeedbackKind,
         choices=list(FeedbackKind),
         metavar="findings|resample",
-        help="what a guided allocator is told between attempts",
+        help="what a guided allocator is told of earlier attempts: what was wrong, or nothing "
+        "(default: findings)",
     )
-    group.add_argument(
+    add(
         "--time-limit",
         dest="time_limit_seconds",
         type=_at_least(float, 0.001),
         metavar="SECONDS",
-        help="for one answer of a program or an endpoint",
+        help="for one answer of a program, or one request to an endpoint "
+        f"(default: {_DEFAULT.time_limit_seconds:g})",
     )
-    group.add_argument(
+    add(
         "--memory-limit",
         dest="memory_limit_mib",
         type=_at_least(int, 1),
         metavar="MIB",
-        help="address space of a program",
+        help="address space of a program (default: no limit)",
     )
-    _add_language_models(parser.add_argument_group("language models"))
+    _add_language_models(parser.add_argument_group("language models").add_argument)
 
 
-def _add_language_models(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--prompt-format", metavar="F", help="whole, window, state or candidates")
-    group.add_argument(
-        "--few-shot", type=_at_least(int, 0), metavar="N", help="solved functions in the prompt"
+def _add_language_models(add: Callable[..., argparse.Action]) -> None:
+    add(
+        "--prompt-format",
+        choices=("whole", "window", "state", "candidates"),
+        metavar="whole|window|state|candidates",
+        help=f"what the model is shown (default: {_DEFAULT.prompt_format})",
     )
-    group.add_argument(
+    add(
+        "--few-shot",
+        type=_at_least(int, 0),
+        metavar="N",
+        help=f"solved functions in the prompt (default: {_DEFAULT.few_shot})",
+    )
+    add(
         "--sampling",
         dest="strategy",
         type=SamplingStrategy,
         choices=list(SamplingStrategy),
         metavar="greedy|random|priority",
-        help="how tokens are picked",
+        help="take the likeliest tokens, draw them, or unique answers, the likeliest first "
+        "(default: random)",
     )
-    group.add_argument(
-        "--temperature", type=_at_least(float, 0, 100), metavar="T", help="of random"
+    add(
+        "--temperature",
+        type=_at_least(float, 0, 100),
+        metavar="T",
+        help=f"of random sampling (default: {_DEFAULT.temperature:g})",
     )
-    group.add_argument("--top-p", type=_at_least(float, 0.0001, 1), metavar="P", help="of random")
-    group.add_argument(
-        "--max-tokens", dest="maximum_tokens", type=_at_least(int, 1), metavar="N", help="a prompt"
+    add(
+        "--top-p",
+        type=_at_least(float, 0.0001, 1),
+        metavar="P",
+        help="draw from the likeliest tokens that have this probability together "
+        f"(default: {_DEFAULT.top_p:g})",
     )
-    group.add_argument(
+    add(
+        "--max-tokens",
+        dest="maximum_tokens",
+        type=_at_least(int, 1),
+        metavar="N",
+        help="the longest completion of a prompt (default: by the number of registers asked for)",
+    )
+    add(
         "--backtracks",
         type=_at_least(int, 0),
         metavar="N",
-        help="choices that constrained decoding may take back",
+        help=f"steps back from dead ends, where constrained (default: {_DEFAULT.backtracks})",
     )
-    group.add_argument(
-        "--batch-size", type=_at_least(int, 1), metavar="N", help="prompts at once, here"
+    _add_machines(add)
+
+
+def _add_machines(add: Callable[..., argparse.Action]) -> None:
+    add(
+        "--batch-size",
+        type=_at_least(int, 1),
+        metavar="N",
+        help=f"prompts at once, for a model that runs here (default: {_DEFAULT.batch_size})",
     )
-    group.add_argument("--device", metavar="D", help="cpu, cuda, …")
-    group.add_argument("--dtype", metavar="T", help="float32, bfloat16, float16 or auto")
-    group.add_argument("--model-revision", metavar="R", help="revision of a model on the Hub")
-    group.add_argument(
+    add("--device", metavar="D", help="cpu, cuda, … (default: cuda where there is one)")
+    add("--dtype", metavar="T", help="float32, bfloat16, float16 or auto (default: auto)")
+    add("--model-revision", metavar="R", help="revision of a model on the Hub (default: newest)")
+    add(
         "--trust-remote-code",
         action="store_true",
-        help="run Python code that a model brings along",
+        help="run the Python code that a model brings along (default: never)",
     )
-    group.add_argument(
+    add(
         "--chat",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="use the model's chat template; by default where it has one",
+        help="ask by chat messages (default: where the model has a chat template)",
     )
-    group.add_argument("--model-name", metavar="NAME", help="which model of an endpoint")
-    group.add_argument(
-        "--concurrency", type=_at_least(int, 1, 1024), metavar="N", help="requests at once"
+    add("--model-name", metavar="NAME", help="which model of an endpoint (default: its only one)")
+    add(
+        "--concurrency",
+        type=_at_least(int, 1, 1024),
+        metavar="N",
+        help=f"requests to an endpoint at once (default: {_DEFAULT.concurrency})",
     )
-    group.add_argument(
-        "--retries", type=_at_least(int, 0, 100), metavar="N", help="of a failed request"
+    add(
+        "--retries",
+        type=_at_least(int, 0, 100),
+        metavar="N",
+        help=f"of a request that failed (default: {_DEFAULT.retries})",
     )
+
+
+_SPELLED = {
+    "time_limit_seconds": "--time-limit",
+    "memory_limit_mib": "--memory-limit",
+    "strategy": "--sampling",
+    "maximum_tokens": "--max-tokens",
+}
+
+
+def check_used(options: argparse.Namespace, models: Sequence[str]) -> None:
+    """Raises InputError for an option that means nothing to any of the models."""
+    # Which models use what depends on their kinds, which --help need not know.
+    from verilocc_bench.evaluate import used_options
+
+    used = frozenset[str]().union(*map(used_options, models))
+    for field in fields(AllocatorOptions):
+        if field.name not in used and getattr(options, field.name) not in (None, False):
+            option = _SPELLED.get(field.name, "--" + field.name.replace("_", "-"))
+            raise InputError(f"{option} means nothing to {' or '.join(models)}")
 
 
 def allocator_options(options: argparse.Namespace) -> AllocatorOptions:

@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from verilocc_bench.dataset.rows import (
-    RawRow,
-    Row,
-    RowType,
-    read_parquet,
-    rows_from_table,
-    rows_hash,
-)
+from verilocc_bench.dataset.hub import read_hub
+from verilocc_bench.dataset.rows import RawRow, Row, read_parquet, rows_hash
 from verilocc_bench.errors import InputError
 
 __all__ = ["EMBEDDED", "Dataset", "embedded_path", "is_local", "load_raw_row", "load_rows"]
@@ -59,7 +53,7 @@ def load_rows(
     if folder is not None:
         rows = _read_folder(folder, split, track)
     else:
-        rows = _read_hub(name, "default" if track == "assign" else track, split, revision, Row)
+        rows = read_hub(name, "default" if track == "assign" else track, split, revision, Row)
     return Dataset(name, revision, split, track, tuple(sorted(rows, key=_order)))
 
 
@@ -76,7 +70,7 @@ def load_raw_row(
         paths = sorted(folder.glob(f"raw/*/*/*/{split}-*.parquet"))
         rows = (row for path in paths for row in read_parquet(path, RawRow))
     else:
-        rows = _read_hub(name, "raw", split, revision, RawRow)
+        rows = read_hub(name, "raw", split, revision, RawRow)
     for row in rows:
         if row.id == identifier:
             return row
@@ -119,16 +113,3 @@ def _read_folder(folder: Path, split: str, track: str) -> list[Row]:
             source=folder,
         )
     return [row for path in paths for row in read_parquet(path, Row)]
-
-
-def _read_hub(
-    name: str, config: str, split: str, revision: str | None, row_type: type[RowType]
-) -> list[RowType]:
-    import datasets
-
-    try:
-        loaded = datasets.load_dataset(name, config, split=split, revision=revision)
-    except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
-        reason = " ".join(str(error).split())[:300]
-        raise InputError(f"cannot be loaded from the Hub: {reason}", source=name) from None
-    return rows_from_table(loaded.data.table, row_type, name)

@@ -22,9 +22,12 @@ from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputEr
 from verilocc_bench.evaluate.records import Judged, Sample
 from verilocc_bench.verify import Verifier
 
-__all__ = ["FINDINGS_KEPT", "ask", "feedback_of", "judge", "sample_seed"]
+__all__ = ["FINDINGS_KEPT", "ask", "describe_exception", "feedback_of", "judge", "sample_seed"]
 
 MESSAGE_LENGTH = 300
+
+_CLAIMS = frozenset(FailureKind) - {FailureKind.INFRASTRUCTURE, FailureKind.BEYOND_ANALYSIS}
+"""What an allocator may say of itself."""
 
 FINDINGS_KEPT = 20
 """An answer that puts everything into one register has a hundred thousand."""
@@ -46,13 +49,31 @@ def ask(allocator: Allocator, request: Request) -> Response:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             answer = allocator.allocate(request)
-    except AllocationFailed as error:
-        failure, message = FailureKind(error.kind), str(error)
-    except InfrastructureError as error:
-        failure, message = FailureKind.INFRASTRUCTURE, str(error)
-    except (Exception, SystemExit) as error:  # noqa: BLE001  foreign code may raise anything
-        failure, message = FailureKind.CRASHED, f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  foreign code may raise anything
+        foreign = bool(getattr(allocator, "foreign", False))
+        failure, message = _failure_of(error, foreign=foreign)
     return Response(answer, failure, message, time.perf_counter() - started)
+
+
+def _failure_of(error: BaseException, *, foreign: bool) -> tuple[FailureKind, str]:
+    """What an exception is counted as. Foreign code cannot take a sample out of the count."""
+    if isinstance(error, InfrastructureError) and not foreign:
+        return FailureKind.INFRASTRUCTURE, str(error)
+    if isinstance(error, AllocationFailed) and error.kind in _CLAIMS:
+        return FailureKind(error.kind), describe_exception(error, with_name=False)
+    return FailureKind.CRASHED, describe_exception(error)
+
+
+def describe_exception(error: BaseException, *, with_name: bool = True) -> str:
+    """An exception in words, whatever its class makes of that."""
+    name = type(error).__name__
+    try:
+        text = f"{error}"
+    except Exception:  # noqa: BLE001  foreign code may raise anything
+        return f"{name}, which cannot be printed"
+    return f"{name}: {text}" if with_name else text
 
 
 def judge(verifier: Verifier, response: Response, index: int) -> Judged:
@@ -85,7 +106,9 @@ def judge(verifier: Verifier, response: Response, index: int) -> Judged:
         allocate_seconds=response.seconds,
         verify_seconds=seconds,
     )
-    return Judged(sample, answer if failure is None else None, verdict)
+    # What the verifier could not judge is kept: another verifier may.
+    kept = failure in (None, FailureKind.BEYOND_ANALYSIS)
+    return Judged(sample, answer if kept else None, verdict)
 
 
 def feedback_of(judged: Judged) -> Feedback:
@@ -103,7 +126,9 @@ def _own_copy(answer: object) -> AnyAnswer | None:
         # Foreign code can put anything into these records; what JSON can say is looked at.
         edits = parse_edits(edits_to_json(answer.edits))
         same = edits == answer.edits
-    except Exception:  # noqa: BLE001  whatever is in there
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001  whatever is in there
         return None
     return SplitAnswer(assignment, edits) if same and assignment is not None else None
 

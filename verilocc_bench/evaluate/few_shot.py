@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 
 from verilocc_bench.allocators import Example
-from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.dataset import Row, is_local, load_rows, rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.prepared import PreparedRow
 
@@ -22,8 +21,8 @@ class FewShot:
     from it by hardly more than a name.
     """
 
-    def __init__(self, rows: Sequence[Row], count: int) -> None:
-        self.count = count
+    def __init__(self, rows: Sequence[Row], count: int, source: str) -> None:
+        self.count, self.source = count, source
         self.rows = sorted(
             (row for row in rows if row.label is not None),
             key=lambda row: (row.n_virtual_registers, row.id),
@@ -31,7 +30,15 @@ class FewShot:
 
     def __call__(self, prepared: PreparedRow) -> tuple[Example, ...]:
         """The examples for one function; fewer than asked for where there are no more."""
-        row = prepared.row
+        return self.examples(prepared.row)
+
+    @property
+    def hash(self) -> str:
+        """A hash of all that may be chosen."""
+        return rows_hash(self.rows)
+
+    def examples(self, row: Row) -> tuple[Example, ...]:
+        """The examples for the function of a row."""
         found = [
             Example(other.normalized, other.label)
             for other in self.rows
@@ -43,8 +50,18 @@ class FewShot:
         return tuple(found[: self.count])
 
 
-def load_few_shot(dataset: str, rows: Sequence[Row], count: int, revision: str | None) -> FewShot:
-    """Examples from the dataset's training split; without one, from the rows themselves."""
-    with contextlib.suppress(InputError):  # such as mini, which has a test split alone
+def load_few_shot(
+    dataset: str, evaluated: Sequence[Row], count: int, revision: str | None
+) -> FewShot:
+    """Examples from the dataset's training split.
+
+    A dataset on disk without one, such as mini, gives them from `evaluated`:
+    all rows of the splits that are evaluated, whatever is chosen of them.
+    """
+    try:
         rows = load_rows(dataset, split=TRAINING_SPLIT, revision=revision).rows
-    return FewShot(rows, count)
+    except InputError:
+        if not is_local(dataset):
+            raise
+        return FewShot(evaluated, count, "evaluated")
+    return FewShot(rows, count, TRAINING_SPLIT)

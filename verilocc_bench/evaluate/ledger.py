@@ -179,17 +179,28 @@ class Ledger:
                 case "configuration":
                     self._described = True
                 case "sample":
-                    sample = Sample.from_json(document["sample"])
-                    # A failure to answer is none of the verifier's business.
-                    fresh = fresh or (document["answer"] is None and document["verdict"] is None)
-                    entry = Entry(sample, offset, len(line), fresh)
-                    self.entries[document["id"], sample.index] = entry
+                    entry = _entry(document, offset, len(line), fresh=fresh)
+                    self.entries[str(document["id"]), entry.sample.index] = entry
                 case "outcome" if fresh:
-                    key = document["id"], document["label"]
+                    key = str(document["id"]), str(document["label"])
                     self._outcomes[key] = Outcome.from_json(document["outcome"])
-        except (ValueError, KeyError, TypeError, RecursionError):
-            # The rest of a line that was being written when its process was killed.
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            # The rest of a line whose writer was killed, or what somebody made of it.
             return
+
+
+def _entry(document: dict[str, Any], offset: int, length: int, *, fresh: bool) -> Entry:
+    """Raises ValueError, KeyError or TypeError for what no run of ours would write."""
+    sample = Sample.from_json(document["sample"])
+    answer, verdict = document["answer"], document["verdict"]
+    if not all(each is None or isinstance(each, dict) for each in (answer, verdict)):
+        raise TypeError("expected objects")
+    if (sample.failure is None) != (verdict is not None) or (
+        verdict is not None and answer is None
+    ):
+        raise ValueError("a verdict belongs to an answer")
+    # That there is no answer is none of the verifier's business.
+    return Entry(sample, offset, length, fresh or answer is None)
 
 
 def _cannot_write(path: Path, error: OSError) -> InputError:

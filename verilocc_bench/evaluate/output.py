@@ -20,13 +20,19 @@ RESULTS, SAMPLES, ANSWERS = "results.json", "samples.jsonl", "answers.jsonl"
 
 
 def write_run(
-    folder: Path, document: Mapping[str, Any], results: Sequence[RowResult], ledger: Ledger
+    folder: Path,
+    document: Mapping[str, Any],
+    results: Sequence[RowResult],
+    ledger: Ledger,
+    *,
+    anything_new: bool,
 ) -> None:
     """Writes the files of a run; results.json last, so that it never stands for others.
 
-    Where they say the same already, but for times, they are left as they are.
+    Where the ledger had all samples, and results.json says the same already
+    but for times, all files are left as they are.
     """
-    if _says_the_same(folder, document):
+    if not anything_new and _says_the_same(folder, document):
         return
     ledger.refresh()
     write_atomically(folder / SAMPLES, _lines(results, ledger, _sample_line))
@@ -41,6 +47,8 @@ def _says_the_same(folder: Path, document: Mapping[str, Any]) -> bool:
     try:
         old = read_json(paths[0])
     except InputError:
+        return False
+    if not isinstance(old, dict) or old.get("config") != document["config"]:
         return False
     return bool(_without_times(old) == _without_times(document))
 

@@ -13,6 +13,20 @@ from verilocc_bench.findings import Verdict
 
 __all__ = ["INVALID", "Judged", "Outcome", "RowResult", "Sample", "Timing"]
 
+_NUMBER = (int, float)
+_SAMPLE_TYPES: dict[str, tuple[type, ...]] = {
+    "index": (int,),
+    "valid": (bool,),
+    "failure": (str, type(None)),
+    "message": (str, type(None)),
+    "findings_count": (int,),
+    "finding_kinds": (list,),
+    "calls": (int,),
+    "details": (dict,),
+    "allocate_seconds": _NUMBER,
+    "verify_seconds": _NUMBER,
+}
+
 INVALID = "invalid"
 """What failures are counted as where there is an answer, and it is wrong."""
 
@@ -62,10 +76,19 @@ class Sample:
     def from_json(cls, document: Mapping[str, Any]) -> Sample:
         """The inverse of to_json. Raises KeyError, TypeError or ValueError for another form."""
         values = {each.name: document[each.name] for each in fields(cls)}
-        values["finding_kinds"] = tuple(values["finding_kinds"])
+        for name, kinds in _SAMPLE_TYPES.items():
+            if type(values[name]) not in kinds:
+                raise TypeError(f"{name} is of another type")
+        values["finding_kinds"] = tuple(map(str, values["finding_kinds"]))
         if values["failure"] is not None:
             values["failure"] = FailureKind(values["failure"])
-        return cls(**values)
+        sample = cls(**values)
+        invalid = sample.failure is None and not sample.valid
+        if sample.index < 0 or sample.calls < 1 or not sample.counted:
+            raise ValueError("no sample that a ledger keeps")
+        if (sample.valid and sample.failure) or invalid != bool(sample.finding_kinds):
+            raise ValueError("a sample that contradicts itself")
+        return sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +132,11 @@ class Outcome:
     def from_json(cls, document: Mapping[str, Any]) -> Outcome:
         """The inverse of to_json. Raises KeyError or TypeError for another form."""
         values = {each.name: document[each.name] for each in fields(cls)}
-        return cls(**{**values, "bank_conflicts": BankConflicts(**values["bank_conflicts"])})
+        conflicts = BankConflicts(**values.pop("bank_conflicts"))
+        numbers = [*values.values(), conflicts.any, conflicts.all]
+        if not all(number is None or type(number) is int for number in numbers):
+            raise TypeError("expected whole numbers")
+        return cls(**values, bank_conflicts=conflicts)
 
 
 @dataclass(frozen=True, slots=True)

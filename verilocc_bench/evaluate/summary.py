@@ -93,7 +93,8 @@ def _count(values: Iterable[str]) -> dict[str, int]:
 def _pass_record(rows: Sequence[RowResult], k: int, seed: int) -> dict[str, float | None]:
     estimates = [pass_at_k(len(row.counted), sum(s.valid for s in row.counted), k) for row in rows]
     known = [estimate for estimate in estimates if estimate is not None]
-    if len(known) < len(estimates):
+    # What is missing may be what fails most: an incomplete run has no pass@k.
+    if len(known) < len(estimates) or not _complete(rows):
         known = []
     low, high = bootstrap_interval(known, seed)
     return {f"pass@{k}": mean(known), f"pass@{k}_low": low, f"pass@{k}_high": high}
@@ -131,19 +132,23 @@ def _occupancy_record(outcomes: Sequence[Outcome]) -> dict[str, int | None]:
 
 def _call_record(rows: Sequence[RowResult], calls: int | None) -> dict[str, Any]:
     """Verifier calls of guided samples: their mean where they succeed, and success by budget."""
-    if calls is None:
+    if calls is None or not _complete(rows):
         return {"verifier_calls": None, "success_by_calls": None}
-    successes = [float(s.calls) for row in rows for s in row.counted if s.valid]
-    shares_of_rows = {
-        str(budget): mean([share for row in rows if (share := _within(row, budget)) is not None])
-        for budget in range(1, calls + 1)
+    successes = [float(s.calls) for row in rows for s in row.samples if s.valid]
+    by_budget = {
+        str(budget): mean([_within(row, budget) for row in rows]) for budget in range(1, calls + 1)
     }
-    return {"verifier_calls": mean(successes), "success_by_calls": shares_of_rows}
+    return {"verifier_calls": mean(successes), "success_by_calls": by_budget}
 
 
-def _within(row: RowResult, budget: int) -> float | None:
+def _complete(rows: Sequence[RowResult]) -> bool:
+    """Whether every sample that was asked for says something about the allocator."""
+    return all(sample.counted for row in rows for sample in row.samples)
+
+
+def _within(row: RowResult, budget: int) -> float:
     """The share of a function's samples that succeed within so many calls."""
-    return mean([float(s.valid and s.calls <= budget) for s in row.counted])
+    return sum(s.valid and s.calls <= budget for s in row.samples) / len(row.samples)
 
 
 def _totals(samples: Sequence[Sample]) -> dict[str, int]:

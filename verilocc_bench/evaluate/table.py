@@ -12,7 +12,7 @@ from tabulate import tabulate
 from verilocc_bench.allocators import Assistance, Decoding
 from verilocc_bench.evaluate.records import RowResult
 
-__all__ = ["failure_notes", "results_tables"]
+__all__ = ["allocator_label", "failure_notes", "results_tables"]
 
 _NAMES = ("architecture", "family", "allocator")
 
@@ -32,7 +32,7 @@ def results_tables(documents: Sequence[dict[str, Any]]) -> str:
     return "\n\n".join(tables)
 
 
-def _name(config: Record) -> str:
+def allocator_label(config: Record) -> str:
     """An allocator's name; an endpoint may have several models."""
     model_name = config["options"].get("model_name")
     return f"{config['model']} {model_name}" if model_name else str(config["model"])
@@ -49,7 +49,7 @@ def _table(documents: Sequence[dict[str, Any]]) -> str:
             record = document["results"].get(task)
             if record is not None:
                 figures = [show(record) for show in columns.values()]
-                rows.append((arch, family or "–", _name(document["config"]), *figures))
+                rows.append((arch, family or "–", allocator_label(document["config"]), *figures))
     headers = (*_NAMES, *columns)
     alignment = ("left",) * len(_NAMES) + ("right",) * len(columns)
     return tabulate(rows, headers=headers, disable_numparse=True, colalign=alignment)
@@ -102,6 +102,12 @@ def failure_notes(model: str, results: Sequence[RowResult]) -> list[str]:
         message, _ = min(messages.items(), key=lambda item: (-item[1], item[0]))
         task, failure = key
         notes.append(f"{model} on {task}: {counts[key]} × {failure}: {message}")
+    missing = sum(not sample.counted for result in results for sample in result.samples)
+    if missing:
+        notes.append(
+            f"{model}: {missing} samples are missing for no fault of the allocator; there is no "
+            "pass@k before they are there: give the same command again, with --output-path"
+        )
     return notes
 
 

@@ -25,6 +25,9 @@ __all__ = ["HttpModel", "load_http_model", "server_seed"]
 
 SEED_BITS = 31
 MODELS_SHOWN = 10
+MOST_TOKENS = (1 << 31) - 1
+"""More than any request has: a larger count is a server's mistake."""
+
 BROKEN_OFF = ("abort", "error")
 OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 
@@ -236,5 +239,11 @@ def _encodable(text: str) -> str:
 
 
 def _count(usage: Any, name: str) -> int:
-    count = usage.get(name) if isinstance(usage, dict) else None
-    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else 0
+    """The tokens that a server counts; 0 where it says none, or what no count can be."""
+    match usage.get(name) if isinstance(usage, dict) else None:
+        case bool():
+            return 0
+        case int() as count if 0 <= count <= MOST_TOKENS:
+            return count
+        case _:
+            return 0

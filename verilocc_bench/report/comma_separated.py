@@ -10,12 +10,12 @@ from typing import Any
 
 from verilocc_bench.allocators import FailureKind
 from verilocc_bench.findings import FindingKind
-from verilocc_bench.report.runs import Run, Section
+from verilocc_bench.report.runs import Run, Section, printable
 
 __all__ = ["COLUMNS", "render_csv"]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a spreadsheet takes for the beginning of a formula."""
+_FORMULA = ("=", "+", "-", "@")
+"""What a spreadsheet takes for the beginning of a formula, in printable text."""
 
 _RUN = (
     "run",
@@ -76,7 +76,8 @@ COLUMNS = (
 def render_csv(sections: Sequence[Section]) -> str:
     """All runs, whatever their kind: the columns say it. Empty is what cannot be computed.
 
-    Text that a spreadsheet would take for a formula begins with an apostrophe.
+    Text is one printable line; what a spreadsheet would take for a formula begins with an
+    apostrophe.
     """
     ks = sorted({k for section in sections for run in section.runs for k in run.k} - {1})
     further = [f"pass@{k}{end}" for k in ks for end in ("", "_low", "_high")]
@@ -123,5 +124,6 @@ def _figures(record: Mapping[str, Any]) -> list[Any]:
 
 def _cell(value: object) -> object:
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        text = printable(value)
+        return f"'{text}" if text.startswith(_FORMULA) else text
     return "" if value in (None, {}) else value

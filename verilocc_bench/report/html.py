@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from verilocc_bench.report.plots import Panel, Plot, mark_of, section_plots
-from verilocc_bench.report.runs import Run, Section, plain, report_notes, section_notes
+from verilocc_bench.report.runs import Run, Section, printable, report_notes, section_notes
 from verilocc_bench.report.tables import Table, section_tables
 
 __all__ = ["render_html"]
@@ -163,12 +163,12 @@ def _configurations(runs: Sequence[Run]) -> str:
 def _printable(value: Any) -> Any:
     """A JSON value with every text made printable."""
     if isinstance(value, str):
-        return plain(value)
+        return printable(value)
     if isinstance(value, dict):
-        return {plain(key): _printable(item) for key, item in value.items()}
+        return {printable(key): _printable(item) for key, item in value.items()}
     return [_printable(item) for item in value] if isinstance(value, list) else value
 
 
 def _text(text: str) -> str:
     """Text from anywhere, as HTML shows it."""
-    return escape(text if text.isprintable() else plain(text))
+    return escape(printable(text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from verilocc_bench.report.runs import Section, plain, report_notes, section_notes
+from verilocc_bench.report.runs import Section, printable, report_notes, section_notes
 from verilocc_bench.report.tables import Table, section_tables
 
 __all__ = ["escape_markdown", "render_markdown"]
@@ -17,7 +17,7 @@ _LINKS = {"://": "&#58;//", "www.": "www&#46;"}  # what would become a link by i
 
 def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it stands, on one line: no markup, links, HTML or new cells."""
-    text = _SPECIAL.sub(r"\\\1", plain(text))
+    text = _SPECIAL.sub(r"\\\1", printable(text))
     text = "".join(_ENTITIES.get(character, character) for character in text)
     return re.sub(r"://|www\.", lambda match: _LINKS[match[0]], text)
 

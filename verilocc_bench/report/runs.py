@@ -17,6 +17,7 @@ __all__ = [
     "Section",
     "make_sections",
     "plain",
+    "printable",
     "read_runs",
     "report_notes",
     "section_notes",
@@ -107,9 +108,14 @@ class Section:
     runs: tuple[Run, ...]
 
 
+def printable(text: str) -> str:
+    """Text from anywhere as one line that every terminal, file and format can hold."""
+    return "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)
+
+
 def plain(text: str) -> str:
     """What a file says, as one printable line of bounded length."""
-    shown = "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)
+    shown = printable(text)
     return shown if len(shown) <= NAME_LENGTH else shown[: NAME_LENGTH - 1] + "…"
 
 

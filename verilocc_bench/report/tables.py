@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verilocc_bench.report.runs import Section, size_order
+from verilocc_bench.report.runs import Section, plain, size_order
 
 __all__ = ["Table", "section_tables"]
 
@@ -189,7 +189,9 @@ def _total_table(section: Section) -> Table:
 def _count_table(section: Section, title: str, meaning: str, key: str, name: str) -> Table:
     counts = [run.overall[key] for run in section.runs]
     kinds = sorted({kind for count in counts for kind in count})
-    rows = tuple((kind, *(_number(count.get(kind, 0)) for count in counts)) for kind in kinds)
+    rows = tuple(
+        (plain(kind), *(_number(count.get(kind, 0)) for count in counts)) for kind in kinds
+    )
     return Table(title, meaning, (name, *(run.name for run in section.runs)), rows)
 
 

@@ -1,6 +1,10 @@
 """Allocators by the names that `--model` takes."""
 
-from verilocc_bench.evaluate.models.description import ModelDescription, describe_model
+from verilocc_bench.evaluate.models.description import (
+    ModelDescription,
+    describe_model,
+    used_options,
+)
 from verilocc_bench.evaluate.models.predictions import (
     Predictions,
     failure_to_json,
@@ -21,4 +25,5 @@ __all__ = [
     "is_language_model",
     "read_predictions",
     "resolve_model",
+    "used_options",
 ]

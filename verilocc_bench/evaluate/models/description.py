@@ -15,7 +15,7 @@ from verilocc_bench.allocators import (
 from verilocc_bench.evaluate.fingerprints import code_fingerprint
 from verilocc_bench.evaluate.models.resolve import is_language_model
 
-__all__ = ["ModelDescription", "describe_model"]
+__all__ = ["ModelDescription", "describe_model", "used_options"]
 
 _OF_PROGRAMS = ("time_limit_seconds", "memory_limit_mib")
 _OF_LANGUAGE_MODELS = (
@@ -30,6 +30,9 @@ _OF_LANGUAGE_MODELS = (
 )
 _OF_LOCAL_MODELS = ("batch_size", "device", "dtype", "model_revision", "trust_remote_code")
 _OF_ENDPOINTS = ("model_name",)
+
+_WITHOUT_EFFECT_ON_ANSWERS = ("time_limit_seconds", "concurrency", "retries")
+"""Of endpoints, whose failures are none of the model's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,13 @@ def describe_model(allocator: Allocator, options: AllocatorOptions) -> ModelDesc
         prompt=prompt if isinstance(prompt, dict) else None,
         verifier_calls=options.verifier_calls if guided else None,
     )
+
+
+def used_options(name: str) -> frozenset[str]:
+    """The fields of AllocatorOptions that mean something to the model of a `--model` value."""
+    remote = name.startswith(("http://", "https://"))
+    more = _WITHOUT_EFFECT_ON_ANSWERS if remote else ()
+    return frozenset((*_option_names(name), *more, "decoding", "verifier_calls", "feedback"))
 
 
 def _option_names(name: str) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from typing import Any, ClassVar
 
 from verilocc_bench.allocators import Allocator, AnyAnswer, Assistance, Request
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.fingerprints import file_fingerprint
+from verilocc_bench.evaluate.asking import describe_exception
+from verilocc_bench.evaluate.models.local_sources import sources_fingerprint
 
 __all__ = ["from_plug_in", "from_python"]
 
@@ -52,19 +53,32 @@ def _foreign(what: str, run: Callable[[], Any]) -> Any:
     try:
         with contextlib.redirect_stdout(sys.stderr):
             return run()
-    except (Exception, SystemExit) as error:  # noqa: BLE001  foreign code may raise anything
-        raise InputError(f"cannot {what}: {type(error).__name__}: {error}") from None
+    except InputError:
+        raise
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  foreign code may raise anything
+        raise InputError(f"cannot {what}: {describe_exception(error)}") from None
 
 
 def _module_revision(module: Any) -> str:
-    """A hash of the module's own file; of what it imports nothing is known."""
+    """A hash of the module's source files, as far as they lie together."""
     path = getattr(module, "__file__", None)
-    return file_fingerprint(Path(path)) if path and Path(path).is_file() else "unknown"
+    if not path or not Path(path).is_file():
+        return "unknown"
+    return sources_fingerprint(module.__name__, Path(path).resolve())
 
 
 def _as_allocator(name: str, found: Any, revision: str) -> Allocator:
     if isinstance(found, type):
         found = _foreign(f"make the allocator {name}", found)
+    allocator: Allocator = _foreign(
+        f"use the allocator {name}", lambda: _wrapped(name, found, revision)
+    )
+    return allocator
+
+
+def _wrapped(name: str, found: Any, revision: str) -> Allocator:
     if hasattr(found, "allocate"):
         kinds = tuple(kind.value for kind in Assistance)
         assistance = getattr(found, "assistance", Assistance.TEXT)

@@ -27,7 +27,8 @@ def is_language_model(name: str) -> bool:
         return False
     if entry_points(group=PLUG_IN_GROUP, name=name):
         return False
-    return Path(name).is_dir() or _HUB_ID.fullmatch(name) is not None
+    is_id = _HUB_ID.fullmatch(name) is not None and not name.startswith(".")
+    return Path(name).is_dir() or is_id
 
 
 def resolve_model(name: str, options: AllocatorOptions | None = None, jobs: int = 1) -> Allocator:

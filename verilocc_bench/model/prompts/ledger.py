@@ -38,7 +38,7 @@ class NoPlace(DeadEnd):
 
 @dataclass(slots=True)
 class Ledger:
-    """Counts completions; `more` are further details of the sample.
+    """Adds up completions; `more` are further details of the sample.
 
     `log_probability` is the sum over all tokens said, None as soon as one
     completion does not tell.
@@ -46,13 +46,11 @@ class Ledger:
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    completions: int = 0
     log_probability: float | None = 0.0
     more: dict[str, Any] = field(default_factory=dict)
 
     def add(self, completion: Completion) -> None:
         """Counts a completion."""
-        self.completions += 1
         self.prompt_tokens += completion.prompt_tokens
         self.completion_tokens += completion.completion_tokens
         if completion.completion_tokens and not completion.log_probabilities:
@@ -66,7 +64,6 @@ class Ledger:
         return {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
-            "completions": self.completions,
             "log_probability": None if total is None else round(total, DIGITS) + 0.0,
             **self.more,
             **more,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from verilocc_bench.allocators import AllocatorOptions
 from verilocc_bench.errors import MissingExtraError
+from verilocc_bench.model.transformers_model.model_files import check_model_folder
 
 if TYPE_CHECKING:
     from verilocc_bench.model.transformers_model.model import TransformersModel
@@ -25,6 +26,7 @@ def load_transformers_model(name: str, options: AllocatorOptions) -> Transformer
     InputError for a model that is not there or cannot be used, and
     MissingExtraError where torch or transformers is not installed.
     """
+    check_model_folder(name, options.model_revision)
     for package in ("torch", "transformers"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "model", f"the language model {name!r}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["find_model_folder", "folder_revision"]
+__all__ = ["check_model_folder", "find_model_folder", "folder_revision"]
 
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 TOKENIZER = (
@@ -37,17 +37,28 @@ def find_model_folder(name: str, revision: str | None, with_code: bool) -> tuple
     that is needed and allowed (HF_HUB_OFFLINE), and its commit. Raises
     InputError where there is no such model, or files are missing.
     """
+    folder = check_model_folder(name, revision)
+    if folder is not None:
+        return folder, folder_revision(folder)
+    folder = _snapshot(name, revision, with_code)
+    _check_files(folder, name)
+    return folder, folder.name
+
+
+def check_model_folder(name: str, revision: str | None) -> Path | None:
+    """The folder of a model that is here; None for an id on the Hub.
+
+    Raises InputError where files are missing, and for a path that is no folder.
+    """
     folder = Path(name).expanduser()
     if folder.is_dir():
         if revision is not None:
             raise InputError("a folder has no revisions: leave the revision out", source=name)
         _check_files(folder, name)
-        return folder, folder_revision(folder)
+        return folder
     if folder.exists() or name.startswith((".", "/", "~")):
         raise InputError("expected a folder with a language model, or a Hub id", source=name)
-    folder = _snapshot(name, revision, with_code)
-    _check_files(folder, name)
-    return folder, folder.name
+    return None
 
 
 def folder_revision(folder: Path) -> str:

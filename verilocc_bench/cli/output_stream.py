@@ -1,0 +1,40 @@
+"""Standard output for results alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+__all__ = ["reserved_stdout"]
+
+
+@contextlib.contextmanager
+def reserved_stdout() -> Iterator[TextIO | None]:
+    """A stream to standard output, while all else that is written there goes to standard error.
+
+    That holds for allocators in C and for the processes that they start, too.
+    None where there is no standard output.
+    """
+    try:
+        sys.stdout.flush()
+        is_process_output = sys.stdout.fileno() == 1
+        saved = os.dup(1) if is_process_output else -1
+        if is_process_output:
+            os.dup2(2, 1)
+    except (AttributeError, OSError, ValueError):  # closed, or a stream of somebody's own
+        yield sys.stdout
+        return
+    if not is_process_output:
+        yield sys.stdout
+        return
+    encoding = sys.stdout.encoding
+    with os.fdopen(saved, "w", encoding=encoding, errors="backslashreplace") as stream:
+        try:
+            yield stream
+        finally:
+            with contextlib.suppress(ValueError):  # an allocator may have closed it
+                sys.stdout.flush()
+            os.dup2(saved, 1)
