@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from verilocc_bench.evaluate.fingerprints import DIGITS
 
 __all__ = ["sources_fingerprint"]
+
+OWN_NAME = "verilocc_bench"
+"""Of this package results name the version, whoever imports it."""
 
 
 def sources_fingerprint(module_name: str, path: Path) -> str:
@@ -23,19 +25,19 @@ def sources_fingerprint(module_name: str, path: Path) -> str:
     for _ in range(module_name.count(".") + (path.name == "__init__.py")):
         root = root.parent
     folder = path.parent if root == path else root.parent
-    found: set[Path] = set()
+    found: dict[str, bytes] = {}
+    names = {root.stem, OWN_NAME}
     waiting = _files(root)
     while waiting:
         file = waiting.pop()
-        if file in found:
-            continue
-        found.add(file)
-        for name in _imported(file):
-            for place in (folder / name, folder / f"{name}.py"):
-                waiting += _files(place)
+        source = file.read_bytes()
+        found[str(file.relative_to(folder))] = source
+        for name in _imported(source) - names:
+            names.add(name)
+            waiting += _files(folder / name) or _files(folder / f"{name}.py")
     digest = hashlib.sha256()
-    for file in sorted(found):
-        digest.update(f"{file.relative_to(folder)}\0".encode() + file.read_bytes() + b"\0")
+    for place, source in sorted(found.items()):
+        digest.update(f"{place}\0".encode() + source + b"\0")
     return digest.hexdigest()[:DIGITS]
 
 
@@ -46,14 +48,16 @@ def _files(place: Path) -> list[Path]:
     return sorted(place.rglob("*.py")) if (place / "__init__.py").is_file() else []
 
 
-def _imported(file: Path) -> Iterator[str]:
+def _imported(source: bytes) -> set[str]:
     """The first names of all modules that a file imports."""
+    found: set[str] = set()
     try:
-        tree = ast.parse(file.read_bytes())
+        tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        return
+        return found
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[0] for alias in node.names)
+            found |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.split(".")[0]
+            found.add(node.module.split(".")[0])
+    return found
