@@ -9,6 +9,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -71,7 +73,21 @@ def test_an_example_prints_what_its_readme_shows(
     arguments, expected = shown(folder)
     monkeypatch.chdir(EXAMPLES / folder)
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    assert printed(arguments, capsys) == expected
+    with only_modules_of(EXAMPLES / folder):
+        assert printed(arguments, capsys) == expected
+
+
+@contextmanager
+def only_modules_of(folder: Path) -> Iterator[None]:
+    """Another test may have imported a module of the same name; and others will."""
+    names = {path.stem for path in folder.glob("*.py")}
+    others = {name: sys.modules.pop(name) for name in names & sys.modules.keys()}
+    try:
+        yield
+    finally:
+        for name in names & sys.modules.keys():
+            del sys.modules[name]
+        sys.modules.update(others)
 
 
 def test_the_plug_in_is_found_by_its_entry_point(
