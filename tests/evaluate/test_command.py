@@ -446,7 +446,10 @@ def test_closing_gives_up_what_is_being_asked(make: Make, problem: AllocationPro
 
 
 HARNESS = """\
+import signal
 import sys
+# Whoever runs the tests in the background may have had SIGINT ignored: that is inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from verilocc_bench.allocators import Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
