@@ -26,7 +26,7 @@ evaluate: $(VENV)/core ## Score the baselines on the embedded dataset
 	$(BIN)/verilocc-bench evaluate --dataset mini $(addprefix --model ,$(MODELS)) --output-path results
 
 test: $(VENV)/dev ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 
 check: $(VENV)/dev ## Lint, format, types, import layers
 	$(BIN)/ruff check .
