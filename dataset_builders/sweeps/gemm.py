@@ -32,6 +32,9 @@ _TILES = joint(
     (128, 128, 16, 4), (128, 128, 32, 4), (128, 128, 64, 4), (128, 128, 64, 8),
     (64, 256, 32, 4), (256, 64, 32, 4), (128, 256, 32, 4), (256, 128, 32, 4),
     (256, 128, 64, 8), (256, 256, 32, 8),
+    (16, 256, 64, 4), (32, 32, 128, 2), (32, 256, 32, 4), (256, 32, 64, 4), (64, 64, 32, 2),
+    (64, 128, 64, 4), (128, 64, 64, 4), (128, 128, 32, 8), (64, 256, 64, 8), (256, 64, 64, 8),
+    (128, 256, 64, 8),
 )  # fmt: skip
 _SMALL_TILES = joint(
     "block_m block_n block_k num_warps",
@@ -75,27 +78,27 @@ GEMM_PRODUCTS: tuple[AxisProduct, ...] = (
         "gemm",
         (_TILES, _TYPES, _LAYOUTS, _EDGES, _EPILOGUES, *_SCHEDULING, _BUFFERS, axis("kpack", 1, 2)),
         _CONSTRAINTS,
-        keep=110,
+        keep=460,
     ),
     # Rows at any distance: loads of single elements.
     AxisProduct(
         "gemm",
         (_SMALL_TILES, _HALF_TYPES, _LAYOUTS, _EDGES, axis("aligned", False)),
         _CONSTRAINTS,
-        keep=6,
+        keep=24,
         label="unaligned",
     ),
     AxisProduct(
         "gemm_batched",
         (_TILES, _TYPES, _LAYOUTS, _EDGES, _EPILOGUES, *_SCHEDULING),
         _CONSTRAINTS,
-        keep=22,
+        keep=90,
     ),
     AxisProduct(
         "gemm_persistent",
         (_TILES, _TYPES, _LAYOUTS, _EDGES, _EPILOGUES, *_SCHEDULING, axis("group_m", 1, 4, 8)),
         _CONSTRAINTS,
-        keep=24,
+        keep=100,
     ),
     AxisProduct(
         "gemm_split_k",
@@ -109,7 +112,7 @@ GEMM_PRODUCTS: tuple[AxisProduct, ...] = (
             *_SCHEDULING,
         ),
         _CONSTRAINTS,
-        keep=32,
+        keep=110,
     ),
     AxisProduct(
         "gemm_reduce_partials",
@@ -118,7 +121,7 @@ GEMM_PRODUCTS: tuple[AxisProduct, ...] = (
             _HALF_TYPES, axis("split_k", 2, 4, 8), axis("even_mn", True, False),
             joint("bias activation", (False, "none"), (True, "none"), (True, "gelu")),
         ),
-        keep=8,
+        keep=26,
     ),
     AxisProduct(
         "gemm_gated",
@@ -127,7 +130,7 @@ GEMM_PRODUCTS: tuple[AxisProduct, ...] = (
             axis("activation", "silu", "gelu"), *_SCHEDULING,
         ),
         _CONSTRAINTS,
-        keep=24,
+        keep=100,
     ),
     AxisProduct(
         "gemm_quantized",
@@ -140,7 +143,7 @@ GEMM_PRODUCTS: tuple[AxisProduct, ...] = (
             _LAYOUTS, _EDGES, axis("scale", "tensor", "channel"), *_SCHEDULING,
         ),
         _CONSTRAINTS,
-        keep=28,
+        keep=90,
     ),
     AxisProduct(
         "gemm_weight_only",
@@ -149,13 +152,13 @@ GEMM_PRODUCTS: tuple[AxisProduct, ...] = (
             axis("grouped_scale", False, True), _EDGES, *_SCHEDULING,
         ),
         _CONSTRAINTS,
-        keep=18,
+        keep=70,
     ),
     AxisProduct(
         "gemm_experts",
         (_SMALL_TILES, _HALF_TYPES, axis("weighted", False, True), _EDGES, *_SCHEDULING),
         _CONSTRAINTS,
-        keep=14,
+        keep=60,
     ),
 )  # fmt: skip
 """The products of the sweep `default`, by kernel."""

@@ -24,7 +24,11 @@ _CONSTRAINTS = (
 
 _TYPES = axis("dtype", "fp16", "bf16")
 # Heads that are no power of two are padded to the next.
-_HEADS = joint("head_dim block_d", (32, 32), (64, 64), (80, 128), (96, 128), (128, 128), (256, 256))
+_HEADS = joint(
+    "head_dim block_d",
+    (32, 32), (32, 32), (40, 64), (64, 64), (64, 64), (64, 64), (80, 128), (96, 128),
+    (128, 128), (128, 128), (128, 128), (192, 256), (256, 256),
+)  # fmt: skip
 _TILES = joint(
     "block_m block_n num_warps",
     (16, 32, 1), (16, 64, 2), (32, 32, 2), (32, 64, 4), (64, 32, 4), (64, 64, 4), (64, 128, 4),
@@ -56,7 +60,7 @@ MHA_PRODUCTS: tuple[AxisProduct, ...] = (
             axis("statistics", False, True), *_SCHEDULING, _BUFFERS,
         ),
         _CONSTRAINTS,
-        keep=90,
+        keep=350,
     ),
     # What most models run: no bias, no cap.
     AxisProduct(
@@ -67,7 +71,7 @@ MHA_PRODUCTS: tuple[AxisProduct, ...] = (
             axis("peel", False, True), axis("statistics", False, True), *_SCHEDULING,
         ),
         _CONSTRAINTS,
-        keep=60,
+        keep=220,
         label="common",
     ),
     AxisProduct(
@@ -77,7 +81,7 @@ MHA_PRODUCTS: tuple[AxisProduct, ...] = (
             *_SCHEDULING,
         ),
         _CONSTRAINTS,
-        keep=44,
+        keep=160,
     ),
     AxisProduct(
         "mha_backward_dq",
@@ -86,12 +90,12 @@ MHA_PRODUCTS: tuple[AxisProduct, ...] = (
             *_SCHEDULING,
         ),
         _CONSTRAINTS,
-        keep=40,
+        keep=150,
     ),
     AxisProduct(
         "mha_backward_preprocess",
         (_HEADS, axis("block_m", 16, 32, 64, 128), _TYPES, axis("even", True, False)),
-        keep=10,
+        keep=24,
     ),
     AxisProduct(
         "mha_decode",
@@ -104,12 +108,12 @@ MHA_PRODUCTS: tuple[AxisProduct, ...] = (
             axis("window", False, True), axis("softcap", False, True), *_SCHEDULING,
         ),
         _CONSTRAINTS,
-        keep=36,
+        keep=110,
     ),
     AxisProduct(
         "mha_decode_combine",
         (_HEADS, axis("splits", 4, 8, 16, 32), _TYPES, axis("num_warps", 1, 4)),
-        keep=8,
+        keep=26,
     ),
 )  # fmt: skip
 """The products of the sweep `default`, by kernel."""
