@@ -41,7 +41,7 @@ build-mini: $(VENV)/dev ## Rebuild the embedded dataset: the same bytes
 	mv $(MINI).new $(MINI)
 
 register-classes: $(VENV)/dev ## Generate the AMDGPU register classes from LLVM's own tables
-	$(BIN)/python -m dataset_builders.llvm_tables > verilocc_bench/targets/amdgpu_classes.json
+	$(BIN)/python -m dataset_builders.compilers.llvm_tables > verilocc_bench/targets/amdgpu_classes.json
 
 lower-tools: ## Install llc of LLVM 22 (Debian), which makes machine code of answers for gfx90a and gfx942
 	apt-get install --yes --no-install-recommends llvm-22

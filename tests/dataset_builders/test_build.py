@@ -102,7 +102,7 @@ def test_another_build_does_not_overwrite(
 
 
 def test_a_build_killed_while_it_was_put_in_place(built: Path, tmp_path: Path) -> None:
-    from dataset_builders.build import _install
+    from dataset_builders.building.build import _install
 
     staging, output = tmp_path / "staging", tmp_path / "output"
     shutil.copytree(built, staging)
@@ -124,7 +124,7 @@ def test_a_working_folder_left_behind_goes(built: Path) -> None:
 
 
 def test_a_damaged_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from dataset_builders.journal import Journal
+    from dataset_builders.building.journal import Journal
 
     with Journal(tmp_path / ".work", {}) as journal:
         journal.path("a-key").write_bytes(b"\x1f\x8b cut off")

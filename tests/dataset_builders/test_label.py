@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataset_builders.label import LiveRangesSplit, read_label
+from dataset_builders.compilers.label import LiveRangesSplit, read_label
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.parse.machine import MachineFunction, MachineModule
 from verilocc_bench.parse.mir import parse_mir

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataset_builders.llvm import LLVMCompiler
+from dataset_builders.compilers.llvm import LLVMCompiler
 from verilocc_bench.errors import RejectedKernel
 
 pytest.importorskip("llvmlite", reason="the extra 'build' is not installed")

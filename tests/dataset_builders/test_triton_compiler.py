@@ -15,14 +15,14 @@ from pathlib import Path
 import pytest
 
 from dataset_builders import triton_compiler
-from dataset_builders.kernels.specifications import KERNELS, NVIDIA_OPTIONS, OPTIONS, TYPES
-from dataset_builders.sweeps import SweepPoint, make_point
-from dataset_builders.triton_compiler import (
+from dataset_builders.compilers.triton_compiler import (
     CompilationFailed,
     compile_to_llvm_ir,
     compile_to_ptx,
     kernel_source_hash,
 )
+from dataset_builders.kernels.specifications import KERNELS, NVIDIA_OPTIONS, OPTIONS, TYPES
+from dataset_builders.sweeps import SweepPoint, make_point
 from verilocc_bench.errors import MissingExtraError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ PTX_POINTS = [
 COMPILE_AND_HASH = """
 import hashlib, sys
 from dataset_builders.sweeps import point_from_json
-from dataset_builders.triton_compiler import compile_to_llvm_ir, compile_to_ptx
+from dataset_builders.compilers.triton_compiler import compile_to_llvm_ir, compile_to_ptx
 points = [line.split(" ") for line in sys.stdin.read().splitlines()]
 for arch, kernel, parameters in points:
     point = point_from_json(arch, kernel, parameters)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dataset_builders.label import read_label
+from dataset_builders.compilers.label import read_label
 from tests.lower.machine_ir import ROWS, Kernel, answer_of, kernel_of, load
 from verilocc_bench.dataset import Row
 from verilocc_bench.lower import LlcFailed, lower_amdgpu, run_llc

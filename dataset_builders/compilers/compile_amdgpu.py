@@ -8,11 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from dataset_builders.built_kernel import BuiltKernel, Timings, make_row
-from dataset_builders.label import LiveRangesSplit, read_label
-from dataset_builders.llvm import ALLOCATION_OPTIONS, LLVMCompiler, MachineIRTexts
+from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
+from dataset_builders.compilers.label import LiveRangesSplit, read_label
+from dataset_builders.compilers.llvm import ALLOCATION_OPTIONS, LLVMCompiler, MachineIRTexts
+from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_to_llvm_ir
 from dataset_builders.sweeps.point import SweepPoint
-from dataset_builders.triton_compiler import CompiledKernel, compile_to_llvm_ir
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import RawRow, Row

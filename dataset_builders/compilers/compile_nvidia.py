@@ -15,9 +15,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dataset_builders.built_kernel import BuiltKernel, Timings, make_row
+from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
+from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_to_ptx
 from dataset_builders.sweeps.point import SweepPoint
-from dataset_builders.triton_compiler import CompiledKernel, compile_to_ptx
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.cuda_tools import (

@@ -5,7 +5,7 @@ process of its own, and a crash of LLVM takes nothing else along. Reads one
 JSON request a line (`{"cpu": …, "ir": …}`) from standard input, writes one
 JSON answer a line (`{"mir": …}` or `{"error": …}`) to standard output.
 
-    python -m dataset_builders.llvm_worker -stop-before=greedy
+    python -m dataset_builders.compilers.llvm_worker -stop-before=greedy
 """
 
 from __future__ import annotations

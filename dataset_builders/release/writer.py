@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dataset_builders.card import dataset_card
-from dataset_builders.journal import Journal
-from dataset_builders.splits import split_of
+from dataset_builders.building.journal import Journal
+from dataset_builders.release.card import dataset_card
+from dataset_builders.release.splits import split_of
 from dataset_builders.sweeps import SweepPoint
 from verilocc_bench.dataset import RawRow, Row, write_parquet
 from verilocc_bench.files import write_atomically

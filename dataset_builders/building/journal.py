@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from dataset_builders.built_kernel import BuiltKernel
+from dataset_builders.compilers.built_kernel import BuiltKernel
 from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import read_json, write_atomically

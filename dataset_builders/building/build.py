@@ -24,13 +24,13 @@ from typing import Any
 
 from tqdm import tqdm
 
-from dataset_builders.built_kernel import Timings
-from dataset_builders.compile import build_kernel
-from dataset_builders.journal import Journal
-from dataset_builders.llvm import ALLOCATION_OPTIONS, LLVMCompiler
+from dataset_builders.building.journal import Journal
+from dataset_builders.compilers.built_kernel import Timings
+from dataset_builders.compilers.compile import build_kernel
+from dataset_builders.compilers.llvm import ALLOCATION_OPTIONS, LLVMCompiler
+from dataset_builders.compilers.triton_compiler import kernel_source_hash
+from dataset_builders.release.writer import Summary, write_dataset
 from dataset_builders.sweeps import Sweep, SweepPoint
-from dataset_builders.triton_compiler import kernel_source_hash
-from dataset_builders.writer import Summary, write_dataset
 from verilocc_bench.cuda_tools import CUDA_OPTIONS, CUDA_TOOLS, tool_version
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import read_json

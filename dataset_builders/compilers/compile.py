@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dataset_builders.built_kernel import BuiltKernel
-from dataset_builders.compile_amdgpu import build_amdgpu_kernel
-from dataset_builders.compile_nvidia import build_nvidia_kernel
-from dataset_builders.llvm import LLVMCompiler
+from dataset_builders.compilers.built_kernel import BuiltKernel
+from dataset_builders.compilers.compile_amdgpu import build_amdgpu_kernel
+from dataset_builders.compilers.compile_nvidia import build_nvidia_kernel
+from dataset_builders.compilers.llvm import LLVMCompiler
 from dataset_builders.sweeps.point import SweepPoint
 
 __all__ = ["build_kernel"]

@@ -6,7 +6,7 @@ reads them through the loaded image, so that what this package says about
 register classes can be generated from LLVM and compared with it. Linux on
 x86-64, where llvmlite's library keeps its symbol table.
 
-    python -m dataset_builders.llvm_tables > verilocc_bench/targets/amdgpu_classes.json
+    python -m dataset_builders.compilers.llvm_tables > verilocc_bench/targets/amdgpu_classes.json
 """
 
 from __future__ import annotations

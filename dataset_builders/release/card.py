@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from dataset_builders.splits import SPLITS
+from dataset_builders.release.splits import SPLITS
 from verilocc_bench.targets import get_target
 
 __all__ = ["dataset_card"]

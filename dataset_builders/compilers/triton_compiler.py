@@ -34,7 +34,7 @@ __all__ = [
     "kernel_source_hash",
 ]
 
-_KERNEL_FOLDER = Path(__file__).parent / "kernels"
+_KERNEL_FOLDER = Path(__file__).parents[1] / "kernels"
 # What one work-group may have. On sm_80 163 KiB of the multiprocessor's 164:
 # CUDA C++ Programming Guide, technical specifications per compute capability.
 _LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536, "sm_80": 166_912}

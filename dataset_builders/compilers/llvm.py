@@ -78,7 +78,7 @@ class LLVMCompiler:
 
 
 class _Worker:
-    """One process of dataset_builders.llvm_worker, restarted when it dies."""
+    """One process of dataset_builders.compilers.llvm_worker, restarted when it dies."""
 
     def __init__(self, options: tuple[str, ...]) -> None:
         self.options = options
@@ -99,7 +99,7 @@ class _Worker:
         self.close()
         self.messages = tempfile.TemporaryFile()  # noqa: SIM115  closed in close()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "dataset_builders.llvm_worker", *self.options],
+            [sys.executable, "-m", "dataset_builders.compilers.llvm_worker", *self.options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.messages,

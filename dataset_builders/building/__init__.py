@@ -1,0 +1,1 @@
+"""Builds: points compiled by many processes into a journal that survives interruptions."""

@@ -1,0 +1,1 @@
+"""From a sweep point to a row: Triton, LLVM, ptxas, and labels read off their output."""

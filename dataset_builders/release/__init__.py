@@ -1,0 +1,1 @@
+"""From compiled kernels to a dataset: duplicates, splits, files, card."""
