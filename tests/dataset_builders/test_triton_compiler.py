@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dataset_builders import triton_compiler
+from dataset_builders.compilers import triton_compiler
 from dataset_builders.compilers.triton_compiler import (
     CompilationFailed,
     compile_to_llvm_ir,

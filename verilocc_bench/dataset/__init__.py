@@ -8,7 +8,14 @@ from verilocc_bench.dataset.reader import (
     load_raw_row,
     load_rows,
 )
-from verilocc_bench.dataset.rows import RawRow, Row, read_parquet, rows_hash, write_parquet
+from verilocc_bench.dataset.rows import (
+    RawRow,
+    Row,
+    read_parquet,
+    row_digest,
+    rows_hash,
+    write_parquet,
+)
 
 __all__ = [
     "EMBEDDED",
@@ -20,6 +27,7 @@ __all__ = [
     "load_raw_row",
     "load_rows",
     "read_parquet",
+    "row_digest",
     "rows_hash",
     "write_parquet",
 ]

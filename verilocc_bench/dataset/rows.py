@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +16,15 @@ from verilocc_bench.files import parse_json, write_atomically
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = ["RawRow", "Row", "read_parquet", "rows_from_table", "rows_hash", "write_parquet"]
+__all__ = [
+    "RawRow",
+    "Row",
+    "read_parquet",
+    "row_digest",
+    "rows_from_table",
+    "rows_hash",
+    "write_parquet",
+]
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,12 @@ class Row:
     JSON columns are canonical JSON text. On the split track `assignment` is
     None: there the compiler split live ranges, and `registers_used` is what
     it used nevertheless.
+
+    The `best_` columns hold an answer with fewer vector registers than the
+    compiler's, where an allocator has one: what that allocator is, vector
+    registers, a lower bound on them for any allocation, and whether the two
+    meet. `group` is the sweep group; rows of one `cluster` (named by one of
+    their ids) are nearly the same function. Splits keep both whole.
     """
 
     id: str
@@ -38,7 +52,13 @@ class Row:
     assignment: str | None
     label_source: str
     alternatives: str
+    best_assignment: str | None
+    best_source: str | None
+    best_registers_used: int | None
+    best_lower_bound: int | None
+    best_is_optimal: bool | None
     group: str
+    cluster: str
     n_blocks: int
     n_instructions: int
     n_virtual_registers: int
@@ -52,6 +72,12 @@ class Row:
     def label(self) -> dict[str, str] | None:
         """The compiler's own answer; None on the split track."""
         return None if self.assignment is None else self._json("assignment", self.assignment)
+
+    @cached_property
+    def best_label(self) -> dict[str, str] | None:
+        """An answer better than the compiler's; None where there is none."""
+        text = self.best_assignment
+        return None if text is None else self._json("best_assignment", text)
 
     @cached_property
     def other_labels(self) -> dict[str, dict[str, str]]:
@@ -76,8 +102,23 @@ class RawRow:
 
 RowType = TypeVar("RowType", Row, RawRow)
 
-_NULLABLE = {"assignment", "registers_used", "occupancy"}
-_INTEGERS = {"n_blocks", "n_instructions", "n_virtual_registers", "occupancy"}
+_BEST = {
+    "best_assignment",
+    "best_source",
+    "best_registers_used",
+    "best_lower_bound",
+    "best_is_optimal",
+}
+_NULLABLE = {"assignment", "registers_used", "occupancy", *_BEST}
+_INTEGERS = {
+    "n_blocks",
+    "n_instructions",
+    "n_virtual_registers",
+    "occupancy",
+    "best_registers_used",
+    "best_lower_bound",
+}
+_BOOLEANS = {"best_is_optimal"}
 
 
 def _schema(row_type: type[Row | RawRow]) -> pyarrow.Schema:
@@ -87,12 +128,20 @@ def _schema(row_type: type[Row | RawRow]) -> pyarrow.Schema:
         [
             pa.field(
                 f.name,
-                pa.int64() if f.name in _INTEGERS else pa.string(),
+                _arrow_type(f.name),
                 nullable=f.name in _NULLABLE,
             )
             for f in fields(row_type)
         ]
     )
+
+
+def _arrow_type(column: str) -> pyarrow.DataType:
+    import pyarrow as pa
+
+    if column in _INTEGERS:
+        return pa.int64()
+    return pa.bool_() if column in _BOOLEANS else pa.string()
 
 
 def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
@@ -156,6 +205,12 @@ def rows_from_table(
             raise InputError(f"the column {field.name!r} has nulls", source=source)
         columns.append(column.to_pylist())
     return [row_type(*values) for values in zip(*columns, strict=True)]
+
+
+def row_digest(row: Row | RawRow) -> str:
+    """The SHA-256, in hex, of all columns of a row."""
+    text = json.dumps(asdict(row), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def rows_hash(rows: Iterable[Row]) -> str:
