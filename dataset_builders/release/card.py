@@ -1,106 +1,96 @@
-"""The dataset card: configs for the Hub, and what a reader must know."""
+"""The dataset card: a head for the Hub, and a datasheet for readers.
+
+A function of the dataset's figures and its manifest: the same give the same
+text, without dates.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from dataset_builders.release.card_sections import CardFacts, Counts, card_text
 from dataset_builders.release.splits import SPLITS
-from verilocc_bench.targets import get_target
+from dataset_builders.statistics import DatasetStatistics, draw_plots, statistics_of
+from dataset_builders.statistics.summary import in_order
+from verilocc_bench.files import write_atomically
 
-__all__ = ["dataset_card"]
+__all__ = ["CARD", "dataset_card", "write_card"]
 
-_TEXT = """
-# Register allocation for GPU kernels
+CARD = "README.md"
+PLOT_FOLDER = "plots"
+HUB_NAME = "verilocc/regalloc"
+FEWEST_ROWS_FOR_PLOTS = 200
 
-Pairs of normalized machine IR with virtual registers and the compiler's own
-register assignment, for GEMM and multi-head attention kernels. Each label
-was verified before it was written. Built with verilocc-bench; the task is
-that of VeriLocc (arXiv 2506.17506).
-
-| config | rows |
-|---|---|
-| `default` | the assign track: the compiler gave every virtual register one register |
-| `{families}` | the same by family |
-| `{archs}` | the same by architecture |
-| `split` | kernels whose live ranges the compiler split: no label |
-| `raw` | the compiler's machine IR (`mir`) or machine code (`cubin`, in base64), by `id` |
-
-## Rows
-
-| track | architecture | family | {splits} |
-|---|---|---|{dashes}|
-{table}
-
-Splits keep sweep groups whole: kernels that differ only in stages, waves,
-register budget, epilogue, layout or architecture are all in one split.
-
-## Provenance
-
-Kernels are our own Triton sources, compiled without line information, so
-that the same sweep gives the same bytes anywhere.{vendors}
-
-Versions: {versions}. Options: {flags}. Sweep `{sweep}`, {points} points; what was rejected
-is in `rejected.jsonl` with its reason, the hashes of all files in
-`manifest.json`.
-"""
-
-_AMD = """
-
-gfx90a and gfx942: machine IR from LLVM before its register allocation; the
-label is what LLVM's greedy allocator chose."""
-
-_NVIDIA = """
-
-sm_80: ptxas is closed, and shows nothing before its allocation. The function
-is recovered from its machine code: webs of definitions and uses become
-virtual registers, and the registers that ptxas chose are the label. So the
-order of the instructions, and any spill code, are ptxas's own, made after (and
-for) that very assignment. Every definition and use was checked against the
-life ranges that NVIDIA's disassembler prints."""
+_SIZE_CATEGORIES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
 
 
-def dataset_card(rows: Mapping[tuple[str, str, str, str], int], manifest: Mapping[str, Any]) -> str:
+def write_card(folder: Path, manifest: Mapping[str, Any], repository: str = HUB_NAME) -> list[Path]:
+    """Writes the card of a dataset folder, and its plots where there are 200 rows or more.
+
+    All files but the manifest must be there. Returns what was written, relative
+    to the folder. Raises MissingExtraError where plots need matplotlib.
+    """
+    statistics = statistics_of(folder)
+    plots: list[str] = []
+    if len(statistics.rows) >= FEWEST_ROWS_FOR_PLOTS:
+        plots = draw_plots(statistics, folder / PLOT_FOLDER)
+    counts = Counter((_folder(r.track), r.arch, r.family, r.split) for r in statistics.rows)
+    text = dataset_card(counts, manifest, statistics=statistics, plots=plots, repository=repository)
+    write_atomically(folder / CARD, text)
+    return [*(Path(PLOT_FOLDER, name) for name in plots), Path(CARD)]
+
+
+def dataset_card(
+    rows: Counts,
+    manifest: Mapping[str, Any],
+    *,
+    statistics: DatasetStatistics | None = None,
+    plots: Sequence[str] = (),
+    repository: str = HUB_NAME,
+) -> str:
     """The README.md of a dataset folder: YAML head and text.
 
-    `rows` counts by (track folder, architecture, family, split).
+    `rows` counts by (track folder, architecture, family, split). Without
+    `statistics` the sections that need them are left out. `plots` are the names
+    of files in the folder `plots`. `repository` is the dataset's id on the Hub.
     """
-    head = {
-        "license": "apache-2.0",
+    facts = CardFacts(rows, manifest, statistics, tuple(plots), repository)
+    head = yaml.safe_dump(_head(facts), sort_keys=False)
+    return f"---\n{head}---\n\n{card_text(facts)}"
+
+
+def _folder(track: str) -> str:
+    return "data" if track == "assign" else track
+
+
+def _head(facts: CardFacts) -> dict[str, Any]:
+    licenses = sorted(name.lower() for name in facts.licenses)
+    return {
+        "license": licenses[0] if len(licenses) == 1 else licenses,
         "pretty_name": "Register allocation for GPU kernels",
-        "tags": ["compilers", "register-allocation", "gpu", "code"],
+        "language": ["code"],
+        "annotations_creators": ["machine-generated"],
+        "source_datasets": ["original"],
+        "size_categories": [_size_category(sum(facts.counts.values()))],
         "task_categories": ["text-generation"],
-        "configs": list(_configs(rows)),
+        "tags": [
+            *("code", "compilers", "register-allocation", "gpu", "machine-ir", "triton"),
+            *("amdgpu", "cuda", "benchmark"),
+        ],
+        "configs": list(_configs(facts.counts)),
     }
-    vendors = {get_target(key[1]).vendor for key in rows}
-    present = [split for split in SPLITS if any(key[3] == split for key in rows)]
-    groups = sorted({key[:3] for key in rows})
-    table = "\n".join(
-        f"| {'assign' if folder == 'data' else folder} | {arch} | {family} | "
-        + " | ".join(str(rows.get((folder, arch, family, split), 0)) for split in present)
-        + " |"
-        for folder, arch, family in groups
-    )
-    text = _TEXT.format(
-        families="`, `".join(sorted({key[2] for key in rows})),
-        archs="`, `".join(sorted({key[1] for key in rows})),
-        splits=" | ".join(present),
-        dashes="|".join("---" for _ in present),
-        table=table,
-        vendors="".join(
-            text for vendor, text in (("amd", _AMD), ("nvidia", _NVIDIA)) if vendor in vendors
-        ),
-        versions=", ".join(f"{k} {v}" for k, v in sorted(manifest["versions"].items())),
-        flags="; ".join(f"{k}: `{' '.join(v)}`" for k, v in manifest["flags"].items()),
-        sweep=manifest["sweep"],
-        points=manifest["points"],
-    )
-    return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n{text}"
 
 
-def _configs(rows: Mapping[tuple[str, str, str, str], int]) -> Iterator[dict[str, Any]]:
+def _size_category(rows: int) -> str:
+    return next((name for limit, name in _SIZE_CATEGORIES if rows < limit), "100K<n<1M")
+
+
+def _configs(rows: Counts) -> Iterator[dict[str, Any]]:
     archs = sorted({key[1] for key in rows})
     families = sorted({key[2] for key in rows})
     selections: list[tuple[str, list[tuple[str, str, str]]]] = [
@@ -112,7 +102,7 @@ def _configs(rows: Mapping[tuple[str, str, str, str], int]) -> Iterator[dict[str
     ]
     for name, patterns in selections:
         files = []
-        for split in SPLITS:
+        for split in in_order(SPLITS, {key[3] for key in rows}):
             paths = [
                 f"{folder}/{arch}/{family}/{split}-*.parquet"
                 for folder, arch, family in patterns
@@ -125,9 +115,7 @@ def _configs(rows: Mapping[tuple[str, str, str, str], int]) -> Iterator[dict[str
             yield config | ({"default": True} if name == "default" else {})
 
 
-def _has_rows(
-    rows: Mapping[tuple[str, str, str, str], int], folder: str, arch: str, family: str, split: str
-) -> bool:
+def _has_rows(rows: Counts, folder: str, arch: str, family: str, split: str) -> bool:
     return any(
         key[0] == folder and arch in ("*", key[1]) and family in ("*", key[2]) and key[3] == split
         for key in rows

@@ -1,25 +1,140 @@
-"""Which split a row belongs to: a function of its sweep group alone.
+"""Which split a row belongs to: a function of its sweep point alone.
 
-Whole groups go to one split, so that a kernel in `test` has no near twin in
-`train`; and a group goes to the same split in every sweep and architecture.
+Some points are set aside for test splits that ask for generalization: whole
+ranges of tile shapes, head dimensions, sizes and data types that no training
+row has. All other sweep groups go to `train`, `validation` or `test`, whole,
+so that a kernel in `test` has no near twin in `train`; a group goes to the
+same split in every sweep and architecture.
+
+Eight, one and one of ten groups are chosen by systematic sampling: groups in
+the order of kind, element and size of tile, every tenth taken. So the three
+splits are alike in all of these, which choosing by chance among some hundred
+groups would not give.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
+from collections.abc import Callable
+from functools import cache
 
-__all__ = ["SPLITS", "split_of"]
+from dataset_builders.sweeps import SweepPoint, sweep_named
 
-SPLITS = ("train", "validation", "test")
-_TENTHS = {8: "validation", 9: "test"}
+__all__ = ["SPLITS", "TRAINING", "set_aside", "split_of"]
+
+SPLITS: dict[str, str] = {
+    "train": "eight of ten sweep groups",
+    "validation": "one of ten sweep groups",
+    "test": "one of ten sweep groups: kernels like those of train, whose groups train has not",
+    "test_unseen_tile_shape": "tiles of 64x128 and 16x128 (matrix products), 64x32 (attention) "
+    "and 16x128 (decoding), which no training row has",
+    "test_unseen_head_dimension": "attention heads of 80 and 96, which no training row has",
+    "test_larger": "tiles of 32,768 elements and more, counted over all that a program "
+    "accumulates; training rows have fewer",
+    "test_unseen_data_type": "products of int8 and 8-bit floats; training rows have fp16, bf16 "
+    "and fp32",
+}
+"""Every split with what it holds, in the order in which tables list them."""
+
+TRAINING = ("train", "validation")
+"""The splits that a model may learn from, or be chosen by."""
+
+_LARGE = 32_768
+_UNSEEN_TYPES = {"int8", "fp8e4b8", "fp8e5b16"}
+_UNSEEN_HEADS = {80, 96}
+_UNSEEN_TILES = {
+    "gemm": {(64, 128), (16, 128)},
+    "mha_forward": {(64, 32)},
+    "mha_backward_dkdv": {(64, 32)},
+    "mha_backward_dq": {(64, 32)},
+    "mha_decode": {(16, 128)},
+}
+"""By kernel, or by family for matrix products."""
+
+_PERIOD = 10
+_TENTHS = {4: "validation", 9: "test"}
 
 
-def split_of(sweep_name: str, group: str) -> str:
-    """The split of a group: 80 % train, 10 % validation, 10 % test, by hash.
+def split_of(sweep_name: str, point: SweepPoint) -> str:
+    """The split of a point.
 
     The sweep `mini` is all `test`: it is there to be evaluated on.
     """
     if sweep_name == "mini":
         return "test"
-    digest = hashlib.sha256(f"split of {group}".encode()).digest()
-    return _TENTHS.get(int.from_bytes(digest[:8], "big") % 10, "train")
+    return set_aside(point) or _splits_of_groups().get(point.group) or _by_hash(point.group)
+
+
+def set_aside(point: SweepPoint) -> str | None:
+    """The generalization split that a point belongs to, if any: the first whose rule it meets."""
+    for split, rule in _RULES.items():
+        if rule(point):
+            return split
+    return None
+
+
+def _has_unseen_type(point: SweepPoint) -> bool:
+    return point.parameters["dtype"] in _UNSEEN_TYPES
+
+
+def _has_unseen_head(point: SweepPoint) -> bool:
+    return point.parameters.get("head_dim") in _UNSEEN_HEADS
+
+
+def _is_large(point: SweepPoint) -> bool:
+    return _accumulated_elements(point) >= _LARGE
+
+
+def _has_unseen_tile(point: SweepPoint) -> bool:
+    unseen = _UNSEEN_TILES.get(point.kernel) or _UNSEEN_TILES.get(point.family, set())
+    return "block_n" in point.parameters and _tile(point) in unseen
+
+
+_RULES: dict[str, Callable[[SweepPoint], bool]] = {
+    "test_unseen_data_type": _has_unseen_type,
+    "test_unseen_head_dimension": _has_unseen_head,
+    "test_larger": _is_large,
+    "test_unseen_tile_shape": _has_unseen_tile,
+}
+
+
+def _tile(point: SweepPoint) -> tuple[int, int]:
+    rows = "block_h" if "block_h" in point.parameters else "block_m"
+    return point.parameters.integer(rows), point.parameters.integer("block_n")
+
+
+def _accumulated_elements(point: SweepPoint) -> int:
+    """Elements that a program accumulates or keeps for the softmax; 0 for kernels without a tile.
+
+    Results of matrix products; outputs and scores of attention.
+    """
+    if "block_n" not in point.parameters:
+        return 0
+    rows, columns = _tile(point)
+    if point.family == "gemm":
+        return rows * columns * (2 if point.kernel == "gemm_gated" else 1)
+    return rows * (columns + point.parameters.integer("block_d"))
+
+
+@cache
+def _splits_of_groups() -> dict[str, str]:
+    """The groups of the sweep `default` that no rule sets aside, by systematic sampling."""
+    points = sweep_named("default").points()
+    groups = {point.group for point in points if set_aside(point) is None}
+    ordered = sorted(groups, key=_rank)
+    return {group: _TENTHS.get(i % _PERIOD, "train") for i, group in enumerate(ordered)}
+
+
+def _rank(group: str) -> tuple[str, int, str]:
+    stratum, _, shape = group.rpartition("/")
+    size = math.prod(int(extent) for extent in shape.split("x"))
+    return stratum, size, _digest(group)
+
+
+def _by_hash(group: str) -> str:
+    return _TENTHS.get(int(_digest(group)[:16], 16) % _PERIOD, "train")
+
+
+def _digest(group: str) -> str:
+    return hashlib.sha256(f"split of {group}".encode()).hexdigest()

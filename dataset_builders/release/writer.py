@@ -1,4 +1,8 @@
-"""Writes a finished build: Parquet files, rejections, card, manifest."""
+"""From a finished build to a dataset folder: what stays, in which split, in which file.
+
+Rows are read from the journal as often as they are needed, never all at once;
+what decides about them (ids, instructions as numbers) fits in memory.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,40 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
+from dataset_builders.building.execution import Execution
 from dataset_builders.building.journal import Journal
-from dataset_builders.release.card import dataset_card
+from dataset_builders.release.better_labels import better_labels
+from dataset_builders.release.card import write_card
+from dataset_builders.release.duplicates import (
+    Candidate,
+    Rejection,
+    clusters,
+    exact_duplicates,
+    near_duplicates_across,
+    near_pairs,
+)
+from dataset_builders.release.leakage import leakage_report
+from dataset_builders.release.probe import probe_splits
+from dataset_builders.release.similarity import Tokens, instruction_tokens
 from dataset_builders.release.splits import split_of
 from dataset_builders.sweeps import SweepPoint
-from verilocc_bench.dataset import RawRow, Row, write_parquet
+from verilocc_bench.dataset import EMBEDDED, RawRow, Row, load_rows, row_digest, write_parquet
 from verilocc_bench.files import write_atomically
 
 __all__ = ["Summary", "write_dataset"]
 
 ROWS_PER_FILE = 500
 RAW_ROWS_PER_FILE = 200
+RELEASE_PACKAGES = ("matplotlib", "rapidfuzz", "scikit-learn")
+"""What decides bytes of a release beside what compiles; it must be there before a build starts."""
 
 _Bucket = tuple[str, str, str, str]
 """Track folder, architecture, family, split."""
@@ -34,80 +57,249 @@ class Summary:
     rejected: Counter[str] = field(default_factory=Counter)
 
 
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """The rows of a dataset and their clusters, in the order of the sweep; what was rejected."""
+
+    candidates: list[Candidate]
+    clusters: list[str]
+    rejected: dict[str, Rejection]
+
+
 def write_dataset(
-    points: Sequence[SweepPoint], journal: Journal, output: Path, manifest: Mapping[str, Any]
+    points: Sequence[SweepPoint],
+    journal: Journal,
+    output: Path,
+    manifest: Mapping[str, Any],
+    *,
+    execution: Execution | None = None,
+    progress: bool = True,
 ) -> Summary:
     """Writes the dataset of the points, in their order; the manifest comes last.
 
-    Of kernels with the same normalized text the first stays, the others are
-    rejected as its duplicates.
+    `execution` says where better labels are looked for.
     """
-    summary = Summary()
-    buckets: dict[_Bucket, list[str]] = {}
-    first_point: dict[str, str] = {}
-    rejected: list[dict[str, str]] = []
-    for point in points:
-        result = journal.load(point.key)
-        rejection = result.rejection
-        if result.row is not None:
-            row = result.row
-            if row.id in first_point:
-                rejection = ("duplicate", f"same normalized text as {first_point[row.id]}")
-            else:
-                first_point[row.id] = point.key
-                folder = "data" if row.track == "assign" else "split"
-                split = split_of(str(manifest["sweep"]), row.group)
-                buckets.setdefault((folder, row.arch, row.family, split), []).append(point.key)
-        if rejection is not None:
-            kind, reason = rejection
-            summary.rejected[kind] += 1
-            rejected.append(_rejection(point, kind, reason))
-    hashes: dict[str, str] = {}
-    for bucket, keys in sorted(buckets.items()):
-        summary.rows[bucket] = len(keys)
-        for path, data in _files(bucket, keys, journal, output):
-            write_parquet(data, path)
-            hashes[path.relative_to(output).as_posix()] = _sha256(path)
-    lines = "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in rejected)
-    write_atomically(output / "rejected.jsonl", lines)
-    write_atomically(output / "README.md", dataset_card(summary.rows, manifest))
-    document = {**manifest, "files": hashes, "rejected": dict(sorted(summary.rejected.items()))}
+    sweep = str(manifest["sweep"])
+    embedded = _embedded_functions() if sweep != EMBEDDED else {}
+    selection = _select(points, journal, sweep, embedded)
+    better = better_labels(
+        {
+            candidate.id: partial(_journal_row, journal, candidate)
+            for candidate in selection.candidates
+            if candidate.track == "assign"
+        },
+        journal.folder / "best",
+        execution or Execution(),
+        progress=progress,
+    )
+    writer = _Writer(journal, output, selection, better, progress)
+    writer.write_files()
+    writer.write_lines("rejected.jsonl", _rejections(points, selection.rejected))
+    leakage = leakage_report(selection.candidates, embedded, progress=progress)
+    leakage["probe"] = probe_splits(selection.candidates)
+    writer.write_text("leakage.json", json.dumps(leakage, indent=1, sort_keys=True) + "\n")
+    summary = Summary(
+        Counter(_bucket(candidate) for candidate in selection.candidates),
+        Counter(kind for kind, _ in selection.rejected.values()),
+    )
+    document = {
+        **manifest,
+        "rows": _nested(summary.rows),
+        "rejected": dict(sorted(summary.rejected.items())),
+        "release_versions": {name: version(name) for name in RELEASE_PACKAGES},
+    }
+    for path in write_card(output, document):
+        writer.note(output / path)
+    document["files"] = writer.hashes
     write_atomically(
         output / "manifest.json", json.dumps(document, indent=1, sort_keys=True) + "\n"
     )
     return summary
 
 
-def _files(
-    bucket: _Bucket, keys: list[str], journal: Journal, output: Path
-) -> Iterator[tuple[Path, list[Row] | list[RawRow]]]:
-    folder, arch, family, split = bucket
-    for start, count, name in _chunks(keys, ROWS_PER_FILE, split):
-        rows = [journal.load(key).row for key in keys[start : start + count]]
-        yield output / folder / arch / family / name, [row for row in rows if row is not None]
-    # Both tracks share the raw config: the folder keeps their files apart.
-    for start, count, name in _chunks(keys, RAW_ROWS_PER_FILE, split):
-        raws = [journal.load(key).raw for key in keys[start : start + count]]
-        yield output / "raw" / folder / arch / family / name, [r for r in raws if r is not None]
-
-
-def _chunks(keys: list[str], size: int, split: str) -> Iterator[tuple[int, int, str]]:
-    total = -(-len(keys) // size)
-    for index in range(total):
-        yield index * size, size, f"{split}-{index:05d}-of-{total:05d}.parquet"
-
-
-def _rejection(point: SweepPoint, kind: str, reason: str) -> dict[str, str]:
+def _embedded_functions() -> dict[str, Tokens]:
+    """The functions of `mini` by id, which training rows keep clear of."""
     return {
-        "point": point.key,
-        "family": point.family,
-        "arch": point.arch,
-        "kernel": point.kernel,
-        "params": point.parameters_json,
-        "kind": kind,
-        "reason": reason,
+        row.id: instruction_tokens(row.normalized)
+        for track in ("assign", "split")
+        for row in load_rows(EMBEDDED, track=track).rows
     }
 
 
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def _select(
+    points: Sequence[SweepPoint], journal: Journal, sweep: str, embedded: Mapping[str, Tokens]
+) -> _Selection:
+    rejected: dict[str, Rejection] = {}
+    found: list[Candidate] = []
+    for point in points:
+        result = journal.load(point.key)
+        if result.rejection is not None:
+            rejected[point.key] = result.rejection
+        elif result.row is not None:
+            row = result.row
+            tokens = instruction_tokens(row.normalized)
+            found.append(Candidate(point, row.id, row.track, split_of(sweep, point), tokens))
+    rejected |= exact_duplicates([(c.point.key, c.id) for c in found])
+    found = [c for c in found if c.point.key not in rejected]
+    pairs = near_pairs(found)
+    rejected |= near_duplicates_across(found, pairs, embedded)
+    places = [place for place, c in enumerate(found) if c.point.key not in rejected]
+    new_place = {old: new for new, old in enumerate(places)}
+    kept = [found[place] for place in places]
+    kept_pairs = [
+        (new_place[place], replace(neighbour, place=new_place[neighbour.place]))
+        for place, neighbour in pairs
+        if place in new_place and neighbour.place in new_place
+    ]
+    return _Selection(kept, clusters([c.id for c in kept], kept_pairs), rejected)
+
+
+class _Writer:
+    """Writes the files of a dataset and keeps their hashes."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        output: Path,
+        selection: _Selection,
+        better: Mapping[str, dict[str, Any]],
+        progress: bool,
+    ) -> None:
+        self.journal, self.output, self.selection = journal, output, selection
+        self.better = better
+        self.progress = progress
+        self.hashes: dict[str, str] = {}
+        self._cluster = {
+            candidate.point.key: cluster
+            for candidate, cluster in zip(selection.candidates, selection.clusters, strict=True)
+        }
+
+    def write_text(self, name: str, text: str) -> None:
+        """Writes a file of text."""
+        write_atomically(self.output / name, text)
+        self.note(self.output / name)
+
+    def write_lines(self, name: str, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Writes a file of one JSON object a line."""
+        self.write_text(name, "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
+
+    def write_files(self) -> None:
+        """Writes the Parquet files, and `rows.jsonl` with a line for each row."""
+        buckets: dict[_Bucket, list[Candidate]] = {}
+        for candidate in self.selection.candidates:
+            buckets.setdefault(_bucket(candidate), []).append(candidate)
+        lines: list[dict[str, Any]] = []
+        disable = None if self.progress else True
+        with tqdm(total=len(self._cluster), desc="write", unit="row", disable=disable) as bar:
+            for bucket, candidates in sorted(buckets.items()):
+                lines += self._write_bucket(bucket, candidates, bar)
+        self.write_lines("rows.jsonl", lines)
+
+    def _write_bucket(
+        self, bucket: _Bucket, candidates: Sequence[Candidate], bar: Any
+    ) -> list[dict[str, Any]]:
+        folder, arch, family, split = bucket
+        raw_hashes: dict[str, str] = {}
+        # Both tracks share the raw config: the folder keeps their files apart.
+        raw_folder = self.output / "raw" / folder / arch / family
+        for name, chunk in _chunks(candidates, RAW_ROWS_PER_FILE, split):
+            raws = [self._raw(candidate) for candidate in chunk]
+            raw_hashes |= {raw.id: row_digest(raw) for raw in raws}
+            self._write_parquet(raws, raw_folder / name)
+        lines: list[dict[str, Any]] = []
+        for name, chunk in _chunks(candidates, ROWS_PER_FILE, split):
+            path = self.output / folder / arch / family / name
+            rows = [self._row(candidate) for candidate in chunk]
+            self._write_parquet(rows, path)
+            relative = path.relative_to(self.output).as_posix()
+            for candidate, row in zip(chunk, rows, strict=True):
+                lines.append(_line(candidate, row, relative, raw_hashes[row.id]))
+                bar.update()
+        return lines
+
+    def _row(self, candidate: Candidate) -> Row:
+        row = _journal_row(self.journal, candidate)
+        columns = self.better.get(candidate.id, {})
+        return replace(row, cluster=self._cluster[candidate.point.key], **columns)
+
+    def _raw(self, candidate: Candidate) -> RawRow:
+        raw = self.journal.load(candidate.point.key).raw
+        assert raw is not None
+        return raw
+
+    def _write_parquet(self, rows: list[Row] | list[RawRow], path: Path) -> None:
+        write_parquet(rows, path)
+        self.note(path)
+
+    def note(self, path: Path) -> None:
+        """Keeps the hash of a file."""
+        name = path.relative_to(self.output).as_posix()
+        self.hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _journal_row(journal: Journal, candidate: Candidate) -> Row:
+    row = journal.load(candidate.point.key).row
+    assert row is not None
+    return row
+
+
+def _bucket(candidate: Candidate) -> _Bucket:
+    folder = "data" if candidate.track == "assign" else "split"
+    return folder, candidate.point.arch, candidate.point.family, candidate.split
+
+
+def _chunks(
+    candidates: Sequence[Candidate], size: int, split: str
+) -> Iterator[tuple[str, Sequence[Candidate]]]:
+    total = -(-len(candidates) // size)
+    for index in range(total):
+        chunk = candidates[index * size : (index + 1) * size]
+        yield f"{split}-{index:05d}-of-{total:05d}.parquet", chunk
+
+
+def _line(candidate: Candidate, row: Row, file: str, raw_hash: str) -> dict[str, Any]:
+    """What it takes to build a row again and to know it again."""
+    point = candidate.point
+    return {
+        "id": row.id,
+        "point": point.key,
+        "arch": point.arch,
+        "family": point.family,
+        "kernel": point.kernel,
+        "params": dict(point.parameters),
+        "track": row.track,
+        "split": candidate.split,
+        "group": row.group,
+        "cluster": row.cluster,
+        "file": file,
+        "row_sha256": row_digest(row),
+        "raw_sha256": raw_hash,
+    }
+
+
+def _rejections(
+    points: Sequence[SweepPoint], rejected: Mapping[str, Rejection]
+) -> list[dict[str, str]]:
+    return [
+        {
+            "point": point.key,
+            "family": point.family,
+            "arch": point.arch,
+            "kernel": point.kernel,
+            "params": point.parameters_json,
+            "kind": rejected[point.key][0],
+            "reason": rejected[point.key][1],
+        }
+        for point in points
+        if point.key in rejected
+    ]
+
+
+def _nested(rows: Mapping[_Bucket, int]) -> dict[str, Any]:
+    """Counts of rows by track, architecture, family, split."""
+    document: dict[str, Any] = {}
+    for (folder, arch, family, split), count in sorted(rows.items()):
+        track = "assign" if folder == "data" else folder
+        by_family = document.setdefault(track, {}).setdefault(arch, {})
+        by_family.setdefault(family, {})[split] = count
+    return document

@@ -102,7 +102,7 @@ def test_another_build_does_not_overwrite(
 
 
 def test_a_build_killed_while_it_was_put_in_place(built: Path, tmp_path: Path) -> None:
-    from dataset_builders.building.build import _install
+    from dataset_builders.building.install import install
 
     staging, output = tmp_path / "staging", tmp_path / "output"
     shutil.copytree(built, staging)
@@ -110,7 +110,7 @@ def test_a_build_killed_while_it_was_put_in_place(built: Path, tmp_path: Path) -
     (output / "data" / "gfx942").mkdir(parents=True)
     (output / "data" / "gfx942" / "train-00001-of-00002.parquet").write_bytes(b"old")
     (output / "README.md").write_text("old")
-    _install(staging, output)
+    install(staging, output)
     assert files_in(output) == files_in(built)
 
 

@@ -207,6 +207,82 @@ def _build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=_positive, help="only the first points of the sweep")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the dataset")
     parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="compile on the workers of this Dask scheduler (tcp://…) instead of here",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=_positive,
+        default=600,
+        metavar="SECONDS",
+        help="how long one kernel may take before it is rejected",
+    )
+
+
+def _dataset(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    def add(name: str, help_text: str) -> argparse.ArgumentParser:
+        return actions.add_parser(
+            name,
+            help=help_text,
+            description=help_text[0].upper() + help_text[1:] + ".",
+            formatter_class=_HelpFormatter,
+        )
+
+    check = add("check", "look for everything that can be wrong with a dataset")
+    check.add_argument("folder", metavar="DATASET", help="mini, a folder, or an id on the Hub")
+    check.add_argument(
+        "--no-labels", dest="labels", action="store_false", help="verify no assignments"
+    )
+    stats = add("stats", "count and measure the rows of a dataset")
+    stats.add_argument("folder", metavar="DATASET", help="mini or a folder")
+    stats.add_argument("--plots", type=Path, metavar="DIR", help="write pictures there")
+    diff = add("diff", "compare two datasets, row by row")
+    for name in ("old", "new"):
+        diff.add_argument(name, metavar=name.upper(), help="mini, a folder, or an id on the Hub")
+    rebuild = add("rebuild", "compile rows of a dataset again and compare every byte")
+    rebuild.add_argument("folder", metavar="DATASET", help="mini or a folder")
+    rebuild.add_argument("--sample", type=_positive, metavar="N", help="so many rows, not all")
+    rebuild.add_argument("--seed", type=_natural, default=0, help="which rows are in the sample")
+    rebuild.add_argument(
+        "--id", dest="ids", action="append", metavar="ID", help="this row; several times for more"
+    )
+    for each in (check, rebuild):
+        each.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes")
+    for each in (check, stats, diff, rebuild):
+        each.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _publish(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder of a dataset")
+    parser.add_argument(
+        "--repo-id", required=True, metavar="OWNER/NAME", help="the dataset's id on the Hub"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would change there, and change nothing"
+    )
+    parser.add_argument(
+        "--create-pr", action="store_true", help="open a pull request in place of a commit"
+    )
+    parser.add_argument(
+        "--private", action="store_true", help="make a new dataset private, never one that is there"
+    )
+    parser.add_argument(
+        "--revision",
+        default="main",
+        metavar="BRANCH",
+        help="a branch, which is made if need be, or a pull request as refs/pr/N",
+    )
+    parser.add_argument(
+        "--message", default="Publish the dataset", metavar="M", help="message of the commit"
+    )
+    parser.add_argument("--tag", metavar="NAME", help="tag the commit, for a release")
+    parser.add_argument(
+        "--jobs", type=_positive, default=os.cpu_count() or 1, help="processes and connections"
+    )
 
 
 def _selftest(parser: argparse.ArgumentParser) -> None:
@@ -261,6 +337,8 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "lower": ("write an answer back into the machine code of its kernel", _lower),
     "show": ("draw live intervals on registers", _show),
     "build": ("compile a sweep of kernels into a dataset", _build),
+    "dataset": ("check, count, compare or rebuild datasets", _dataset),
+    "publish": ("publish a dataset folder on the Hub, in one commit", _publish),
     "report": ("compare runs side by side", _report),
     "selftest": ("corrupt answers and set the judges against each other", _selftest),
     "list": ("list models, datasets or sweeps", _list),

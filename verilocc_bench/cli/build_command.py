@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
-from importlib.util import find_spec
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
-from verilocc_bench.cuda_tools import CUDA_TOOLS, find_tool
-from verilocc_bench.errors import MissingExtraError
-from verilocc_bench.targets import get_target
+if TYPE_CHECKING:
+    from dataset_builders.building.build import BuildReport
 
 __all__ = ["run"]
 
@@ -16,22 +20,15 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> int:
     """Builds the dataset and says what became of the points."""
     from dataset_builders.building.build import build_dataset
+    from dataset_builders.building.execution import Execution
     from dataset_builders.sweeps import sweep_named
 
     sweep = sweep_named(options.sweep)
-    archs = {point.arch for point in sweep.points(options.arch)[: options.limit]}
-    packages = ["triton"]
-    if any(get_target(arch).vendor == "amd" for arch in archs):
-        packages.append("llvmlite")
-    for package in packages:
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "build", "building a dataset")
-    if any(get_target(arch).vendor == "nvidia" for arch in archs):
-        for tool in CUDA_TOOLS:
-            find_tool(tool)
-    report = build_dataset(
-        sweep, options.arch, options.output, limit=options.limit, jobs=options.jobs
-    )
+    execution = Execution(options.jobs, options.scheduler, options.time_limit)
+    with _terminated_as_interrupted():
+        report = build_dataset(
+            sweep, options.arch, options.output, limit=options.limit, execution=execution
+        )
     if report.summary is None:
         print(f"{options.output} is complete: nothing to do", file=sys.stderr)
         return 0
@@ -40,15 +37,37 @@ def run(options: argparse.Namespace) -> int:
         print(f"{track:8} {arch:8} {family:6} {split:12} {count:6}")
     for kind, count in sorted(report.summary.rejected.items()):
         print(f"rejected: {kind} {count}")
+    print(_times(report), file=sys.stderr)
+    return 0
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM ends the body as an interrupt does: workers are ended, what is done is kept."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _times(report: BuildReport) -> str:
     timings = report.timings
     compiling = timings.triton_seconds + timings.compiler_seconds
-    spent = compiling + timings.own_seconds
-    if spent:
-        print(
-            f"{report.compiled} compiled, {report.resumed} resumed, "
-            f"{report.wall_seconds:.1f} s; "
-            f"{compiling / spent:.0%} of the work in Triton ({timings.triton_seconds:.1f} s) "
-            f"and the vendors' compilers ({timings.compiler_seconds:.1f} s)",
-            file=sys.stderr,
+    words = f"{report.compiled} compiled, {report.resumed} resumed, {report.wall_seconds:.1f} s"
+    if report.compiled and report.compile_seconds:
+        words += f", {60 * report.compiled / report.compile_seconds:.1f} kernels/min"
+    if compiling + timings.own_seconds:
+        words += (
+            f"; {compiling / (compiling + timings.own_seconds):.0%} of the work in Triton "
+            f"({timings.triton_seconds:.1f} s) and the vendors' compilers "
+            f"({timings.compiler_seconds:.1f} s)"
         )
-    return 0
+    return words

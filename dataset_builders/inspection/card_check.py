@@ -1,0 +1,119 @@
+"""The card's configs: each must say exactly the files that it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from dataset_builders.inspection.findings import CheckKind, Findings
+from dataset_builders.inspection.layout import CARD, ParquetPlace
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_text
+
+__all__ = ["check_card"]
+
+_Config = dict[str, set[str]]
+"""Files by split."""
+
+
+def check_card(folder: Path, places: Sequence[ParquetPlace], findings: Findings) -> None:
+    """Compares the configs in the YAML head of the card with the Parquet files that exist."""
+    if not (folder / CARD).is_file():
+        return  # found elsewhere
+
+    def add(message: str) -> None:
+        findings.add(CheckKind.CARD, CARD, message)
+
+    try:
+        head = _yaml_head(read_text(folder / CARD))
+        configs = _configs(head, [place.file for place in places])
+        default = [each["config_name"] for each in head["configs"] if each.get("default")]
+    except InputError as error:
+        add(error.message)
+        return
+    if default != ["default"]:
+        add(f"the default config is {default}, expected ['default']")
+    expected = _expected(places)
+    for name in sorted(expected.keys() - configs.keys()):
+        add(f"there is no config {name!r}")
+    for name, config in configs.items():
+        if name not in expected:
+            add(f"there is a config {name!r}, which stands for no rows")
+            continue
+        for message in _differences(config, expected[name]):
+            add(f"config {name!r}, {message}")
+
+
+def _yaml_head(text: str) -> dict[str, Any]:
+    import yaml
+
+    parts = text.split("---\n", 2)
+    if parts[0] or len(parts) < 3:
+        raise InputError("expected a YAML head between two lines ---")
+    try:
+        head = yaml.safe_load(parts[1])
+    except yaml.YAMLError as error:
+        raise InputError(f"the head is no YAML: {error}") from None
+    if not isinstance(head, dict) or not isinstance(head.get("configs"), list):
+        raise InputError("the head must have a list of configs")
+    return head
+
+
+def _configs(head: dict[str, Any], files: Sequence[str]) -> dict[str, _Config]:
+    """Configs by name, their patterns resolved. Raises InputError for another form."""
+    configs: dict[str, _Config] = {}
+    for each in head["configs"]:
+        if not isinstance(each, dict) or not isinstance(each.get("data_files"), list):
+            raise InputError("every config must have a list of data_files")
+        name = str(each.get("config_name"))
+        if name in configs:
+            raise InputError(f"the config {name!r} stands twice")
+        configs[name] = {}
+        for entry in each["data_files"]:
+            if not isinstance(entry, dict) or not {"split", "path"} <= entry.keys():
+                raise InputError(f"config {name!r}: expected a split and a path of data_files")
+            split, paths = str(entry["split"]), entry["path"]
+            if split in configs[name]:
+                raise InputError(f"config {name!r}: the split {split!r} stands twice")
+            patterns = paths if isinstance(paths, list) else [paths]
+            configs[name][split] = set(_resolved(map(str, patterns), files))
+    return configs
+
+
+def _resolved(patterns: Iterable[str], files: Sequence[str]) -> Iterable[str]:
+    """The files that patterns match; as on the Hub, `*` does not go beyond a slash."""
+    for pattern in patterns:
+        parts = pattern.split("/")
+        for file in files:
+            names = file.split("/")
+            if len(names) == len(parts) and all(map(fnmatchcase, names, parts)):
+                yield file
+
+
+def _expected(places: Sequence[ParquetPlace]) -> dict[str, _Config]:
+    """The assign track as a whole, by family and by architecture; the split track; raw rows."""
+    configs: dict[str, _Config] = {}
+    for place in places:
+        if place.raw:
+            names = ["raw"]
+        elif place.track == "split":
+            names = ["split"]
+        else:
+            names = ["default", place.family, place.arch]
+        for name in names:
+            configs.setdefault(name, {}).setdefault(place.split, set()).add(place.file)
+    return configs
+
+
+def _differences(found: _Config, expected: _Config) -> Iterable[str]:
+    for split in sorted(expected.keys() - found.keys()):
+        yield f"split {split!r}: it is missing, expected {len(expected[split])} files"
+    for split in sorted(found.keys() - expected.keys()):
+        yield f"split {split!r}: there are no such rows"
+    for split in sorted(found.keys() & expected.keys()):
+        for file in sorted(expected[split] - found[split]):
+            yield f"split {split!r}: its patterns miss {file}"
+        for file in sorted(found[split] - expected[split]):
+            yield f"split {split!r}: its patterns take {file}, which is none of it"

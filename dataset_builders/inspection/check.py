@@ -1,0 +1,234 @@
+"""Is a dataset folder sound? Everything that can be wrong with it is looked for, and listed.
+
+Files go through memory a few rows at a time; of each row a few hundred bytes
+stay, to compare rows with each other and with the lists. Rows are looked at in
+many processes, where nearly all of the time goes to judging their labels.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from dataset_builders.building.execution import Execution, Lost, run_tasks
+from dataset_builders.inspection.card_check import check_card
+from dataset_builders.inspection.documents import LEAKAGE_FORM, MANIFEST_FORM, check_document
+from dataset_builders.inspection.facts import Content, RawFacts, RowFacts
+from dataset_builders.inspection.files_check import check_files, check_shards
+from dataset_builders.inspection.findings import CheckFinding, CheckKind, CheckReport, Findings
+from dataset_builders.inspection.layout import (
+    LEAKAGE,
+    MANIFEST,
+    ParquetPlace,
+    files_in,
+    locate_dataset,
+)
+from dataset_builders.inspection.leakage_check import check_leakage, sampled_pairs
+from dataset_builders.inspection.lists_check import check_lists
+from dataset_builders.inspection.parquet_stream import (
+    NULLABLE,
+    column_faults,
+    read_columns,
+    stream_rows,
+)
+from dataset_builders.inspection.relations_check import check_relations
+from dataset_builders.inspection.row_check import Origin, row_problems
+from verilocc_bench.dataset import RawRow, Row, row_digest
+from verilocc_bench.errors import InputError
+
+__all__ = ["check_dataset"]
+
+_RAW_HASH = {"sm_80": ("cubin", "machine_code_sha256")}
+_AMD_RAW_HASH = ("mir", "machine_ir_sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Rows that stand one after the other in a file, the first in `place`."""
+
+    file: ParquetPlace
+    place: int
+    rows: Sequence[dict[str, Any]]
+
+
+_Result = tuple[list[RowFacts], list[RawFacts], list[CheckFinding]]
+
+
+def check_dataset(
+    folder: Path, *, jobs: int = 1, labels: bool = True, progress: bool = True
+) -> CheckReport:
+    """Everything that is wrong with a dataset folder; see CheckKind.
+
+    Without `labels` no assignment is verified. Raises InputError where the
+    folder is no dataset, MissingExtraError where distances in leakage.json
+    cannot be computed.
+    """
+    folder = locate_dataset(str(folder))
+    findings = Findings()
+    files = files_in(folder)
+    manifest = check_document(folder, MANIFEST, MANIFEST_FORM, CheckKind.MANIFEST, findings)
+    leakage = check_document(folder, LEAKAGE, LEAKAGE_FORM, CheckKind.LEAKAGE, findings)
+    check_files(folder, files, manifest, findings)
+    places = check_shards(files, findings)
+    readable = [place for place in places if _has_its_columns(folder, place, findings)]
+    content = Content(folder, manifest, files)
+    wanted = set() if leakage is None else _wanted_texts(leakage)
+    work = partial(_look_at, origin=_origin(manifest), labels=labels)
+    batches = _batches(content, readable, wanted, findings, progress)
+    for rows, raws, found in _results(work, batches, jobs):
+        content.rows += rows
+        content.raws += raws
+        findings.found += found
+    content.rows.sort(key=lambda row: (row.file, row.place))
+    content.raws.sort(key=lambda raw: raw.file)
+    check_relations(content, findings)
+    check_lists(content, findings)
+    check_card(folder, places, findings)
+    if leakage is not None:
+        check_leakage(leakage, content, findings)
+    return CheckReport(tuple(sorted(set(findings.found))), len(content.rows), len(files))
+
+
+def _wanted_texts(leakage: dict[str, Any]) -> set[str]:
+    return {entry[key] for entry in sampled_pairs(leakage) for key in ("id", "nearest")}
+
+
+def _origin(manifest: dict[str, Any] | None) -> Origin:
+    if manifest is None:
+        return Origin({}, {})
+    return Origin(manifest["versions"], manifest["kernel_sources"])
+
+
+def _has_its_columns(folder: Path, place: ParquetPlace, findings: Findings) -> bool:
+    """Whether the rows of a file can be looked at; findings for all that differs."""
+    row_type = RawRow if place.raw else Row
+    try:
+        columns, count = read_columns(folder / place.file)
+    except InputError as error:
+        findings.add(CheckKind.PARQUET, place.file, error.message)
+        return False
+    if count == 0:
+        findings.add(CheckKind.PARQUET, place.file, "the file has no rows")
+    for fault in column_faults(columns, row_type):
+        findings.add(CheckKind.SCHEMA, place.file, fault)
+    # Whether columns may be null does not keep anybody from reading the others.
+    lenient = {name: (kind, name in NULLABLE) for name, (kind, _) in columns.items()}
+    return not any("order" not in fault for fault in column_faults(lenient, row_type))
+
+
+def _batches(
+    content: Content,
+    places: Iterable[ParquetPlace],
+    wanted: set[str],
+    findings: Findings,
+    progress: bool,
+) -> Iterator[_Batch]:
+    """All rows and raw rows; the texts of the wanted ones stay in `content`."""
+    by_file = {place: read_columns(content.folder / place.file)[1] for place in places}
+    total = sum(count for place, count in by_file.items() if not place.raw)
+    with tqdm(total=total, desc="check", unit="row", disable=None if progress else True) as bar:
+        for place in by_file:
+            first = 0
+            try:
+                for rows in stream_rows(content.folder / place.file):
+                    if not place.raw:
+                        content.texts |= {
+                            row["id"]: row["normalized"] for row in rows if row["id"] in wanted
+                        }
+                    yield _Batch(place, first, rows)
+                    first += len(rows)
+                    bar.update(0 if place.raw else len(rows))
+            except InputError as error:
+                findings.add(CheckKind.PARQUET, place.file, error.message)
+
+
+def _results(
+    work: Callable[[_Batch], _Result], batches: Iterator[_Batch], jobs: int
+) -> Iterator[_Result]:
+    if jobs == 1:
+        yield from map(work, batches)
+        return
+    with closing(run_tasks(work, batches, Execution(jobs))) as outcomes:
+        for batch, outcome in outcomes:
+            if isinstance(outcome, Lost):
+                last = batch.place + len(batch.rows) - 1
+                message = f"rows {batch.place} to {last} of the file: the process {outcome.reason}"
+                found = CheckFinding(batch.file.file, "", CheckKind.TEXT, message)
+                yield [], [], [found]
+            else:
+                yield outcome
+
+
+def _look_at(batch: _Batch, origin: Origin, labels: bool) -> _Result:
+    """What stays of some rows, and what is wrong with each of them alone."""
+    findings = Findings()
+    if batch.file.raw:
+        raws = [RawRow(**values) for _, values in _without_nulls(batch, findings)]
+        return [], [_raw_facts(raw, batch.file) for raw in raws], findings.found
+    facts: list[RowFacts] = []
+    for place, values in _without_nulls(batch, findings):
+        row = Row(**values)
+        facts.append(_row_facts(row, batch.file, place))
+        for kind, message in row_problems(row, batch.file, origin, labels=labels):
+            findings.add(kind, batch.file.file, message, row.id)
+    return facts, [], findings.found
+
+
+def _without_nulls(batch: _Batch, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows, by place, that have nulls only where some row may have them."""
+    for place, values in enumerate(batch.rows, batch.place):
+        nulls = [name for name, value in values.items() if value is None and name not in NULLABLE]
+        for name in nulls:
+            message = f"row {place} of the file: the column {name!r} is null"
+            findings.add(CheckKind.NULLS, batch.file.file, message, values["id"] or "")
+        if not nulls:
+            yield place, values
+
+
+def _row_facts(row: Row, file: ParquetPlace, place: int) -> RowFacts:
+    provenance, params = _object(row.provenance) or {}, _object(row.params)
+    raw_format, raw_key = _RAW_HASH.get(row.arch, _AMD_RAW_HASH)
+    return RowFacts(
+        **{name: getattr(row, name) for name in ("id", "track", "arch", "family", "kernel")},
+        **{name: getattr(row, name) for name in ("group", "cluster")},
+        file=file.file,
+        place=place,
+        params=params,
+        split=file.split,
+        point=str(provenance.get("point", "")),
+        digest=row_digest(row),
+        raw_sha256=str(provenance.get(raw_key, "")),
+        raw_format=raw_format,
+    )
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """A JSON object; None for anything else, which is found elsewhere."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _raw_facts(raw: RawRow, file: ParquetPlace) -> RawFacts:
+    try:
+        data = (
+            base64.b64decode(raw.content, validate=True)
+            if raw.format == "cubin"
+            else raw.content.encode()
+        )
+    except (binascii.Error, ValueError):
+        data = None
+    sha256 = "" if data is None else hashlib.sha256(data).hexdigest()
+    return RawFacts(raw.id, file.file, raw.format, row_digest(raw), sha256)

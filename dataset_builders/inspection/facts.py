@@ -1,0 +1,60 @@
+"""What the check keeps of each row, to compare rows with each other and with the lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Content", "RawFacts", "RowFacts"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowFacts:
+    """A row without its long columns.
+
+    `point` and `raw_sha256` (of the raw machine IR or code) are what its
+    provenance says, empty where it says nothing; `params` is the decoded
+    column, None where it is no JSON object.
+    """
+
+    id: str
+    file: str
+    place: int
+    track: str
+    arch: str
+    family: str
+    kernel: str
+    params: dict[str, Any] | None
+    split: str
+    group: str
+    cluster: str
+    point: str
+    digest: str
+    raw_sha256: str
+    raw_format: str
+
+
+@dataclass(frozen=True, slots=True)
+class RawFacts:
+    """A raw row without its content, whose SHA-256 is `content_sha256`; empty if it has none."""
+
+    id: str
+    file: str
+    format: str
+    digest: str
+    content_sha256: str
+
+
+@dataclass(slots=True)
+class Content:
+    """A dataset folder as far as it was read: facts in the order of files and places in them."""
+
+    folder: Path
+    manifest: dict[str, Any] | None
+    files: Sequence[str]
+    rows: list[RowFacts] = field(default_factory=list)
+    raws: list[RawFacts] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+    """`normalized` of the rows that were asked for."""

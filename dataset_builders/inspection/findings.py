@@ -1,0 +1,105 @@
+"""What `dataset check` finds, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["CheckFinding", "CheckKind", "CheckReport", "Findings"]
+
+
+class CheckKind(StrEnum):
+    """What can be wrong with a dataset folder."""
+
+    MANIFEST = "manifest"
+    MISSING_FILE = "missing_file"
+    UNLISTED_FILE = "unlisted_file"
+    HASH = "hash"
+    LAYOUT = "layout"
+    SHARDS = "shards"
+    PARQUET = "parquet"
+    SCHEMA = "schema"
+    NULLS = "nulls"
+    ID = "id"
+    COLUMN = "column"
+    JSON = "json"
+    POINT = "point"
+    PROVENANCE = "provenance"
+    TEXT = "text"
+    SIZE = "size"
+    PRESSURE = "pressure"
+    LABEL = "label"
+    ALTERNATIVE = "alternative"
+    BEST = "best"
+    REGISTERS = "registers"
+    DUPLICATE = "duplicate"
+    GROUP = "group"
+    CLUSTER = "cluster"
+    RAW = "raw"
+    ROW_LIST = "row_list"
+    REJECTED = "rejected"
+    SWEEP = "sweep"
+    CARD = "card"
+    LEAKAGE = "leakage"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CheckFinding:
+    """One thing that is wrong: in which file (relative to the folder), in which row, and what.
+
+    `row` is the id of a row, or empty. The message says what was found and what was expected.
+    """
+
+    file: str
+    row: str
+    kind: CheckKind
+    message: str
+
+    def __str__(self) -> str:
+        row = f" row {self.row}" if self.row else ""
+        return f"{self.file}{row}: {self.message}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The finding as one JSON object."""
+        return {
+            "kind": self.kind.value,
+            "file": self.file,
+            "row": self.row or None,
+            "message": self.message,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """Everything that is wrong with a folder, in a stable order; `rows` of both tracks, `files`
+    of every kind."""
+
+    findings: tuple[CheckFinding, ...]
+    rows: int
+    files: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.findings
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as one JSON document."""
+        return {
+            "passed": self.passed,
+            "rows": self.rows,
+            "files": self.files,
+            "findings": [finding.to_json() for finding in self.findings],
+        }
+
+
+@dataclass(slots=True)
+class Findings:
+    """Findings as they are made."""
+
+    found: list[CheckFinding] = field(default_factory=list)
+
+    def add(self, kind: CheckKind, file: str, message: str, row: str = "") -> None:
+        """Notes one thing that is wrong."""
+        self.found.append(CheckFinding(file, row, kind, message))

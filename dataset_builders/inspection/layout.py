@@ -1,0 +1,141 @@
+"""Where things lie in a dataset folder, and where the folder is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.dataset import EMBEDDED, embedded_path
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_json
+
+__all__ = [
+    "CARD",
+    "LEAKAGE",
+    "MANIFEST",
+    "REJECTED",
+    "ROW_LIST",
+    "ParquetPlace",
+    "files_in",
+    "locate_dataset",
+    "parquet_place",
+    "parquet_places",
+    "read_manifest",
+]
+
+MANIFEST = "manifest.json"
+CARD = "README.md"
+ROW_LIST = "rows.jsonl"
+REJECTED = "rejected.jsonl"
+LEAKAGE = "leakage.json"
+
+TIMEOUT_SECONDS = 10.0
+
+_IGNORED = {".gitattributes"}
+"""What the Hub adds to a repository by itself."""
+
+_PARQUET = re.compile(
+    r"(raw/)?(data|split)/([^/]+)/([^/]+)/([^/-]+)-(\d{5})-of-(\d{5})\.parquet", re.ASCII
+)
+_TRACKS = {"data": "assign", "split": "split"}
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetPlace:
+    """What the path of a Parquet file (`file`, relative to the folder) says about its rows."""
+
+    file: str
+    raw: bool
+    folder: str
+    arch: str
+    family: str
+    split: str
+    shard: int
+    shards: int
+
+    @property
+    def track(self) -> str:
+        """The track of its rows."""
+        return _TRACKS[self.folder]
+
+    @property
+    def bucket(self) -> tuple[str, str, str, str]:
+        """Track folder, architecture, family, split: the same for rows and their raw rows."""
+        return self.folder, self.arch, self.family, self.split
+
+
+def parquet_place(file: str) -> ParquetPlace | None:
+    """What a path says; None for one that no file of rows has."""
+    match = _PARQUET.fullmatch(file)
+    if match is None:
+        return None
+    raw, folder, arch, family, split, shard, shards = match.groups()
+    return ParquetPlace(file, bool(raw), folder, arch, family, split, int(shard), int(shards))
+
+
+def parquet_places(folder: Path, *, raw: bool) -> list[ParquetPlace]:
+    """The files of rows, or of raw rows, in the order of their paths."""
+    places = [parquet_place(file) for file in files_in(folder)]
+    return [place for place in places if place is not None and place.raw == raw]
+
+
+def files_in(folder: Path) -> list[str]:
+    """All files of a folder by their paths in it, sorted."""
+    paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(path for path in paths if path not in _IGNORED)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a dataset folder. Raises InputError where there is none."""
+    document = read_json(folder / MANIFEST)
+    if not isinstance(document, dict):
+        raise InputError("expected a JSON object", source=folder / MANIFEST)
+    return document
+
+
+def locate_dataset(name: str, *, hub: bool = False) -> Path:
+    """The folder of `mini`, of a folder, or with `hub` of a dataset on the Hub, downloaded whole.
+
+    Raises InputError where there is no such dataset.
+    """
+    if name == EMBEDDED:
+        return embedded_path()
+    path = Path(name)
+    if path.is_dir():
+        if not any((path / part).exists() for part in (MANIFEST, "data", "split")):
+            raise InputError(
+                f"no dataset: expected {MANIFEST} and the folders data/ and raw/", source=path
+            )
+        return path
+    if path.exists() or name.startswith((".", "/")) or name.count("/") != 1:
+        raise InputError(f"expected {EMBEDDED!r} or the folder of a dataset, not {name!r}")
+    if not hub:
+        raise InputError("there is no such folder; a dataset on the Hub does not do", source=path)
+    return _download(name)
+
+
+def _download(name: str) -> Path:
+    """A dataset of the Hub in the local cache; where the Hub is not reached, what lies there."""
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+
+    offline = False
+    try:
+        HfApi().dataset_info(name, timeout=TIMEOUT_SECONDS)
+    except (HFValidationError, RepositoryNotFoundError):
+        raise InputError("no such folder, and no such dataset on the Hub", source=name) from None
+    except HfHubHTTPError as error:
+        raise _not_downloaded(name, error) from None
+    except Exception:  # noqa: BLE001  whatever the HTTP library raises that the client stands on
+        offline = True
+    try:
+        return Path(snapshot_download(name, repo_type="dataset", local_files_only=offline))
+    except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
+        raise _not_downloaded(name, error) from None
+
+
+def _not_downloaded(name: str, error: Exception) -> InputError:
+    reason = " ".join(str(error).split())[:300]
+    return InputError(f"no such folder, and not loaded from the Hub: {reason}", source=name)

@@ -1,0 +1,158 @@
+"""rows.jsonl, rejected.jsonl and the manifest's counts against the rows and the sweep."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
+from typing import Any
+
+from dataset_builders.inspection.documents import (
+    REJECTED_FORM,
+    ROW_LIST_FORM,
+    Line,
+    check_lines,
+)
+from dataset_builders.inspection.facts import Content, RowFacts
+from dataset_builders.inspection.findings import CheckKind, Findings
+from dataset_builders.inspection.layout import MANIFEST, REJECTED, ROW_LIST
+from dataset_builders.release.splits import split_of
+from dataset_builders.sweeps import SWEEPS, SweepPoint, point_from_json
+from verilocc_bench.errors import InputError
+
+__all__ = ["check_lists"]
+
+
+def check_lists(content: Content, findings: Findings) -> None:
+    """Compares the lists and the manifest with the rows, and both with the sweep."""
+    lines = check_lines(content.folder, ROW_LIST, ROW_LIST_FORM, CheckKind.ROW_LIST, findings)
+    if (content.folder / ROW_LIST).is_file():  # its absence is found elsewhere
+        _check_row_list(list(lines), content, findings)
+    rejected = dict(
+        check_lines(content.folder, REJECTED, REJECTED_FORM, CheckKind.REJECTED, findings)
+    )
+    points = _check_rejected(rejected, findings)
+    if content.manifest is not None:
+        _check_counts(content, content.manifest, rejected.values(), findings)
+        _check_sweep(content, content.manifest, points, findings)
+
+
+def _check_row_list(lines: list[Line], content: Content, findings: Findings) -> None:
+    rows = {row.id: row for row in content.rows}
+    raws = {raw.id: raw.digest for raw in content.raws}
+    seen: set[str] = set()
+    for number, line in lines:
+        identifier = line["id"]
+
+        def add(message: str, number: int = number, identifier: str = identifier) -> None:
+            findings.add(CheckKind.ROW_LIST, ROW_LIST, f"line {number}: {message}", identifier)
+
+        if identifier in seen:
+            add("this id stood in an earlier line")
+        seen.add(identifier)
+        row = rows.get(identifier)
+        if row is None:
+            add("there is no such row")
+            continue
+        for key, expected in _line_of(row, raws.get(identifier)).items():
+            if line[key] != expected:
+                add(f"{key!r} is {line[key]!r}, expected {expected!r}")
+    for row in content.rows:
+        if row.id not in seen:
+            findings.add(CheckKind.ROW_LIST, ROW_LIST, "no line has this row", row.id)
+    _check_order([line["id"] for _, line in lines], [row.id for row in content.rows], findings)
+
+
+def _line_of(row: RowFacts, raw_digest: str | None) -> dict[str, Any]:
+    keys = ("point", "arch", "family", "kernel", "track", "split", "group", "cluster", "file")
+    return {
+        **{key: getattr(row, key) for key in keys},
+        "params": row.params,
+        "row_sha256": row.digest,
+        **({} if raw_digest is None else {"raw_sha256": raw_digest}),
+    }
+
+
+def _check_order(listed: list[str], rows: list[str], findings: Findings) -> None:
+    if sorted(listed) != sorted(rows):
+        return  # told row by row already
+    for number, (found, expected) in enumerate(zip_longest(listed, rows), 1):
+        if found != expected:
+            message = f"line {number}: expected {expected}: lines go by file and place in it"
+            findings.add(CheckKind.ROW_LIST, ROW_LIST, message, found)
+            return
+
+
+def _check_rejected(rejected: Mapping[int, dict[str, Any]], findings: Findings) -> Counter[str]:
+    """The points of the lines, each of which must say its point as its parameters do."""
+    points: Counter[str] = Counter()
+    for number, line in rejected.items():
+        points[line["point"]] += 1
+        try:
+            point = point_from_json(line["arch"], line["kernel"], line["params"])
+            expected = {"point": point.key, "family": point.family}
+        except (InputError, KeyError) as error:
+            message = f"line {number}: no sweep point: {error}"
+            findings.add(CheckKind.REJECTED, REJECTED, message)
+            continue
+        for key, value in expected.items():
+            if line[key] != value:
+                message = f"line {number}: {key!r} is {line[key]!r}, expected {value!r}"
+                findings.add(CheckKind.REJECTED, REJECTED, message)
+    return points
+
+
+def _check_counts(
+    content: Content,
+    manifest: Mapping[str, Any],
+    rejected: Iterable[dict[str, Any]],
+    findings: Findings,
+) -> None:
+    def expect(what: str, found: object, expected: object) -> None:
+        if found != expected:
+            message = f"{what} is {found!r}, expected {expected!r}"
+            findings.add(CheckKind.MANIFEST, MANIFEST, message)
+
+    lines = list(rejected)
+    expect("'rejected'", manifest["rejected"], dict(Counter(line["kind"] for line in lines)))
+    expect("'points'", manifest["points"], len(content.rows) + len(lines))
+    archs = {row.arch for row in content.rows} | {line["arch"] for line in lines}
+    expect("'archs'", sorted(manifest["archs"]), sorted(archs))
+
+
+def _check_sweep(
+    content: Content, manifest: Mapping[str, Any], rejected: Counter[str], findings: Findings
+) -> None:
+    """Every point of the sweep must be a row or rejected, and every row in its point's split."""
+    taken = Counter(row.point for row in content.rows if row.point) + rejected
+    for key, count in sorted(taken.items()):
+        if count > 1 and key in rejected:
+            message = f"the point {key} is rejected, and stands elsewhere too"
+            findings.add(CheckKind.REJECTED, REJECTED, message)
+    sweep = SWEEPS.get(manifest["sweep"])
+    if sweep is None:
+        return
+    try:
+        points = {point.key: point for point in sweep.points(manifest["archs"])}
+    except InputError as error:
+        findings.add(CheckKind.MANIFEST, MANIFEST, error.message)
+        return
+    for key in sorted(taken.keys() - points.keys()):
+        message = f"the sweep {sweep.name!r} has no point {key}"
+        findings.add(CheckKind.SWEEP, MANIFEST, message)
+    if manifest["points"] == len(points):  # else it was built of the sweep's first points alone
+        for key in sorted(points.keys() - taken.keys()):
+            message = f"the point {key} of the sweep {sweep.name!r} is neither a row nor rejected"
+            findings.add(CheckKind.SWEEP, MANIFEST, message)
+    _check_splits(content, sweep.name, points, findings)
+
+
+def _check_splits(
+    content: Content, sweep: str, points: Mapping[str, SweepPoint], findings: Findings
+) -> None:
+    for row in content.rows:
+        point = points.get(row.point)
+        expected = row.split if point is None else split_of(sweep, point)
+        if row.split != expected:
+            message = f"the row is in {row.split!r}, its point belongs to {expected!r}"
+            findings.add(CheckKind.SWEEP, row.file, message, row.id)

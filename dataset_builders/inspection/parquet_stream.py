@@ -1,0 +1,92 @@
+"""Rows of Parquet files a few at a time, and whether a file has the columns of its kind."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+
+from verilocc_bench.dataset import RawRow, Row
+from verilocc_bench.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["NULLABLE", "ParquetColumns", "column_faults", "read_columns", "stream_rows"]
+
+BATCH_ROWS = 16
+"""So many rows are in memory at once, beside one row group in its compressed form."""
+
+NULLABLE = frozenset(
+    name
+    for name, hint in get_type_hints(Row).items()
+    if get_origin(hint) in (Union, types.UnionType)
+)
+"""The columns of Row that may be null in some row."""
+
+ParquetColumns = dict[str, tuple[str, bool]]
+"""Column to (type, whether it may be null)."""
+
+_ARROW_TYPES = {str: "string", int: "int64", bool: "bool"}
+
+
+def _expected(row_type: type[Row | RawRow]) -> ParquetColumns:
+    """The columns that the fields of a row's class stand for, in their order."""
+    columns: ParquetColumns = {}
+    for name, hint in get_type_hints(row_type).items():
+        alternatives = [a for a in (get_args(hint) or (hint,)) if a is not types.NoneType]
+        columns[name] = _ARROW_TYPES[alternatives[0]], hint not in _ARROW_TYPES
+    return columns
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[pyarrow.parquet.ParquetFile]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        raise InputError(f"cannot be read as a Parquet file: {reason}", source=path) from None
+
+
+def read_columns(path: Path) -> tuple[ParquetColumns, int]:
+    """The columns of a Parquet file, and how many rows it has. Raises InputError for others."""
+    with _readable(path) as file:
+        columns = {each.name: (str(each.type), each.nullable) for each in file.schema_arrow}
+        return columns, file.metadata.num_rows
+
+
+def column_faults(columns: ParquetColumns, row_type: type[Row | RawRow]) -> Iterator[str]:
+    """Each way in which columns are not those of a class of rows."""
+    expected = _expected(row_type)
+    for name, (kind, nullable) in expected.items():
+        found = columns.get(name)
+        wanted = f"{kind}{'' if nullable else ' not null'}"
+        if found is None:
+            yield f"the column {name!r} is missing, expected {wanted}"
+        elif found != (kind, nullable):
+            is_there = f"{found[0]}{'' if found[1] else ' not null'}"
+            yield f"the column {name!r} is {is_there}, expected {wanted}"
+    for name in columns:
+        if name not in expected:
+            yield f"the column {name!r} is none of {row_type.__name__}"
+    if set(columns) == set(expected) and list(columns) != list(expected):
+        yield f"the columns are in another order than those of {row_type.__name__}"
+
+
+def stream_rows(
+    path: Path, columns: list[str] | None = None, size: int = BATCH_ROWS
+) -> Iterator[list[dict[str, Any]]]:
+    """The rows of a file in order, at most `size` at a time. Raises InputError as read_columns."""
+    with _readable(path) as file:
+        batches = file.iter_batches(batch_size=size, columns=columns)
+        while True:
+            batch = next(batches, None)
+            if batch is None:
+                return
+            yield batch.to_pylist()

@@ -1,0 +1,256 @@
+"""Rows made again from their sweep points alone, and compared byte for byte.
+
+Compared are all columns that compiling determines, and the raw machine IR or
+code. What only the whole dataset knows (clusters, better labels) is left out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, fields
+from functools import lru_cache, partial
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from dataset_builders.building.compile_point import compile_point
+from dataset_builders.building.execution import Execution, Lost, run_tasks
+from dataset_builders.building.journal import decode_document
+from dataset_builders.building.results import result_from_document
+from dataset_builders.compilers.built_kernel import canonical_json
+from dataset_builders.inspection.documents import ROW_LIST_FORM, check_lines
+from dataset_builders.inspection.findings import CheckKind, Findings
+from dataset_builders.inspection.layout import (
+    ROW_LIST,
+    locate_dataset,
+    parquet_place,
+    parquet_places,
+    read_manifest,
+)
+from dataset_builders.inspection.parquet_stream import stream_rows
+from dataset_builders.sweeps import point_from_json
+from verilocc_bench.cuda_tools import CUDA_TOOLS, find_tool, tool_version
+from verilocc_bench.dataset import RawRow, Row, read_parquet
+from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.targets import get_target
+
+__all__ = ["RebuildReport", "Rebuilt", "rebuild_rows"]
+
+_OF_THE_WHOLE = {
+    *("best_assignment", "best_source", "best_registers_used"),
+    *("best_lower_bound", "best_is_optimal", "cluster"),
+}
+"""Columns that depend on more than the sweep point."""
+
+_COLUMNS = tuple(field.name for field in fields(Row) if field.name not in _OF_THE_WHOLE)
+_SHOWN_CHARACTERS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """What became of a row: nothing in `difference` where it was made again, byte for byte."""
+
+    id: str
+    point: str
+    difference: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildReport:
+    """Rows in the order of rows.jsonl; `versions` are (dataset's, here) by tool, where they
+    differ (None where it is not here)."""
+
+    rows: tuple[Rebuilt, ...]
+    versions: dict[str, tuple[str, str | None]]
+
+    @property
+    def equal(self) -> bool:
+        """Whether every row was made again."""
+        return all(row.difference is None for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as one JSON document."""
+        return {
+            "equal": self.equal,
+            "versions": self.versions,
+            "rows": [
+                {"id": row.id, "point": row.point, "difference": row.difference}
+                for row in self.rows
+            ],
+        }
+
+
+def rebuild_rows(
+    folder: Path,
+    *,
+    sample: int | None = None,
+    seed: int = 0,
+    ids: Collection[str] = (),
+    jobs: int = 1,
+    progress: bool = True,
+) -> RebuildReport:
+    """Compiles `sample` rows again, those of `ids`, or without both all.
+
+    Raises InputError where the folder has no rows.jsonl or lacks an id,
+    MissingExtraError without the packages that compile.
+    """
+    folder = locate_dataset(str(folder))
+    versions = differing_versions(folder)
+    chosen = _chosen(_row_list(folder), sample, seed, ids, folder)
+    _need_tools({str(line["arch"]) for line in chosen})
+    results: dict[str, Rebuilt] = {}
+    with (
+        closing(run_tasks(partial(_difference, folder), chosen, Execution(jobs))) as outcomes,
+        tqdm(
+            total=len(chosen), desc="rebuild", unit="row", disable=None if progress else True
+        ) as bar,
+    ):
+        for line, outcome in outcomes:
+            reason = f"the process {outcome.reason}" if isinstance(outcome, Lost) else outcome
+            results[line["id"]] = Rebuilt(line["id"], line["point"], reason)
+            bar.update()
+    return RebuildReport(tuple(results[line["id"]] for line in chosen), versions)
+
+
+def differing_versions(folder: Path) -> dict[str, tuple[str, str | None]]:
+    """Versions of tools in the manifest that are others here, or not here."""
+    recorded = read_manifest(folder).get("versions")
+    differing: dict[str, tuple[str, str | None]] = {}
+    for name, there in sorted(recorded.items() if isinstance(recorded, dict) else ()):
+        here = _version_here(name)
+        if here != there:
+            differing[name] = (str(there), here)
+    return differing
+
+
+def _version_here(name: str) -> str | None:
+    try:
+        for tool in CUDA_TOOLS:
+            if tool == name:
+                return tool_version(tool)
+        return version(name)
+    except (InputError, PackageNotFoundError):
+        return None
+
+
+def _row_list(folder: Path) -> list[dict[str, Any]]:
+    """The lines of rows.jsonl. Raises InputError for the first that is wrong."""
+    path = folder / ROW_LIST
+    if not path.is_file():
+        message = f"there is no {ROW_LIST}, from which rows are made again"
+        raise InputError(message, source=folder)
+    findings = Findings()
+    lines = [
+        line
+        for _, line in check_lines(folder, ROW_LIST, ROW_LIST_FORM, CheckKind.ROW_LIST, findings)
+    ]
+    if findings.found:
+        raise InputError(findings.found[0].message, source=path)
+    if not lines:
+        raise InputError("there are no rows", source=path)
+    return lines
+
+
+def _chosen(
+    lines: list[dict[str, Any]], sample: int | None, seed: int, ids: Collection[str], folder: Path
+) -> list[dict[str, Any]]:
+    """The lines of the rows to be made again, in their order."""
+    known = {line["id"] for line in lines}
+    for identifier in ids:
+        if identifier not in known:
+            raise InputError(f"there is no row {identifier!r}", source=folder / ROW_LIST)
+    if ids:
+        return [line for line in lines if line["id"] in ids]
+    if sample is None or sample >= len(lines):
+        return lines
+    places = random.Random(seed).sample(range(len(lines)), sample)  # noqa: S311  no secret
+    return [lines[place] for place in sorted(places)]
+
+
+def _need_tools(archs: Collection[str]) -> None:
+    """Raises MissingExtraError where something that compiles is not installed."""
+    vendors = {get_target(arch).vendor for arch in archs}
+    for package in ("triton", *(["llvmlite"] if "amd" in vendors else [])):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "build", "making rows again")
+    if "nvidia" in vendors:
+        for tool in CUDA_TOOLS:
+            find_tool(tool)
+
+
+def _difference(folder: Path, line: dict[str, Any]) -> str | None:
+    """The first thing in which a row differs from what its line gives; None where nothing does."""
+    try:
+        row, raw = _stored(folder, line)
+        point = point_from_json(line["arch"], line["kernel"], canonical_json(line["params"]))
+        if point.key != line["point"]:
+            return f"the parameters are those of {point.key}"
+    except InputError as error:
+        return str(error)
+    result = result_from_document(decode_document(compile_point(point)))
+    if result.row is None or result.raw is None:
+        kind, reason = result.rejection or ("", "")
+        return f"rejected as {kind}: {reason}"
+    return next(_differences((row, raw), (result.row, result.raw)), None)
+
+
+def _differences(stored: tuple[Row, RawRow], made: tuple[Row, RawRow]) -> Iterator[str]:
+    for column in _COLUMNS:
+        yield from _compare(column, *(getattr(row, column) for row, _ in (stored, made)))
+    for column in ("format", "content"):
+        yield from _compare(f"raw {column}", *(getattr(raw, column) for _, raw in (stored, made)))
+
+
+def _compare(column: str, stored: object, made: object) -> Iterator[str]:
+    if stored == made:
+        return
+    if not isinstance(stored, str) or not isinstance(made, str):
+        yield f"{column} was {stored}, is {made}"
+        return
+    place = next(
+        (i for i, (a, b) in enumerate(zip(stored, made, strict=False)) if a != b),
+        min(len(stored), len(made)),
+    )
+    line = stored.count("\n", 0, place) + 1
+    shown = [repr(text[max(place - 20, 0) :][:_SHOWN_CHARACTERS]) for text in (stored, made)]
+    yield f"{column} differs at character {place} (line {line}): was {shown[0]}, is {shown[1]}"
+
+
+def _stored(folder: Path, line: dict[str, Any]) -> tuple[Row, RawRow]:
+    """The row of a line and its raw row. Raises InputError where there are none."""
+    place = parquet_place(line["file"])
+    if place is None or place.raw or not (folder / line["file"]).is_file():
+        message = f"row {line['id']}: there is no file of rows {line['file']!r}"
+        raise InputError(message, source=folder / ROW_LIST)
+    row = _rows(folder / line["file"]).get(line["id"])
+    for each in parquet_places(folder, raw=True):
+        if each.bucket == place.bucket and line["id"] in _ids(folder / each.file):
+            raw = _raws(folder / each.file)[line["id"]]
+            break
+    else:
+        raise InputError(f"there is no raw row {line['id']}", source=folder)
+    if row is None:
+        raise InputError(f"there is no row {line['id']}", source=folder / line["file"])
+    return row, raw
+
+
+# Rows are made again in the order of the files: one of each kind is enough.
+@lru_cache(1)
+def _rows(path: Path) -> dict[str, Row]:
+    return {row.id: row for row in read_parquet(path, Row)}
+
+
+@lru_cache(1)
+def _raws(path: Path) -> dict[str, RawRow]:
+    return {raw.id: raw for raw in read_parquet(path, RawRow)}
+
+
+@lru_cache(4096)
+def _ids(path: Path) -> frozenset[str]:
+    batches: Iterator[Sequence[dict[str, Any]]] = stream_rows(path, ["id"], 4096)
+    return frozenset(row["id"] for batch in batches for row in batch)

@@ -1,0 +1,227 @@
+"""Everything about one row that the row alone shows: columns, sweep point, sizes, labels.
+
+The labels are judged by the fast check and by the independent checker. Cost:
+some 120 microseconds for each instruction of a row with one label, two thirds
+of it in the independent checker.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dataset_builders.compilers.built_kernel import LICENSE, canonical_json
+from dataset_builders.inspection.findings import CheckKind
+from dataset_builders.inspection.label_check import label_problems, split_track_problems
+from dataset_builders.inspection.layout import ParquetPlace
+from dataset_builders.sweeps import SweepPoint, point_from_json
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import Row
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import parse_json
+from verilocc_bench.ir import instance_id, print_function
+from verilocc_bench.ir.text import FORMAT_LINE
+
+__all__ = ["Origin", "RowProblem", "row_problems"]
+
+RowProblem = tuple[CheckKind, str]
+"""What is wrong, and a message."""
+
+_SORTED_COLUMNS = ("params", "pressure", "registers_used", "provenance")
+_LABEL_COLUMNS = ("assignment", "alternatives", "best_assignment")
+_BEST_COLUMNS = (
+    *("best_assignment", "best_source", "best_registers_used"),
+    *("best_lower_bound", "best_is_optimal"),
+)
+_HASHES = {
+    "amd": ("source_sha256", "llvm_ir_sha256", "machine_ir_sha256"),
+    "nvidia": ("source_sha256", "llvm_ir_sha256", "ptx_sha256", "machine_code_sha256"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a manifest says of all rows: versions by tool, source hash by module of kernels."""
+
+    versions: Mapping[str, str]
+    kernel_sources: Mapping[str, str]
+
+
+def row_problems(
+    row: Row, place: ParquetPlace, origin: Origin, *, labels: bool
+) -> Iterator[RowProblem]:
+    """All that is wrong with a row; without `labels` no assignment is verified."""
+    yield from _place_problems(row, place)
+    yield from _null_problems(row)
+    documents, problems = _documents(row)
+    yield from problems
+    point, problems = _point(row)
+    yield from problems
+    if "provenance" in documents:
+        yield from _provenance_problems(row, documents["provenance"], point, origin)
+    if row.id != instance_id(row.normalized):
+        yield CheckKind.ID, f"the id must be {instance_id(row.normalized)}, from `normalized`"
+    try:
+        problem = AllocationProblem.from_text(row.normalized, f"normalized text of {row.id}")
+        yield from _function_problems(row, problem, documents)
+        if row.track == "split":
+            yield from split_track_problems(row, problem, documents)
+        elif labels:
+            yield from label_problems(row, problem, documents)
+    except InputError as error:
+        yield CheckKind.TEXT, f"the function cannot be analysed: {error.message}"
+
+
+def _place_problems(row: Row, place: ParquetPlace) -> Iterator[RowProblem]:
+    for column in ("arch", "family", "track"):
+        found, expected = getattr(row, column), getattr(place, column)
+        if found != expected:
+            yield (
+                CheckKind.COLUMN,
+                f"the column {column!r} is {found!r}, the file's path says {expected!r}",
+            )
+    if row.license != LICENSE:
+        yield CheckKind.COLUMN, f"the column 'license' is {row.license!r}, expected {LICENSE!r}"
+
+
+def _null_problems(row: Row) -> Iterator[RowProblem]:
+    if row.track == "assign" and row.assignment is None:
+        yield CheckKind.NULLS, "the assign track has no label: 'assignment' is null"
+    if row.track == "split" and row.assignment is not None:
+        yield CheckKind.NULLS, "the split track has a label: expected 'assignment' to be null"
+    for column in ("registers_used", "occupancy"):
+        if getattr(row, column) is None:
+            yield CheckKind.NULLS, f"the column {column!r} is null"
+    absent = [column for column in _BEST_COLUMNS if getattr(row, column) is None]
+    if 0 < len(absent) < len(_BEST_COLUMNS):
+        yield CheckKind.NULLS, f"the column {absent[0]!r} is null, other best_ columns are not"
+    if row.track == "split" and len(absent) < len(_BEST_COLUMNS):
+        yield CheckKind.NULLS, "the split track has a best label: expected nulls"
+
+
+def _documents(row: Row) -> tuple[dict[str, dict[str, Any]], list[RowProblem]]:
+    """The JSON columns that hold objects; what is wrong with the others, or their spelling."""
+    documents: dict[str, dict[str, Any]] = {}
+    problems: list[RowProblem] = []
+    for column in (*_SORTED_COLUMNS, *_LABEL_COLUMNS):
+        text = getattr(row, column)
+        if text is None:
+            continue
+        try:
+            value = parse_json(text, f"column {column!r}")
+        except InputError as error:
+            problems.append((CheckKind.JSON, f"the column {column!r}: {error.message}"))
+            continue
+        if not isinstance(value, dict):
+            problems.append((CheckKind.JSON, f"the column {column!r} must hold a JSON object"))
+            continue
+        documents[column] = value
+        in_order = canonical_json(value) if column in _SORTED_COLUMNS else _label_json(value)
+        if text != in_order:
+            order = "sorted keys" if column in _SORTED_COLUMNS else "registers in order"
+            problems.append(
+                (CheckKind.JSON, f"the column {column!r} is not canonical JSON: {order}, no spaces")
+            )
+    return documents, problems
+
+
+def _label_json(value: dict[str, Any]) -> str:
+    """Labels are in the order of the virtual registers, which is no sorted order of names."""
+    return json.dumps(_in_register_order(value), separators=(",", ":"))
+
+
+def _in_register_order(value: dict[str, Any]) -> dict[str, Any]:
+    if value and all(name[:1] == "%" and name[1:].isdecimal() for name in value):
+        return dict(sorted(value.items(), key=lambda item: int(item[0][1:])))
+    return {k: _in_register_order(v) if isinstance(v, dict) else v for k, v in value.items()}
+
+
+def _point(row: Row) -> tuple[SweepPoint | None, list[RowProblem]]:
+    try:
+        point = point_from_json(row.arch, row.kernel, row.params)
+    except InputError as error:
+        return None, [(CheckKind.POINT, f"no sweep point: {error.message}")]
+    problems = [
+        (CheckKind.POINT, f"the column {column!r} is {found!r}, the sweep point says {expected!r}")
+        for column, found, expected in (
+            ("family", row.family, point.family),
+            ("group", row.group, _group(point)),
+            ("params", row.params, point.parameters_json),
+        )
+        if found != expected
+    ]
+    return point, problems
+
+
+def _group(point: SweepPoint) -> str | None:
+    """The group of a point; None where a parameter has a value that no kernel knows."""
+    try:
+        return point.group
+    except KeyError:
+        return None
+
+
+def _provenance_problems(
+    row: Row, provenance: dict[str, Any], point: SweepPoint | None, origin: Origin
+) -> Iterator[RowProblem]:
+    def expect(what: str, found: object, expected: object) -> Iterator[RowProblem]:
+        if found != expected:
+            yield CheckKind.PROVENANCE, f"provenance: {what} is {found!r}, expected {expected!r}"
+
+    versions = provenance.get("versions")
+    if not isinstance(versions, dict):
+        yield CheckKind.PROVENANCE, "provenance: expected an object of versions"
+        versions = {}
+    for tool, version in versions.items():
+        if tool in origin.versions:
+            yield from expect(f"the version of {tool}", version, origin.versions[tool])
+    yield from expect("the format", provenance.get("format"), FORMAT_LINE)
+    vendor = "nvidia" if row.arch == "sm_80" else "amd"
+    for name in _HASHES[vendor]:
+        if not _is_sha256(provenance.get(name)):
+            yield CheckKind.PROVENANCE, f"provenance: expected a SHA-256 as {name!r}"
+    if vendor == "nvidia":
+        source = f"ptxas {versions.get('ptxas')}"
+    else:
+        source = f"llvm-greedy {versions.get('llvm')}"
+    if row.label_source != source:
+        yield CheckKind.COLUMN, f"the column 'label_source' is {row.label_source!r}, not {source!r}"
+    if point is None:
+        return
+    yield from expect("the point", provenance.get("point"), point.key)
+    module = point.specification.module
+    if module in origin.kernel_sources:
+        expected = origin.kernel_sources[module]
+        yield from expect(f"the source of {module}", provenance.get("source_sha256"), expected)
+
+
+def _is_sha256(value: object) -> bool:
+    return isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef")
+
+
+def _function_problems(
+    row: Row, problem: AllocationProblem, documents: Mapping[str, dict[str, Any]]
+) -> Iterator[RowProblem]:
+    function = problem.function
+    if function.target != row.arch:
+        yield CheckKind.COLUMN, f"the column 'arch' is {row.arch!r}, the text's {function.target!r}"
+    if print_function(function) != row.normalized:
+        yield CheckKind.TEXT, "the normalized text is not what printing its function gives"
+    for column, expected in (
+        ("n_blocks", len(function.blocks)),
+        ("n_instructions", sum(len(block.instructions) for block in function.blocks)),
+        ("n_virtual_registers", len(function.virtual_registers)),
+    ):
+        if getattr(row, column) != expected:
+            yield (
+                CheckKind.SIZE,
+                f"the column {column!r} is {getattr(row, column)}, the text has {expected}",
+            )
+    pressure = dict(problem.pressure.maximum)
+    if "pressure" in documents and documents["pressure"] != pressure:
+        yield (
+            CheckKind.PRESSURE,
+            f"the column 'pressure' is {row.pressure}, the text's is {canonical_json(pressure)}",
+        )

@@ -1,0 +1,280 @@
+"""The sections of a dataset card; those without anything to say are left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tabulate import tabulate
+
+from dataset_builders.release import card_text as words
+from dataset_builders.release.card_examples import EMBEDDED, usage
+from dataset_builders.release.citation import bibtex, read_citation
+from dataset_builders.release.duplicates import NEAR_DISTANCE
+from dataset_builders.release.splits import SPLITS
+from dataset_builders.statistics import PLOTS, DatasetStatistics, tables
+from dataset_builders.statistics.summary import in_order
+from dataset_builders.sweeps import SWEEPS
+from verilocc_bench.report.tables import Table
+from verilocc_bench.targets import get_target
+
+__all__ = ["CardFacts", "Counts", "card_text"]
+
+Counts = Mapping[tuple[str, str, str, str], int]
+"""Rows by (track folder, architecture, family, split)."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardFacts:
+    """What a card is made of; `plots` are the names of files in the folder `plots`."""
+
+    counts: Counts
+    manifest: Mapping[str, Any]
+    statistics: DatasetStatistics | None
+    plots: tuple[str, ...]
+    repository: str
+
+    @property
+    def vendors(self) -> set[str]:
+        """The vendors of the architectures."""
+        return {get_target(key[1]).vendor for key in self.counts}
+
+    @property
+    def splits(self) -> list[str]:
+        """The splits that have rows, in their order."""
+        return in_order(SPLITS, {key[3] for key in self.counts})
+
+    @property
+    def licenses(self) -> set[str]:
+        """The SPDX identifiers of the rows."""
+        rows = () if self.statistics is None else self.statistics.rows
+        return {row.license for row in rows} or {"Apache-2.0"}
+
+
+def card_text(facts: CardFacts) -> str:
+    """The card without its head."""
+    sections = [f"# {_title(facts)}\n\n{words.ABOUT}"]
+    for title, section in _SECTIONS.items():
+        text = section(facts)
+        if text:
+            sections.append(f"## {title}\n\n{text.strip()}")
+    return "\n\n".join(sections) + "\n"
+
+
+def _title(facts: CardFacts) -> str:
+    embedded = facts.manifest["sweep"] == EMBEDDED
+    return "Register allocation for GPU kernels" + (": the dataset `mini`" if embedded else "")
+
+
+def _usage(facts: CardFacts) -> str:
+    return usage(facts.counts, facts.manifest["sweep"], facts.repository)
+
+
+def _configs(facts: CardFacts) -> str:
+    rows = [
+        ("`default`", "the assign track: the compiler gave every virtual register one register"),
+        (_codes({key[2] for key in facts.counts}), "the same by family"),
+        (_codes({key[1] for key in facts.counts}), "the same by architecture"),
+    ]
+    if any(key[0] == "split" for key in facts.counts):
+        rows.append(("`split`", "the split track: kernels whose values the compiler had to move or spill; no label"))
+    rows.append(("`raw`", "the compiler's machine IR or machine code of all rows, by `id`"))
+    return _names_table(rows, ("config", "rows"))
+
+
+def _columns(facts: CardFacts) -> str:
+    del facts
+    table = _names_table(
+        [(f"`{n}`", text) for n, text in words.COLUMNS.items()], ("column", "holds")
+    )
+    raw = _names_table(
+        [(f"`{n}`", text) for n, text in words.RAW_COLUMNS.items()], ("column", "holds")
+    )
+    return f"{table}\n\nThose of the config `raw`:\n\n{raw}"
+
+
+def _splits(facts: CardFacts) -> str:
+    if facts.splits == ["test"]:
+        return "All rows are `test`: this dataset is there to be evaluated on."
+    rows = [(f"`{split}`", SPLITS.get(split, "")) for split in facts.splits]
+    return f"{_names_table(rows, ('split', 'holds'))}\n\n{words.GROUPS}"
+
+
+def _counts(facts: CardFacts) -> str:
+    counts = Counter[tuple[str, str, str, str]]()
+    for (folder, *rest), count in facts.counts.items():
+        counts["assign" if folder == "data" else folder, rest[0], rest[1], rest[2]] += count
+    table = tables.count_table(counts, facts.splits)
+    return tables.markdown_table(table) + _plot(facts, "splits.png")
+
+
+def _sizes(facts: CardFacts) -> str:
+    if facts.statistics is None:
+        return ""
+    sizes, registers = tables.size_table(facts.statistics), tables.register_table(facts.statistics)
+    types = tables.value_table(facts.statistics, "data type", lambda row: row.data_type)
+    heads = tables.value_table(facts.statistics, "head dimension", lambda row: row.head_dimension)
+    return "\n\n".join(
+        [
+            *(_explained(sizes) + _plot(facts, "sizes.png"), _explained(registers)),
+            *map(_explained, (types, heads)),
+            "All figures: `verilocc-bench dataset stats DIR`.",
+        ]
+    )
+
+
+def _origin(facts: CardFacts) -> str:
+    vendors = (("amd", words.AMD), ("nvidia", words.NVIDIA))
+    parts = [words.ORIGIN, *(text for vendor, text in vendors if vendor in facts.vendors)]
+    if facts.statistics is not None:
+        parts.append(_explained(tables.kernel_table(facts.statistics)))
+    return "\n\n".join(parts)
+
+
+def _labels(facts: CardFacts) -> str:
+    if facts.statistics is None:
+        return words.LABELS
+    table = tables.label_table(facts.statistics)
+    return f"{words.LABELS}\n\n{_explained(table)}{_plot(facts, 'registers.png')}"
+
+
+def _verification(facts: CardFacts) -> str:
+    del facts
+    return words.VERIFICATION
+
+
+def _duplicates(facts: CardFacts) -> str:
+    statistics = facts.statistics
+    if statistics is None:
+        return ""
+    parts = [f"{_cluster_text(statistics)} {words.DISTANCE}"]
+    distances = tables.leakage_table(statistics.leakage)
+    if distances.rows:
+        parts.append(_explained(distances) + _plot(facts, "distances.png"))
+    probe = tables.probe_table(statistics.leakage)
+    return "\n\n".join([*parts, *([_explained(probe)] if probe.rows else [])])
+
+
+def _cluster_text(statistics: DatasetStatistics) -> str:
+    rows = statistics.rows
+    clusters = Counter(row.cluster or row.id for row in rows)
+    shared = sum(count for count in clusters.values() if count > 1)
+    sharing = f"{shared:,} rows share" if shared else "no row shares"
+    return (
+        f"No two rows have the same normalized text. The {len(rows):,} rows are in "
+        f"{len({row.group for row in rows}):,} sweep groups and {len(clusters):,} clusters, by "
+        f"distances of at most {NEAR_DISTANCE}; {sharing} a cluster with others."
+    )
+
+
+def _rejected(facts: CardFacts) -> str:
+    manifest = facts.manifest
+    points = f"{manifest['points']:,} points of the sweep `{manifest['sweep']}` were compiled"
+    if facts.statistics is None:
+        return f"{points}; what was rejected is in `rejected.jsonl` with its reason."
+    table = tables.rejected_table(facts.statistics.rejected)
+    if not table.rows:
+        return f"{points}, and every one gave a row."
+    return f"{points}.\n\n{_explained(table)}"
+
+
+def _uses(facts: CardFacts) -> str:
+    training = "train" in facts.splits
+    intended = words.INTENDED if training else words.INTENDED_WITHOUT_TRAINING
+    return f"{intended}\n\n{words.UNINTENDED}{words.UNINTENDED_CHOICE if training else ''}"
+
+
+def _limits(facts: CardFacts) -> str:
+    about = [key for key in words.LIMITS if key != "nvidia" or "nvidia" in facts.vendors]
+    return "\n".join(f"- {words.LIMITS[key].strip()}".replace("\n", "\n  ") for key in about)
+
+
+def _rebuilding(facts: CardFacts) -> str:
+    manifest = facts.manifest
+    archs = ",".join(manifest["archs"])
+    versions = ", ".join(
+        f"{name} {number}" for name, number in sorted(manifest["versions"].items())
+    )
+    flags = [(f"`{name}`", f"`{' '.join(options)}`") for name, options in manifest["flags"].items()]
+    return f"""\
+`verilocc-bench dataset rebuild DIR` compiles rows again and compares them with what is here. The
+whole of it is built by
+
+```
+verilocc-bench build --sweep {manifest["sweep"]} --arch {archs}{_limit(manifest)} --output DIR
+```
+
+which needs the extra `build` and no GPU. `manifest.json` has the hashes of all files, and of the
+sources of the kernels; `rejected.jsonl` why a point of the sweep gave no row.
+
+Versions: {versions}. Flags:
+
+{_names_table(flags, ("stage", "flags"))}"""
+
+
+def _limit(manifest: Mapping[str, Any]) -> str:
+    """The option that says so where a dataset has only the first points of its sweep."""
+    points = manifest["points"]
+    all_points = _points_of(manifest["sweep"], tuple(manifest["archs"]))
+    return "" if all_points in (None, points) else f" --limit {points}"
+
+
+@cache
+def _points_of(sweep: str, archs: tuple[str, ...]) -> int | None:
+    return SWEEPS[sweep].count(archs) if sweep in SWEEPS else None
+
+
+def _licence(facts: CardFacts) -> str:
+    names = " and ".join(sorted(facts.licenses))
+    return (
+        f"{names}, as the sources of the kernels: by kernel in the table of kernels, by row in the "
+        "column `license`."
+    )
+
+
+def _citation(facts: CardFacts) -> str:
+    citation = read_citation()
+    doi = facts.manifest.get("doi") or citation.get("doi")
+    return f"```bibtex\n{bibtex(citation, doi)}\n```"
+
+
+_SECTIONS: dict[str, Callable[[CardFacts], str]] = {
+    "Load": _usage,
+    "Configs": _configs,
+    "Columns": _columns,
+    "Splits": _splits,
+    "Rows": _counts,
+    "Sizes": _sizes,
+    "Where rows come from": _origin,
+    "Labels": _labels,
+    "Verification": _verification,
+    "Duplicates and leakage": _duplicates,
+    "Rejected": _rejected,
+    "Uses": _uses,
+    "Known limits": _limits,
+    "Rebuild": _rebuilding,
+    "Licence": _licence,
+    "Cite": _citation,
+}
+
+
+def _explained(table: Table) -> str:
+    return f"{tables.markdown_table(table)}\n\n{table.meaning}"
+
+
+def _plot(facts: CardFacts, name: str) -> str:
+    if name not in facts.plots:
+        return ""
+    title, reading = PLOTS[name]
+    return f"\n\n![{title}](plots/{name})\n\n*{title}: {reading}.*"
+
+
+def _names_table(rows: list[tuple[str, str]], headers: tuple[str, str]) -> str:
+    return tabulate(rows, headers, tablefmt="pipe", colalign=("left", "left"))
+
+
+def _codes(names: set[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))

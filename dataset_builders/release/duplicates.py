@@ -1,0 +1,122 @@
+"""Kernels that are the same, or nearly: one of a kind stays, and near ones share a split.
+
+Exact duplicates have the same normalized text: of them the first point of the
+sweep stays. Near duplicates are at most `NEAR_DISTANCE` apart (see similarity):
+the same function but for a few instructions. Sweep groups keep most of them in
+one split by themselves; of a near pair that lies in two splits, the kernel in
+the split further to the back of `SPLITS` stays and the other one is left out, so
+that tests of generalization lose nothing and training does. Kernels of the
+embedded dataset `mini` count as one more test split, so that it can be used to
+look at models that were trained on `train`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dataset_builders.release.similarity import Corpus, Neighbour, Tokens
+from dataset_builders.release.splits import SPLITS, TRAINING
+from dataset_builders.sweeps import SweepPoint
+
+__all__ = [
+    "NEAR_DISTANCE",
+    "Candidate",
+    "Pair",
+    "Rejection",
+    "clusters",
+    "exact_duplicates",
+    "near_duplicates_across",
+    "near_pairs",
+]
+
+NEAR_DISTANCE = 0.05
+
+Rejection = tuple[str, str]
+"""Kind and reason."""
+
+Pair = tuple[int, Neighbour]
+"""A place in a list, and a later place with the distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A compiled kernel that may become a row."""
+
+    point: SweepPoint
+    id: str
+    track: str
+    split: str
+    tokens: Tokens
+
+
+def exact_duplicates(candidates: Sequence[tuple[str, str]]) -> dict[str, Rejection]:
+    """By point key: the later ones of those (point key, id) that have the same id."""
+    first: dict[str, str] = {}
+    rejected: dict[str, Rejection] = {}
+    for key, identifier in candidates:
+        if first.setdefault(identifier, key) != key:
+            rejected[key] = ("duplicate", f"same normalized text as {first[identifier]}")
+    return rejected
+
+
+def near_pairs(candidates: Sequence[Candidate]) -> list[Pair]:
+    """Pairs of candidates, by place, that are near each other; in order."""
+    corpus = Corpus([candidate.tokens for candidate in candidates])
+    found = corpus.pairs_within(NEAR_DISTANCE)
+    return sorted(found, key=lambda pair: (pair[0], pair[1].place))
+
+
+def near_duplicates_across(
+    candidates: Sequence[Candidate], pairs: Iterable[Pair], embedded: Mapping[str, Tokens]
+) -> dict[str, Rejection]:
+    """By point key: those left out because a near one is in another split, or embedded.
+
+    `embedded` has the functions of `mini` by id; only training splits are kept
+    clear of them.
+    """
+    order = list(SPLITS)
+    rejected = _near_embedded(candidates, embedded)
+    for place, neighbour in pairs:
+        both = (candidates[place], candidates[neighbour.place])
+        lost, kept = sorted(both, key=lambda candidate: order.index(candidate.split))
+        keys = {candidate.point.key for candidate in both}
+        if lost.split != kept.split and not keys & rejected.keys():
+            rejected[lost.point.key] = _near(neighbour.distance, f"{kept.id} of {kept.split}")
+    return rejected
+
+
+def _near_embedded(
+    candidates: Sequence[Candidate], embedded: Mapping[str, Tokens]
+) -> dict[str, Rejection]:
+    if not embedded:
+        return {}
+    training = [candidate for candidate in candidates if candidate.split in TRAINING]
+    corpus = Corpus([*embedded.values(), *(candidate.tokens for candidate in training)])
+    ids = list(embedded)
+    rejected: dict[str, Rejection] = {}
+    for place, neighbour in corpus.pairs_within(NEAR_DISTANCE):
+        if place < len(ids) <= neighbour.place:
+            candidate = training[neighbour.place - len(ids)]
+            reason = _near(neighbour.distance, f"{ids[place]} of the embedded dataset mini")
+            rejected[candidate.point.key] = min(rejected.get(candidate.point.key, reason), reason)
+    return rejected
+
+
+def _near(distance: float, other: str) -> Rejection:
+    return "near-duplicate", f"distance {distance:.4f} from {other}"
+
+
+def clusters(ids: Sequence[str], pairs: Iterable[Pair]) -> list[str]:
+    """For each place the name of its cluster: the smallest id of those connected by pairs."""
+    parents = list(range(len(ids)))
+
+    def root(place: int) -> int:
+        while parents[place] != place:
+            parents[place] = place = parents[parents[place]]
+        return place
+
+    for place, neighbour in pairs:
+        left, right = sorted((root(place), root(neighbour.place)), key=lambda i: ids[i])
+        parents[right] = left
+    return [ids[root(place)] for place in range(len(ids))]

@@ -1,0 +1,172 @@
+"""Can sweep metadata tell the splits apart? Then a split would hold another kind of row.
+
+For each split, a classifier learns to tell its rows from those of `train` by
+their sweep parameters, architecture and kernel: once logistic regression, once
+the nearest neighbours. Each sweep group is in one fold of the cross-validation
+alone, because groups are what splits keep whole: that a group is in `test` says
+nothing of another. The figure is the area under the ROC curve; 0.5 is a coin.
+Chance alone moves it by some hundredths, the more the fewer groups a split has:
+`chance_low` and `chance_high` hold 95 % of what the same classifier reaches when
+the split's name is dealt anew among the groups. At most `_ROWS` rows of each
+group are looked at, the first ones by the hash of their points.
+
+A generalization split differs by what its name says; those parameters are left
+out, and so are kernels that only one side has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dataset_builders.release.duplicates import Candidate
+from dataset_builders.release.splits import SPLITS
+from verilocc_bench.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["probe_splits"]
+
+_FOLDS = 5
+_DEALS = 39
+_ROWS = 4
+_NEIGHBOURS = 5
+_DIGITS = 3
+_TILE = frozenset({"block_m", "block_n", "block_k", "block_h", "num_warps"})
+_HEAD = frozenset({"head_dim", "block_d"})
+_IN_THE_NAME: Mapping[str, frozenset[str]] = {
+    "test_unseen_tile_shape": _TILE,
+    "test_unseen_head_dimension": _HEAD,
+    "test_larger": _TILE | _HEAD,
+    # Integers have an output type, a precision and no epilogue of their own.
+    "test_unseen_data_type": frozenset(
+        {"dtype", "out_dtype", "precision", "bias", "activation", "residual"}
+    ),
+}
+
+
+def probe_splits(candidates: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
+    """By split: rows, groups, and the area under the curve of each classifier with its chance.
+
+    Splits with fewer than two groups, or without `train`, are left out. Raises
+    MissingExtraError without scikit-learn.
+    """
+    return {
+        split: _probe(split, candidates)
+        for split in SPLITS
+        if split != "train" and _can_be_probed(split, candidates)
+    }
+
+
+def _can_be_probed(split: str, candidates: Sequence[Candidate]) -> bool:
+    groups = {
+        name: {c.point.group for c in candidates if c.split == name} for name in ("train", split)
+    }
+    return all(len(found) >= _FOLDS for found in groups.values())
+
+
+def _probe(split: str, candidates: Sequence[Candidate]) -> dict[str, Any]:
+    kernels = {c.point.kernel for c in candidates if c.split == split}
+    kernels &= {c.point.kernel for c in candidates if c.split == "train"}
+    rows = _some_of_each_group(
+        [c for c in candidates if c.split in ("train", split) and c.point.kernel in kernels]
+    )
+    features = _features(rows, _IN_THE_NAME.get(split, frozenset()))
+    names = [c.point.group for c in rows]
+    groups = np.unique(names, return_inverse=True)[1]
+    inside = np.array([c.split == split for c in rows])
+    generator = np.random.default_rng(0)
+    result: dict[str, Any] = {
+        "rows": int(inside.sum()),
+        "groups": len(set(groups[inside].tolist())),
+        "left_out": sorted(_IN_THE_NAME.get(split, frozenset())),
+    }
+    for name in ("logistic_regression", "nearest_neighbours"):
+        chance = [
+            _area(name, features, _dealt(inside, groups, generator), groups) for _ in range(_DEALS)
+        ]
+        result[name] = {
+            "area": round(_area(name, features, inside, groups), _DIGITS),
+            "chance_low": round(float(np.quantile(chance, 0.025)), _DIGITS),
+            "chance_high": round(float(np.quantile(chance, 0.975)), _DIGITS),
+        }
+    return result
+
+
+def _some_of_each_group(rows: Sequence[Candidate]) -> list[Candidate]:
+    taken: Counter[str] = Counter()
+    found: list[Candidate] = []
+    for row in sorted(rows, key=lambda row: row.point.digest):
+        taken[row.point.group] += 1
+        if taken[row.point.group] <= _ROWS:
+            found.append(row)
+    return found
+
+
+def _dealt(
+    inside: NDArray[np.bool_], groups: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.bool_]:
+    """The split's name dealt anew: as many groups, drawn by chance."""
+    count = len(set(groups[inside].tolist()))
+    drawn = generator.permutation(int(groups.max()) + 1)[:count]
+    return np.isin(groups, drawn)
+
+
+def _features(rows: Sequence[Candidate], left_out: frozenset[str]) -> NDArray[np.float64]:
+    """One column for each value that occurs, and the numbers themselves, in standard units."""
+    described = [
+        {"arch": c.point.arch, "kernel": c.point.kernel, **dict(c.point.parameters)} for c in rows
+    ]
+    names = sorted({name for row in described for name in row} - left_out)
+    columns: list[list[float]] = []
+    for name in names:
+        values = [row.get(name) for row in described]
+        columns += [
+            [float(json.dumps(v) == value) for v in values]
+            for value in sorted({json.dumps(v) for v in values})
+        ]
+        if all(type(v) is int or v is None for v in values):
+            columns.append([0.0 if v is None else float(np.log2(int(v) + 1)) for v in values])
+    table = np.array(columns).T
+    spread = table.std(axis=0)
+    kept = spread > 0
+    return np.asarray((table[:, kept] - table[:, kept].mean(axis=0)) / spread[kept])
+
+
+def _area(
+    name: str,
+    features: NDArray[np.float64],
+    inside: NDArray[np.bool_],
+    groups: NDArray[np.int64],
+) -> float:
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.metrics import roc_auc_score
+        from sklearn.model_selection import StratifiedGroupKFold
+        from sklearn.neighbors import KNeighborsClassifier
+    except ModuleNotFoundError:
+        raise MissingExtraError("scikit-learn", "build", "probing the splits") from None
+    folds = StratifiedGroupKFold(_FOLDS, shuffle=True, random_state=0)
+    scores = np.zeros(len(inside))
+    for learned, tested in folds.split(features, inside, groups):
+        model = (
+            LogisticRegression(C=0.1, max_iter=200)
+            if name == "logistic_regression"
+            else KNeighborsClassifier(_NEIGHBOURS)
+        )
+        model.fit(features[learned], inside[learned])
+        scores[tested] = _ranks(model.predict_proba(features[tested])[:, -1])
+    return float(roc_auc_score(inside, scores))
+
+
+def _ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Places from 0 to 1, ties in the middle: folds are comparable so."""
+    ordered = np.sort(scores)
+    left = np.searchsorted(ordered, scores, side="left")
+    right = np.searchsorted(ordered, scores, side="right")
+    return np.asarray((left + right) / (2 * len(scores)))

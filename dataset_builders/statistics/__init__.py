@@ -1,0 +1,17 @@
+"""What a dataset folder holds, in figures: facts of rows, tables, plots."""
+
+from dataset_builders.statistics.leakage import Leakage, read_leakage
+from dataset_builders.statistics.plots import PLOTS, draw_plots
+from dataset_builders.statistics.rows import RowFacts, read_facts
+from dataset_builders.statistics.summary import DatasetStatistics, statistics_of
+
+__all__ = [
+    "PLOTS",
+    "DatasetStatistics",
+    "Leakage",
+    "RowFacts",
+    "draw_plots",
+    "read_facts",
+    "read_leakage",
+    "statistics_of",
+]

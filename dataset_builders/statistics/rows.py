@@ -1,0 +1,212 @@
+"""The facts of each row that figures are made of, read column by column.
+
+The texts of functions and of assignments, nearly all of a file, stay on disk:
+a row group at a time is read of the other columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, cast
+
+from verilocc_bench.dataset import Row
+from verilocc_bench.dataset.rows import rows_from_table
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import parse_json
+
+__all__ = ["RowFacts", "read_facts"]
+
+TRACKS = {"data": "assign", "split": "split"}
+"""Folder to track."""
+
+_FILE_NAME = re.compile(r"(\w+)-\d{5}-of-\d{5}\.parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class RowFacts:
+    """One row without its texts.
+
+    `lower_bound` and `registers_used` are of the vector file, in registers;
+    the latter and `occupancy` (waves or warps) are the compiler's. `tile` is
+    the kind of kernel (gemm, attention, decoding) with the rows and columns of
+    its tile, as `gemm 64x128`; it and `head_dimension` are None where a kernel
+    has none. `alternatives` are the sources of further labels.
+    """
+
+    id: str
+    track: str
+    arch: str
+    family: str
+    split: str
+    kernel: str
+    data_type: str | None
+    tile: str | None
+    head_dimension: int | None
+    label_source: str
+    alternatives: tuple[str, ...]
+    lower_bound: int
+    registers_used: int | None
+    occupancy: int | None
+    best_source: str | None
+    best_registers_used: int | None
+    best_is_optimal: bool
+    group: str
+    cluster: str
+    n_blocks: int
+    n_instructions: int
+    n_virtual_registers: int
+    license: str
+
+    @property
+    def meets_bound(self) -> bool:
+        """Whether the compiler's label is proved optimal: it uses no more than the bound."""
+        return self.registers_used is not None and self.registers_used == self.lower_bound
+
+    @property
+    def fewest_registers(self) -> int | None:
+        """Vector registers of the best label that the row has."""
+        return self.best_registers_used if self.best_source else self.registers_used
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The columns that are read: those of Row by the same names."""
+
+    id: str
+    family: str
+    arch: str
+    kernel: str
+    params: str
+    label_source: str
+    alternatives: str
+    best_source: str | None
+    best_registers_used: int | None
+    best_is_optimal: bool | None
+    group: str
+    cluster: str
+    n_blocks: int
+    n_instructions: int
+    n_virtual_registers: int
+    pressure: str
+    registers_used: str | None
+    occupancy: int | None
+    license: str
+
+
+def read_facts(folder: Path) -> tuple[RowFacts, ...]:
+    """The facts of all rows of a dataset folder, in the order of its files.
+
+    Raises InputError where there are none, or where a file is no Parquet file
+    of rows.
+    """
+    paths = [path for name in TRACKS for path in sorted(folder.glob(f"{name}/*/*/*.parquet"))]
+    if not paths:
+        raise InputError(
+            "expected the folder of a dataset, with files such as "
+            "data/gfx942/gemm/train-00000-of-00001.parquet",
+            source=folder,
+        )
+    return tuple(facts for path in paths for facts in _facts_of_file(path))
+
+
+def _facts_of_file(path: Path) -> Iterator[RowFacts]:
+    name = _FILE_NAME.fullmatch(path.name)
+    if name is None:
+        raise InputError("expected a name such as train-00000-of-00001.parquet", source=path)
+    track = TRACKS[path.parents[2].name]
+    for columns in _columns_of_file(path):
+        yield _facts(columns, track, name[1], path)
+
+
+def _columns_of_file(path: Path) -> Iterator[_Columns]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    names = [field.name for field in fields(_Columns)]
+    try:
+        with parquet.ParquetFile(path) as file:
+            for number in range(file.num_row_groups):
+                table = file.read_row_group(number, columns=names)
+                # It takes any record whose columns Row has, but is typed for two.
+                yield from cast(
+                    "list[_Columns]", rows_from_table(table, cast("type[Row]", _Columns), path)
+                )
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0][:200]
+        raise InputError(f"expected a Parquet file: {reason}", source=path) from None
+
+
+def _facts(columns: _Columns, track: str, split: str, path: Path) -> RowFacts:
+    def value(name: str, text: str | None) -> dict[str, Any]:
+        return {} if text is None else _object(text, f"{path}: row {columns.id}, column {name}")
+
+    parameters = value("params", columns.params)
+    bound = _count(value("pressure", columns.pressure), "pressure", columns.id, path)
+    assert bound is not None
+    used = value("registers_used", columns.registers_used)
+    return RowFacts(
+        columns.id,
+        track,
+        columns.arch,
+        columns.family,
+        split,
+        columns.kernel,
+        _text(parameters.get("dtype")),
+        _tile(columns.family, parameters),
+        _integer(parameters.get("head_dim")),
+        columns.label_source,
+        tuple(value("alternatives", columns.alternatives)),
+        bound,
+        None
+        if columns.registers_used is None
+        else _count(used, "registers_used", columns.id, path),
+        columns.occupancy,
+        columns.best_source,
+        columns.best_registers_used,
+        bool(columns.best_is_optimal),
+        columns.group,
+        columns.cluster,
+        columns.n_blocks,
+        columns.n_instructions,
+        columns.n_virtual_registers,
+        columns.license,
+    )
+
+
+def _object(text: str, place: str) -> dict[str, Any]:
+    found = parse_json(text, place)
+    if not isinstance(found, dict):
+        raise InputError("expected a JSON object", source=place)
+    return found
+
+
+def _count(counts: dict[str, Any], column: str, identifier: str, path: Path) -> int:
+    """The vector file's count."""
+    count = _integer(counts.get("vector"))
+    if count is None:
+        raise InputError(
+            f"row {identifier}, column {column}: expected a number of registers under 'vector'",
+            source=path,
+        )
+    return count
+
+
+def _tile(family: str, parameters: dict[str, Any]) -> str | None:
+    decoding = "block_h" in parameters
+    rows = _integer(parameters.get("block_h" if decoding else "block_m"))
+    columns = _integer(parameters.get("block_n"))
+    if rows is None or columns is None:
+        return None
+    kind = "decoding" if decoding else "attention" if family == "mha" else family
+    return f"{kind} {rows}x{columns}"
+
+
+def _integer(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

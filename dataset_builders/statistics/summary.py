@@ -1,0 +1,135 @@
+"""Figures over the rows of a dataset folder, and what lies beside the rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from dataset_builders.release.splits import SPLITS
+from dataset_builders.statistics.leakage import Leakage, read_leakage
+from dataset_builders.statistics.rows import RowFacts, read_facts
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import parse_json
+
+__all__ = [
+    "DatasetStatistics",
+    "Quartiles",
+    "by_key",
+    "in_order",
+    "quartiles",
+    "share",
+    "statistics_of",
+]
+
+REJECTED = "rejected.jsonl"
+
+Key = TypeVar("Key", str, int, tuple[str, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class Quartiles:
+    """Of some numbers: the least, the quartiles (interpolated linearly) and the largest."""
+
+    minimum: int
+    lower: float
+    median: float
+    upper: float
+    maximum: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetStatistics:
+    """The facts of all rows; rejected points by kind; files and bytes by folder."""
+
+    rows: tuple[RowFacts, ...]
+    rejected: Mapping[str, int]
+    leakage: Leakage | None
+    sizes: Mapping[str, tuple[int, int]]
+    """By folder (`data`, `split`, `raw`): files, bytes."""
+
+    @property
+    def splits(self) -> list[str]:
+        """The splits that have rows, in their order."""
+        return in_order(SPLITS, {row.split for row in self.rows})
+
+    def track(self, name: str) -> tuple[RowFacts, ...]:
+        """The rows of one track."""
+        return tuple(row for row in self.rows if row.track == name)
+
+
+def statistics_of(folder: Path) -> DatasetStatistics:
+    """The figures of a dataset folder: of its Parquet files, rejected.jsonl and leakage.json.
+
+    Neither the card nor the manifest need be there yet. Raises InputError where
+    a file cannot be read.
+    """
+    if not folder.is_dir():
+        raise InputError("expected the folder of a dataset", source=folder)
+    return DatasetStatistics(
+        read_facts(folder), _rejected(folder / REJECTED), read_leakage(folder), _sizes(folder)
+    )
+
+
+def by_key(rows: Iterable[RowFacts], key: Callable[[RowFacts], Key]) -> dict[Key, list[RowFacts]]:
+    """Rows by a key of theirs, sorted by key."""
+    found: dict[Key, list[RowFacts]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return dict(sorted(found.items()))
+
+
+def quartiles(values: Sequence[int]) -> Quartiles | None:
+    """The quartiles of some numbers; None of none."""
+    if not values:
+        return None
+    ordered = sorted(values)
+
+    def at(quarter: int) -> float:
+        place, rest = divmod(quarter * (len(ordered) - 1), 4)
+        following = ordered[min(place + 1, len(ordered) - 1)]
+        return ordered[place] + (following - ordered[place]) * rest / 4
+
+    return Quartiles(ordered[0], at(1), at(2), at(3), ordered[-1])
+
+
+def share(rows: Sequence[RowFacts], holds: Callable[[RowFacts], bool]) -> float | None:
+    """The share of rows of which something holds; None of no rows."""
+    return sum(map(holds, rows)) / len(rows) if rows else None
+
+
+def in_order(order: Iterable[str], names: set[str]) -> list[str]:
+    """Names in a given order, then those that it does not know."""
+    known = [name for name in order if name in names]
+    return known + sorted(names - set(known))
+
+
+def _rejected(path: Path) -> dict[str, int]:
+    if not path.exists():
+        return {}
+    counts: Counter[str] = Counter()
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, 1):
+                counts[_kind(line, path, number)] += 1
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", source=path) from None
+    return dict(sorted(counts.items()))
+
+
+def _kind(line: str, path: Path, number: int) -> str:
+    entry: Any = parse_json(line, path, number)
+    if not isinstance(entry, dict) or not isinstance(entry.get("kind"), str):
+        raise InputError("expected an object with a text 'kind'", source=path, line=number)
+    return str(entry["kind"])
+
+
+def _sizes(folder: Path) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    for name in ("data", "split", "raw"):
+        sizes = [path.stat().st_size for path in (folder / name).glob("**/*.parquet")]
+        if sizes:
+            found[name] = (len(sizes), sum(sizes))
+    return found

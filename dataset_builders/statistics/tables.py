@@ -1,0 +1,317 @@
+"""The figures of a dataset as tables, for a terminal or for a card."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from tabulate import tabulate
+
+from dataset_builders.release.splits import SPLITS
+from dataset_builders.statistics.leakage import Leakage, ProbeArea
+from dataset_builders.statistics.rows import RowFacts
+from dataset_builders.statistics.summary import (
+    DatasetStatistics,
+    by_key,
+    in_order,
+    quartiles,
+    share,
+)
+from verilocc_bench.dataset import EMBEDDED
+from verilocc_bench.report.tables import Table
+from verilocc_bench.targets import get_target
+
+__all__ = [
+    "count_table",
+    "kernel_table",
+    "label_table",
+    "leakage_table",
+    "markdown_table",
+    "occupancy_table",
+    "plain_table",
+    "probe_table",
+    "register_table",
+    "rejected_table",
+    "size_table",
+    "statistics_tables",
+    "tile_table",
+    "value_table",
+]
+
+NONE = "–"
+Counts = Mapping[tuple[str, str, str, str], int]
+"""Rows by track, architecture, family and split."""
+
+
+def statistics_tables(statistics: DatasetStatistics) -> list[Table]:
+    """All tables that have something to say."""
+    counts = Counter((row.track, row.arch, row.family, row.split) for row in statistics.rows)
+    tables = [
+        count_table(counts, statistics.splits),
+        kernel_table(statistics),
+        size_table(statistics),
+        register_table(statistics),
+        occupancy_table(statistics),
+        label_table(statistics),
+        value_table(statistics, "data type", lambda row: row.data_type),
+        value_table(statistics, "head dimension", lambda row: row.head_dimension),
+        tile_table(statistics),
+        rejected_table(statistics.rejected),
+        leakage_table(statistics.leakage),
+        probe_table(statistics.leakage),
+        _folder_table(statistics),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def plain_table(table: Table) -> str:
+    """A table for a terminal: its title, the cells, what they mean."""
+    return f"{table.title}\n\n{_tabulated(table, 'simple')}\n\n{table.meaning}\n"
+
+
+def markdown_table(table: Table) -> str:
+    """The cells of a table in Markdown."""
+    return _tabulated(table, "pipe")
+
+
+def _tabulated(table: Table, layout: str) -> str:
+    sides = ["left"] * table.named + ["right"] * (len(table.headers) - table.named)
+    return tabulate(
+        table.rows, table.headers, tablefmt=layout, colalign=sides, disable_numparse=True
+    )
+
+
+def count_table(counts: Counts, splits: Sequence[str]) -> Table:
+    """Rows by track, split, architecture and family, with their sums."""
+    tasks = sorted({key[1:3] for key in counts})
+    rows = [
+        (track, split, *_with_sum([counts.get((track, *task, split), 0) for task in tasks]))
+        for track in sorted({key[0] for key in counts})
+        for split in splits
+        if any(key[0] == track and key[3] == split for key in counts)
+    ]
+    sums = [sum(count for key, count in counts.items() if key[1:3] == task) for task in tasks]
+    headers = ("track", "split", *(f"{arch} {family}" for arch, family in tasks), "all")
+    meaning = "Rows: a kernel is one row for each architecture that it was compiled for."
+    return Table("Rows", meaning, headers, (*rows, ("all", "", *_with_sum(sums))), named=2)
+
+
+def _with_sum(counts: Sequence[int]) -> list[str]:
+    return [_count(count) for count in (*counts, sum(counts))]
+
+
+def kernel_table(statistics: DatasetStatistics) -> Table:
+    """Rows by kernel source, with the licence."""
+    found = by_key(statistics.rows, lambda row: (row.family, row.kernel, row.license))
+    rows = tuple(
+        (kernel, family, licence, _number(len(r))) for (family, kernel, licence), r in found.items()
+    )
+    meaning = "Rows of each kernel, by its name among the sources, and their licence."
+    return Table("Kernels", meaning, ("kernel", "family", "licence", "rows"), rows, named=3)
+
+
+def size_table(statistics: DatasetStatistics) -> Table:
+    """Quartiles and the largest of what makes functions large."""
+    sizes: tuple[Callable[[RowFacts], int], ...] = (
+        lambda row: row.n_instructions,
+        lambda row: row.n_virtual_registers,
+        lambda row: row.n_blocks,
+    )
+    rows = tuple(
+        (*key, *(cell for size in sizes for cell in _spread([size(row) for row in found])))
+        for key, found in _tasks(statistics).items()
+    )
+    names = ("instructions", "virtual registers", "blocks")
+    headers = ("track", "architecture", "family", *(h for n in names for h in (n, "largest")))
+    meaning = "Of functions: lower quartile/median/upper quartile, and the largest."
+    return Table("Sizes", meaning, headers, rows, named=3)
+
+
+def register_table(statistics: DatasetStatistics) -> Table:
+    """Quartiles of the lower bound and of what the compiler uses of the vector file."""
+    rows = []
+    for key, found in _tasks(statistics).items():
+        used = [row.registers_used for row in found if row.registers_used is not None]
+        rows.append((*key, *_spread([row.lower_bound for row in found]), *_spread(used)))
+    names = ("lower bound", "registers used")
+    headers = ("track", "architecture", "family", *(h for n in names for h in (n, "largest")))
+    meaning = (
+        "Vector registers: the most lanes that must be live at one point, and what the compiler "
+        "used; lower quartile/median/upper quartile, and the largest."
+    )
+    return Table("Registers", meaning, headers, tuple(rows), named=3)
+
+
+def occupancy_table(statistics: DatasetStatistics) -> Table:
+    """How many functions reach which occupancy, on each architecture."""
+    rows = []
+    for arch, found in by_key(statistics.track("assign"), lambda row: row.arch).items():
+        counts = Counter(row.occupancy for row in found if row.occupancy is not None)
+        cell = ", ".join(f"{value}: {_number(counts[value])}" for value in sorted(counts))
+        rows.append((arch, get_target(arch).occupancy_unit, cell))
+    meaning = (
+        "Waves of a SIMD (AMD) or warps of a multiprocessor (sm_80) that the label's registers "
+        "leave room for: how many functions of the assign track have which."
+    )
+    headers = ("architecture", "unit", "occupancy: rows")
+    return Table("Occupancy", meaning, headers, tuple(rows), named=3)
+
+
+def label_table(statistics: DatasetStatistics) -> Table:
+    """Where labels come from, and how good they are known to be."""
+    found = by_key(statistics.track("assign"), lambda row: (row.arch, row.family, row.label_source))
+    rows = []
+    for key, members in found.items():
+        better = [row for row in members if row.best_source is not None]
+        rows.append(
+            (
+                *key,
+                _number(len(members)),
+                _percent(share(members, lambda row: row.meets_bound)),
+                _percent(share(members, lambda row: bool(row.alternatives))),
+                _percent(share(members, lambda row: row.best_source is not None)),
+                _percent(share(better, lambda row: row.best_is_optimal)),
+            )
+        )
+    headers = (
+        *("architecture", "family", "label", "rows", "proved optimal"),
+        *("alternative", "better label", "better, proved optimal"),
+    )
+    meaning = (
+        "Shares of the assign track: labels that use no more vector registers than the lower "
+        "bound, rows with a further label, rows with a label better than the compiler's, and the "
+        "share of these that are proved to be the best there is."
+    )
+    return Table("Labels", meaning, headers, tuple(rows), named=3)
+
+
+def value_table(
+    statistics: DatasetStatistics, name: str, value: Callable[[RowFacts], str | int | None]
+) -> Table:
+    """How many rows of each split have which of a few values; rows without one do not count."""
+    counts, values = _values(statistics, value)
+    rows = tuple(
+        (split, *(_count(counts[v, split]) for v in values)) for split in statistics.splits
+    )
+    meaning = f"Rows by split and {name}, both tracks."
+    return Table(f"{name.capitalize()}s", meaning, ("split", *map(str, values)), rows)
+
+
+def tile_table(statistics: DatasetStatistics) -> Table:
+    """How many rows of each split have which tile; rows without one do not count."""
+    counts, tiles = _values(statistics, lambda row: row.tile)
+    rows = tuple(
+        (str(tile), *(_count(counts[tile, split]) for split in statistics.splits)) for tile in tiles
+    )
+    meaning = "Rows by the rows and columns of the kernel's tile and by split, both tracks."
+    return Table("Tiles", meaning, ("tile", *statistics.splits), rows)
+
+
+def _values(
+    statistics: DatasetStatistics, value: Callable[[RowFacts], str | int | None]
+) -> tuple[Counter[tuple[str | int | None, str]], list[str | int]]:
+    counts = Counter((value(row), row.split) for row in statistics.rows)
+    return counts, sorted({key for key, _ in counts if key is not None}, key=_natural)
+
+
+def rejected_table(rejected: Mapping[str, int]) -> Table:
+    """Sweep points that gave no row, by kind."""
+    rows = tuple((kind, _number(count)) for kind, count in sorted(rejected.items()))
+    meaning = "Points of the sweep that gave no row; rejected.jsonl has the reason of each."
+    return Table("Rejected", meaning, ("kind", "points"), rows)
+
+
+def leakage_table(leakage: Leakage | None) -> Table:
+    """How far the rows of each split are from the nearest row of train."""
+    summary = {} if leakage is None else dict(leakage.summary)
+    names = in_order(SPLITS, set(summary))
+    if leakage is not None and leakage.embedded is not None:
+        summary[EMBEDDED] = leakage.embedded
+        names.append(EMBEDDED)
+    thresholds = sorted({t for found in summary.values() for t, _ in found.share_below}, key=float)
+    rows = tuple(
+        (
+            name,
+            _number(found.rows),
+            _decimal(found.minimum),
+            _decimal(found.median),
+            *(_percent(dict(found.share_below).get(t)) for t in thresholds),
+        )
+        for name in names
+        for found in (summary[name],)
+    )
+    headers = ("split", "rows", "least", "median", *(f"below {t}" for t in thresholds))
+    meaning = (
+        "Distance to the nearest row of train, 0 to 1: the least, the median, and the share of "
+        "the rows that are nearer."
+    )
+    if EMBEDDED in summary:
+        meaning += f" {EMBEDDED} is the dataset that comes with verilocc-bench."
+    return Table("Distance to train", meaning, headers, rows)
+
+
+def probe_table(leakage: Leakage | None) -> Table:
+    """How well classifiers tell the rows of a split from those of train by sweep metadata."""
+    probe = {} if leakage is None else leakage.probe
+    kinds = sorted({kind for found in probe.values() for kind in found})
+    rows = tuple(
+        (split, *(_area(probe[split].get(kind)) for kind in kinds))
+        for split in in_order(SPLITS, set(probe))
+    )
+    meaning = (
+        "Area under the ROC curve of classifiers that tell the rows of a split from those of "
+        "train by sweep parameters alone, but for those in the split's name: 0.5 is a coin; in "
+        "parentheses what chance gives, in 95 of 100 cases."
+    )
+    titles = (kind.replace("_", " ") for kind in kinds)
+    return Table("Telling splits apart", meaning, ("split", *titles), rows)
+
+
+def _area(found: ProbeArea | None) -> str:
+    if found is None:
+        return NONE
+    return f"{found.area:.2f} ({found.chance_low:.2f}–{found.chance_high:.2f})"
+
+
+def _folder_table(statistics: DatasetStatistics) -> Table:
+    rows = tuple(
+        (name, _number(files), _number(size)) for name, (files, size) in statistics.sizes.items()
+    )
+    return Table("Files", "Parquet files by folder.", ("folder", "files", "bytes"), rows)
+
+
+def _tasks(statistics: DatasetStatistics) -> dict[tuple[str, ...], list[RowFacts]]:
+    return by_key(statistics.rows, lambda row: (row.track, row.arch, row.family))
+
+
+def _spread(values: Sequence[int]) -> tuple[str, str]:
+    found = quartiles(values)
+    if found is None:
+        return NONE, NONE
+    middle = (found.lower, found.median, found.upper)
+    return "/".join(f"{value:,.0f}" for value in middle), _number(found.maximum)
+
+
+def _natural(value: str | int) -> tuple[str, int, int]:
+    """Numbers within names by size: `gemm 64x128` before `gemm 128x16`."""
+    kind, _, tile = str(value).rpartition(" ")
+    sides = [int(side) for side in tile.split("x") if side.isdecimal()]
+    first, second = (*sides, 0, 0)[:2]
+    return kind if sides else str(value), first, second
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def _count(value: int) -> str:
+    """A count of which a dash stands for none."""
+    return _number(value) if value else NONE
+
+
+def _decimal(value: float | None) -> str:
+    return NONE if value is None else f"{value:.3f}"
+
+
+def _percent(value: float | None) -> str:
+    return NONE if value is None else f"{100 * value:.1f} %"

@@ -1,0 +1,27 @@
+"""Rows as a stream: of the embedded dataset, a folder, or a dataset on the Hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from datasets import IterableDataset, load_dataset
+
+from verilocc_bench.dataset import embedded_path
+
+__all__ = ["rows_of"]
+
+
+def rows_of(name: str, config: str, split: str) -> IterableDataset:
+    """The rows of one split: nothing is copied, and no download has to end first.
+
+    `name` is `mini`, a folder that `verilocc-bench build` wrote, or a dataset
+    on the Hub; `config` is `default`, or an architecture.
+    """
+    folder = embedded_path() if name == "mini" else Path(name)
+    if not folder.is_dir():
+        return load_dataset(name, config, split=split, streaming=True)
+    pattern = "*/*" if config == "default" else f"{config}/*"
+    files = sorted(str(path) for path in folder.glob(f"data/{pattern}/{split}-*.parquet"))
+    if not files:
+        raise SystemExit(f"{folder} has no files data/{pattern}/{split}-*.parquet")
+    return load_dataset("parquet", data_files={split: files}, split=split, streaming=True)

@@ -1,0 +1,127 @@
+"""`verilocc-bench dataset`: exit statuses, JSON, what is printed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dataset_builders.inspection import lists_check
+from tests.dataset_builders.inspection_folders import SPLITS, draft
+from verilocc_bench.cli import main
+
+pytest.importorskip("rapidfuzz", reason="the extra 'build' is not installed")
+
+
+@pytest.fixture(autouse=True)
+def _splits_of_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lists_check, "split_of", lambda _, point: SPLITS[point.group])
+
+
+@pytest.fixture(scope="module", name="good")
+def _good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return draft().write(tmp_path_factory.mktemp("good"))
+
+
+@pytest.fixture(name="bad")
+def _bad(good: Path, tmp_path: Path) -> Path:
+    """A folder with one finding for each of 30 files."""
+    bad = Path(shutil.copytree(good, tmp_path / "bad"))
+    for number in range(30):
+        (bad / f"notes{number}.txt").write_text("mine")
+    return bad
+
+
+def test_check(good: Path, bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset", "check", str(good), "--jobs", "1"]) == 0
+    assert capsys.readouterr().out == "7 rows, 18 files, labels verified: nothing wrong\n"
+    check = ["dataset", "check", str(bad), "--jobs", "1", "--no-labels"]
+    assert main(check) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "unlisted_file: 30"
+    assert lines[1] == "  notes0.txt: the manifest does not list this file"
+    assert lines[-2:] == [
+        "  … and 20 more (--json has all)",
+        "7 rows, 48 files, labels not verified: 30 findings",
+    ]
+    assert main([*check, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert (document["passed"], document["rows"], len(document["findings"])) == (False, 7, 30)
+    assert document["findings"][0] == {
+        "kind": "unlisted_file",
+        "file": "notes0.txt",
+        "row": None,
+        "message": "the manifest does not list this file",
+    }
+
+
+def test_diff(good: Path, bad: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset", "diff", str(good), str(good)]) == 0
+    assert capsys.readouterr().out == "equal\n"
+    assert main(["dataset", "diff", str(good), "mini"]) == 1
+    printed = capsys.readouterr().out
+    assert "manifest: 1\n  points: 7 -> 69\n" in printed
+    assert "rows added: 62\n" in printed
+    assert "8a0c1350f3e3e019: test -> " not in printed  # of mini, too, the split is test
+    assert "ff6a8c95c1702273: train -> test\n" in printed
+    assert main(["dataset", "diff", str(good), str(bad), "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["files"]) == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "."], "expected manifest.json and the folders"),
+        (["check", "no/such/folder"], "not 'no/such/folder'"),
+        (["check", "./owner"], "not './owner'"),
+        (["diff", "mini", "no"], "not 'no'"),
+        (["rebuild", "owner/name"], "a dataset on the Hub does not do"),
+        (["rebuild", "mini", "--sample", "0"], "expected a positive number"),
+        (["rebuild", "mini", "--id", "nothing"], "there is no"),
+        (["publish"], "invalid choice"),
+        ([], "required: ACTION"),
+    ],
+)
+def test_bad_usage(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("triton", reason="the extra 'build' is not installed")
+    monkeypatch.chdir(tmp_path)
+    try:
+        status = main(["dataset", *arguments])
+    except SystemExit as end:
+        status = int(str(end.code))
+    output = capsys.readouterr()
+    assert status == 2
+    assert message in output.err
+    assert output.err.count("\n") == 1
+    assert not output.out
+
+
+def test_rebuild(
+    good: Path, tmp_path: Path, cuda: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("triton", reason="the extra 'build' is not installed")
+    command = ["dataset", "rebuild", str(good), "--id", "52dedc6393ee792f", "--jobs", "1"]
+    assert main(command) == 0
+    assert capsys.readouterr().out == "1 of 1 rows are the same again\n"
+    found = draft()
+    found.manifest["versions"]["triton"] = "1.0"
+    found.change("52dedc6393ee792f", kernel="gemm")
+    folder = found.write(tmp_path)
+    assert main([*command[:2], str(folder), *command[3:]]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "triton is 3.7.1 here, the dataset was built with 1.0"
+    assert lines[1] == "different"
+    assert lines[-1] == "0 of 1 rows are the same again"
+
+
+def test_stats(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dataset", "stats", "mini", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)

@@ -1,0 +1,213 @@
+"""Builds that are killed, run out of disk, or lose their workers, with a compiler that is quick."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton", reason="the extra 'build' is not installed")
+
+from dataset_builders.building import build
+from dataset_builders.building.execution import Execution
+from dataset_builders.sweeps import sweep_named
+from tests.dataset_builders.fake_build import results_of, write_plainly
+from tests.dataset_builders.fake_compilers import compile_but, compile_fake, is_rejected
+
+ROOT = Path(__file__).parents[2]
+LIMIT = 24
+POINTS = sweep_named("small").points(["gfx942"])[:LIMIT]
+
+
+PROGRAM = "from tests.dataset_builders.fake_build import run; run()"
+
+
+def command(
+    output: Path, *options: str, seconds: float = 0.01, most_bytes: int = 0, jobs: int = 2
+) -> list[str]:
+    arguments = [str(seconds), str(most_bytes), "--output", str(output), "--limit", str(LIMIT)]
+    return [sys.executable, "-c", PROGRAM, *arguments, "--jobs", str(jobs), *options]
+
+
+def run(output: Path, *options: str, status: int = 0, most_bytes: int = 0) -> str:
+    """Standard error of a build that ends with this status."""
+    done = subprocess.run(
+        command(output, *options, most_bytes=most_bytes),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+def content(output: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in output.iterdir()}
+
+
+def finished(output: Path) -> int:
+    """How many points are in a build's journal."""
+    work = output / ".work"
+    manifest = work / "shards.json"
+    packed = json.loads(manifest.read_text()) if manifest.exists() else []
+    return len(list(work.glob("*.json.gz"))) + sum(len(shard["keys"]) for shard in packed)
+
+
+@pytest.fixture(name="whole", scope="module")
+def _whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("whole") / "dataset"
+    words = run(output)
+    rejected = sum(is_rejected(point) for point in POINTS)
+    assert words.startswith(f"{LIMIT} compiled, 0 resumed, ")
+    # A quarter of a second of Triton and half a second of the vendor's for each.
+    assert f"in Triton ({0.25 * (LIMIT - rejected):.1f} s)" in words
+    assert f"vendors' compilers ({0.5 * (LIMIT - rejected):.1f} s)" in words
+    assert set(results_of(output)) == {point.key for point in POINTS}
+    return output
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_stopped_at_any_moment_it_goes_on(
+    number: signal.Signals, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "dataset"
+    chance = random.Random(int(number))
+    for _ in range(2 if number == signal.SIGKILL else 1):
+        process = subprocess.Popen(
+            command(output, seconds=0.1),
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+        )
+        least = min(finished(output) + chance.randrange(1, 6), LIMIT - 1)
+        while finished(output) < least and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(chance.random() / 4)
+        process.send_signal(number)
+        words = process.communicate()[1].decode()
+        assert "Traceback" not in words
+        assert process.returncode in (0, -number if number == signal.SIGKILL else 130)
+        assert finished(output) >= least or process.returncode == 0
+    words = run(output)
+    assert "resumed" in words or "nothing to do" in words
+    if "resumed" in words:
+        assert f"in Triton ({0.25 * sum(not is_rejected(p) for p in POINTS):.1f} s)" in words
+    assert content(output) == content(whole)
+
+
+@pytest.mark.parametrize("limit", [300, 3_000])
+def test_files_that_may_not_grow(limit: int, whole: Path, tmp_path: Path) -> None:
+    """A limit on the size of files: none is finished, or all but the dataset's own."""
+    output = tmp_path / "dataset"
+
+    words = run(output, status=2, most_bytes=limit)
+    lines = [line for line in words.splitlines() if line.startswith("verilocc-bench build: ")]
+    assert len(lines) == 1
+    assert f"{output}/.work/" in lines[0]
+    assert lines[0].endswith("cannot be written: File too large")
+    done = finished(output) if (output / ".work/fingerprint.json").exists() else 0
+    assert done == (0 if limit == 300 else LIMIT)
+    assert f" {done} resumed" in run(output)
+    assert content(output) == content(whole)
+
+
+@pytest.fixture(name="small_disk")
+def _small_disk(tmp_path: Path) -> object:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=80k", "tmpfs", str(folder)]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_a_full_disk(small_disk: Path, whole: Path) -> None:
+    output = small_disk / "dataset"
+    words = run(output, status=2)
+    assert len(words.splitlines()) == 1
+    assert f"{output}/.work/" in words
+    assert words.endswith("cannot be written: No space left on device\n")
+    done = finished(output)
+    assert 5 < done < LIMIT
+    subprocess.run(["mount", "-o", "remount,size=10m", small_disk], check=True)
+    assert f" {done} resumed" in run(output)
+    assert content(output) == content(whole)
+
+
+@pytest.mark.parametrize(
+    ("how", "rejection"),
+    [
+        ("die", ["compiler-crashed", "the compiling process died twice"]),
+        ("hang", ["timeout", "the compiling process not done after 5 seconds"]),
+        ("memory", ["compiler-crashed", "the compiling process ran out of memory twice"]),
+        ("kill the worker", ["compiler-crashed", "the compiling process died twice"]),
+        ("kill the worker once", None),
+    ],
+)
+def test_a_point_that_fails_is_rejected_alone(
+    how: str,
+    rejection: list[str] | None,
+    whole: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(build, "write_dataset", write_plainly)
+    victim = next(point.key for point in POINTS[3:] if not is_rejected(point))
+    build.build_dataset(
+        sweep_named("small"),
+        ["gfx942"],
+        tmp_path / "dataset",
+        limit=LIMIT,
+        execution=Execution(2, time_limit_seconds=5),
+        progress=False,
+        compiler=partial(compile_but, key=victim, how=how, marker=str(tmp_path / "marker")),
+    )
+    expected = results_of(whole)
+    if rejection is not None:
+        expected[victim] = [None, None, rejection]
+    assert results_of(tmp_path / "dataset") == expected
+
+
+def test_a_bug_costs_no_other_point(whole: Path, tmp_path: Path) -> None:
+    sweep, output = sweep_named("small"), tmp_path / "dataset"
+    compiler = partial(compile_but, key=POINTS[3].key, how="bug", marker="")
+    with pytest.raises(ZeroDivisionError) as raised:
+        build.build_dataset(sweep, ["gfx942"], output, limit=LIMIT, compiler=compiler)
+    assert POINTS[3].kernel in raised.value.__notes__[0]
+    assert finished(output) == LIMIT - 1
+    assert f"1 compiled, {LIMIT - 1} resumed" in run(output)
+    assert content(output) == content(whole)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense"])
+def test_no_scheduler_there(address: str, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
+    words = run(tmp_path / "dataset", "--scheduler", address, status=2)
+    assert words.startswith(f"verilocc-bench build: {address}: no Dask scheduler answers")
+    assert len(words.splitlines()) == 1
+
+
+def test_dask_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from verilocc_bench.errors import MissingExtraError
+
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    execution = Execution(scheduler="tcp://127.0.0.1:1")
+    with pytest.raises(MissingExtraError, match=r"verilocc-bench\[dask\]"):
+        build.build_dataset(
+            sweep_named("small"),
+            None,
+            tmp_path,
+            limit=1,
+            execution=execution,
+            compiler=compile_fake,
+        )

@@ -1,0 +1,360 @@
+"""Examples are what the harness would ask, and what a model may say to it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from tests.model.scripted import ScriptedModel, run_episode
+from tests.model.tiny_models import load, metaspace_tokenizer, save_model
+from verilocc_bench.allocators import AllocatorOptions, Decoding, Request
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.errors import InputError
+from verilocc_bench.model.language_model import Ask, Completion, TokenSampling
+from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.model.transformers_model.constraint_walker import ConstraintWalker
+from verilocc_bench.model.transformers_model.utterance import Utterance
+from verilocc_bench.views import (
+    IGNORED,
+    Outcome,
+    PackedBlock,
+    TokenizedExample,
+    TokenizedOptions,
+    TokenizedView,
+    get_training_format,
+    pack,
+    problem_of,
+)
+
+FORMATS = ("whole", "window", "state", "candidates")
+TEMPLATE = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+NO_SYSTEM = (
+    "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}"
+    "{% endif %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+)
+KINDS = ("plain", "begin", "metaspace", "template", "no_system")
+CASES = [
+    *((style, kind) for style in FORMATS for kind in ("plain", "template")),
+    *((style, kind) for style in ("window", "candidates") for kind in KINDS[1:3]),
+    ("state", "no_system"),
+]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Folders of models, by the kind of their tokenizers."""
+    root = tmp_path_factory.mktemp("models")
+    return {
+        "plain": save_model(root / "plain"),
+        "begin": save_model(root / "begin", begin=True),
+        "metaspace": save_model(root / "metaspace", metaspace_tokenizer()),
+        "template": save_model(root / "template", chat_template=TEMPLATE, begin=True),
+        "no_system": save_model(root / "no_system", chat_template=NO_SYSTEM),
+    }
+
+
+def tokenizer_in(folder: Path) -> Any:
+    """As whoever trains a model loads its tokenizer."""
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(models: dict[str, Path]) -> Any:
+    return tokenizer_in(models["plain"])
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    found = load_rows("mini").rows
+    return [min((r for r in found if r.arch == a), key=lambda r: r.n_instructions) for a in ARCHS]
+
+
+ARCHS = ("gfx90a", "sm_80")
+
+
+@dataclass
+class Listener(ScriptedModel):
+    """Follows each constraint in tokens, from the moment that it is asked under it."""
+
+    codec: Any = None
+    walkers: list[ConstraintWalker] = field(default_factory=list)
+
+    def answer(self, ask: Ask) -> Completion:
+        if self.codec is not None:
+            assert ask.constraint is not None
+            self.walkers.append(ConstraintWalker(ask.constraint, self.codec))
+        return super().answer(ask)
+
+
+def asked(row: Row, style: str, codec: Any = None) -> tuple[Listener, dict[str, str]]:
+    """What the harness asks for a function under constraint, and an answer that it accepts."""
+    generator = random.Random(0)
+
+    def choose(_ask: Ask, _text: str, names: Sequence[str]) -> str:
+        # Now and then another than the lowest, but where registers are scarce.
+        other = row.arch != "sm_80" and len(names) > 1 and generator.random() < 0.25
+        return names[1 if other else 0]
+
+    model = Listener(choose=choose, codec=codec)
+    options = AllocatorOptions(prompt_format=style, decoding=Decoding.CONSTRAINED)
+    response = run_episode(get_prompt_format(style), Request(problem_of(row)), options, model)
+    assert isinstance(response.answer, dict), response.message
+    return model, response.answer
+
+
+@pytest.mark.parametrize(("style", "kind"), CASES)
+def test_prompts_are_the_harness_own_and_completions_what_it_lets_a_model_say(
+    models: dict[str, Path], rows: list[Row], kind: str, style: str
+) -> None:
+    codec = load(models[kind])._codec
+    view = TokenizedView(tokenizer_in(models[kind]), TokenizedOptions(prompt_format=style))
+    model, answer = asked(rows[0], style, codec)
+    examples = list(view.examples([labelled(rows[0], answer)]))
+    assert len(examples) == len(model.asks) == view.report.counts[Outcome.WHOLE]
+    for ask, walker, example in zip(model.asks, model.walkers, examples, strict=True):
+        assert isinstance(example, TokenizedExample)
+        fed = Utterance(replace(ask, constraint=None), TokenSampling(0), codec, None).pending
+        prompt, completion = parts(example)
+        assert prompt == fed
+        assert example.attention_mask == [1] * len(example.input_ids)
+        if style in ("whole", "window"):
+            assert completion.pop() == 2  # </s>, with which a model ends by itself
+        assert all(walker.take(token) for token in completion)
+        assert walker.finished
+        assert walker.dead_end is None
+
+
+def labelled(row: Row, answer: dict[str, str]) -> dict[str, Any]:
+    """The row of a stream that carries no more than it must."""
+    return {"id": row.id, "normalized": row.normalized, "assignment": json.dumps(answer)}
+
+
+def parts(example: Any) -> tuple[list[int], list[int]]:
+    """The tokens that are not learnt, and those that are."""
+    count = sum(label == IGNORED for label in example.labels)
+    assert example.labels == [IGNORED] * count + example.input_ids[count:]
+    return example.input_ids[:count], example.input_ids[count:]
+
+
+@pytest.mark.parametrize("style", FORMATS)
+def test_prompts_are_the_same_in_free_decoding(rows: list[Row], style: str) -> None:
+    for row in rows:
+        constrained, answer = asked(row, style)
+        turns = list(get_training_format(style).turns(problem_of(row), answer))
+        said = iter(turn.completion for turn in turns)
+        model = ScriptedModel(say=lambda _, said=said: next(said))
+        request = Request(problem_of(row))
+        response = run_episode(get_prompt_format(style), request, AllocatorOptions(), model)
+        assert response.answer == answer
+        assert [ask.messages for ask in model.asks] == [turn.messages for turn in turns]
+        assert [ask.messages for ask in constrained.asks] == [turn.messages for turn in turns]
+
+
+def test_the_text_of_an_example_is_the_conversation(tokenizer: Any, rows: list[Row]) -> None:
+    problem, label = problem_of(rows[0]), rows[0].label
+    assert label is not None
+    for style in FORMATS:
+        view = TokenizedView(tokenizer, TokenizedOptions(prompt_format=style))
+        turns = list(get_training_format(style).turns(problem, label))
+        found = list(view.examples([rows[0]]))
+        assert len(found) == len(turns)
+        for turn, example in zip(turns, found, strict=True):
+            prompt, completion = parts(example)
+            assert tokenizer.decode(prompt) == "\n\n".join(m.content for m in turn.messages)
+            end = "</s>" if style in ("whole", "window") else ""
+            assert tokenizer.decode(completion) == turn.completion + end
+        said = [turn.completion for turn in turns]
+        if style in ("whole", "window"):
+            merged: dict[str, str] = {}
+            for text in said:
+                merged |= json.loads(text)
+            assert merged == label
+        else:
+            assert all(text.endswith("\n") for text in said)
+            assert {text.strip() for text in said} <= set(label.values())
+
+
+def test_uncut_completions_are_as_the_tokenizer_cuts_them(tokenizer: Any, rows: list[Row]) -> None:
+    pieces = TokenizedView(tokenizer, TokenizedOptions("window"))
+    whole = TokenizedView(tokenizer, TokenizedOptions("window", cuts="whole"))
+    shorter = 0
+    for a, b in zip(pieces.examples(rows[:1]), whole.examples(rows[:1]), strict=True):
+        text = tokenizer.decode(parts(b)[1][:-1])
+        assert parts(b)[1][:-1] == tokenizer(text, add_special_tokens=False)["input_ids"]
+        assert tokenizer.decode(a.input_ids) == tokenizer.decode(b.input_ids)
+        shorter += len(b.input_ids) < len(a.input_ids)
+    assert shorter
+
+
+def test_every_and_labels(tokenizer: Any, rows: list[Row]) -> None:
+    row = rows[0]
+    counts = []
+    for every in (1, 3):
+        view = TokenizedView(tokenizer, TokenizedOptions("state", every=every))
+        counts.append(len(list(view.examples([row]))))
+    assert counts == [row.n_virtual_registers, -(-row.n_virtual_registers // 3)]
+    label = row.label
+    assert label is not None
+    best = dict(label)
+    best["%0"], other = "v200", {**label, "%0": "v201"}
+    mapping = {
+        **labelled(row, label),
+        "best_assignment": json.dumps(best),
+        "alternatives": json.dumps({"llvm-basic 22.1.0": other}),
+    }
+    for name, expected in (
+        ("compiler", label),
+        ("best", best),
+        ("alternative:llvm-basic 22.1.0", other),
+    ):
+        view = TokenizedView(tokenizer, TokenizedOptions("whole", label=name))
+        (example,) = view.examples([mapping])
+        assert json.loads(tokenizer.decode(parts(example)[1][:-1])) == expected
+    mapping["best_assignment"] = None
+    (example,) = TokenizedView(tokenizer, TokenizedOptions("whole", "best")).examples([mapping])
+    assert json.loads(tokenizer.decode(parts(example)[1][:-1])) == label
+
+
+def test_what_is_lost_is_counted_and_told(
+    tokenizer: Any, rows: list[Row], caplog: pytest.LogCaptureFixture
+) -> None:
+    lengths = [len(e.input_ids) for e in TokenizedView(tokenizer).examples(rows[:1])]
+    limit = sorted(lengths)[len(lengths) // 2]
+    too_long = sum(length > limit for length in lengths)
+    unlabelled = {"id": "x", "normalized": rows[0].normalized, "assignment": None}
+    assert too_long > 10
+    with caplog.at_level(logging.WARNING):
+        view = TokenizedView(tokenizer, TokenizedOptions(maximum_tokens=limit))
+        kept = list(view.examples([rows[0], unlabelled]))
+    assert [len(e.input_ids) for e in kept] == [length for length in lengths if length <= limit]
+    registers = rows[0].n_virtual_registers
+    assert view.report.counts == {
+        Outcome.WHOLE: len(kept),
+        Outcome.CUT: 0,
+        Outcome.TOO_LONG: too_long,
+        Outcome.NO_LABEL: 1,
+        Outcome.NOT_OFFERED: registers - len(lengths),
+    }
+    assert view.report.counts[Outcome.NOT_OFFERED] > 0
+    assert "1 too_long" in caplog.text
+    assert "10 too_long" in caplog.text
+    assert len(caplog.records) <= 1 + len(str(too_long + 1))
+
+
+@pytest.mark.parametrize("how", ["cut_start", "cut_end"])
+def test_cut_examples(tokenizer: Any, rows: list[Row], how: Any) -> None:
+    whole = list(TokenizedView(tokenizer, TokenizedOptions("window")).examples(rows[:1]))
+    limit = max(len(e.input_ids) for e in whole) - 20
+    options = TokenizedOptions("window", maximum_tokens=limit, too_long=how)
+    view = TokenizedView(tokenizer, options)
+    cut = list(view.examples(rows[:1]))
+    assert len(cut) == len(whole)
+    assert view.report.counts[Outcome.CUT] == sum(len(e.input_ids) > limit for e in whole) > 0
+    for before, after in zip(whole, cut, strict=True):
+        part = slice(-limit, None) if how == "cut_start" else slice(limit)
+        assert after.input_ids == before.input_ids[part]
+        assert after.labels == before.labels[part]
+        assert len(after.attention_mask) == len(after.input_ids)
+    # Where nothing would be left to learn, an example is not cut but left out.
+    view = TokenizedView(tokenizer, replace(options, maximum_tokens=20))
+    assert len(list(view.examples(rows[:1]))) == (len(whole) if how == "cut_start" else 0)
+
+
+def test_prompts_can_be_learnt_too(tokenizer: Any, rows: list[Row]) -> None:
+    view = TokenizedView(tokenizer, TokenizedOptions(mask_prompt=False, every=20))
+    for example in view.examples(rows):
+        assert example.labels == example.input_ids
+
+
+def test_packed_blocks_hold_every_example_once(tokenizer: Any, rows: list[Row]) -> None:
+    options = TokenizedOptions("candidates", every=2)
+    examples = list(TokenizedView(tokenizer, options).examples(rows[:1]))
+    size = 4096
+    view = TokenizedView(tokenizer, replace(options, block_tokens=size))
+    blocks = list(view.examples(rows[:1]))
+    assert len(blocks) < len(examples) / 3
+    unpacked = [example for block in blocks for example in unpack(block, size)]
+    wanted = [e for e in examples if len(e.input_ids) <= size]
+    assert [tokens for tokens, _ in unpacked] == [e.input_ids for e in wanted]
+    assert [labels for _, labels in unpacked] == [e.labels for e in wanted]
+    learnt = TokenizedView(tokenizer, replace(view.options, mask_prompt=False))
+    for block in learnt.examples(rows[:1]):
+        starts = [n for n, place in enumerate(block.position_ids) if place == 0]
+        assert all(block.labels[n] == IGNORED for n in starts)
+
+
+def unpack(block: Any, size: int) -> Iterator[tuple[list[int], list[int]]]:
+    assert isinstance(block, PackedBlock)
+    for column in (block.input_ids, block.attention_mask, block.labels):
+        assert len(column) == size
+    assert len(block.position_ids) == len(block.sequence_ids) == size
+    for number in range(1, max(block.sequence_ids) + 1):
+        places = [n for n, sequence in enumerate(block.sequence_ids) if sequence == number]
+        assert places == list(range(places[0], places[-1] + 1))
+        assert [block.position_ids[n] for n in places] == list(range(len(places)))
+        assert all(block.attention_mask[n] for n in places)
+        yield [block.input_ids[n] for n in places], [block.labels[n] for n in places]
+    rest = [n for n, sequence in enumerate(block.sequence_ids) if not sequence]
+    assert rest == list(range(size - len(rest), size))
+    assert all(block.labels[n] == IGNORED and not block.attention_mask[n] for n in rest)
+
+
+def test_transformers_keeps_attention_within_an_example(models: dict[str, Path]) -> None:
+    import torch
+
+    module = load(models["plain"])._network.module
+    generator = random.Random(0)
+    texts = [[generator.randrange(3, 300) for _ in range(length)] for length in (10, 7, 12)]
+    examples = [TokenizedExample(text, [1] * len(text), text) for text in texts]
+    (block,) = pack(examples, 36, 0)
+    with torch.inference_mode():
+        packed = module(
+            input_ids=torch.tensor([block.input_ids]),
+            position_ids=torch.tensor([block.position_ids]),
+            use_cache=False,
+        ).logits[0]
+        alone = [module(input_ids=torch.tensor([text])).logits[0] for text in texts]
+    assert torch.allclose(packed[: sum(map(len, texts))], torch.cat(alone), atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prompt_format": "haiku"}, "unknown prompt format 'haiku'; known: whole"),
+        ({"label": "worst"}, "unknown label 'worst'"),
+        ({"label": "best:x"}, "unknown label 'best:x'"),
+        ({"label": "alternative:"}, "unknown label"),
+        ({"maximum_tokens": 0}, "maximum_tokens 0: expected at least 1"),
+        ({"every": 0}, "every 0: expected at least 1"),
+        ({"too_long": "cut"}, "too_long 'cut': expected skip or cut_start or cut_end"),
+        ({"cuts": "both"}, "cuts 'both': expected pieces or whole"),
+    ],
+)
+def test_options_that_cannot_be_met(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TokenizedOptions(**options)
+
+
+def test_tokenizers_that_cannot_do_it(models: dict[str, Path], rows: list[Row]) -> None:
+    tokenizer = tokenizer_in(models["plain"])
+    with pytest.raises(InputError, match="no chat template"):
+        TokenizedView(tokenizer, TokenizedOptions(chat=True))
+    tokenizer.eos_token = None
+    with pytest.raises(InputError, match="no end token"):
+        list(TokenizedView(tokenizer, TokenizedOptions("whole")).examples(rows))
+    assert list(TokenizedView(tokenizer, TokenizedOptions("state", every=50)).examples(rows))

@@ -1,0 +1,140 @@
+"""`verilocc-bench dataset`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dataset_builders.inspection.diff import DatasetDiff
+    from dataset_builders.inspection.findings import CheckReport
+    from dataset_builders.inspection.rebuild import RebuildReport
+
+__all__ = ["run"]
+
+SHOWN = 10
+"""Lines of one kind that are printed; --json has all."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the action; the status is 1 where something is wrong or different."""
+    actions = {"check": _check, "stats": _stats, "diff": _diff, "rebuild": _rebuild}
+    return actions[options.action](options)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from dataset_builders.inspection.check import check_dataset
+    from dataset_builders.inspection.layout import locate_dataset
+
+    folder = locate_dataset(options.folder, hub=True)
+    report = check_dataset(folder, jobs=options.jobs, labels=options.labels)
+    if options.json:
+        print(json.dumps(report.to_json(), indent=2))
+    else:
+        _print_check(report, labels=options.labels)
+    return 0 if report.passed else 1
+
+
+def _print_check(report: CheckReport, *, labels: bool) -> None:
+    kinds: dict[str, list[str]] = {}
+    for finding in report.findings:
+        kinds.setdefault(finding.kind.value, []).append(str(finding))
+    for kind, lines in kinds.items():
+        _print_some(f"{kind}: {len(lines)}", lines)
+    count = len(report.findings)
+    verified = "labels verified" if labels else "labels not verified"
+    verdict = f"{count} finding{'s' if count > 1 else ''}" if count else "nothing wrong"
+    print(f"{report.rows} rows, {report.files} files, {verified}: {verdict}")
+
+
+def _print_some(title: str, lines: Sequence[str]) -> None:
+    """Nothing where there are no lines."""
+    if not lines:
+        return
+    print(title)
+    for line in lines[:SHOWN]:
+        print(f"  {line}")
+    if len(lines) > SHOWN:
+        print(f"  … and {len(lines) - SHOWN} more (--json has all)")
+
+
+def _stats(options: argparse.Namespace) -> int:
+    from dataset_builders.statistics.command import run_stats
+
+    status: int = run_stats(options)
+    return status
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from dataset_builders.inspection.diff import diff_datasets
+    from dataset_builders.inspection.layout import locate_dataset
+
+    old, new = (locate_dataset(name, hub=True) for name in (options.old, options.new))
+    difference = diff_datasets(old, new)
+    if options.json:
+        print(json.dumps(difference.to_json(), indent=2))
+    else:
+        _print_diff(difference)
+    return 0 if difference.equal else 1
+
+
+def _print_diff(difference: DatasetDiff) -> None:
+    if difference.equal:
+        print("equal")
+        return
+
+    def section(name: str, lines: Iterable[str]) -> None:
+        listed = list(lines)
+        _print_some(f"{name}: {len(listed)}", listed)
+
+    section("manifest", (f"{k}: {a} -> {b}" for k, (a, b) in difference.manifest.items()))
+    section("rows added", difference.added)
+    section("rows removed", difference.removed)
+    section("functions changed", (f"{p}: {a} -> {b}" for p, a, b in difference.replaced))
+    section("rows moved", (f"{i}: {a} -> {b}" for i, a, b in difference.moved))
+    section("columns changed", (f"{name}: {n} rows" for name, n in difference.columns.items()))
+    lines = [
+        f"{row.id}: {', '.join(row.columns)}"
+        + (f"; registers {row.registers[0]} -> {row.registers[1]}" if row.registers else "")
+        for row in difference.changed
+    ]
+    section("rows changed", lines)
+    section("rejected points changed", (f"{p}: {a} -> {b}" for p, (a, b) in _rejected(difference)))
+    section("files changed", difference.files)
+
+
+def _rejected(difference: DatasetDiff) -> Iterable[tuple[str, tuple[str, str]]]:
+    for point, (old, new) in difference.rejected.items():
+        yield point, (old or "not rejected", new or "not rejected")
+
+
+def _rebuild(options: argparse.Namespace) -> int:
+    from dataset_builders.inspection.layout import locate_dataset
+    from dataset_builders.inspection.rebuild import differing_versions, rebuild_rows
+
+    folder = locate_dataset(options.folder)
+    if not options.json:
+        for tool, (there, here) in differing_versions(folder).items():
+            print(f"{tool} is {here or 'not installed'} here, the dataset was built with {there}")
+    report = rebuild_rows(
+        folder,
+        sample=options.sample,
+        seed=options.seed,
+        ids=options.ids or (),
+        jobs=options.jobs,
+    )
+    if options.json:
+        print(json.dumps(report.to_json(), indent=2))
+    else:
+        _print_rebuild(report)
+    return 0 if report.equal else 1
+
+
+def _print_rebuild(report: RebuildReport) -> None:
+    different = [
+        f"{row.id} ({row.point}): {row.difference}" for row in report.rows if row.difference
+    ]
+    _print_some("different", different)
+    print(f"{len(report.rows) - len(different)} of {len(report.rows)} rows are the same again")

@@ -1,0 +1,48 @@
+"""Views of the dataset for training: token ids for transformers, arrays for graph networks."""
+
+from verilocc_bench.views.example import IGNORED, TokenizedExample, TokenizedOptions
+from verilocc_bench.views.graph import OperandFlag, OperandRole, ProblemGraph
+from verilocc_bench.views.graph_views import GraphView, answer_from_arrays, graph_of
+from verilocc_bench.views.on_datasets import tokenize_dataset
+from verilocc_bench.views.packing import PackedBlock, pack
+from verilocc_bench.views.report import Outcome, ViewReport
+from verilocc_bench.views.rows import (
+    AnyRow,
+    Label,
+    column_of,
+    parse_label,
+    problem_of,
+    row_from_mapping,
+)
+from verilocc_bench.views.tokenized import TokenizedView
+from verilocc_bench.views.turns import TrainingFormat, TrainingTurn, get_training_format
+from verilocc_bench.views.vocabulary import UNKNOWN, OpcodeVocabulary
+
+__all__ = [
+    "IGNORED",
+    "UNKNOWN",
+    "AnyRow",
+    "GraphView",
+    "Label",
+    "OpcodeVocabulary",
+    "OperandFlag",
+    "OperandRole",
+    "Outcome",
+    "PackedBlock",
+    "ProblemGraph",
+    "TokenizedExample",
+    "TokenizedOptions",
+    "TokenizedView",
+    "TrainingFormat",
+    "TrainingTurn",
+    "ViewReport",
+    "answer_from_arrays",
+    "column_of",
+    "get_training_format",
+    "graph_of",
+    "pack",
+    "parse_label",
+    "problem_of",
+    "row_from_mapping",
+    "tokenize_dataset",
+]

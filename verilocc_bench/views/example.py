@@ -1,0 +1,75 @@
+"""One tokenized example, and how examples are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.views.rows import parse_label
+from verilocc_bench.views.turns import get_training_format
+
+__all__ = ["IGNORED", "TokenizedExample", "TokenizedOptions"]
+
+IGNORED = -100
+"""The label of a token that is not learnt, as the losses of torch and transformers have it."""
+
+TooLong = Literal["skip", "cut_start", "cut_end"]
+Cuts = Literal["pieces", "whole"]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedExample:
+    """Token ids of a prompt and its completion; the three lists are of one length.
+
+    `labels` are the ids of the completion, and -100 for the prompt where that
+    is masked. They stand at the same places as the ids: the model, or its
+    loss, shifts them.
+    """
+
+    input_ids: list[int]
+    attention_mask: list[int]
+    labels: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizedOptions:
+    """How examples are made of rows. Raises InputError for options that cannot be met.
+
+    `prompt_format`: `whole`, `window`, `state` or `candidates`. `label`: see
+    parse_label. `maximum_tokens`: longer examples are left out (`too_long`
+    is `skip`), or lose their first (`cut_start`) or last tokens (`cut_end`);
+    None takes all. `mask_prompt`: only the completion is learnt. `every`:
+    `state` and `candidates` take about one decision of so many. `cuts`: the
+    completion is encoded in the pieces of constrained decoding, or as a
+    `whole`. `chat`: with the chat template; None where there is one.
+    `block_tokens`: examples are packed into blocks of so many tokens, and
+    longer ones count as too long.
+    """
+
+    prompt_format: str = "candidates"
+    label: str = "compiler"
+    maximum_tokens: int | None = None
+    too_long: TooLong = "skip"
+    mask_prompt: bool = True
+    every: int = 1
+    cuts: Cuts = "pieces"
+    chat: bool | None = None
+    block_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        get_training_format(self.prompt_format)
+        parse_label(self.label)
+        for name in ("maximum_tokens", "every", "block_tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} {value}: expected at least 1")
+        for name, known in (("too_long", get_args(TooLong)), ("cuts", get_args(Cuts))):
+            if getattr(self, name) not in known:
+                raise InputError(f"{name} {getattr(self, name)!r}: expected {' or '.join(known)}")
+
+    @property
+    def limit(self) -> int | None:
+        """The most tokens of an example."""
+        limits = [n for n in (self.maximum_tokens, self.block_tokens) if n is not None]
+        return min(limits, default=None)

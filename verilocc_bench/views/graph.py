@@ -1,0 +1,166 @@
+"""The graph of an allocation problem, as arrays.
+
+All arrays are of one dimension, of type int32, and named after what they
+describe: all `instruction_…` arrays have one entry an instruction, and so on.
+Edges are arrays of the same length. docs/views.md has the table of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from enum import IntEnum, IntFlag
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.errors import InputError
+
+__all__ = ["Integers", "OperandFlag", "OperandRole", "ProblemGraph"]
+
+Integers = NDArray[np.int32]
+
+
+class OperandRole(IntEnum):
+    """What an instruction does with an operand."""
+
+    DEFINITION = 0
+    USE = 1
+    GUARD = 2
+
+
+class OperandFlag(IntFlag):
+    """Marks of an operand; see ir.Operand, and ir.Guard for NEGATED."""
+
+    UNDEF = 1
+    EARLY_CLOBBER = 2
+    IMPLICIT = 4
+    NEGATED = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProblemGraph:
+    """One function: its instructions, virtual registers and blocks, and the edges among them.
+
+    *Files* are numbered as in `file_names`; the *base* of a register is the
+    index of its first unit in its file. A virtual register has the legal bases
+    of its class c: entries `class_first[c]` to `class_first[c + 1]` of
+    `base_file` and `base_index`, less those that `blocked_…` lists for it. An
+    assignment is valid exactly when each virtual register has such a base and
+
+    - no conflict holds: `conflict_left`, `conflict_right` are in one file, and
+      the base of the right less that of the left is `conflict_distance`;
+    - all ties do: `tie_left` and `tie_right` are in one file, and their bases
+      so far apart; `fixed_tie_register` is at that base of that file.
+
+    *Points* number the places of the program where lanes live: 0 is the
+    entry, `instruction_point` is that after each instruction (analysis.liveness).
+    The range of a lane is from `live_first` to `live_last`, both included.
+
+    `label_file` and `label_base` are -1 where there is no label.
+    `operand_place` counts the definitions of an instruction, or its uses;
+    `operand_tied_to` is the place of the definition that a use is tied to, or -1.
+    """
+
+    id: str
+    target: str
+    point_count: int
+    file_names: tuple[str, ...]
+    file_budget: Integers
+    class_names: tuple[str, ...]
+    class_first: Integers
+    base_file: Integers
+    base_index: Integers
+    block_depth: Integers
+    flow_from: Integers
+    flow_to: Integers
+    instruction_opcode: Integers
+    instruction_block: Integers
+    instruction_place: Integers
+    instruction_depth: Integers
+    instruction_point: Integers
+    register_class: Integers
+    register_width: Integers
+    register_alignment: Integers
+    register_files: Integers
+    operand_instruction: Integers
+    operand_register: Integers
+    operand_role: Integers
+    operand_place: Integers
+    operand_first_lane: Integers
+    operand_lanes: Integers
+    operand_flags: Integers
+    operand_tied_to: Integers
+    fixed_instruction: Integers
+    fixed_file: Integers
+    fixed_role: Integers
+    fixed_place: Integers
+    fixed_first_unit: Integers
+    fixed_units: Integers
+    fixed_flags: Integers
+    fixed_tied_to: Integers
+    live_register: Integers
+    live_lane: Integers
+    live_first: Integers
+    live_last: Integers
+    defined_register: Integers
+    defined_lane: Integers
+    defined_point: Integers
+    conflict_left: Integers
+    conflict_right: Integers
+    conflict_distance: Integers
+    blocked_register: Integers
+    blocked_file: Integers
+    blocked_base: Integers
+    tie_left: Integers
+    tie_right: Integers
+    tie_distance: Integers
+    fixed_tie_register: Integers
+    fixed_tie_file: Integers
+    fixed_tie_base: Integers
+    label_file: Integers
+    label_base: Integers
+
+    @property
+    def register_count(self) -> int:
+        """How many virtual registers there are."""
+        return len(self.register_class)
+
+    @property
+    def instruction_count(self) -> int:
+        """How many instructions there are."""
+        return len(self.instruction_opcode)
+
+    @property
+    def has_label(self) -> bool:
+        """Whether every virtual register has a label."""
+        return bool((self.label_file >= 0).all())
+
+    @property
+    def interference(self) -> Integers:
+        """The pairs of registers that conflict at some distance, each once: shape (2, pairs)."""
+        left, right = self.conflict_left, self.conflict_right
+        new = np.ones(len(left), np.bool_)
+        new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
+        return np.stack([left[new], right[new]])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields by name: arrays, and what is no array as text, list or number."""
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> ProblemGraph:
+        """The inverse of to_dict, of arrays or lists. Raises InputError for a missing field."""
+        found: dict[str, Any] = {}
+        for field in fields(cls):
+            if field.name not in values:
+                raise InputError(f"the field {field.name!r} of a graph is missing")
+            value = values[field.name]
+            if field.type == "Integers":
+                value = np.asarray(value, np.int32)
+            elif field.name in ("file_names", "class_names"):
+                value = tuple(value)
+            found[field.name] = value
+        return cls(**found)

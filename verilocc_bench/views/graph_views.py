@@ -1,0 +1,116 @@
+"""Graphs of rows, and answers of what a network says about a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench import __version__
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.placement import base_name
+from verilocc_bench.errors import InputError
+from verilocc_bench.targets import TargetFile, get_target
+from verilocc_bench.views.graph import ProblemGraph
+from verilocc_bench.views.graph_arrays import graph_arrays, label_arrays
+from verilocc_bench.views.rows import AnyRow, parse_label, problem_of
+from verilocc_bench.views.vocabulary import OpcodeVocabulary
+
+__all__ = ["GraphView", "answer_from_arrays", "graph_of"]
+
+Bases = NDArray[np.integer[Any]] | Sequence[int]
+
+
+def graph_of(
+    source: AllocationProblem | AnyRow,
+    vocabulary: OpcodeVocabulary | None = None,
+    *,
+    label: str = "compiler",
+) -> ProblemGraph:
+    """The graph of a problem, or of a row with its label (see parse_label).
+
+    Without a vocabulary opcodes are numbered as in that of this function
+    alone: then ids of two graphs cannot be compared. Raises InputError for a
+    row that is none, or whose label is not legal.
+    """
+    wanted = parse_label(label)
+    if isinstance(source, AllocationProblem):
+        problem, answer = source, None
+    else:
+        problem, answer = problem_of(source), wanted.answer(source)
+    if vocabulary is None:
+        vocabulary = OpcodeVocabulary.of_functions([problem.function])
+    arrays = graph_arrays(problem, vocabulary)
+    return ProblemGraph(**arrays, **label_arrays(problem, answer))
+
+
+def answer_from_arrays(graph: ProblemGraph, files: Bases, bases: Bases) -> dict[str, str]:
+    """The answer that puts virtual register n at base `bases[n]` of file `files[n]`.
+
+    For the verifier to judge: it need not be legal. A negative file leaves
+    the register out. Raises InputError for a register that the hardware does
+    not have, and for arrays of another length.
+    """
+    if len(files) != graph.register_count or len(bases) != graph.register_count:
+        raise InputError(
+            f"expected {graph.register_count} files and bases, not {len(files)} and {len(bases)}"
+        )
+    known = get_target(graph.target).files
+    widths = graph.register_width.tolist()
+    answer: dict[str, str] = {}
+    for number, width in enumerate(widths):
+        file, base = int(files[number]), int(bases[number])
+        if file >= 0:
+            answer[f"%{number}"] = _name(known, file, base, width, number)
+    return answer
+
+
+class GraphView:
+    """The graph of a row by columns, for `datasets.Dataset.map`; ProblemGraph.from_dict reads it.
+
+    Deterministic, and pickled so that the fingerprints of `datasets` are the
+    same in every process. Pass `features()` along, for the types of columns
+    that are empty in the first rows.
+    """
+
+    def __init__(self, vocabulary: OpcodeVocabulary, label: str = "compiler") -> None:
+        parse_label(label)
+        self.vocabulary, self.label = vocabulary, label
+
+    def __call__(self, row: AnyRow) -> dict[str, Any]:
+        """The columns of one row, by name; `id` and `target` are of the same meaning as before."""
+        return graph_of(row, self.vocabulary, label=self.label).to_dict()
+
+    def features(self) -> Any:
+        """The types of the columns, as `datasets.Features`."""
+        from datasets import Features, List, Value
+
+        numbers = List(Value("int32"))
+        others = {
+            "id": Value("string"),
+            "target": Value("string"),
+            "point_count": Value("int32"),
+            "file_names": List(Value("string")),
+            "class_names": List(Value("string")),
+        }
+        return Features({f.name: others.get(f.name, numbers) for f in fields(ProblemGraph)})
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The version makes a fingerprint differ where graphs may.
+        return {"vocabulary": self.vocabulary, "label": self.label, "made_by": __version__}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.vocabulary, self.label = state["vocabulary"], state["label"]
+
+
+def _name(files: Sequence[TargetFile], file: int, base: int, width: int, number: int) -> str:
+    """How an answer names a base."""
+    if file >= len(files) or not 0 <= base < files[file].count:
+        raise InputError(f"%{number}: there is no register {base} of file {file}")
+    found = files[file]
+    if found.unit_names and base + width > found.count:
+        return found.unit_names[base]  # no tuple of that width is there, which the verifier says
+    return base_name(found, base, width)

@@ -1,0 +1,75 @@
+"""What a view made of the rows, counted: nothing is left out or cut in silence."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from enum import StrEnum
+
+__all__ = ["Outcome", "ViewReport"]
+
+_LOG = logging.getLogger("verilocc_bench.views")
+
+
+class Outcome(StrEnum):
+    """What became of an example.
+
+    `whole`: it is there. `cut`: it is there, but was too long. `too_long`: it
+    was left out for its length. `no_label`: a row without an answer of the
+    kind that was asked for. `not_offered`: a decision whose prompt does not
+    offer what the label has (`candidates`).
+    """
+
+    WHOLE = "whole"
+    CUT = "cut"
+    TOO_LONG = "too_long"
+    NO_LABEL = "no_label"
+    NOT_OFFERED = "not_offered"
+
+
+LOSSES = (Outcome.CUT, Outcome.TOO_LONG, Outcome.NO_LABEL)
+"""Outcomes of which a warning tells; `not_offered` belongs to its prompt format."""
+
+
+class ViewReport:
+    """How many examples had each outcome.
+
+    The logger `verilocc_bench.views` warns at the first loss, and then each
+    time that there are ten times as many.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[Outcome] = Counter()
+        self._next_warning = 1
+
+    def add(self, counts: Mapping[Outcome, int]) -> None:
+        """Adds the counts of another report, without a warning."""
+        self._counts.update(counts)
+
+    @property
+    def counts(self) -> Mapping[Outcome, int]:
+        """The count of every outcome, 0 included."""
+        return {outcome: self._counts[outcome] for outcome in Outcome}
+
+    @property
+    def losses(self) -> int:
+        """Examples that were cut or left out for their length, and rows without a label."""
+        return sum(self._counts[outcome] for outcome in LOSSES)
+
+    def count(self, outcome: Outcome, times: int = 1) -> None:
+        """Counts an outcome, and warns where losses have grown tenfold."""
+        self._counts[outcome] += times
+        if outcome in LOSSES and self.losses >= self._next_warning:
+            self.warn()
+            while self._next_warning <= self.losses:
+                self._next_warning *= 10
+
+    def warn(self) -> None:
+        """Logs the counts as a warning."""
+        _LOG.warning("examples so far: %s", self)
+
+    def __str__(self) -> str:
+        return ", ".join(
+            f"{count:,} {outcome.value}" for outcome, count in self.counts.items() if count
+        )
