@@ -5,10 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FUZZ_SECONDS ?= 60
+DATASET ?= regalloc
 MINI := verilocc_bench/data/mini
 MODELS := compiler linear-scan graph-coloring
 
-.PHONY: help evaluate test check build-mini register-classes lower-tools fuzz benchmark clean
+.PHONY: help evaluate test check build-mini build-full register-classes lower-tools fuzz benchmark clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -40,6 +41,10 @@ build-mini: $(VENV)/dev ## Rebuild the embedded dataset: the same bytes
 	rm -rf $(MINI)
 	mv $(MINI).new $(MINI)
 
+build-full: $(VENV)/dev ## Build the published dataset into DATASET; takes hours, and goes on where it was interrupted
+	$(BIN)/verilocc-bench build --sweep default --output $(DATASET)
+	$(BIN)/verilocc-bench dataset check $(DATASET)
+
 register-classes: $(VENV)/dev ## Generate the AMDGPU register classes from LLVM's own tables
 	$(BIN)/python -m dataset_builders.compilers.llvm_tables > verilocc_bench/targets/amdgpu_classes.json
 
@@ -54,6 +59,7 @@ benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside 
 	$(BIN)/python benchmarks/sass_speed.py
 	$(BIN)/python benchmarks/verifiers.py
 	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/building.py
 
 clean: ## Remove the environment and results
 	rm -rf $(VENV) results
