@@ -1,7 +1,11 @@
-"""The working folder of a build: one small file for each finished sweep point.
+"""The working folder of a build: every finished piece of work, by its key.
 
-A result is there whole or not at all, so a build that was killed resumes
-where it was. The folder goes when the dataset is complete.
+Work that has just been finished is a small file, `KEY.json.gz`. When a block
+of consecutive keys is whole, its files become one Parquet shard (see
+shards.py): first the shard, then the manifest that lists it, and only then
+the small files go. Every file is written aside, forced to the disk and
+renamed. So a process that is killed between any two steps loses nothing, and
+nothing half-written is ever read. The folder goes when the dataset is complete.
 """
 
 from __future__ import annotations
@@ -9,63 +13,80 @@ from __future__ import annotations
 import fcntl
 import gzip
 import json
+import os
 import shutil
+import sys
 import zlib
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from dataset_builders.compilers.built_kernel import BuiltKernel
-from verilocc_bench.dataset import RawRow, Row
-from verilocc_bench.errors import InputError, RejectedKernel
+from dataset_builders.building.results import Result, result_from_document
+from dataset_builders.building.shards import Shards
+from dataset_builders.building.storage import storage_errors_named
+from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 
-__all__ = ["Journal", "Result"]
+__all__ = ["Journal", "Result", "decode_document", "encode_document"]
+
+BLOCK = 64
+"""How many consecutive documents go into one shard."""
+
+_SUFFIX = ".json.gz"
+_AGAIN = "give the command again, which compiles it anew"
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What became of a sweep point: a row with its raw machine IR, or a rejection."""
+def encode_document(document: Mapping[str, Any]) -> bytes:
+    """A document as `Journal.store_encoded` takes it: JSON, packed by gzip without a date."""
+    return gzip.compress(json.dumps(document).encode(), compresslevel=3, mtime=0)
 
-    row: Row | None
-    raw: RawRow | None
-    rejection: tuple[str, str] | None
+
+def decode_document(data: bytes) -> dict[str, Any]:
+    """The document that encode_document has packed."""
+    return _object(gzip.decompress(data))
+
+
+def _object(data: bytes) -> dict[str, Any]:
+    document = json.loads(data)
+    if not isinstance(document, dict):
+        raise TypeError("no JSON object")
+    return document
 
 
 class Journal:
-    """Results by point key in `folder`. A context manager: one build at a time holds it."""
+    """JSON documents by key in `folder`. A context manager: one process at a time holds it.
+
+    Keys must be safe as file names. A folder that was begun with another
+    fingerprint is an InputError. What is found damaged when the folder is
+    opened counts as never done, and a note on standard error says so.
+    """
 
     def __init__(self, folder: Path, fingerprint: Mapping[str, Any]) -> None:
         self.folder = folder
         self.fingerprint = dict(fingerprint)
         self._lock: IO[str] | None = None
+        self._shards = Shards(folder)
+        self._block_of: dict[str, int] = {}
+        self._blocks: list[tuple[str, ...]] = []
+        self._missing: list[int] = []
 
     def __enter__(self) -> Self:
-        try:
+        with storage_errors_named(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = (self.folder / "lock").open("w")
-        except OSError as error:
-            reason = error.strerror or error
-            raise InputError(f"cannot be written: {reason}", source=self.folder) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._lock.close()
             raise InputError("another build is at work here", source=self.folder) from None
-        path = self.folder / "fingerprint.json"
-        if path.exists():
-            found = read_json(path)
-            if found != self.fingerprint:
-                changed = sorted(k for k in self.fingerprint if found.get(k) != self.fingerprint[k])
-                raise InputError(
-                    f"the unfinished build here was begun with another {', '.join(changed)}; "
-                    "remove the folder to begin anew",
-                    source=self.folder,
-                )
-        else:
-            write_atomically(path, json.dumps(self.fingerprint, sort_keys=True, indent=1))
+        try:
+            self._check_fingerprint()
+            with storage_errors_named(self.folder):
+                self._put_in_order()
+        except BaseException:
+            self._lock.close()
+            raise
         return self
 
     def __exit__(
@@ -78,34 +99,132 @@ class Journal:
             self._lock.close()
 
     def path(self, key: str) -> Path:
-        """The file of a point's result."""
-        return self.folder / f"{key}.json.gz"
+        """The file of a document that is in no shard yet."""
+        return self.folder / f"{key}{_SUFFIX}"
 
     def has(self, key: str) -> bool:
-        """Whether the point is done."""
-        return self.path(key).exists()
+        """Whether there is a document of this key."""
+        return key in self._shards or self.path(key).exists()
 
-    def store(self, key: str, result: BuiltKernel | RejectedKernel) -> None:
-        """Writes a point's result."""
-        document: dict[str, Any]
-        if isinstance(result, RejectedKernel):
-            document = {"rejection": [result.kind, result.reason]}
-        else:
-            document = {"row": asdict(result.row), "raw": asdict(result.raw)}
-        data = gzip.compress(json.dumps(document).encode(), compresslevel=3, mtime=0)
+    def arrange(self, keys: Sequence[str]) -> None:
+        """Says in which order documents will be read: blocks of this order become shards.
+
+        Blocks that are whole already do so at once.
+        """
+        self._blocks = [tuple(keys[i : i + BLOCK]) for i in range(0, len(keys), BLOCK)]
+        self._block_of = {key: i for i, block in enumerate(self._blocks) for key in block}
+        self._missing = [sum(not self.has(key) for key in block) for block in self._blocks]
+        for block, missing in zip(self._blocks, self._missing, strict=True):
+            if not missing:
+                self._compact(block)
+
+    def store(self, key: str, document: Mapping[str, Any]) -> None:
+        """Writes a document. It is on the disk when this returns."""
+        self.store_encoded(key, encode_document(document))
+
+    def store_encoded(self, key: str, data: bytes) -> None:
+        """Writes a document that encode_document has made."""
+        is_new = not self.has(key)
         write_atomically(self.path(key), data)
+        block = self._block_of.get(key)
+        if block is not None and is_new:
+            self._missing[block] -= 1
+            if not self._missing[block]:
+                self._compact(self._blocks[block])
+
+    def load_document(self, key: str) -> dict[str, Any]:
+        """The document of a key. InputError, naming the file, where it is damaged or missing.
+
+        Fast where keys come in the order that `arrange` was told.
+        """
+        try:
+            return _object(self._bytes(key))
+        except (OSError, EOFError, TypeError, ValueError, zlib.error):
+            raise InputError(f"the file is damaged: {_AGAIN}", source=self.path(key)) from None
 
     def load(self, key: str) -> Result:
-        """Reads a point's result."""
+        """What became of a sweep point, where the documents are a build's."""
         try:
-            document = json.loads(gzip.decompress(self.path(key).read_bytes()))
-        except (OSError, EOFError, ValueError, zlib.error):
-            raise InputError("the file is damaged: remove it", source=self.path(key)) from None
-        if "rejection" in document:
-            kind, reason = document["rejection"]
-            return Result(None, None, (kind, reason))
-        return Result(Row(**document["row"]), RawRow(**document["raw"]), None)
+            return result_from_document(self.load_document(key))
+        except (KeyError, TypeError, ValueError):
+            raise InputError(
+                "holds no result as this version writes it: remove the folder",
+                source=self.path(key),
+            ) from None
 
     def remove(self) -> None:
         """Deletes the folder: the dataset is complete."""
-        shutil.rmtree(self.folder)
+        with storage_errors_named(self.folder):
+            shutil.rmtree(self.folder)
+
+    def _bytes(self, key: str) -> bytes:
+        if key in self._shards:
+            return self._shards.read(key)
+        return gzip.decompress(self.path(key).read_bytes())
+
+    def _check_fingerprint(self) -> None:
+        path = self.folder / "fingerprint.json"
+        if not path.exists():
+            write_atomically(path, json.dumps(self.fingerprint, sort_keys=True, indent=1))
+            return
+        found = read_json(path)
+        if found != self.fingerprint:
+            changed = sorted(k for k in self.fingerprint if found.get(k) != self.fingerprint[k])
+            raise InputError(
+                f"the unfinished build here was begun with another {', '.join(changed)}; "
+                "remove the folder to begin anew",
+                source=self.folder,
+            )
+
+    def _put_in_order(self) -> None:
+        """Removes what killed processes left over, and what is damaged."""
+        damaged = self._shards.open()
+        if damaged:
+            self._shards.rewrite_manifest()
+        for path in list(self.folder.iterdir()):
+            if path.name.startswith(".") and path.is_file():
+                path.unlink()  # of write_atomically, never renamed
+            elif path.name.startswith("shard-") and path.name not in self._shards.files():
+                path.unlink()
+            elif path.name.endswith(_SUFFIX):
+                if path.name.removesuffix(_SUFFIX) in self._shards:
+                    path.unlink()
+                elif not _is_whole(path):
+                    damaged.append(path)
+                    path.unlink()
+        for path in damaged:
+            print(f"{path}: damaged; what was in it is done again", file=sys.stderr)
+
+    def _compact(self, keys: Sequence[str]) -> None:
+        loose = [key for key in keys if key not in self._shards]
+        if not loose:
+            return
+        documents: dict[str, bytes] = {}
+        for key in loose:
+            try:
+                documents[key] = self._bytes(key)
+            except (OSError, EOFError, zlib.error):
+                message = f"the file was damaged meanwhile: {_AGAIN}"
+                raise InputError(message, source=self.path(key)) from None
+        self._shards.write(documents)
+        with storage_errors_named(self.folder):
+            _synchronize(self.folder)
+            for key in loose:
+                self.path(key).unlink()
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        gzip.decompress(path.read_bytes())
+    except (OSError, EOFError, zlib.error):
+        return False
+    return True
+
+
+def _synchronize(folder: Path) -> None:
+    """Forces the folder's entries to the disk, so that renames precede what is deleted next."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

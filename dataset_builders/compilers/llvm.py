@@ -70,11 +70,17 @@ class LLVMCompiler:
         """The three texts of a kernel. Raises RejectedKernel where LLVM fails."""
         before = self._workers["before"].compile(arch, llvm_ir)
         greedy = self._workers["greedy"].compile(arch, llvm_ir)
-        try:
-            basic = self._workers["basic"].compile(arch, llvm_ir)
-        except RejectedKernel:
-            basic = None
-        return MachineIRTexts(before, greedy, basic)
+        return MachineIRTexts(before, greedy, self._basic(arch, llvm_ir))
+
+    def _basic(self, arch: str, llvm_ir: str) -> str | None:
+        """None where LLVM fails; where it crashes, twice: it may have been killed from outside."""
+        for _ in range(2):
+            try:
+                return self._workers["basic"].compile(arch, llvm_ir)
+            except RejectedKernel as rejection:
+                if rejection.kind != "llvm-crashed":
+                    break
+        return None
 
 
 class _Worker:

@@ -75,7 +75,7 @@ def test_items_are_lost_alone(tmp_path: Path) -> None:
 
 def test_a_hanging_item_is_ended() -> None:
     found = results([("hang", ""), 1, 2], seconds=2)
-    assert found[("hang", "")] == Lost("timeout", "not done after 2 seconds")
+    assert found[("hang", "")] == Lost("timeout", "was not done after 2 seconds")
     assert (found[1], found[2]) == ("result 1", "result 2")
 
 

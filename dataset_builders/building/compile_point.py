@@ -1,0 +1,63 @@
+"""What a task process does with a sweep point: compile it, and make the journal's document."""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from dataset_builders.building.journal import encode_document
+from dataset_builders.building.results import result_document
+from dataset_builders.building.storage import is_storage_error, temporary_folder_is_full
+from dataset_builders.compilers.built_kernel import BuiltKernel
+from dataset_builders.compilers.compile import build_kernel
+from dataset_builders.compilers.llvm import LLVMCompiler
+from dataset_builders.sweeps import SweepPoint
+from verilocc_bench.errors import InputError, RejectedKernel
+
+__all__ = ["compile_point"]
+
+
+def compile_point(point: SweepPoint) -> bytes:
+    """The encoded document of a point: its row with its raw machine IR, or its rejection.
+
+    The compilers are started when first needed, and kept. Not for threads:
+    Triton works on the environment of the whole process. Raises MemoryError,
+    or InputError for a full disk: no fault of the kernel, and so no rejection.
+    """
+    try:
+        result: BuiltKernel | RejectedKernel = _build(point)
+    except RejectedKernel as rejection:
+        cause = rejection.__cause__
+        if isinstance(cause, MemoryError):
+            raise cause from None
+        if (cause is not None and is_storage_error(cause)) or temporary_folder_is_full():
+            folder = tempfile.gettempdir()
+            raise InputError("cannot be written: no room is left", source=folder) from None
+        result = rejection
+    return encode_document(result_document(result))
+
+
+def _build(point: SweepPoint) -> BuiltKernel:
+    try:
+        return build_kernel(point, _llvm(), _cache_folder())
+    except RejectedKernel as rejection:
+        if rejection.kind != "llvm-crashed":
+            raise
+    # LLVM may have been killed from outside: whoever crashes it does so again.
+    return build_kernel(point, _llvm(), _cache_folder())
+
+
+@cache
+def _llvm() -> LLVMCompiler:
+    compiler = LLVMCompiler()
+    atexit.register(compiler.__exit__, None, None, None)
+    return compiler
+
+
+@cache
+def _cache_folder() -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="verilocc-bench-triton-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)

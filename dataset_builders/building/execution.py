@@ -1,0 +1,204 @@
+"""Functions of many items, computed by processes of this machine or of a Dask cluster.
+
+Wherever the tasks run, the rules are the same. A process that dies or runs
+out of memory is tried once more; after the second time, or past the time
+limit, the item is lost, and the others go on. When a worker itself dies, the
+items that were under way are tried again one at a time, so that the one that
+did it is known.
+"""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from dataset_builders.building.cluster import Cluster
+from dataset_builders.building.local_pool import LocalPool
+from dataset_builders.building.storage import is_storage_error, storage_error
+from dataset_builders.building.supervisor import Orders, Reply
+from verilocc_bench.errors import InputError, VerilocError
+
+__all__ = ["DEFAULT_TIME_LIMIT_SECONDS", "Execution", "Lost", "run_tasks"]
+
+DEFAULT_TIME_LIMIT_SECONDS = 600.0
+MOST_FAILURES = 5
+"""After so many items whose function raised something, no more are begun."""
+
+_PATIENCE_SECONDS = 2.0
+
+Item = TypeVar("Item")
+Output = TypeVar("Output")
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Where tasks run: `jobs` processes here, or the Dask cluster of a `scheduler`.
+
+    `time_limit_seconds` is for each item. `agreement` says what decides the
+    results (versions, flags): the workers of a cluster must give the same
+    answer as this process.
+    """
+
+    jobs: int = 1
+    scheduler: str | None = None
+    time_limit_seconds: float = DEFAULT_TIME_LIMIT_SECONDS
+    agreement: Callable[[], Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An item without a result: its process died twice, or took too long.
+
+    `reason` goes on after "the process": `died twice`, `ran out of memory
+    twice`, `was not done after 600 seconds`; it is the same on any machine.
+    """
+
+    kind: Literal["crashed", "timeout"]
+    reason: str
+
+
+class _Place(Protocol):
+    lost_worker: type[Exception]
+
+    def submit(self, task: bytes) -> Future[Reply]: ...
+    def width(self) -> int: ...
+    def check(self) -> None: ...
+    def renew(self) -> None: ...
+    def close(self, *, at_once: bool) -> None: ...
+
+
+def run_tasks(
+    function: Callable[[Item], Output], items: Iterable[Item], execution: Execution
+) -> Generator[tuple[Item, Output | Lost], None, None]:
+    """Yields each item with its result, in the order in which they are done.
+
+    The function must be one of a module (or a partial of it); items and
+    results are pickled. Items are taken as they are needed, so there may be
+    any number of them. Close the iterator (`contextlib.closing`) where it is
+    not read to its end: then all workers end at once.
+
+    An exception of the function is raised at the end, when everything else is
+    done: after MOST_FAILURES of them, or at the first that is a VerilocError or
+    a full disk, no more items are begun. InputError where no scheduler
+    answers, or its workers are of another version.
+    """
+    with _place(execution) as place:
+        yield from _Run(function, iter(items), place).outcomes()
+
+
+@contextmanager
+def _place(execution: Execution) -> Iterator[_Place]:
+    place: _Place
+    session, limit = uuid.uuid4().hex, execution.time_limit_seconds
+    if execution.scheduler is None:
+        place = LocalPool(Orders(session, limit), execution.jobs)
+    else:
+        question = expected = None
+        if execution.agreement is not None:
+            question = pickle.dumps((_answer, execution.agreement))
+            expected = execution.agreement()
+        place = Cluster(Orders(session, limit, question, expected), execution.scheduler)
+    try:
+        yield place
+    except BaseException:
+        place.close(at_once=True)
+        raise
+    place.close(at_once=False)
+
+
+def _answer(agreement: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    return agreement()
+
+
+class _Run(Generic[Item, Output]):
+    """The state of one call of run_tasks."""
+
+    def __init__(
+        self, function: Callable[[Item], Output], items: Iterator[Item], place: _Place
+    ) -> None:
+        self.function = function
+        self.items = items
+        self.place = place
+        self.under_way: dict[Future[Reply], Item] = {}
+        self.suspects: deque[Item] = deque()
+        self.is_alone = False
+        self.failures: list[Exception] = []
+        self.is_over = False
+
+    def outcomes(self) -> Iterator[tuple[Item, Output | Lost]]:
+        while self._begin():
+            done, _ = wait(self.under_way, _PATIENCE_SECONDS, FIRST_COMPLETED)
+            self.place.check()
+            for future in done:
+                item = self.under_way.pop(future)
+                yield from self._settle(item, future)
+        if self.failures:
+            raise self.failures[0]
+
+    def _begin(self) -> bool:
+        """Fills the workers' hands; False where nothing is under way or left to do."""
+        if self.suspects and not self.under_way:
+            self._submit(self.suspects.popleft(), alone=True)
+        while not (self.suspects or self.is_alone or self.is_over):
+            if len(self.under_way) >= self.place.width():
+                break
+            try:
+                item = next(self.items)
+            except StopIteration:
+                self.is_over = True
+            else:
+                self._submit(item, alone=False)
+        return bool(self.under_way or self.suspects)
+
+    def _submit(self, item: Item, *, alone: bool) -> None:
+        task = pickle.dumps((self.function, item))
+        try:
+            self.under_way[self.place.submit(task)] = item
+        except self.place.lost_worker:
+            # A worker died meanwhile. The futures under way will say so too.
+            self.suspects.append(item)
+            if not self.under_way:
+                self.place.renew()
+        else:
+            self.is_alone = alone
+
+    def _settle(self, item: Item, future: Future[Reply]) -> Iterator[tuple[Item, Output | Lost]]:
+        was_alone, self.is_alone = self.is_alone, False
+        try:
+            reply = future.result()
+        except self.place.lost_worker:
+            if not self.under_way:
+                self.place.renew()
+            if was_alone:
+                yield item, Lost("crashed", "died twice")
+            else:
+                self.suspects.append(item)
+        except CancelledError:
+            self._fail(item, InputError("the cluster has dropped the work; what is done is kept"))
+        except Exception as error:  # noqa: BLE001  raised again when the rest is done
+            self._fail(item, error)
+        else:
+            match reply.kind:
+                case "done":
+                    yield item, pickle.loads(reply.value)  # noqa: S301  of our own workers
+                case "failed":
+                    self._fail(item, *pickle.loads(reply.value))  # noqa: S301  of our own workers
+                case "crashed" | "timeout":
+                    yield item, Lost(reply.kind, reply.reason)
+
+    def _fail(self, item: Item, error: Exception, trace: str = "") -> None:
+        if is_storage_error(error):
+            assert isinstance(error, OSError)
+            error = storage_error(error, "a worker's temporary folder")
+        elif not isinstance(error, VerilocError):
+            error.add_note(f"while working on {str(item)[:500]}\n{trace}")
+        self.failures.append(error)
+        if isinstance(error, VerilocError) or len(self.failures) >= MOST_FAILURES:
+            self.is_over = True
+            self.suspects.clear()

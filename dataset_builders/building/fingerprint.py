@@ -1,0 +1,73 @@
+"""What decides the content of every row beside its sweep point."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from dataset_builders.compilers.llvm import ALLOCATION_OPTIONS
+from dataset_builders.compilers.triton_compiler import kernel_source_hash
+from dataset_builders.sweeps import SweepPoint
+from verilocc_bench.cuda_tools import CUDA_OPTIONS, CUDA_TOOLS, find_tool, tool_version
+from verilocc_bench.errors import MissingExtraError
+from verilocc_bench.ir.text import FORMAT_LINE
+from verilocc_bench.targets import get_target
+
+__all__ = ["check_compilers", "fingerprint", "representatives", "working_agreement"]
+
+_PACKAGES = Path(__file__).parents[2]
+
+
+def check_compilers(points: Sequence[SweepPoint]) -> None:
+    """Raises MissingExtraError where a compiler of these points is not installed."""
+    vendors = {get_target(point.arch).vendor for point in points}
+    for package in ("triton", "llvmlite") if "amd" in vendors else ("triton",):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "build", "building a dataset")
+    if "nvidia" in vendors:
+        for tool in CUDA_TOOLS:
+            find_tool(tool)
+
+
+def fingerprint(points: Sequence[SweepPoint]) -> dict[str, Any]:
+    """Versions, options and kernel sources, as JSON, of the compilers that these points need."""
+    sources = {point.specification.module: kernel_source_hash(point) for point in points}
+    versions = {name: version(name) for name in ("triton", "pyarrow", "verilocc-bench")}
+    flags: dict[str, list[str]] = {}
+    vendors = {get_target(point.arch).vendor for point in points}
+    if "amd" in vendors:
+        versions["llvmlite"] = version("llvmlite")
+        flags |= {name: list(options) for name, options in ALLOCATION_OPTIONS.items()}
+    if "nvidia" in vendors:
+        versions |= {tool: tool_version(tool) for tool in CUDA_TOOLS}
+        flags |= {name: list(options) for name, options in CUDA_OPTIONS.items()}
+    return {
+        "format": FORMAT_LINE,
+        "versions": versions,
+        "flags": flags,
+        "kernel_sources": dict(sorted(sources.items())),
+    }
+
+
+def representatives(points: Sequence[SweepPoint]) -> tuple[SweepPoint, ...]:
+    """Points that have the fingerprint of them all: one of each architecture and kernel source."""
+    found = {(point.arch, point.specification.module): point for point in reversed(points)}
+    return tuple(found[key] for key in sorted(found))
+
+
+def working_agreement(points: Sequence[SweepPoint]) -> Mapping[str, Any]:
+    """What must be the same on every machine that takes part in a build of these points.
+
+    The fingerprint, and this package's own source: of one version there may be
+    several in the making.
+    """
+    digest = hashlib.sha256()
+    for package in ("dataset_builders", "verilocc_bench"):
+        for path in sorted((_PACKAGES / package).rglob("*.py")):
+            name = path.relative_to(_PACKAGES).as_posix()
+            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return {**fingerprint(points), "source code of verilocc-bench": digest.hexdigest()}

@@ -1,0 +1,71 @@
+"""Whether a folder can take a dataset, and putting a finished one in its place."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_json
+
+__all__ = ["DATASET_PARTS", "MANIFEST", "WORK_FOLDER", "install", "is_complete"]
+
+WORK_FOLDER = ".work"
+MANIFEST = "manifest.json"
+DATASET_PARTS = (
+    "data",
+    "split",
+    "raw",
+    "README.md",
+    "rejected.jsonl",
+    "rows.jsonl",
+    "leakage.json",
+    "plots",
+)
+"""What a dataset folder holds besides its manifest."""
+
+
+def is_complete(output: Path, manifest: Mapping[str, Any]) -> bool:
+    """Whether the dataset of this manifest is in the folder already.
+
+    InputError where the folder holds something else.
+    """
+    path = output / MANIFEST
+    if path.exists():
+        found = read_json(path)
+        changed = [key for key in manifest if found.get(key) != manifest[key]]
+        if changed:
+            raise InputError(
+                f"the folder holds a finished build with another {', '.join(changed)}; "
+                "name another folder",
+                source=output,
+            )
+        # A build that was killed after its last file leaves this behind.
+        shutil.rmtree(output / WORK_FOLDER, ignore_errors=True)
+        return True
+    if output.exists() and not output.is_dir():
+        raise InputError("expected a folder", source=output)
+    if output.exists() and any(p.name != WORK_FOLDER for p in output.iterdir()):
+        strangers = {p.name for p in output.iterdir()} - {WORK_FOLDER, *DATASET_PARTS}
+        if strangers or not (output / WORK_FOLDER).exists():
+            raise InputError("the folder is not empty and holds no unfinished build", source=output)
+    return False
+
+
+def install(staging: Path, output: Path) -> None:
+    """Moves a dataset from the working folder into place, the manifest last.
+
+    Only whole parts ever stand in `output`; killed in between, the next run
+    replaces them all.
+    """
+    for name in DATASET_PARTS:
+        target = output / name
+        if target.is_dir():
+            shutil.rmtree(target)
+        else:
+            target.unlink(missing_ok=True)
+        if (staging / name).exists():
+            (staging / name).rename(target)
+    (staging / MANIFEST).replace(output / MANIFEST)

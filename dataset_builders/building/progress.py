@@ -1,0 +1,42 @@
+"""The progress bar of a build, in kernels a minute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tqdm import tqdm
+
+__all__ = ["KernelBar"]
+
+_FORMAT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {per_minute}{postfix}]"
+
+
+class KernelBar(tqdm):  # type: ignore[type-arg]
+    """Counts kernels, of which some are rejected; on standard error, where that is a terminal."""
+
+    def __init__(self, total: int, done: int, *, show: bool) -> None:
+        self.rejected = 0
+        super().__init__(
+            total=total,
+            initial=done,
+            unit="kernel",
+            desc="build",
+            disable=None if show else True,
+            smoothing=0.05,
+            bar_format=_FORMAT,
+        )
+
+    @property
+    def format_dict(self) -> dict[str, Any]:
+        """tqdm's fields, and the rate by the minute."""
+        fields = dict(super().format_dict)
+        done = fields["n"] - fields["initial"]
+        rate = fields["rate"] or (done / fields["elapsed"] if fields["elapsed"] else 0.0)
+        return {**fields, "per_minute": f"{60 * rate:.1f} kernels/min"}
+
+    def add(self, *, rejected: bool) -> None:
+        """One kernel more."""
+        if rejected:
+            self.rejected += 1
+            self.set_postfix(rejected=self.rejected, refresh=False)
+        self.update()

@@ -1,0 +1,62 @@
+"""What became of a sweep point, and how a build's journal writes it down.
+
+A document is `{"timings", "row", "raw"}` or `{"timings", "rejection"}`. The
+columns that only the whole dataset knows are left out of `row`; a journal of
+an earlier version has no `timings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, astuple, dataclass
+from typing import Any
+
+from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
+from verilocc_bench.dataset import RawRow, Row
+from verilocc_bench.errors import RejectedKernel
+
+__all__ = ["Result", "result_document", "result_from_document"]
+
+_RELEASE_COLUMNS: dict[str, Any] = {
+    "best_assignment": None,
+    "best_source": None,
+    "best_registers_used": None,
+    "best_lower_bound": None,
+    "best_is_optimal": None,
+    "cluster": "",
+}
+"""What the release fills in, with what stands there until then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A row with its raw machine IR, or the kind of a rejection and its reason.
+
+    `timings` is None where nothing was measured.
+    """
+
+    row: Row | None
+    raw: RawRow | None
+    rejection: tuple[str, str] | None
+    timings: Timings | None = None
+
+
+def result_document(result: BuiltKernel | RejectedKernel) -> dict[str, Any]:
+    """The journal's document of a result."""
+    if isinstance(result, RejectedKernel):
+        return {"timings": None, "rejection": [result.kind, result.reason]}
+    columns = asdict(result.row)
+    for name in _RELEASE_COLUMNS:
+        del columns[name]
+    return {"timings": astuple(result.timings), "row": columns, "raw": asdict(result.raw)}
+
+
+def result_from_document(document: Mapping[str, Any]) -> Result:
+    """The result of a document. Raises KeyError, TypeError or ValueError for another's."""
+    measured = document.get("timings")
+    timings = None if measured is None else Timings(*measured)
+    if "rejection" in document:
+        kind, reason = document["rejection"]
+        return Result(None, None, (str(kind), str(reason)), timings)
+    row = Row(**{**_RELEASE_COLUMNS, **document["row"]})
+    return Result(row, RawRow(**document["raw"]), None, timings)
