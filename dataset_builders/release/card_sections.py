@@ -80,7 +80,9 @@ def _configs(facts: CardFacts) -> str:
         (_codes({key[1] for key in facts.counts}), "the same by architecture"),
     ]
     if any(key[0] == "split" for key in facts.counts):
-        rows.append(("`split`", "the split track: the compiler had to move or spill values; no label"))
+        rows.append(
+            ("`split`", "the split track: the compiler had to move or spill values; no label")
+        )
     rows.append(("`raw`", "the compiler's machine IR or machine code of all rows, by `id`"))
     return _names_table(rows, ("config", "rows"))
 
