@@ -5,6 +5,7 @@ from verilocc_bench.dataset.reader import (
     Dataset,
     embedded_path,
     is_local,
+    iterate_rows,
     load_raw_row,
     load_rows,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "Row",
     "embedded_path",
     "is_local",
+    "iterate_rows",
     "load_raw_row",
     "load_rows",
     "read_parquet",

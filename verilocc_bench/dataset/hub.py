@@ -6,34 +6,60 @@ without a network nothing is tried again and again.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, TypeVar
 
+from verilocc_bench.dataset.hub_messages import quiet, without_secrets
 from verilocc_bench.dataset.rows import RowType, rows_from_table
 from verilocc_bench.errors import InputError
 
-__all__ = ["read_hub"]
+__all__ = ["read_hub", "stream_hub"]
 
 TIMEOUT_SECONDS = 10.0
+WAITS_SECONDS = (1.0, 2.0)
 REASON_LENGTH = 300
+ROWS_AT_ONCE = 64
+
+Result = TypeVar("Result")
 
 
 def read_hub(
     name: str, config: str, split: str, revision: str | None, row_type: type[RowType]
 ) -> list[RowType]:
-    """The rows of one split of one config.
+    """The rows of one split of one config, which go through the local cache.
 
     Where the Hub cannot be reached, or HF_HUB_OFFLINE is set, they are those of
-    the local cache: the latest, or for a `revision` those of that commit.
+    the cache: the latest, or for a `revision` (a commit, or a branch or tag that
+    an earlier load has asked for) those of that commit.
     Raises InputError where there are none.
     """
     with _quiet():
-        reachable = _ask(name, revision)
-        builder = _builder(name, config, revision) if reachable else _cached(name, config, revision)
+        builder = _builder(name, config, revision)
         loaded = _loaded(name, config, split, builder)
     return rows_from_table(loaded.data.table, row_type, name)
+
+
+def stream_hub(
+    name: str, config: str, split: str, revision: str | None, row_type: type[RowType]
+) -> Iterator[RowType]:
+    """The rows of one split of one config, read from the Hub as they are asked for.
+
+    Nothing is kept, in memory or on disk. Raises InputError as read_hub does.
+    """
+    with _quiet():
+        builder = _builder(name, config, revision)
+        batches = iter(_streamed(name, config, split, builder))
+    while (table := _next_batch(name, batches)) is not None:
+        yield from rows_from_table(table, row_type, name)
+
+
+def _builder(name: str, config: str, revision: str | None) -> Any:
+    if _ask(name, revision):
+        return _of_hub(name, config, revision)
+    return _cached(name, config, revision)
 
 
 def _ask(name: str, revision: str | None) -> bool:
@@ -48,7 +74,7 @@ def _ask(name: str, revision: str | None) -> bool:
     )
 
     try:
-        HfApi().dataset_info(name, revision=revision, timeout=TIMEOUT_SECONDS)
+        _patiently(lambda: HfApi().dataset_info(name, revision=revision, timeout=TIMEOUT_SECONDS))
     except HFValidationError:
         raise InputError(
             "neither a folder nor a Hub id such as `owner/name`", source=name
@@ -67,46 +93,117 @@ def _ask(name: str, revision: str | None) -> bool:
     return True
 
 
-def _builder(name: str, config: str, revision: str | None) -> Any:
+def _patiently(request: Callable[[], Result]) -> Result:
+    """What a request gives; made again where the Hub was only busy."""
+    for wait in WAITS_SECONDS:
+        try:
+            return request()
+        except Exception as error:  # the client raises errors of many libraries
+            if not _is_passing(error):
+                raise
+        time.sleep(wait)
+    return request()
+
+
+def _is_passing(error: BaseException | None) -> bool:
+    """Whether the Hub was busy (429), or had an error of its own, somewhere below an error."""
+    while error is not None:
+        status = getattr(getattr(error, "response", None), "status_code", 0)
+        if status == 429 or status >= 500:
+            return True
+        error = error.__cause__
+    return False
+
+
+def _of_hub(name: str, config: str, revision: str | None) -> Any:
     import datasets
 
     try:
-        return datasets.load_dataset_builder(name, config, revision=revision)
+        return _patiently(lambda: datasets.load_dataset_builder(name, config, revision=revision))
     except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
         raise _failed(name, error) from None
 
 
 def _cached(name: str, config: str, revision: str | None) -> Any:
     """What is in the local cache, whose folders are named by commits."""
+    latest = _latest_in_cache(name, config)
+    if latest is not None and revision in (None, latest.hash):
+        return latest
+    found = None if latest is None or revision is None else _of_commit(name, latest, revision)
+    if found is not None:
+        return found
+    of_it = "" if latest is None else f"its revision {revision!r} is "
+    raise InputError(
+        f"{of_it or 'no such folder, '}not in the Hub's local cache, and the Hub cannot be "
+        "reached (no connection, or HF_HUB_OFFLINE is set)"
+        + ("; the cache knows full commits, and what was loaded by name" if of_it else ""),
+        source=name,
+    )
+
+
+def _latest_in_cache(name: str, config: str) -> Any:
     import datasets
 
     before, datasets.config.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE, True
     try:
-        builder = datasets.load_dataset_builder(name, config)
+        return datasets.load_dataset_builder(name, config)
     except Exception:  # noqa: BLE001  the client raises errors of many libraries
-        builder = None
+        return None
     finally:
         datasets.config.HF_HUB_OFFLINE = before
-    if builder is None or revision not in (None, builder.hash):
-        of_it = "" if builder is None else f"its revision {revision!r} is "
-        raise InputError(
-            f"{of_it or 'no such folder, '}not in the Hub's local cache, and the Hub cannot be "
-            "reached (no connection, or HF_HUB_OFFLINE is set)"
-            + ("; the cache knows a revision by its full commit alone" if of_it else ""),
-            source=name,
-        )
-    return builder
+
+
+def _of_commit(name: str, latest: Any, revision: str) -> Any:
+    """What the cache holds of the commit that is, or that a branch or tag was, when last asked."""
+    from huggingface_hub import try_to_load_from_cache
+
+    # The card of a branch or tag lies in the folder of the commit that it was.
+    card = try_to_load_from_cache(name, "README.md", repo_type="dataset", revision=revision)
+    commit = Path(card).parent.name if isinstance(card, str) else revision
+    versions = Path(latest.cache_dir).parent
+    if not (versions / commit).is_dir():
+        return None
+    return type(latest)(
+        repo_id=name,
+        dataset_name=latest.dataset_name,
+        config_name=latest.config.name,
+        version=versions.name,
+        hash=commit,
+    )
 
 
 def _loaded(name: str, config: str, split: str, builder: Any) -> Any:
     try:
-        builder.download_and_prepare()
+        _patiently(builder.download_and_prepare)
         present = list(builder.info.splits or ())
         if split in present:
             return builder.as_dataset(split=split)
     except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
         raise _failed(name, error) from None
-    raise InputError(
+    raise _no_split(name, config, split, present)
+
+
+def _streamed(name: str, config: str, split: str, builder: Any) -> Any:
+    try:
+        splits = builder.as_streaming_dataset()
+        if split in splits:
+            return splits[split].with_format("arrow").iter(ROWS_AT_ONCE)
+    except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
+        raise _failed(name, error) from None
+    raise _no_split(name, config, split, list(splits))
+
+
+def _next_batch(name: str, batches: Iterator[Any]) -> Any:
+    """An Arrow table; None after the last one."""
+    with _quiet():
+        try:
+            return next(batches, None)
+        except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
+            raise _failed(name, error) from None
+
+
+def _no_split(name: str, config: str, split: str, present: list[Any]) -> InputError:
+    return InputError(
         f"there is no split {split!r} of the config {config!r} there; "
         f"splits: {', '.join(map(str, present)) or 'none'}",
         source=name,
@@ -114,23 +211,12 @@ def _loaded(name: str, config: str, split: str, builder: Any) -> Any:
 
 
 def _failed(name: str, error: Exception) -> InputError:
-    reason = " ".join(str(error).split())[:REASON_LENGTH]
+    reason = without_secrets(" ".join(str(error).split()))[:REASON_LENGTH]
     return InputError(f"cannot be loaded from the Hub: {reason}", source=name)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """No log lines of the libraries meanwhile: errors say what there is to say."""
+def _quiet() -> AbstractContextManager[None]:
     import datasets
     import huggingface_hub
 
-    # They set their levels when they are imported, which therefore comes first.
-    loggers = [logging.getLogger(library.__name__) for library in (datasets, huggingface_hub)]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+    return quiet(datasets, huggingface_hub)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from verilocc_bench.dataset.hub import read_hub
+from verilocc_bench.dataset.hub import read_hub, stream_hub
 from verilocc_bench.dataset.rows import RawRow, Row, read_parquet, rows_hash
 from verilocc_bench.errors import InputError
 
-__all__ = ["EMBEDDED", "Dataset", "embedded_path", "is_local", "load_raw_row", "load_rows"]
+__all__ = [
+    "EMBEDDED",
+    "Dataset",
+    "embedded_path",
+    "is_local",
+    "iterate_rows",
+    "load_raw_row",
+    "load_rows",
+]
 
 EMBEDDED = "mini"
 TRACKS = {"assign": "data", "split": "split"}
@@ -47,14 +55,37 @@ def load_rows(
     `name` is `mini`, a folder, or a dataset id on the Hugging Face Hub, for
     which `revision` counts. Raises InputError where there are no such rows.
     """
-    if track not in TRACKS:
-        raise InputError(f"unknown track {track!r}; known: {', '.join(TRACKS)}")
+    config = _config(track)
+    folder = _folder(name)
+    rows: Iterable[Row]
+    if folder is not None:
+        rows = _rows_of_folder(folder, split, track)
+    else:
+        rows = read_hub(name, config, split, revision, Row)
+    return Dataset(name, revision, split, track, tuple(sorted(rows, key=_order)))
+
+
+def iterate_rows(
+    name: str, *, split: str = "test", track: str = "assign", revision: str | None = None
+) -> Iterator[Row]:
+    """The same rows one after the other, in the order of the files, without holding them all.
+
+    Of a dataset on the Hub nothing is put into the local cache. Raises
+    InputError as load_rows does, before the first row.
+    """
+    config = _config(track)
     folder = _folder(name)
     if folder is not None:
-        rows = _read_folder(folder, split, track)
+        yield from _rows_of_folder(folder, split, track)
     else:
-        rows = read_hub(name, "default" if track == "assign" else track, split, revision, Row)
-    return Dataset(name, revision, split, track, tuple(sorted(rows, key=_order)))
+        yield from stream_hub(name, config, split, revision, Row)
+
+
+def _config(track: str) -> str:
+    """The config on the Hub that has a track."""
+    if track not in TRACKS:
+        raise InputError(f"unknown track {track!r}; known: {', '.join(TRACKS)}")
+    return "default" if track == "assign" else track
 
 
 def load_raw_row(
@@ -102,7 +133,7 @@ def _order(row: Row) -> tuple[str, str, int, str]:
     return row.arch, row.family, row.n_instructions, row.id
 
 
-def _read_folder(folder: Path, split: str, track: str) -> list[Row]:
+def _rows_of_folder(folder: Path, split: str, track: str) -> Iterator[Row]:
     base = folder / TRACKS[track]
     paths = sorted(base.glob(f"*/*/{split}-*.parquet"))
     if not paths:
@@ -112,4 +143,4 @@ def _read_folder(folder: Path, split: str, track: str) -> list[Row]:
             + (f"splits: {', '.join(present)}" if present else f"expected files in {base.name}/"),
             source=folder,
         )
-    return [row for path in paths for row in read_parquet(path, Row)]
+    return (row for path in paths for row in read_parquet(path, Row))

@@ -1,0 +1,1 @@
+"""From a dataset folder to the Hub: what changed, in one commit."""

@@ -1,0 +1,114 @@
+"""Contents first, then one commit: made once, whatever becomes of the Hub's reply.
+
+A reply can be lost after the commit was made. The branch is then looked at
+before anything is tried again: where it holds the folder's files, all is done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from tqdm import tqdm
+
+from dataset_builders.publishing.contents import LocalFile
+from dataset_builders.publishing.failures import WAITS_SECONDS, HubError
+from dataset_builders.publishing.hub_dataset import HubDataset, Operations, State
+from dataset_builders.publishing.plan import Plan, make_plan
+from dataset_builders.publishing.request import PublishRequest
+from verilocc_bench.errors import InputError
+
+__all__ = ["Committed", "send_and_commit"]
+
+Committed = tuple[str, str | None]
+"""The commit, and the address of the pull request that it is in."""
+
+_NOTHING = "nothing was published"
+
+
+def send_and_commit(
+    request: PublishRequest,
+    dataset: HubDataset,
+    plan: Plan,
+    local: Mapping[str, LocalFile],
+    state: State,
+) -> Committed:
+    """Brings the branch, or a new pull request, from `state` to the `local` files.
+
+    Raises InputError where it stays as it is, or somebody else has changed it.
+    """
+    operations = dataset.operations(plan)
+    _send(request, dataset, operations)
+    waits = iter(WAITS_SECONDS)
+    while True:
+        try:
+            made = dataset.commit(
+                operations,
+                request.message,
+                request.branch,
+                state.head,
+                create_pr=request.create_pr,
+            )
+            return made.oid, made.pr_url
+        except HubError as error:
+            failure = error
+        if not request.create_pr and (found := _looked_up(request, dataset, local, state, failure)):
+            return found, None
+        wait = next(waits, None)
+        if wait is None or not _worth_another_try(request, failure):
+            raise _given_up(request, dataset, failure)
+        time.sleep(failure.pause_seconds(wait))
+
+
+def _send(request: PublishRequest, dataset: HubDataset, operations: Operations) -> None:
+    total = sum(operation.upload_info.size for operation in operations.additions)
+    with tqdm(total=total, unit="B", unit_scale=True, desc="sending", leave=False) as bar:
+        for batch in operations.batches():
+            try:
+                dataset.send(batch, request.branch, create_pr=request.create_pr, jobs=request.jobs)
+            except HubError as error:
+                raise InputError(
+                    f"{error.message}; {_NOTHING}, and files that have arrived are not sent again",
+                    source=request.repository,
+                ) from None
+            bar.update(sum(operation.upload_info.size for operation in batch))
+
+
+def _looked_up(
+    request: PublishRequest,
+    dataset: HubDataset,
+    local: Mapping[str, LocalFile],
+    before: State,
+    failure: HubError,
+) -> str | None:
+    """The commit that holds the files, where one came after all; None where nothing has changed."""
+    if not (failure.may_be_done or failure.is_conflict):
+        return None
+    try:
+        now = dataset.state(request.branch)
+    except HubError as error:
+        raise InputError(
+            f"{error.message}; whether the commit was made is not known: give the command again",
+            source=request.repository,
+        ) from None
+    if now.head == before.head:
+        return None
+    if now.head is not None and make_plan(local, now.files).is_empty:
+        return now.head
+    raise InputError(
+        f"somebody else has changed {request.branch!r} meanwhile; {_NOTHING}: look at the "
+        "change, and give the command again",
+        source=request.repository,
+    )
+
+
+def _worth_another_try(request: PublishRequest, failure: HubError) -> bool:
+    """A second attempt must not open a second pull request."""
+    return failure.is_refused_for_now or (failure.may_be_done and not request.create_pr)
+
+
+def _given_up(request: PublishRequest, dataset: HubDataset, failure: HubError) -> InputError:
+    outcome = _NOTHING
+    if request.create_pr and failure.may_be_done and not failure.is_refused_for_now:
+        outcome = f"look whether the pull request was opened: {dataset.address}/discussions"
+    return InputError(f"{failure.message}; {outcome}", source=request.repository)

@@ -1,0 +1,133 @@
+"""Requests to the Hub: tried again where that can help, and explained in one line where not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from verilocc_bench.dataset.hub_messages import without_secrets
+from verilocc_bench.errors import InputError
+
+__all__ = ["LOGGED_OUT", "HubError", "ask", "ask_once"]
+
+WAITS_SECONDS = (1.0, 2.0, 4.0)
+LONGEST_WAIT_SECONDS = 60.0
+REASON_LENGTH = 300
+LOGGED_OUT = "no token: log in with `hf auth login`, or set HF_TOKEN"
+_TRY_AGAIN = "try again later"
+
+Result = TypeVar("Result")
+
+
+class HubError(InputError):
+    """What the Hub, or the way to it, said no with. `status` is None where nothing came back."""
+
+    def __init__(
+        self, message: str, source: str, *, status: int | None = None, wait: float | None = None
+    ) -> None:
+        super().__init__(message, source=source)
+        self.status, self.wait_seconds = status, wait
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (HubError, (self.message, self.source, self.status, self.wait_seconds))
+
+    @property
+    def is_refused_for_now(self) -> bool:
+        """Whether the Hub has done nothing, and may do it when it is asked again."""
+        return self.status in (429, 503)
+
+    @property
+    def is_conflict(self) -> bool:
+        """Whether the branch is not where it was expected."""
+        return self.status in (409, 412)
+
+    @property
+    def may_be_done(self) -> bool:
+        """Whether the Hub may have done what it was asked."""
+        return self.status is None or self.status >= 500
+
+    def pause_seconds(self, otherwise: float) -> float:
+        """How long to wait before the next attempt: what the Hub says, within reason."""
+        wait = otherwise if self.wait_seconds is None else self.wait_seconds
+        return min(wait, LONGEST_WAIT_SECONDS)
+
+
+def ask(source: str, request: Callable[[], Result]) -> Result:
+    """What a request gives that may be repeated; tried again while the Hub is busy.
+
+    Raises HubError, about `source`, or whatever error of ours the request raises.
+    """
+    for wait in WAITS_SECONDS:
+        try:
+            return ask_once(source, request)
+        except HubError as error:
+            if not error.is_refused_for_now:
+                raise
+            pause = error.pause_seconds(wait)
+        time.sleep(pause)
+    return ask_once(source, request)
+
+
+def ask_once(source: str, request: Callable[[], Result]) -> Result:
+    """What a request gives. Raises HubError, which holds nothing of the original error."""
+    try:
+        return request()
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
+        failure = _explained(source, error)
+    # Outside of the handler: the original, which no context may carry, knows the token.
+    raise failure
+
+
+def _explained(source: str, error: BaseException) -> HubError:
+    from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
+
+    while isinstance(error, RuntimeError) and error.__cause__ is not None:
+        error = error.__cause__  # around what a thread raised
+    if isinstance(error, HfHubHTTPError) and error.response is not None:
+        return _refused(source, error)
+    if isinstance(error, OfflineModeIsEnabled):
+        return HubError("HF_HUB_OFFLINE is set, and publishing needs the Hub", source)
+    if isinstance(error, LocalTokenNotFoundError):
+        return HubError(LOGGED_OUT, source)
+    reason = _short(str(error)) or type(error).__name__
+    if isinstance(error, OSError) or type(error).__module__.startswith("httpx"):
+        return HubError(f"the Hub cannot be reached at {_endpoint()}: {reason}", source)
+    return HubError(f"the Hub's client says: {reason}", source, status=0)
+
+
+def _refused(source: str, error: object) -> HubError:
+    response = error.response  # type: ignore[attr-defined]
+    status = int(response.status_code)
+    said = _short(str(getattr(error, "server_message", None) or ""))
+    owner = source.split("/", maxsplit=1)[0]
+    if status == 401:
+        message = "the Hub does not accept the token: log in with `hf auth login`, or set HF_TOKEN"
+    elif status == 403:
+        message = f"this token may not do that: it needs write access to {owner!r} on the Hub"
+    elif status == 429:
+        message = f"the Hub asks for fewer requests (429): {_TRY_AGAIN}"
+    elif status >= 500:
+        message = f"the Hub has an error of its own ({status}): {_TRY_AGAIN}"
+    else:
+        message = f"the Hub answered {status}"
+    # A server's words may be anything, so they come last, cut and without secrets.
+    wait = response.headers.get("Retry-After", "")
+    return HubError(
+        f"{message}: {said}" if said and status < 429 else message,
+        source,
+        status=status,
+        wait=float(wait) if wait.isascii() and wait.isdecimal() and len(wait) < 7 else None,
+    )
+
+
+def _short(text: str) -> str:
+    return without_secrets(" ".join(text.split()))[:REASON_LENGTH]
+
+
+def _endpoint() -> str:
+    from huggingface_hub import constants
+
+    return without_secrets(constants.ENDPOINT)

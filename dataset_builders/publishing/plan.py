@@ -1,0 +1,63 @@
+"""What a repository lacks of a folder, and holds that the folder has no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dataset_builders.publishing.contents import LocalFile, is_owned
+
+__all__ = ["Plan", "RemoteFile", "make_plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFile:
+    """A file of a repository: `sha256` for one that is stored as a large file, else None."""
+
+    path: str
+    size_bytes: int
+    blob_id: str
+    sha256: str | None
+
+    def holds(self, file: LocalFile) -> bool:
+        """Whether it is the same content."""
+        if self.sha256 is not None:
+            return self.sha256 == file.sha256
+        return self.blob_id == file.blob_id
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The changes of one commit, each sorted by path."""
+
+    added: tuple[LocalFile, ...]
+    changed: tuple[LocalFile, ...]
+    deleted: tuple[str, ...]
+    unchanged: int
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the repository holds the folder already."""
+        return not (self.added or self.changed or self.deleted)
+
+    @property
+    def sent(self) -> tuple[LocalFile, ...]:
+        """The files that are new or other than in the repository."""
+        return self.added + self.changed
+
+    @property
+    def sent_bytes(self) -> int:
+        """What the Hub does not have yet, if none of it was sent before."""
+        return sum(file.size_bytes for file in self.sent)
+
+
+def make_plan(local: Mapping[str, LocalFile], remote: Mapping[str, RemoteFile]) -> Plan:
+    """The changes that make the dataset's files in a repository those of a folder."""
+    added = [file for path, file in sorted(local.items()) if path not in remote]
+    changed = [
+        file
+        for path, file in sorted(local.items())
+        if path in remote and not remote[path].holds(file)
+    ]
+    gone = sorted(path for path in remote if is_owned(path) and path not in local)
+    return Plan(tuple(added), tuple(changed), tuple(gone), len(local) - len(added) - len(changed))

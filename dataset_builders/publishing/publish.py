@@ -1,0 +1,158 @@
+"""Makes a dataset's repository on the Hub hold what a folder holds, in one commit.
+
+Contents go first: large files that the Hub has already are not sent again, so
+that a publication that was interrupted goes on from there. Then one commit
+adds, changes and deletes everything, if the branch is still where it was when
+it was compared; until then nobody sees anything of it. At last the commit is
+read back and compared.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from dataset_builders.publishing.committing import Committed, send_and_commit
+from dataset_builders.publishing.contents import LocalFile, local_files
+from dataset_builders.publishing.failures import HubError
+from dataset_builders.publishing.hub_dataset import HubDataset, State
+from dataset_builders.publishing.plan import make_plan
+from dataset_builders.publishing.request import MAIN, Publication, PublishRequest
+from verilocc_bench.dataset.hub_messages import quiet
+from verilocc_bench.errors import InputError
+
+__all__ = ["publish_dataset"]
+
+
+def publish_dataset(request: PublishRequest) -> Publication:
+    """Publishes a folder that passes its check, or says what that would change.
+
+    Raises InputError for a folder that does not pass, for a request that what
+    is there contradicts, and where the Hub cannot be reached or refuses; the
+    branch then is as it was, unless the message says otherwise.
+    """
+    dataset = HubDataset(request.repository)
+    if not request.dry_run:
+        dataset.require_token()
+    with _undisturbed():
+        # What is wrong there should show before a check of many minutes.
+        _check_state(request, dataset.state(request.branch))
+    _check_folder(request)
+    local = local_files(request.folder)
+    with _undisturbed():
+        state = dataset.state(request.branch)
+        _check_state(request, state)
+        if request.dry_run:
+            plan = make_plan(local, state.files)
+            return Publication(plan, dataset.address, None, None, not state.exists)
+        return _publish(request, dataset, local, state)
+
+
+def _check_state(request: PublishRequest, state: State) -> None:
+    if request.private and state.exists and not state.private:
+        raise InputError(
+            "it is public on the Hub, and publishing never changes that: leave out --private, "
+            "or make it private there",
+            source=request.repository,
+        )
+
+
+def _check_folder(request: PublishRequest) -> None:
+    from dataset_builders.inspection.check import check_dataset
+
+    report = check_dataset(request.folder, jobs=request.jobs)
+    if not report.passed:
+        raise InputError(
+            f"does not pass its check; findings: {len(report.findings)}, the first: "
+            f"{report.findings[0]} (all: verilocc-bench dataset check {request.folder})",
+            source=request.folder,
+        )
+
+
+def _publish(
+    request: PublishRequest, dataset: HubDataset, local: Mapping[str, LocalFile], found: State
+) -> Publication:
+    state = _prepared(request, dataset, found)
+    plan = make_plan(local, state.files)
+    _check_tag(request, state, moves=not plan.is_empty)
+    assert state.head is not None
+    made: Committed = (state.head, None)
+    if not plan.is_empty:
+        made = send_and_commit(request, dataset, plan, local, state)
+        _check_published(request, dataset, made[0], local)
+    _tag(request, dataset, state, made[0])
+    return Publication(plan, dataset.address, *made, created=not found.exists)
+
+
+def _prepared(request: PublishRequest, dataset: HubDataset, state: State) -> State:
+    """The state when there is a repository, and in it the branch."""
+    if not state.exists:
+        dataset.create(private=request.private)
+        state = dataset.state(request.branch)
+    if state.head is None:
+        if state.start is None:
+            reason = f"there is no branch {MAIN!r} to begin from"
+            raise InputError(reason, source=request.repository)
+        dataset.create_branch(request.branch, state.start)
+        state = dataset.state(request.branch)
+    return state
+
+
+def _check_tag(request: PublishRequest, state: State, *, moves: bool) -> None:
+    """A tag that is there must name what is published: a release is never moved."""
+    tagged = None if request.tag is None else state.tags.get(request.tag)
+    if tagged is not None and (moves or tagged != state.head):
+        raise InputError(
+            f"the tag {request.tag!r} names another commit already, and is not moved; "
+            "nothing was published",
+            source=request.repository,
+        )
+
+
+def _check_published(
+    request: PublishRequest, dataset: HubDataset, commit: str, local: Mapping[str, LocalFile]
+) -> None:
+    """A repository's .gitignore, for one, keeps files out without a word."""
+    rest = make_plan(local, {file.path: file for file in dataset.files(commit)})
+    if not rest.is_empty:
+        first = [*(file.path for file in rest.sent), *rest.deleted][0]
+        raise InputError(
+            f"the commit {commit} was made, but does not hold the folder's files: {first!r} "
+            "is not what was sent (does a .gitignore there name it?)",
+            source=request.repository,
+        )
+
+
+def _tag(request: PublishRequest, dataset: HubDataset, state: State, commit: str) -> None:
+    if request.tag is None or request.tag in state.tags:
+        return
+    try:
+        dataset.tag(request.tag, commit)
+    except HubError as error:
+        raise InputError(
+            f"published as commit {commit}, but not tagged: {error.message}; "
+            "give the command again to tag it",
+            source=request.repository,
+        ) from None
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Neither log lines nor warnings of the client, which quote servers, nor its many bars."""
+    import huggingface_hub
+    from huggingface_hub.utils.tqdm import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
+
+    had_bars = not are_progress_bars_disabled()
+    with warnings.catch_warnings(), quiet(huggingface_hub):
+        warnings.simplefilter("ignore")
+        disable_progress_bars()
+        try:
+            yield
+        finally:
+            if had_bars:
+                enable_progress_bars()

@@ -1,0 +1,46 @@
+"""Words of the Hub and its client: none in the log, and none that holds a secret."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+
+__all__ = ["quiet", "without_secrets"]
+
+HIDDEN = "…"
+_LOOKS_SECRET = re.compile(
+    r"\bhf_[A-Za-z0-9_]{4,}"  # a token
+    r"|(?<=[Bb]earer )[^\s\"',;]+"
+    r"|(?<=://)[^/@\s]+(?=@)"  # a name and a password in an address
+)
+
+
+def without_secrets(text: str) -> str:
+    """A text without the token in use, anything else that looks like one, and passwords.
+
+    Servers echo headers, and libraries quote servers.
+    """
+    from huggingface_hub import get_token
+
+    token = get_token()
+    if token:
+        text = text.replace(token, HIDDEN)
+    return _LOOKS_SECRET.sub(HIDDEN, text)
+
+
+@contextmanager
+def quiet(*libraries: ModuleType) -> Iterator[None]:
+    """No log lines of the libraries meanwhile: errors say what there is to say."""
+    # They set their levels when they are imported, which therefore comes first.
+    loggers = [logging.getLogger(library.__name__) for library in libraries]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
