@@ -73,7 +73,8 @@ HEAVY = ("torch", "transformers", "triton", "llvmlite", "matplotlib", "datasets"
 
 
 @pytest.mark.parametrize(
-    "command", [["--help"], ["evaluate", "--help"], ["--version"], ["build", "--help"]]
+    "command",
+    [["--help"], ["evaluate", "--help"], ["--version"], ["build", "--help"], ["publish", "--help"]],
 )
 def test_help_imports_nothing_heavy(command: list[str]) -> None:
     script = (
