@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from dataset_builders.release.splits import SPLITS
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import embedded_path, load_rows
 from verilocc_bench.errors import InputError
@@ -136,7 +137,7 @@ def test_every_point_is_a_row_or_a_rejection(built: Path) -> None:
     rejected = [json.loads(line) for line in (built / "rejected.jsonl").read_text().splitlines()]
     rows = []
     for track in ("assign", "split"):
-        for split in ("train", "validation", "test"):
+        for split in SPLITS:
             if list((built / {"assign": "data"}.get(track, track)).glob(f"*/*/{split}-*")):
                 rows += load_rows(str(built), split=split, track=track).rows
     assert len(rows) + len(rejected) == LIMIT
