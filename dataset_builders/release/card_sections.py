@@ -200,7 +200,10 @@ def _rebuilding(facts: CardFacts) -> str:
     versions = ", ".join(
         f"{name} {number}" for name, number in sorted(manifest["versions"].items())
     )
-    flags = [(f"`{name}`", f"`{' '.join(options)}`") for name, options in manifest["flags"].items()]
+    flags = [
+        (f"`{name}`", f"`{' '.join(options)}`")
+        for name, options in sorted(manifest["flags"].items())
+    ]
     return f"""\
 `verilocc-bench dataset rebuild DIR` compiles rows again and compares them with what is here. The
 whole of it is built by
