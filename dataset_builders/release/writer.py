@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -184,50 +184,28 @@ class _Writer:
         self.write_text(name, "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
 
     def write_files(self) -> None:
-        """Writes the Parquet files, and `rows.jsonl` with a line for each row."""
-        buckets: dict[_Bucket, list[Candidate]] = {}
-        for candidate in self.selection.candidates:
-            buckets.setdefault(_bucket(candidate), []).append(candidate)
-        lines: list[dict[str, Any]] = []
+        """Writes the Parquet files, and `rows.jsonl` with a line for each row.
+
+        Goes through the journal once, in its own order, which is that of the
+        rows in every file; at most one unfinished file of each kind is in memory.
+        """
+        buckets = Counter(_bucket(candidate) for candidate in self.selection.candidates)
+        files = {bucket: _BucketFiles(self, bucket, buckets[bucket]) for bucket in sorted(buckets)}
         disable = None if self.progress else True
-        with tqdm(total=len(self._cluster), desc="write", unit="row", disable=disable) as bar:
-            for bucket, candidates in sorted(buckets.items()):
-                lines += self._write_bucket(bucket, candidates, bar)
-        self.write_lines("rows.jsonl", lines)
+        for candidate in tqdm(self.selection.candidates, desc="write", unit="row", disable=disable):
+            result = self.journal.load(candidate.point.key)
+            assert result.row is not None
+            assert result.raw is not None
+            row = replace(
+                result.row,
+                cluster=self._cluster[candidate.point.key],
+                **self.better.get(candidate.id, {}),
+            )
+            files[_bucket(candidate)].add(candidate, row, result.raw)
+        self.write_lines("rows.jsonl", [line for f in files.values() for line in f.lines])
 
-    def _write_bucket(
-        self, bucket: _Bucket, candidates: Sequence[Candidate], bar: Any
-    ) -> list[dict[str, Any]]:
-        folder, arch, family, split = bucket
-        raw_hashes: dict[str, str] = {}
-        # Both tracks share the raw config: the folder keeps their files apart.
-        raw_folder = self.output / "raw" / folder / arch / family
-        for name, chunk in _chunks(candidates, RAW_ROWS_PER_FILE, split):
-            raws = [self._raw(candidate) for candidate in chunk]
-            raw_hashes |= {raw.id: row_digest(raw) for raw in raws}
-            self._write_parquet(raws, raw_folder / name)
-        lines: list[dict[str, Any]] = []
-        for name, chunk in _chunks(candidates, ROWS_PER_FILE, split):
-            path = self.output / folder / arch / family / name
-            rows = [self._row(candidate) for candidate in chunk]
-            self._write_parquet(rows, path)
-            relative = path.relative_to(self.output).as_posix()
-            for candidate, row in zip(chunk, rows, strict=True):
-                lines.append(_line(candidate, row, relative, raw_hashes[row.id]))
-                bar.update()
-        return lines
-
-    def _row(self, candidate: Candidate) -> Row:
-        row = _journal_row(self.journal, candidate)
-        columns = self.better.get(candidate.id, {})
-        return replace(row, cluster=self._cluster[candidate.point.key], **columns)
-
-    def _raw(self, candidate: Candidate) -> RawRow:
-        raw = self.journal.load(candidate.point.key).raw
-        assert raw is not None
-        return raw
-
-    def _write_parquet(self, rows: list[Row] | list[RawRow], path: Path) -> None:
+    def write_parquet(self, rows: list[Row] | list[RawRow], path: Path) -> None:
+        """Writes a file of rows."""
         write_parquet(rows, path)
         self.note(path)
 
@@ -235,6 +213,39 @@ class _Writer:
         """Keeps the hash of a file."""
         name = path.relative_to(self.output).as_posix()
         self.hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class _BucketFiles:
+    """The files of one track, architecture, family and split, each written when it is full."""
+
+    def __init__(self, writer: _Writer, bucket: _Bucket, count: int) -> None:
+        self.writer = writer
+        self.count = count
+        folder, arch, family, self.split = bucket
+        self.folder = Path(folder, arch, family)
+        # Both tracks share the raw config: the folder keeps their files apart.
+        self.raw_folder = Path("raw", folder, arch, family)
+        self.rows: list[Row] = []
+        self.raws: list[RawRow] = []
+        self.lines: list[dict[str, Any]] = []
+
+    def add(self, candidate: Candidate, row: Row, raw: RawRow) -> None:
+        """Takes the next row."""
+        path = self.folder / self._name(len(self.lines), ROWS_PER_FILE)
+        raw_path = self.raw_folder / self._name(len(self.lines), RAW_ROWS_PER_FILE)
+        self.lines.append(_line(candidate, row, path.as_posix(), row_digest(raw)))
+        self.rows.append(row)
+        self.raws.append(raw)
+        is_last = len(self.lines) == self.count
+        if is_last or len(self.rows) == ROWS_PER_FILE:
+            self.writer.write_parquet(self.rows, self.writer.output / path)
+            self.rows = []
+        if is_last or len(self.raws) == RAW_ROWS_PER_FILE:
+            self.writer.write_parquet(self.raws, self.writer.output / raw_path)
+            self.raws = []
+
+    def _name(self, place: int, size: int) -> str:
+        return f"{self.split}-{place // size:05d}-of-{-(-self.count // size):05d}.parquet"
 
 
 def _journal_row(journal: Journal, candidate: Candidate) -> Row:
@@ -246,15 +257,6 @@ def _journal_row(journal: Journal, candidate: Candidate) -> Row:
 def _bucket(candidate: Candidate) -> _Bucket:
     folder = "data" if candidate.track == "assign" else "split"
     return folder, candidate.point.arch, candidate.point.family, candidate.split
-
-
-def _chunks(
-    candidates: Sequence[Candidate], size: int, split: str
-) -> Iterator[tuple[str, Sequence[Candidate]]]:
-    total = -(-len(candidates) // size)
-    for index in range(total):
-        chunk = candidates[index * size : (index + 1) * size]
-        yield f"{split}-{index:05d}-of-{total:05d}.parquet", chunk
 
 
 def _line(candidate: Candidate, row: Row, file: str, raw_hash: str) -> dict[str, Any]:
