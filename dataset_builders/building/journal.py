@@ -72,9 +72,12 @@ class Journal:
         self._missing: list[int] = []
 
     def __enter__(self) -> Self:
-        with storage_errors_named(self.folder):
+        try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = (self.folder / "lock").open("w")
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"cannot be written: {reason}", source=self.folder) from None
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

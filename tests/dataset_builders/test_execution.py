@@ -122,10 +122,13 @@ def test_what_is_no_bug_ends_the_run_at_once(how: str, message: str) -> None:
 
 
 SCRIPT = """
+import signal
 import sys
 from dataset_builders.building.execution import Execution, run_tasks
 from tests.dataset_builders.fake_compilers import begin
 if __name__ == "__main__":
+    # Where the tests themselves run in the background, an interrupt is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         list(run_tasks(begin, [sys.argv[1]], Execution(1)))
     except KeyboardInterrupt:

@@ -25,7 +25,7 @@ ENCODINGS = re.compile(r"pc_reg|sgpr_null\d{3}|(ttmp\d+|sgpr_null|m0)(_ttmp\d+)*
 @pytest.fixture(scope="module")
 def tables() -> object:
     pytest.importorskip("llvmlite")
-    from dataset_builders import llvm_tables
+    from dataset_builders.compilers import llvm_tables
 
     return llvm_tables
 
