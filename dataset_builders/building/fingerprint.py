@@ -11,6 +11,7 @@ from typing import Any
 
 from dataset_builders.compilers.llvm import ALLOCATION_OPTIONS
 from dataset_builders.compilers.triton_compiler import kernel_source_hash
+from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.sweeps import SweepPoint
 from verilocc_bench.cuda_tools import CUDA_OPTIONS, CUDA_TOOLS, find_tool, tool_version
 from verilocc_bench.errors import MissingExtraError
@@ -23,10 +24,14 @@ _PACKAGES = Path(__file__).parents[2]
 
 
 def check_compilers(points: Sequence[SweepPoint]) -> None:
-    """Raises MissingExtraError where a compiler of these points is not installed."""
+    """Raises MissingExtraError where a compiler of these points is not installed.
+
+    Or what the release needs, so that nobody learns of it after hours of compiling.
+    """
     vendors = {get_target(point.arch).vendor for point in points}
-    for package in ("triton", "llvmlite") if "amd" in vendors else ("triton",):
-        if find_spec(package) is None:
+    needed = {"triton": "triton", **({"llvmlite": "llvmlite"} if "amd" in vendors else {})}
+    for package, module in {**needed, **RELEASE_PACKAGES}.items():
+        if find_spec(module) is None:
             raise MissingExtraError(package, "build", "building a dataset")
     if "nvidia" in vendors:
         for tool in CUDA_TOOLS:

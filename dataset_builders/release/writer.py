@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from dataset_builders.building.execution import Execution
 from dataset_builders.building.journal import Journal
+from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.release.better_labels import better_labels
 from dataset_builders.release.card import write_card
 from dataset_builders.release.duplicates import (
@@ -42,8 +43,6 @@ __all__ = ["Summary", "write_dataset"]
 
 ROWS_PER_FILE = 500
 RAW_ROWS_PER_FILE = 200
-RELEASE_PACKAGES = ("matplotlib", "rapidfuzz", "scikit-learn")
-"""What decides bytes of a release beside what compiles; it must be there before a build starts."""
 
 _Bucket = tuple[str, str, str, str]
 """Track folder, architecture, family, split."""
