@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["AllocatorOptions", "Decoding", "FeedbackKind", "SamplingStrategy"]
+__all__ = ["AllocatorOptions", "Decoding", "FeedbackKind", "Objective", "SamplingStrategy"]
 
 
 class Decoding(StrEnum):
@@ -44,18 +44,37 @@ class SamplingStrategy(StrEnum):
     PRIORITY = "priority"
 
 
+class Objective(StrEnum):
+    """What searching allocators are after.
+
+    `registers`: as few as can be found, then the least combined cost.
+    `bank-conflicts`, `copies`, `combined`: the occupancy that so few registers
+    give, and with all the registers that it leaves the fewest bank conflicts,
+    the fewest copies, or the least of both together.
+    """
+
+    REGISTERS = "registers"
+    BANK_CONFLICTS = "bank-conflicts"
+    COPIES = "copies"
+    COMBINED = "combined"
+
+
 @dataclass(frozen=True, slots=True)
 class AllocatorOptions:
     """What `--model` is asked with. None leaves the choice to the allocator.
 
-    The first group concerns every allocator, the second programs
-    (`command:`), the third language models, the last those behind HTTP.
+    The first group concerns every allocator, the second those that search,
+    the third programs (`command:`), the fourth language models, the last those
+    behind HTTP.
     Times are in seconds, sizes in MiB, lengths in tokens.
     """
 
     decoding: Decoding = Decoding.FREE
     verifier_calls: int = 10
     feedback: FeedbackKind = FeedbackKind.FINDINGS
+
+    objective: Objective = Objective.REGISTERS
+    effort: int = 1
 
     time_limit_seconds: float = 600.0
     memory_limit_mib: int | None = None

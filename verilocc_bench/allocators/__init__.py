@@ -4,16 +4,19 @@ from verilocc_bench.allocator_options import (
     AllocatorOptions,
     Decoding,
     FeedbackKind,
+    Objective,
     SamplingStrategy,
 )
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.protocol import (
+    AllocationInterrupted,
     Allocator,
     Answer,
     AnyAnswer,
     Assistance,
     BatchAllocator,
+    DetailedAllocator,
     Example,
     FailureKind,
     Feedback,
@@ -22,10 +25,12 @@ from verilocc_bench.allocators.protocol import (
     answer_from_assignment,
     answers_batches,
 )
-from verilocc_bench.allocators.registry import BUILT_IN, LabelReplay
+from verilocc_bench.allocators.registry import BUILT_IN, LabelReplay, sees_labels
+from verilocc_bench.allocators.searching import SearchAllocator
 
 __all__ = [
     "BUILT_IN",
+    "AllocationInterrupted",
     "Allocator",
     "AllocatorOptions",
     "Answer",
@@ -33,16 +38,20 @@ __all__ = [
     "Assistance",
     "BatchAllocator",
     "Decoding",
+    "DetailedAllocator",
     "Example",
     "FailureKind",
     "Feedback",
     "FeedbackKind",
     "LabelReplay",
+    "Objective",
     "Request",
     "Response",
     "SamplingStrategy",
+    "SearchAllocator",
     "answer_from_assignment",
     "answers_batches",
     "graph_coloring",
     "linear_scan",
+    "sees_labels",
 ]

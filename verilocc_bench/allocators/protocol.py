@@ -13,11 +13,13 @@ from verilocc_bench.findings import Finding
 from verilocc_bench.ir import Assignment
 
 __all__ = [
+    "AllocationInterrupted",
     "Allocator",
     "Answer",
     "AnyAnswer",
     "Assistance",
     "BatchAllocator",
+    "DetailedAllocator",
     "Example",
     "FailureKind",
     "Feedback",
@@ -161,6 +163,23 @@ class BatchAllocator(Allocator, Protocol):
     def close(self) -> None:
         """Ends what it started. It can be asked again afterwards."""
         ...
+
+
+@runtime_checkable
+class DetailedAllocator(Allocator, Protocol):
+    """An allocator of this package that says more than its answer."""
+
+    def respond_to(self, request: Request) -> Response:
+        """The answer with its details; raises AllocationFailed as `allocate` does."""
+        ...
+
+
+class AllocationInterrupted(KeyboardInterrupt):
+    """The user interrupted an allocator; `answer` is its best so far."""
+
+    def __init__(self, answer: AnyAnswer) -> None:
+        super().__init__()
+        self.answer = answer
 
 
 def answers_batches(allocator: Allocator) -> TypeGuard[BatchAllocator]:

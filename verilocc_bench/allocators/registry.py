@@ -15,13 +15,15 @@ from verilocc_bench.allocators.protocol import (
     Request,
     answer_from_assignment,
 )
+from verilocc_bench.allocators.search.options import Means
+from verilocc_bench.allocators.searching import SearchAllocator
 from verilocc_bench.allocators.spill_everywhere import spill_everywhere
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
-__all__ = ["BUILT_IN", "BuiltIn", "LabelReplay"]
+__all__ = ["BUILT_IN", "BuiltIn", "LabelReplay", "sees_labels"]
 
 
 @dataclass(frozen=True)
@@ -76,5 +78,30 @@ BUILT_IN: dict[str, Allocator] = {
         BuiltIn("linear-scan", linear_scan, "first fit in the order of first live points"),
         BuiltIn("graph-coloring", graph_coloring, "Chaitin-Briggs colouring for register tuples"),
         BuiltIn("spill-everywhere", spill_everywhere, "linear scan, and spill code where it fails"),
+        SearchAllocator("first-fit-orders", "the best of first fit in four orders", Means.ORDERS),
+        SearchAllocator(
+            "annealed-orders", "annealing on the order of first fit", Means.ANNEALED_ORDERS
+        ),
+        SearchAllocator(
+            "tabu-search",
+            "tabu search for fewer registers, annealing for fewer bank conflicts",
+            Means.TABU,
+        ),
+        SearchAllocator(
+            "best", "tabu-search, and CP-SAT where that is not proved", Means.PORTFOLIO
+        ),
+        SearchAllocator(
+            "best-or-compiler",
+            "best, or the compiler's label where that is better (and says which)",
+            Means.PORTFOLIO,
+            takes_label=True,
+        ),
     )
 }
+
+
+def sees_labels(allocator: Allocator) -> bool:
+    """Whether an allocator is shown the compilers' answers."""
+    if isinstance(allocator, SearchAllocator):
+        return allocator.takes_label
+    return isinstance(allocator, LabelReplay)

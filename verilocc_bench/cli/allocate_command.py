@@ -6,12 +6,12 @@ import argparse
 import json
 import sys
 
-from verilocc_bench.allocators import answers_batches
+from verilocc_bench.allocators import AllocationInterrupted, Response, answers_batches
 from verilocc_bench.answers import answer_to_json
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.cli.model_options import allocator_options, check_used
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import PreparedProblem, RunSettings, resolve_model, settle
+from verilocc_bench.evaluate import PreparedProblem, RunSettings, judge, resolve_model, settle
 from verilocc_bench.files import write_atomically
 
 __all__ = ["run"]
@@ -29,6 +29,9 @@ def run(options: argparse.Namespace) -> int:
     settings = RunSettings.make(1, options.seed, asked)
     try:
         ((_, judged),) = settle([(prepared, 0)], allocator, settings)
+    except AllocationInterrupted as interruption:
+        judged = judge(prepared.verifier, Response(interruption.answer), 0)
+        print(f"{options.model}: interrupted; this is its best answer so far", file=sys.stderr)
     finally:
         if answers_batches(allocator):
             allocator.close()

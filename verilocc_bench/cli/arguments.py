@@ -53,6 +53,16 @@ def _positive(text: str) -> int:
     return value
 
 
+def _budget(text: str) -> Any:
+    from verilocc_bench.dataset.tight_budgets import BudgetChoice
+
+    try:
+        return BudgetChoice(text)
+    except ValueError:
+        choices = ", ".join(BudgetChoice)
+        raise argparse.ArgumentTypeError(f"expected {choices}, not {text[:40]!r}") from None
+
+
 def _threads(text: str) -> int:
     value = _positive(text)
     if value > MAX_THREADS:
@@ -117,6 +127,14 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--track", choices=("assign", "split"), default="assign", help="track")
     parser.add_argument("--arch", type=_names, metavar="A,…", help="only these architectures")
     parser.add_argument("--family", type=_names, metavar="F,…", help="only these families")
+    parser.add_argument(
+        "--budget",
+        type=_budget,
+        default="full",
+        metavar="full|bound|bound+1|occupancy",
+        help="how many vector registers a function may use: its own budget, the lower bound, one "
+        "more, or the most that give a higher occupancy than the label has",
+    )
     parser.add_argument("--samples", type=_positive, default=1, help="answers for each function")
     parser.add_argument(
         "--k", type=_numbers, default=(1,), metavar="K,…", help="k of pass@k; 1 is always there"
@@ -185,6 +203,30 @@ def _lower(parser: argparse.ArgumentParser) -> None:
         "file (.o), which llc of LLVM 22 makes, or the machine IR with the answer in it (.mir)",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+
+def _compare(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "instance", metavar="INSTANCE", help="an id of the dataset, or a file: cubin or .mir"
+    )
+    _add_dataset(parser)
+    _add_machine_ir(parser)
+    parser.add_argument("answer", metavar="ANSWER", type=Path, help="a file with one answer")
+    parser.add_argument(
+        "other",
+        metavar="OTHER",
+        type=Path,
+        nargs="?",
+        help="a file with another; by default the compiler's own assignment",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="write both kernels, the answers, the comparison and the commands there",
+    )
+    parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
@@ -335,6 +377,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "allocate": ("ask an allocator for an answer", _allocate),
     "normalize": ("turn machine IR or a cubin into normalized text", _normalize),
     "lower": ("write an answer back into the machine code of its kernel", _lower),
+    "compare": ("compare two assignments of one kernel by their machine code", _compare),
     "show": ("draw live intervals on registers", _show),
     "build": ("compile a sweep of kernels into a dataset", _build),
     "dataset": ("check, count, compare or rebuild datasets", _dataset),

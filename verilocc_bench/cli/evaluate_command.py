@@ -14,10 +14,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from verilocc_bench.allocators import Allocator, AllocatorOptions, LabelReplay
+from verilocc_bench.allocators import Allocator, AllocatorOptions, sees_labels
 from verilocc_bench.cli.model_options import allocator_options, check_used
 from verilocc_bench.cli.output_stream import reserved_stdout
-from verilocc_bench.dataset import Row, is_local, load_rows, rows_hash
+from verilocc_bench.dataset import BudgetChoice, Row, is_local, load_rows, rows_hash, tighten
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import (
     LEDGER,
@@ -103,6 +103,8 @@ def _check(options: argparse.Namespace) -> None:
     options.k = tuple(sorted({1, *options.k}))
     if len(set(options.model)) != len(options.model):
         raise InputError("the same --model is given twice")
+    if options.track == "split" and options.budget is not BudgetChoice.FULL:
+        raise InputError("--budget is for the assign track")
     if options.revision is not None and is_local(options.dataset):
         raise InputError("--revision is for datasets on the Hub", source=options.dataset)
     if max(options.k) > options.samples:
@@ -124,7 +126,19 @@ def _load(options: argparse.Namespace) -> _Data:
         )
         found += [SplitRow(row, split) for row in dataset.rows]
     every = tuple(each.row for each in found)
-    return _Data(_select(found, options), every, rows_hash(every))
+    return _Data(_tighten(_select(found, options), options.budget), every, rows_hash(every))
+
+
+def _tighten(rows: tuple[SplitRow, ...], budget: BudgetChoice) -> tuple[SplitRow, ...]:
+    """The rows at another budget, but for those that have none such."""
+    found = [(tighten(each.row, budget), each.split) for each in rows]
+    kept = tuple(SplitRow(row, split) for row, split in found if row is not None)
+    if len(kept) < len(rows):
+        dropped = len(rows) - len(kept)
+        print(f"{dropped} of {len(rows)} functions cannot gain occupancy (proved)", file=sys.stderr)
+    if not kept:
+        raise InputError("no function of these can gain occupancy")
+    return kept
 
 
 def _select(rows: list[SplitRow], options: argparse.Namespace) -> tuple[SplitRow, ...]:
@@ -172,7 +186,7 @@ def _prepare(
 ) -> _ModelRun:
     description = describe_model(allocator, asked)
     examples = None
-    seen = data.hash if isinstance(allocator, LabelReplay) else None
+    seen = data.hash if sees_labels(allocator) else None
     if asked.few_shot and description.prompt is not None:
         examples = load_few_shot(options.dataset, data.every, asked.few_shot, options.revision)
         description.prompt["examples_from"], seen = examples.source, examples.hash
@@ -267,6 +281,7 @@ def _configuration(
         dataset_hash=data.hash,
         split=",".join(options.split),
         track=options.track,
+        budget=options.budget,
         archs=options.arch,
         families=options.family,
         limit=options.limit,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import AnyAnswer
@@ -15,8 +16,16 @@ __all__ = ["MACHINE_IR_TARGETS", "is_wrong"]
 MACHINE_IR_TARGETS = "gfx90a and gfx942"
 
 
-def is_wrong(problem: AllocationProblem, answer: AnyAnswer, options: argparse.Namespace) -> bool:
-    """Whether the answer is wrong; then that is said, with --json the whole verdict."""
+def is_wrong(
+    problem: AllocationProblem,
+    answer: AnyAnswer,
+    options: argparse.Namespace,
+    source: str | Path | None = None,
+) -> bool:
+    """Whether the answer is wrong; then that is said, with --json the whole verdict.
+
+    `source` names the answer where it is not that of the options.
+    """
     verdict = Verifier(problem).verify(answer)
     if verdict.valid:
         return False
@@ -24,8 +33,9 @@ def is_wrong(problem: AllocationProblem, answer: AnyAnswer, options: argparse.Na
         print(json.dumps(verdict.to_json(), indent=2))
     first, count = verdict.findings[0], len(verdict.findings)
     print(
-        f"verilocc-bench lower: {options.answer}: a wrong answer for {options.instance}, "
-        f"{count} finding{'s' if count != 1 else ''}, first: {first.kind.value}: {first.message}",
+        f"verilocc-bench {options.command}: {source or options.answer}: "
+        f"a wrong answer for {options.instance}, {count} finding{'s' if count != 1 else ''}, "
+        f"first: {first.kind.value}: {first.message}",
         file=sys.stderr,
     )
     return True

@@ -27,13 +27,13 @@ from verilocc_bench.parse.sass.records import SassFunction
 from verilocc_bench.targets.nvidia_budget import register_limit
 from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, SM_80
 
-__all__ = ["lower_cubin"]
+__all__ = ["describe_cubin", "load_cubin_kernel", "lower_cubin", "write_into_cubin"]
 
 _HAZARDS_SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Kernel:
+class LoadedCubin:
     """What an answer is written into; `source` names it in errors."""
 
     cubin: bytes
@@ -52,7 +52,7 @@ def lower_cubin(options: argparse.Namespace, instance: Instance | None) -> int:
             source=options.output,
         )
     try:
-        kernel = _from_file(options) if instance is None else _from_row(instance, options)
+        kernel = load_cubin_kernel(options, instance)
         answer = read_answer_for(kernel.problem, options.answer)
         if isinstance(answer, SplitAnswer):
             raise InputError(
@@ -61,21 +61,33 @@ def lower_cubin(options: argparse.Namespace, instance: Instance | None) -> int:
             )
         if is_wrong(kernel.problem, answer, options):
             return 1
-        assignment = _assignment(kernel.problem, answer)
-        lowered = lower_sass(
-            kernel.cubin, kernel.function, kernel.normalized, assignment, kernel.source
-        )
+        lowered = write_into_cubin(kernel, answer)
     except RejectedKernel as rejected:
         raise InputError(rejected.reason, source=options.instance) from None
     write_atomically(options.output, lowered.data)
     if options.json:
-        print(json.dumps(_to_json(lowered), indent=2))
+        print(json.dumps(describe_cubin(lowered), indent=2))
     else:
         print("\n".join([*_summary(lowered), f"wrote {options.output}"]))
     return 0
 
 
-def _from_row(instance: Instance, options: argparse.Namespace) -> _Kernel:
+def load_cubin_kernel(options: argparse.Namespace, instance: Instance | None) -> LoadedCubin:
+    """The cubin of the row `instance`, or of the file that the options name.
+
+    Raises InputError where there is none or it is of another function, and
+    RejectedKernel for code that is not modelled.
+    """
+    return _from_file(options) if instance is None else _from_row(instance, options)
+
+
+def write_into_cubin(kernel: LoadedCubin, answer: Answer) -> LoweredCubin:
+    """The cubin with a verified answer in it. Raises InputError for what is not lowered."""
+    assignment = _assignment(kernel.problem, answer)
+    return lower_sass(kernel.cubin, kernel.function, kernel.normalized, assignment, kernel.source)
+
+
+def _from_row(instance: Instance, options: argparse.Namespace) -> LoadedCubin:
     raw = load_raw_row(
         options.dataset, instance.problem.id, split=options.split, revision=options.revision
     )
@@ -95,7 +107,7 @@ def _from_row(instance: Instance, options: argparse.Namespace) -> _Kernel:
     return kernel
 
 
-def _from_file(options: argparse.Namespace) -> _Kernel:
+def _from_file(options: argparse.Namespace) -> LoadedCubin:
     path = Path(options.instance)
     if options.arch not in {None, SM_80.name}:
         raise InputError(f"this is a cubin, not for {options.arch[:40]!r}", source=path)
@@ -106,10 +118,10 @@ def _from_file(options: argparse.Namespace) -> _Kernel:
     return _kernel(data, kernel.name, limit, str(path))
 
 
-def _kernel(cubin: bytes, name: str, limit: int, source: str) -> _Kernel:
+def _kernel(cubin: bytes, name: str, limit: int, source: str) -> LoadedCubin:
     function = load_cubin_function(cubin, source, name)
     normalized = normalize_sass(function, limit)
-    return _Kernel(cubin, function, normalized, AllocationProblem(normalized.function), source)
+    return LoadedCubin(cubin, function, normalized, AllocationProblem(normalized.function), source)
 
 
 def _assignment(problem: AllocationProblem, answer: Answer) -> Assignment:
@@ -151,7 +163,8 @@ def _summary(lowered: LoweredCubin) -> list[str]:
     return lines
 
 
-def _to_json(lowered: LoweredCubin) -> dict[str, Any]:
+def describe_cubin(lowered: LoweredCubin) -> dict[str, Any]:
+    """What `lower --json` says of a cubin: what was changed, and whether it can be run."""
     instructions = lowered.function.instructions
     return {
         "function": lowered.function.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,14 +32,14 @@ from verilocc_bench.parse.mir import parse_mir
 from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
 from verilocc_bench.targets import Target, get_target
 
-__all__ = ["lower_machine_ir"]
+__all__ = ["MachineKernel", "load_machine_kernel", "lower_machine_ir", "run_llc_on", "write_answer"]
 
 _KINDS = {".s": "asm", ".o": "obj", ".mir": None}
 """What llc calls each kind of file; machine IR needs no llc."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Kernel:
+class MachineKernel:
     """What an answer is written into; `source` names it in errors."""
 
     text: str
@@ -60,14 +61,38 @@ def lower_machine_ir(options: argparse.Namespace, instance: Instance | None) -> 
             source=options.output,
         )
     kind = _KINDS[options.output.suffix]
-    kernel = _from_file(options) if instance is None else _from_row(instance, options)
+    kernel = load_machine_kernel(options, instance)
     answer = read_answer_for(kernel.problem, options.answer)
     if kind is not None:
         find_llc()  # said before any work is done
     if is_wrong(kernel.problem, answer, options):
         return 1
+    lowered = write_answer(kernel, answer)
+    summary = _to_json(lowered, kernel.problem.target, options.output, kind)
+    data: str | bytes = lowered.text
+    if kind is not None:
+        llc_options = (*LLC_OPTIONS, *lowered.llc_options)
+        assembly = data = run_llc_on(kernel, lowered.text, "asm", llc_options)
+        if kind != "asm":
+            data = run_llc_on(kernel, lowered.text, kind, llc_options)
+        summary["machine_code"] = machine_code_counts(assembly.decode(), lowered.function)
+    write_atomically(options.output, data)
+    print(json.dumps(summary, indent=2) if options.json else _text(summary))
+    return 0
+
+
+def load_machine_kernel(options: argparse.Namespace, instance: Instance | None) -> MachineKernel:
+    """The machine IR of the row `instance`, or of the file that the options name.
+
+    Raises InputError where there is none, or it is of another function.
+    """
+    return _from_file(options) if instance is None else _from_row(instance, options)
+
+
+def write_answer(kernel: MachineKernel, answer: AnyAnswer) -> LoweredMir:
+    """The machine IR with a verified answer in it. Raises InputError for what is not lowered."""
     assignment, edited = _assignment(kernel.problem, answer)
-    lowered = lower_amdgpu(
+    return lower_amdgpu(
         kernel.text,
         kernel.machine,
         kernel.normalized,
@@ -75,24 +100,17 @@ def lower_machine_ir(options: argparse.Namespace, instance: Instance | None) -> 
         edited=edited,
         source=kernel.source,
     )
-    summary = _to_json(lowered, kernel.problem.target, options.output, kind)
-    data: str | bytes = lowered.text
-    if kind is not None:
-        llc_options = (*LLC_OPTIONS, *lowered.llc_options)
-        target = kernel.problem.target.name
-        try:
-            assembly = data = run_llc(lowered.text, target, "asm", llc_options)
-            if kind != "asm":
-                data = run_llc(lowered.text, target, kind, llc_options)
-        except InputError as error:
-            raise error.located(kernel.source) from None
-        summary["machine_code"] = machine_code_counts(assembly.decode(), lowered.function)
-    write_atomically(options.output, data)
-    print(json.dumps(summary, indent=2) if options.json else _text(summary))
-    return 0
 
 
-def _from_row(instance: Instance, options: argparse.Namespace) -> _Kernel:
+def run_llc_on(kernel: MachineKernel, text: str, kind: str, options: Sequence[str]) -> bytes:
+    """What llc makes of a text of the kernel; errors name the kernel. `kind` is asm or obj."""
+    try:
+        return run_llc(text, kernel.problem.target.name, kind, options)
+    except InputError as error:
+        raise error.located(kernel.source) from None
+
+
+def _from_row(instance: Instance, options: argparse.Namespace) -> MachineKernel:
     raw = load_raw_row(
         options.dataset, instance.problem.id, split=options.split, revision=options.revision
     )
@@ -105,10 +123,10 @@ def _from_row(instance: Instance, options: argparse.Namespace) -> _Kernel:
     problem = AllocationProblem(normalized.function)
     if problem.id != instance.problem.id:
         raise InputError(f"the machine IR is of another function, {problem.id}", source=source)
-    return _Kernel(raw.content, machine, normalized, problem, source)
+    return MachineKernel(raw.content, machine, normalized, problem, source)
 
 
-def _from_file(options: argparse.Namespace) -> _Kernel:
+def _from_file(options: argparse.Namespace) -> MachineKernel:
     path = Path(options.instance)
     data = read_data(path)
     text = decode_text(data, path)
@@ -123,7 +141,9 @@ def _from_file(options: argparse.Namespace) -> _Kernel:
     machine = next(f for f in module.functions if f.name == normalized.name)
     if options.max_threads is not None:
         _check_budget(normalized, machine, module, get_target(options.arch), path)
-    return _Kernel(text, machine, normalized, AllocationProblem(normalized.function), str(path))
+    return MachineKernel(
+        text, machine, normalized, AllocationProblem(normalized.function), str(path)
+    )
 
 
 def _check_budget(

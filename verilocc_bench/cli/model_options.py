@@ -10,6 +10,7 @@ from verilocc_bench.allocator_options import (
     AllocatorOptions,
     Decoding,
     FeedbackKind,
+    Objective,
     SamplingStrategy,
 )
 from verilocc_bench.errors import InputError
@@ -80,7 +81,25 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         metavar="MIB",
         help="address space of a program (default: no limit)",
     )
+    _add_search(parser.add_argument_group("allocators that search").add_argument)
     _add_language_models(parser.add_argument_group("language models").add_argument)
+
+
+def _add_search(add: Callable[..., argparse.Action]) -> None:
+    add(
+        "--objective",
+        type=Objective,
+        choices=list(Objective),
+        metavar="registers|bank-conflicts|copies|combined",
+        help="the fewest registers, or at the occupancy of the fewest the least of something else "
+        "(default: registers)",
+    )
+    add(
+        "--effort",
+        type=_at_least(int, 1, 1000),
+        metavar="N",
+        help="so many times the usual budget of steps (default: 1)",
+    )
 
 
 def _add_language_models(add: Callable[..., argparse.Action]) -> None:

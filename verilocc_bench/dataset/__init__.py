@@ -17,9 +17,11 @@ from verilocc_bench.dataset.rows import (
     rows_hash,
     write_parquet,
 )
+from verilocc_bench.dataset.tight_budgets import BudgetChoice, tighten
 
 __all__ = [
     "EMBEDDED",
+    "BudgetChoice",
     "Dataset",
     "RawRow",
     "Row",
@@ -31,5 +33,6 @@ __all__ = [
     "read_parquet",
     "row_digest",
     "rows_hash",
+    "tighten",
     "write_parquet",
 ]

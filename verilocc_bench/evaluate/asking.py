@@ -8,10 +8,12 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from verilocc_bench.allocators import (
     Allocator,
     AnyAnswer,
+    DetailedAllocator,
     FailureKind,
     Feedback,
     Request,
@@ -45,16 +47,21 @@ def ask(allocator: Allocator, request: Request) -> Response:
     What it prints goes to standard error: standard output is for results.
     """
     failure, message, answer = None, None, None
+    details: Mapping[str, Any] = {}
+    foreign = bool(getattr(allocator, "foreign", False))
     started = time.perf_counter()
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            answer = allocator.allocate(request)
+            if not foreign and isinstance(allocator, DetailedAllocator):
+                response = allocator.respond_to(request)
+                answer, details = response.answer, response.details
+            else:
+                answer = allocator.allocate(request)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001  foreign code may raise anything
-        foreign = bool(getattr(allocator, "foreign", False))
         failure, message = _failure_of(error, foreign=foreign)
-    return Response(answer, failure, message, time.perf_counter() - started)
+    return Response(answer, failure, message, time.perf_counter() - started, details)
 
 
 def _failure_of(error: BaseException, *, foreign: bool) -> tuple[FailureKind, str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
 
-from verilocc_bench.allocators import Answer
-from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.ir import FixedUnits, Instruction, Operand
+from verilocc_bench.analysis.bank_conflicts import (
+    LOOP_WEIGHT,
+    BankConflicts,
+    count_bank_conflicts,
+    count_identity_copies,
+)
 
 __all__ = [
     "LOOP_WEIGHT",
@@ -24,116 +24,7 @@ __all__ = [
     "pass_at_k",
 ]
 
-Sources = tuple[tuple[str, int], ...]
-"""(file, index) of each vector source."""
-
-LOOP_WEIGHT = 10
-"""An instruction counts this many times more for each loop around it."""
-
 BOOTSTRAP_RESAMPLES = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class BankConflicts:
-    """Instructions with three distinct vector sources whose banks collide.
-
-    `any` counts those that want more of some bank than it delivers at once
-    (two registers on AMD, three on sm_80), `all` those with all three in one
-    bank; both weighted by 10 to the power of the loop depth.
-    """
-
-    any: int
-    all: int
-
-
-def count_bank_conflicts(problem: AllocationProblem, answer: Answer) -> BankConflicts:
-    """The bank conflicts of a valid answer, over 32-bit explicit sources.
-
-    Where operand slots keep what they read (`reuse_slots`), a source that
-    the instruction before it reads at the same place among three needs no bank.
-    """
-    in_some_bank = in_one_bank = 0
-    target, units = problem.target, _units(problem, answer)
-    for index, block in enumerate(problem.function.blocks):
-        weight = LOOP_WEIGHT ** problem.loop_depths[index]
-        kept: Sources = ()
-        for instruction in block.instructions:
-            sources = _three_sources(problem, instruction, units)
-            if not sources:
-                kept = ()
-                continue
-            read = [source for source, before in zip_longest(sources, kept) if source != before]
-            per_bank = Counter((file, unit % target.file(file).banks) for file, unit in read)
-            most = max(per_bank.values(), default=0)  # nothing, where all are kept
-            in_some_bank += weight * (most > target.bank_ports)
-            in_one_bank += weight * (most == 3)
-            if target.reuse_slots:
-                # What the instruction itself writes is not what was kept.
-                kept = () if _writes(problem, instruction, units, sources) else sources
-    return BankConflicts(in_some_bank, in_one_bank)
-
-
-def _three_sources(
-    problem: AllocationProblem, instruction: Instruction, units: list[int]
-) -> Sources:
-    """The 32-bit vector sources of an instruction that has three different ones; else nothing."""
-    sources = [
-        source
-        for operand in instruction.uses
-        if not operand.implicit and (source := _vector_source(problem, operand, units)) is not None
-    ]
-    distinct = tuple(dict.fromkeys(sources))
-    return distinct if len(distinct) == 3 else ()
-
-
-def _writes(
-    problem: AllocationProblem, instruction: Instruction, units: list[int], sources: Sources
-) -> bool:
-    """Whether an instruction writes one of its own sources."""
-    first_unit = problem.placements.first_unit
-    read = {first_unit[file] + index for file, index in sources}
-    return any(
-        read & set(range(first, first + operand.location.count))
-        for operand in instruction.definitions
-        for first in (_first_unit(problem, operand, units),)
-    )
-
-
-def count_identity_copies(problem: AllocationProblem, answer: Answer) -> int:
-    """Copies that a valid answer makes identities, each counted once."""
-    units = _units(problem, answer)
-    found = 0
-    for _, _, instruction in problem.function.instructions():
-        is_copy = instruction.opcode in problem.target.copy_opcodes
-        if is_copy and instruction.definitions and instruction.uses:
-            target = _first_unit(problem, instruction.definitions[0], units)
-            found += target == _first_unit(problem, instruction.uses[0], units)
-    return found
-
-
-def _units(problem: AllocationProblem, answer: Answer) -> list[int]:
-    by_name = problem.placements.by_name
-    classes = problem.function.virtual_registers
-    return [by_name[c][answer[f"%{number}"]] for number, c in enumerate(classes)]
-
-
-def _first_unit(problem: AllocationProblem, operand: Operand, units: list[int]) -> int:
-    location = operand.location
-    if isinstance(location, FixedUnits):
-        return problem.placements.first_unit[location.file] + location.first
-    return units[location.register] + location.first
-
-
-def _vector_source(
-    problem: AllocationProblem, operand: Operand, units: list[int]
-) -> tuple[str, int] | None:
-    """(file, index) of a source of one unit in a vector file; None for others."""
-    if operand.location.count != 1:
-        return None
-    register = problem.placements.register(_first_unit(problem, operand, units))
-    if register.file not in problem.target.vector_files:
-        return None
-    return register.file, register.index
 
 
 def pass_at_k(samples: int, valid: int, k: int) -> float | None:

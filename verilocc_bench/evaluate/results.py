@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from verilocc_bench.dataset import BudgetChoice
 from verilocc_bench.evaluate.models import ModelDescription
 from verilocc_bench.evaluate.records import RowResult
 from verilocc_bench.evaluate.summary import (
@@ -38,6 +39,7 @@ class Configuration:
     dataset_hash: str
     split: str
     track: str
+    budget: BudgetChoice
     archs: tuple[str, ...] | None
     families: tuple[str, ...] | None
     limit: int | None
@@ -79,6 +81,7 @@ def make_results(
             **model.to_json(),
             "track": configuration.track,
             "split": configuration.split,
+            "budget": configuration.budget.value,
             "arch": configuration.archs and list(configuration.archs),
             "family": configuration.families and list(configuration.families),
             "limit": configuration.limit,

@@ -23,10 +23,10 @@ from verilocc_bench.allocators import (
     FailureKind,
     Feedback,
     FeedbackKind,
-    LabelReplay,
     Request,
     Response,
     answers_batches,
+    sees_labels,
 )
 from verilocc_bench.dataset import Row
 from verilocc_bench.evaluate.asking import ask, feedback_of, judge, sample_seed
@@ -140,7 +140,7 @@ def _request(
     foreign = getattr(allocator, "foreign", False)
     problem = prepared.lent_problem if foreign else prepared.problem
     request = Request(problem, attempt.index, seed, feedback=attempt.feedback)
-    if isinstance(allocator, LabelReplay):
+    if sees_labels(allocator):
         answers = prepared.compiler_answer, prepared.alternatives
         return replace(request, label=answers[0], alternatives=answers[1])
     if examples is not None:

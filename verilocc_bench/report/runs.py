@@ -37,6 +37,7 @@ class Kind:
     dataset_hash: str
     track: str
     split: str
+    budget: str
     assistance: str
     decoding: str
 
@@ -50,6 +51,7 @@ class Kind:
             plain(dataset["hash"]),
             config["track"],
             plain(config["split"]),
+            config["budget"],
             config["assistance"],
             config["decoding"],
         )
@@ -62,8 +64,9 @@ class Kind:
     @property
     def title(self) -> str:
         """A heading that tells it from every other kind."""
+        budget = "" if self.budget == "full" else f" at budget {self.budget}"
         return (
-            f"{self.short_dataset}, {self.track} track, {self.split} split: "
+            f"{self.short_dataset}, {self.track} track{budget}, {self.split} split: "
             f"assistance {self.assistance}, decoding {self.decoding}"
         )
 

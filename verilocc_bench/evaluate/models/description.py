@@ -11,12 +11,14 @@ from verilocc_bench.allocators import (
     Allocator,
     AllocatorOptions,
     Decoding,
+    SearchAllocator,
 )
 from verilocc_bench.evaluate.fingerprints import code_fingerprint
 from verilocc_bench.evaluate.models.resolve import is_language_model
 
 __all__ = ["ModelDescription", "describe_model", "used_options"]
 
+_OF_SEARCH = ("objective", "effort")
 _OF_PROGRAMS = ("time_limit_seconds", "memory_limit_mib")
 _OF_LANGUAGE_MODELS = (
     "prompt_format",
@@ -103,6 +105,8 @@ def used_options(name: str) -> frozenset[str]:
 
 
 def _option_names(name: str) -> tuple[str, ...]:
+    if isinstance(BUILT_IN.get(name), SearchAllocator):
+        return _OF_SEARCH
     if name.startswith("command:"):
         return _OF_PROGRAMS
     if not is_language_model(name):

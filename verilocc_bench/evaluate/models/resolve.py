@@ -6,7 +6,13 @@ import re
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from verilocc_bench.allocators import BUILT_IN, Allocator, AllocatorOptions, Decoding
+from verilocc_bench.allocators import (
+    BUILT_IN,
+    Allocator,
+    AllocatorOptions,
+    Decoding,
+    SearchAllocator,
+)
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.models.command import command_allocator
 from verilocc_bench.evaluate.models.foreign import from_plug_in, from_python
@@ -46,7 +52,8 @@ def resolve_model(name: str, options: AllocatorOptions | None = None, jobs: int 
 
 def _no_language_model(name: str, options: AllocatorOptions, jobs: int) -> Allocator:
     if name in BUILT_IN:
-        return BUILT_IN[name]
+        built_in = BUILT_IN[name]
+        return built_in.configured(options) if isinstance(built_in, SearchAllocator) else built_in
     scheme, _, rest = name.partition(":")
     match scheme if ":" in name else "":
         case "python":

@@ -1,0 +1,142 @@
+"""Exact allocation: as good as trying every assignment, and proofs that hold."""
+
+from __future__ import annotations
+
+import _thread
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from tests.analysis.brute_force import fewest_registers
+from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.allocators.exact.allocator import constraint_programming
+from verilocc_bench.allocators.exact.interruptible import solve_interruptibly
+from verilocc_bench.allocators.exact.minimizing import minimize
+from verilocc_bench.allocators.exact.placing import ExactStatus, solve
+from verilocc_bench.allocators.register_state import RegisterState
+from verilocc_bench.allocators.search.model import placement_models
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.lower_bounds.checking import check_certificate
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.ir import parse_function
+from verilocc_bench.selftest.generate import random_function
+from verilocc_bench.verify import IndependentVerifier
+
+BUDGET = 0.5
+
+
+def _five_registers() -> AllocationProblem:
+    """A pair and two single ones at once: R0, R2 to R3, and R4."""
+    text = (
+        "verilocc-bench 1\ntarget sm_80\nregisters R:16 UR:4 P:4 UP:2\nreserved R1\n"
+        "class R 1 R\nclass R2 2 R/2\nbb0\n%0:R2=OP\n%1:R=OP\n%2:R=OP\nOP %0,%1,%2\n"
+    )
+    return AllocationProblem(parse_function(text, canonical=False))
+
+
+@pytest.mark.parametrize("target", ["gfx942", "sm_80"])
+def test_the_fewest_registers_of_tiny_functions(target: str) -> None:
+    proved = 0
+    for seed in range(60):
+        problem = AllocationProblem(random_function(seed, registers=6, target=target))
+        fewest = fewest_registers(problem)
+        least = minimize(problem, deterministic_time=BUDGET)
+        assert least.registers == fewest, (seed, problem.normalized)
+        check_certificate(problem, least.bound)
+        proved += least.is_optimal
+    assert proved > 40
+
+
+@pytest.mark.parametrize("target", ["gfx942", "sm_80"])
+def test_answers_are_valid(target: str) -> None:
+    answered = 0
+    for seed in range(100, 160):
+        problem = AllocationProblem(random_function(seed, registers=4, target=target))
+        if fewest_registers(problem) is None or not _scalars_fit(problem):
+            with pytest.raises(AllocationFailed, match="proved infeasible"):
+                constraint_programming(problem)
+            continue
+        assignment = constraint_programming(problem)
+        verdict = IndependentVerifier(problem).verify(answer_from_assignment(problem, assignment))
+        assert verdict.valid, (seed, verdict.findings)
+        answered += 1
+    assert answered > 10
+
+
+def _scalars_fit(problem: AllocationProblem) -> bool:
+    """Whether the other files' registers can be placed, by trying every assignment."""
+    state, classes = RegisterState(problem), problem.function.virtual_registers
+    scored = set(problem.target.vector_files)
+    others = [r for r, c in enumerate(classes) if scored.isdisjoint(c.files)]
+
+    def place(number: int) -> bool:
+        if number == len(others):
+            return True
+        for unit in state.legal(others[number]):
+            state.place(others[number], unit)
+            if place(number + 1):
+                return True
+            state.undo()
+        return False
+
+    return place(0)
+
+
+def test_one_register_fewer_is_infeasible() -> None:
+    problem = _five_registers()
+    fewest = fewest_registers(problem)
+    assert fewest == 5
+    model = next(m for m in placement_models(problem) if "R" in m.files)
+    found = solve(model, {"R": fewest}, deterministic_time=BUDGET)
+    assert found.status is ExactStatus.FEASIBLE
+    assert found.bases is not None
+    assert model.is_valid(found.bases)
+    again = solve(model, {"R": fewest}, deterministic_time=BUDGET, hint=found.bases)
+    assert again.status is ExactStatus.FEASIBLE
+    none = solve(model, {"R": fewest - 1}, deterministic_time=BUDGET)
+    assert none.status is ExactStatus.INFEASIBLE
+    assert none.bases is None
+
+
+def test_nothing_is_known_without_a_budget() -> None:
+    problem = _five_registers()
+    model = next(m for m in placement_models(problem) if "R" in m.files)
+    assert solve(model, {"R": 5}, deterministic_time=0.0).status is ExactStatus.UNKNOWN
+
+
+def test_a_known_assignment_is_kept_where_none_is_better() -> None:
+    problem = _five_registers()
+    least = minimize(problem, deterministic_time=BUDGET)
+    again = minimize(problem, deterministic_time=BUDGET, best=least.assignment)
+    assert replace(again, deterministic_time=0.0) == replace(least, deterministic_time=0.0)
+
+
+def test_ctrl_c_stops_the_solver_and_goes_on() -> None:
+    class Solver:
+        def __init__(self) -> None:
+            self.parameters = SimpleNamespace()
+            self.stopped = _thread.allocate_lock()
+            self.stopped.acquire()
+
+        def solve(self, model: object) -> int:
+            _thread.interrupt_main()
+            self.stopped.acquire()  # until someone stops the search
+            return 0
+
+        def stop_search(self) -> None:
+            self.stopped.release()
+
+    with pytest.raises(KeyboardInterrupt):
+        solve_interruptibly(Solver(), None)  # type: ignore[arg-type]
+
+
+def test_what_the_solver_raises_is_raised() -> None:
+    class Solver:
+        parameters = SimpleNamespace()
+
+        def solve(self, model: object) -> int:
+            raise ValueError("broken model")
+
+    with pytest.raises(ValueError, match="broken model"):
+        solve_interruptibly(Solver(), None)  # type: ignore[arg-type]

@@ -1,0 +1,294 @@
+"""Search: its model is the verifier's, its results are valid, its costs are the metrics."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.generated import random_function
+from verilocc_bench.allocators import BUILT_IN, Objective, Request, SearchAllocator
+from verilocc_bench.allocators import answer_from_assignment as named
+from verilocc_bench.allocators.protocol import AllocationInterrupted
+from verilocc_bench.allocators.search import portfolio
+from verilocc_bench.allocators.search.model import placement_models
+from verilocc_bench.allocators.search.options import Means, SearchOptions
+from verilocc_bench.allocators.search.portfolio import Search
+from verilocc_bench.allocators.search.refinement_items import Weights
+from verilocc_bench.allocators.search.refining import refinement_cost
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.ir import Assignment
+from verilocc_bench.selftest.answers import random_answer
+from verilocc_bench.verify import FastVerifier, IndependentVerifier
+
+ROWS = load_rows("mini").rows
+SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:18]
+
+
+def _registers(problem: AllocationProblem, answer: object) -> int:
+    verdict = FastVerifier(problem).verify(answer)  # type: ignore[arg-type]
+    assert verdict.valid
+    assert verdict.registers_used is not None
+    return verdict.registers_used[VECTOR]
+
+
+def test_the_model_accepts_what_the_verifier_accepts() -> None:
+    generator = random.Random(0)
+    accepted = rejected = 0
+    for seed in range(300):
+        problem = AllocationProblem(random_function(seed))
+        classes = problem.function.virtual_registers
+        legal = [sorted(problem.placements.legal[c]) for c in classes]
+        if not classes or not all(legal):
+            continue
+        models = placement_models(problem)
+        for attempt in range(6):
+            answer = random_answer(problem, generator) if attempt < 3 else None
+            if answer is None:
+                units = {n: generator.choice(bases) for n, bases in enumerate(legal)}
+            else:
+                names = problem.placements.by_name
+                units = {n: names[c][answer[f"%{n}"]] for n, c in enumerate(classes)}
+                if attempt:  # one register elsewhere: nearly valid
+                    moved = generator.randrange(len(classes))
+                    units[moved] = generator.choice(legal[moved])
+            assignment = {n: problem.placements.register(unit) for n, unit in units.items()}
+            verdict = FastVerifier(problem).verify(named(problem, assignment))
+            found = all(model.is_valid(model.bases(assignment)) for model in models)
+            assert found == verdict.valid, seed
+            accepted += found
+            rejected += not found
+    assert accepted > 100
+    assert rejected > 100
+
+
+def _fewest_by_enumeration(problem: AllocationProblem) -> int | None:
+    """The fewest vector registers of any valid answer; None where there is none."""
+    classes = problem.function.virtual_registers
+    legal = [list(problem.placements.legal[c].values()) for c in classes]
+    verifier, best = FastVerifier(problem), None
+    answer: dict[str, str] = {}
+
+    def extend(number: int) -> None:
+        nonlocal best
+        if number == len(classes):
+            verdict = verifier.verify(answer)
+            if verdict.valid:
+                assert verdict.registers_used is not None
+                used = verdict.registers_used[VECTOR]
+                best = used if best is None else min(best, used)
+            return
+        for name in legal[number]:
+            answer[f"%{number}"] = name
+            extend(number + 1)
+
+    extend(0)
+    return best
+
+
+def test_best_is_the_optimum_of_tiny_functions() -> None:
+    compared = impossible = 0
+    for seed in range(1500):
+        problem = AllocationProblem(random_function(seed))
+        classes = problem.function.virtual_registers
+        choices = 1
+        for c in classes:
+            choices *= len(problem.placements.legal[c])
+        if not 1 < choices <= 600:
+            continue
+        fewest = _fewest_by_enumeration(problem)
+        try:
+            found = Search(problem, SearchOptions()).run()
+        except AllocationFailed:
+            assert fewest is None, seed
+            impossible += 1
+            continue
+        assert found.registers == fewest, seed
+        assert found.bound <= found.registers
+        compared += 1
+    assert compared > 20
+    assert impossible > 0
+
+
+@pytest.mark.parametrize("name", ["first-fit-orders", "annealed-orders", "tabu-search"])
+def test_answers_are_valid_or_absent_on_generated_functions(name: str) -> None:
+    answered = 0
+    for seed in range(400, 460):
+        problem = AllocationProblem(random_function(seed))
+        try:
+            answer = BUILT_IN[name].allocate(Request(problem))
+        except AllocationFailed:
+            continue
+        assert IndependentVerifier(problem).verify(answer).valid, seed
+        answered += 1
+    assert answered > 25
+
+
+@pytest.mark.parametrize("row", SMALL, ids=lambda row: row.id)
+def test_tabu_search_is_never_worse_than_the_compiler(row) -> None:  # type: ignore[no-untyped-def]
+    problem = AllocationProblem.from_text(row.normalized)
+    answer = BUILT_IN["tabu-search"].allocate(Request(problem))
+    assert _registers(problem, answer) <= _registers(problem, row.label)
+    assert IndependentVerifier(problem).verify(answer).valid
+
+
+def test_what_refinement_counts_are_the_metrics() -> None:
+    generator = random.Random(1)
+    seen = 0
+    for row in SMALL[::2]:
+        problem = AllocationProblem.from_text(row.normalized)
+        assert row.label is not None
+        for attempt in range(4):
+            answer = random_answer(problem, generator) if attempt else row.label
+            if answer is None:
+                continue
+            counted = count_bank_conflicts(problem, answer)
+            expected = counted.any
+            if problem.target.bank_ports == 1:
+                expected += counted.all
+            found = sum(
+                refinement_cost(model, model.bases(_assignment(problem, answer)), Weights(1, 0))
+                for model in placement_models(problem)
+            )
+            assert found == expected
+            seen += expected
+    assert seen > 100
+
+
+def _assignment(problem: AllocationProblem, answer: object) -> Assignment:
+    assert isinstance(answer, dict)
+    classes = problem.function.virtual_registers
+    names = problem.placements.by_name
+    return {
+        n: problem.placements.register(names[c][answer[f"%{n}"]]) for n, c in enumerate(classes)
+    }
+
+
+def test_objectives_pay_for_what_they_are_after() -> None:
+    row = max((r for r in ROWS if r.family == "mha" and r.arch == "gfx942"), key=_conflicts_of)
+    problem = AllocationProblem.from_text(row.normalized)
+    found = {}
+    for objective in Objective:
+        search = Search(problem, SearchOptions(objective=objective), Means.TABU)
+        found[objective] = search.run()
+    occupancy = {}
+    conflicts = {}
+    for objective, result in found.items():
+        answer = named(problem, result.assignment)
+        verdict = FastVerifier(problem).verify(answer)
+        assert verdict.valid
+        occupancy[objective] = verdict.occupancy
+        conflicts[objective] = count_bank_conflicts(problem, answer).any
+    assert len(set(occupancy.values())) == 1
+    fewest = found[Objective.REGISTERS].registers
+    assert all(fewest <= result.registers for result in found.values())
+    assert conflicts[Objective.BANK_CONFLICTS] <= conflicts[Objective.COPIES]
+    assert conflicts[Objective.REGISTERS] < _conflicts_of(row) / 2
+
+
+def _conflicts_of(row) -> int:  # type: ignore[no-untyped-def]
+    return count_bank_conflicts(AllocationProblem.from_text(row.normalized), row.label).any
+
+
+def test_the_same_options_give_the_same_answer() -> None:
+    problem = AllocationProblem.from_text(SMALL[-1].normalized)
+    answers = [BUILT_IN["tabu-search"].allocate(Request(problem)) for _ in range(2)]
+    assert answers[0] == answers[1]
+
+
+def test_an_impossible_budget_is_proved_or_unknown() -> None:
+    row = SMALL[0]
+    text = row.normalized
+    problem = AllocationProblem.from_text(text)
+    file = problem.target.vector_files[0]
+    bound = problem.pressure.maximum[VECTOR]
+    budget = problem.function.file(file).count
+    lines = text.splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith("registers "))
+    lines[place] = lines[place].replace(f"{file}:{budget}", f"{file}:{bound - 1}")
+    if file == "v":
+        lines[place] = lines[place].replace("a:256", "a:0")
+    tight = AllocationProblem.from_text("\n".join(lines) + "\n")
+    with pytest.raises(AllocationFailed, match="proved infeasible"):
+        BUILT_IN["tabu-search"].allocate(Request(tight))
+    with pytest.raises(AllocationFailed, match="unknown"):
+        BUILT_IN["first-fit-orders"].allocate(Request(_tight_but_possible()))
+
+
+def _tight_but_possible() -> AllocationProblem:
+    """A function that fits, but for first fit."""
+    for seed in range(5000):
+        problem = AllocationProblem(random_function(seed))
+        try:
+            Search(problem, SearchOptions(), Means.TABU).run()
+        except AllocationFailed:
+            continue
+        try:
+            Search(problem, SearchOptions(), Means.ORDERS).run()
+        except AllocationFailed:
+            return problem
+    raise AssertionError("no such function")
+
+
+def test_an_interrupt_leaves_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    problem = AllocationProblem.from_text(SMALL[3].normalized)
+    monkeypatch.setattr(portfolio, "refine", interrupted)
+    with pytest.raises(AllocationInterrupted) as caught:
+        BUILT_IN["tabu-search"].allocate(Request(problem))
+    assert FastVerifier(problem).verify(caught.value.answer).valid  # type: ignore[arg-type]
+
+
+def test_best_or_compiler_says_whose_answer_it_is() -> None:
+    row = SMALL[1]
+    problem = AllocationProblem.from_text(row.normalized)
+    allocator = BUILT_IN["best-or-compiler"]
+    assert isinstance(allocator, SearchAllocator)
+    best = allocator.respond_to(Request(problem)).answer
+    assert best is not None
+    own = allocator.respond_to(Request(problem, label=best))  # type: ignore[arg-type]
+    assert own.details["label_taken"] == 0
+    # What is worse than some label: the search is held back from refining.
+    weak = SearchAllocator("weak", "", Means.ORDERS, takes_label=True)
+    taken = weak.respond_to(Request(problem, label=best))  # type: ignore[arg-type]
+    first = weak.respond_to(Request(problem)).answer
+    assert taken.details["label_taken"] == int(first != taken.answer)
+    assert taken.answer in (best, first)
+
+
+TIED = """verilocc-bench 1
+target gfx942
+registers v:6 a:0 s:16 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+class V2 2 v/2
+bb0(v0)
+%0:V2=A
+%1=B %0.1~0
+%2=C %1~0
+D %2,%0.0
+E v0~0
+"""
+
+
+def test_nodes_hold_what_ties_hold() -> None:
+    text = TIED.replace("E v0~0\n", "v3=E %2~0\n")
+    problem = AllocationProblem.from_text(text)
+    (model,) = placement_models(problem)
+    assert [node.members for node in model.nodes] == [((0, 0), (1, 1), (2, 1))]
+    # The last tie, to v3, leaves v[2:3] alone.
+    assert model.domain.nonzero()[1].tolist() == [2]
+    answer = BUILT_IN["tabu-search"].allocate(Request(problem))
+    assert answer == {"%0": "v2", "%1": "v3", "%2": "v3"}
+    assert FastVerifier(problem).verify(answer).valid  # type: ignore[arg-type]
+
+
+def test_ties_that_contradict_each_other_leave_nothing() -> None:
+    text = TIED.replace("E v0~0\n", "%3:V2=E %2\n%4=F %3.0~0\n%3.1=G %4~0\n")
+    problem = AllocationProblem.from_text(text)
+    with pytest.raises(AllocationFailed):
+        BUILT_IN["tabu-search"].allocate(Request(problem))

@@ -1,0 +1,157 @@
+"""Lower bounds: never above the optimum, and proved by what they carry."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.analysis.brute_force import fewest_registers
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.lower_bounds.checking import check_certificate
+from verilocc_bench.analysis.lower_bounds.records import BoundKind, Clique, LowerBound
+from verilocc_bench.analysis.lower_bounds.search import lower_bound
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import parse_function
+from verilocc_bench.selftest.generate import random_function
+
+TARGETS = ("gfx90a", "sm_80")
+
+
+def _problem(
+    body: str, target: str = "gfx942", files: str = "v:16 a:0 s:8 vcc:2=vcc_lo,vcc_hi"
+) -> AllocationProblem:
+    classes = "class V 1 v\nclass V2 2 v/2\n"
+    if target == "sm_80":
+        classes = "class R 1 R\nclass R2 2 R/2\nclass R4 4 R/4\n"
+    text = f"verilocc-bench 1\ntarget {target}\nregisters {files}\n"
+    if target == "sm_80":
+        text += "reserved R1\n"
+    return AllocationProblem(parse_function(text + classes + body, canonical=False))
+
+
+PAIRS = """bb0
+%0:V2=OP
+%1:V2=OP
+%2:V2=OP
+OP %0,%1,%2
+"""
+
+# %2 and %3 fill the odd units beside %0.0 and %1.0; and elsewhere the even ones beside %4.1, %5.1.
+PARITIES = """bb0
+%0:V2.0!=OP
+%1:V2.0!=OP
+%2:V=OP
+%3:V=OP
+OP %0.0,%1.0
+%4:V2.1!=OP
+%5:V2.1!=OP
+OP %4.1,%5.1,%2,%3
+"""
+
+
+def _check(problem: AllocationProblem, bound: LowerBound) -> None:
+    check_certificate(problem, bound)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("solver", [False, True])
+def test_no_assignment_of_a_tiny_function_uses_fewer(target: str, solver: bool) -> None:
+    above_pressure = 0
+    for seed in range(120):
+        problem = AllocationProblem(random_function(seed, registers=6, target=target))
+        bound = lower_bound(problem, solver=solver)
+        fewest = fewest_registers(problem)
+        assert fewest is None or bound.value <= fewest, (seed, problem.normalized)
+        assert bound.value >= problem.pressure.maximum["vector"]
+        above_pressure += bound.value > problem.pressure.maximum["vector"]
+        _check(problem, bound)
+    assert above_pressure > 5
+
+
+@pytest.mark.parametrize("group", ["s", "vcc", "P"])
+def test_other_files_have_bounds_that_can_be_checked(group: str) -> None:
+    for seed in range(40):
+        target = "sm_80" if group == "P" else "gfx942"
+        problem = AllocationProblem(random_function(seed, target=target))
+        bound = lower_bound(problem, group, solver=False)
+        _check(problem, bound)
+
+
+def test_pairs_of_which_one_lane_is_live_take_every_other_unit() -> None:
+    problem = _problem(PAIRS)
+    bound = lower_bound(problem, solver=False)
+    assert (bound.value, bound.kind) == (6, BoundKind.PRESSURE)
+    halves = PAIRS.replace(":V2=", ":V2.0!=").replace("OP %0,%1,%2", "OP %0.0,%1.0,%2.0")
+    problem = _problem(halves)
+    bound = lower_bound(problem, solver=False)
+    # Three even units are wanted, and the last tuple ends one above the third.
+    assert bound.value == fewest_registers(problem) == 6
+    assert bound.kind is BoundKind.RESIDUES
+    _check(problem, bound)
+
+
+def test_singles_cannot_be_odd_at_one_point_and_even_at_another() -> None:
+    problem = _problem(PARITIES)
+    weak, strong = lower_bound(problem, solver=False), lower_bound(problem)
+    assert (weak.value, strong.value) == (4, 6)
+    assert strong.kind is BoundKind.RESIDUE_SCHEDULE
+    assert fewest_registers(problem) == 6
+    assert len(strong.refutations[0].cliques) == 2
+    _check(problem, strong)
+
+
+def test_reserved_units_count_once_something_lies_above() -> None:
+    files = "R:16 UR:4 P:4 UP:2"
+    problem = _problem("bb0\n%0:R2=OP\nOP %0\n", "sm_80", files)
+    bound = lower_bound(problem, solver=False)
+    assert bound.value == fewest_registers(problem) == 4
+    problem = _problem("bb0\n%0:R=OP\n%1:R=OP\nOP %0,%1\n", "sm_80", files)
+    assert lower_bound(problem, solver=False).value == fewest_registers(problem) == 3
+
+
+def test_accumulators_count_in_both_shapes() -> None:
+    body = "class AV2 2 v/2 a/2\nbb0\n%0:AV2=OP\n%1:V2=OP\nOP %0,%1\n"
+    problem = _problem(body, files="v:2 a:8 s:8 vcc:2=vcc_lo,vcc_hi")
+    bound = lower_bound(problem)
+    assert bound.value == fewest_registers(problem) == 6  # four, for two VGPRs, and two AGPRs
+    _check(problem, bound)
+
+
+def test_a_bound_of_one_more_is_not_proved() -> None:
+    problem = _problem(PARITIES)
+    bound = lower_bound(problem)
+    with pytest.raises(InputError, match="expected one for every shape"):
+        _check(problem, replace(bound, value=bound.value + 1))
+    larger = tuple(replace(r, shape=(("v", 7), ("a", 0))) for r in bound.refutations)
+    with pytest.raises(InputError, match="fit within"):
+        _check(problem, replace(bound, refutations=larger))
+
+
+@pytest.mark.parametrize("solver", [False, True])
+def test_every_lane_of_a_refutation_is_looked_at(solver: bool) -> None:
+    problem = _problem(PARITIES)
+    bound = lower_bound(problem, solver=solver)
+    refutation = bound.refutations[0]
+    clique = refutation.cliques[0]
+    with pytest.raises(InputError, match="can share a unit: expected a clique"):
+        _tampered(problem, bound, replace(clique, lanes=((0, 0), (4, 1))))
+    with pytest.raises(InputError, match="no lane 2 of %0"):
+        _tampered(problem, bound, replace(clique, lanes=((0, 2),)))
+    with pytest.raises(InputError, match="does not name v9"):
+        _tampered(problem, bound, replace(clique, fixed=(("v", 9),)))
+    with pytest.raises(InputError, match="twice"):
+        _tampered(problem, bound, replace(clique, lanes=(*clique.lanes, clique.lanes[0])))
+    with pytest.raises(InputError, match="fit within"):
+        _tampered(problem, bound, replace(clique, lanes=clique.lanes[:1]))
+
+
+def _tampered(problem: AllocationProblem, bound: LowerBound, clique: Clique) -> None:
+    refutation = bound.refutations[0]
+    changed = replace(refutation, cliques=(clique, *refutation.cliques[1:]))
+    _check(problem, replace(bound, refutations=(changed,)))
+
+
+def test_bounds_are_the_same_in_every_run() -> None:
+    problem = AllocationProblem(random_function(3, registers=12, target="gfx90a"))
+    assert lower_bound(problem) == lower_bound(AllocationProblem(problem.function))

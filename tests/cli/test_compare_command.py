@@ -1,0 +1,229 @@
+"""`compare` from end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.lower.kernels import LOOP, assembled, normalized, require_tools
+from verilocc_bench.allocators import answer_from_assignment, linear_scan
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import Row, load_raw_row, load_rows
+from verilocc_bench.lower.comparison_cycles import find_analyzer
+from verilocc_bench.verify import Verifier
+
+ROWS = load_rows("mini").rows
+AMD_ROW = next(row for row in ROWS if row.id == "8223b064765a0a4d")
+SPLIT_ROW = min(
+    (row for row in load_rows("mini", track="split").rows if row.arch != "sm_80"),
+    key=lambda row: row.n_instructions,
+)
+NVIDIA_ROW = min((row for row in ROWS if row.arch == "sm_80"), key=lambda row: row.n_instructions)
+needs_llc = pytest.mark.usefixtures("llc")
+
+
+@pytest.fixture(name="run")
+def _run(capsys):  # type: ignore[no-untyped-def]
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = main(["compare", *map(str, arguments)])
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def scanned(row: Row, path: Path) -> tuple[AllocationProblem, dict[str, str]]:
+    """linear-scan's answer in a file."""
+    problem = AllocationProblem.from_text(row.normalized)
+    answer = answer_from_assignment(problem, linear_scan(problem))
+    path.write_text(json.dumps({"id": row.id, "assignment": answer}))
+    return problem, answer
+
+
+def labelled(row: Row, path: Path) -> Path:
+    path.write_text(json.dumps({"id": row.id, "assignment": row.label}))
+    return path
+
+
+def refused(result: tuple[int, str, str], *words: str) -> None:
+    status, out, err = result
+    assert (status, out) == (2, ""), result
+    assert err.count("\n") == 1
+    assert err.startswith("verilocc-bench compare: ")
+    for word in words:
+        assert word in err
+
+
+@needs_llc
+def test_an_answer_against_the_label(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    path, folder = tmp_path / "a.json", tmp_path / "out"
+    problem, answer = scanned(AMD_ROW, path)
+    status, out, err = run(AMD_ROW.id, path, "--json", "-o", folder)
+    assert (status, err) == (0, "")
+    document: dict[str, Any] = json.loads(out)
+    assert json.loads((folder / "comparison.json").read_text()) == document
+    assert (document["id"], document["arch"]) == (AMD_ROW.id, "gfx942")
+    assert document["other"]["name"] == AMD_ROW.label_source
+    for side, assignment in (("answer", answer), ("other", AMD_ROW.label)):
+        assert assignment is not None
+        metrics = document[side]["metrics"]
+        verdict = Verifier(problem).verify(assignment)
+        assert verdict.registers_used is not None
+        assert metrics["vector_registers"] == verdict.registers_used["vector"]
+        assert metrics["occupancy"] == verdict.occupancy == metrics["waves"]
+        assert metrics["bank_conflicts"] == count_bank_conflicts(problem, assignment).any
+        assembly = (folder / side / "kernel.s").read_text()
+        assert metrics["waits"] == len(re.findall(r"^\ts_waitcnt", assembly, re.MULTILINE))
+        assert metrics["instructions"] > metrics["waits"] > 0
+        assert (folder / side / "kernel.o").read_bytes().startswith(b"\x7fELF")
+        answered = json.loads((folder / side / "answer.json").read_text())
+        assert answered == {"id": AMD_ROW.id, "assignment": assignment}
+    assert document["versions"]["llc"].startswith("22.")
+    assert "banks" in document["words"][-1]
+    assert str(tmp_path) not in out
+    again = tmp_path / "again"
+    status, text, _ = run(AMD_ROW.id, path, labelled(AMD_ROW, tmp_path / "l.json"), "-o", again)
+    assert status == 0
+    assert text.endswith(f"wrote {again}\n")
+    assert "loop_waits" in text
+    for name in ("answer/kernel.o", "other/kernel.o", "other/kernel.s", "commands.sh"):
+        assert (again / name).read_bytes() == (folder / name).read_bytes()
+
+
+@needs_llc
+def test_the_commands_make_the_files_again(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    folder = tmp_path / "out"
+    assert run(AMD_ROW.id, labelled(AMD_ROW, tmp_path / "l.json"), "-o", folder)[0] == 0
+    script = (folder / "commands.sh").read_text()
+    names = ("answer/kernel.s", "answer/kernel.o", "other/kernel.s", "other/kernel.o")
+    before = {name: (folder / name).read_bytes() for name in names}
+    for name in names:
+        (folder / name).unlink()
+    without_lld = re.sub(r"^ld\.lld.*", "", script, flags=re.MULTILINE)
+    subprocess.run(["/bin/sh", "-c", without_lld], cwd=folder, check=True, capture_output=True)
+    assert {name: (folder / name).read_bytes() for name in names} == before
+
+
+@needs_llc
+def test_equal_assignments_are_equal(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = run(AMD_ROW.id, labelled(AMD_ROW, tmp_path / "l.json"), "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["answer"]["metrics"] == document["other"]["metrics"]
+    assert document["answer"]["loops"] == document["other"]["loops"]
+    assert (document["answer"]["metrics"]["loop_cycles"] is None) == (
+        find_analyzer().program is None
+    )
+
+
+@needs_llc
+def test_without_a_label_the_other_is_llcs_own(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    mir = tmp_path / "kernel.mir"
+    mir.write_text(load_raw_row("mini", AMD_ROW.id).content)
+    path = labelled(AMD_ROW, tmp_path / "l.json")
+    status, out, _ = run(mir, path, "--arch", "gfx942", "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["other"]["name"] == "llc's own"
+    assert document["other"]["metrics"]["bank_conflicts"] is None
+    assert document["other"]["metrics"]["vgprs"] > 0
+    assert "llc's own: bank conflicts of llc's own allocation are not counted" in document["words"]
+    refused(run(mir, path), str(mir), "--arch")
+
+
+@needs_llc
+def test_without_llvm_mca_cycles_are_null(run, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    missing = "there is no llvm-mca of LLVM 22"
+    monkeypatch.setattr(
+        "verilocc_bench.cli.compare_machine_ir.find_analyzer",
+        lambda: type(find_analyzer())(None, None, missing),
+    )
+    status, out, _ = run(AMD_ROW.id, labelled(AMD_ROW, tmp_path / "l.json"), "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["answer"]["metrics"]["loop_cycles"] is None
+    assert any(missing in word for word in document["words"])
+    assert "llvm-mca" not in document["versions"]
+
+
+def test_bad_input_is_one_line(run, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    path = labelled(AMD_ROW, tmp_path / "l.json")
+    refused(run("0000000000000000", path), "neither a file nor an id")
+    refused(run(AMD_ROW.id, path, "-o", path), str(path), "expected a folder")
+    monkeypatch.delenv("VERILOCC_BENCH_LLC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    refused(run(AMD_ROW.id, path), "needs llc of LLVM 22", "VERILOCC_BENCH_LLC")
+
+
+@needs_llc
+def test_a_wrong_answer_writes_nothing(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    assert AMD_ROW.label is not None
+    good = labelled(AMD_ROW, tmp_path / "l.json")
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps({"assignment": dict.fromkeys(AMD_ROW.label, "v0")}))
+    folder = tmp_path / "out"
+    for pair in ((wrong,), (good, wrong)):
+        status, out, err = run(AMD_ROW.id, *pair, "-o", folder)
+        assert (status, out) == (1, "")
+        assert err.startswith("verilocc-bench compare: ")
+        assert "wrong.json: a wrong answer" in err
+        assert not folder.exists()
+
+
+@needs_llc
+def test_a_split_row_is_compared_with_llcs_splitting(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    from verilocc_bench.allocators import BUILT_IN, Request
+    from verilocc_bench.answers import answer_to_json
+
+    problem = AllocationProblem.from_text(SPLIT_ROW.normalized)
+    answer = BUILT_IN["spill-everywhere"].allocate(Request(problem, 0))
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(answer_to_json(problem.id, answer)))
+    folder = tmp_path / "out"
+    status, out, err = run(SPLIT_ROW.id, path, "--json", "-o", folder)
+    assert (status, err) == (0, "")
+    document = json.loads(out)
+    assert document["other"]["name"] == "llc's own"
+    assert document["answer"]["metrics"]["bank_conflicts"] is None
+    assert not (folder / "other" / "answer.json").exists()
+    assert (folder / "other" / "kernel.o").exists()
+
+
+def test_cubins(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    require_tools()
+    path, folder = tmp_path / "a.json", tmp_path / "out"
+    scanned(NVIDIA_ROW, path)
+    status, out, err = run(NVIDIA_ROW.id, path, "--json", "-o", folder)
+    assert (status, err) == (0, "")
+    document = json.loads(out)
+    other = document["other"]
+    assert (other["metrics"]["hazards"], other["metrics"]["runnable"]) == (0, True)
+    assert other["metrics"]["changed_instructions"] == 0
+    answer = document["answer"]
+    assert answer["metrics"]["hazards"] == len(answer["cubin"]["hazards"])
+    assert answer["metrics"]["runnable"] == answer["cubin"]["runnable"]
+    assert answer["metrics"]["occupancy"] > 0
+    assert (folder / "answer" / "kernel.cubin").read_bytes().startswith(b"\x7fELF")
+    edits = {"insert": [{"at": [0, 0], "spill": ["slot0", "%0"]}]}
+    path.write_text(json.dumps({"assignment": {"%0": "R0"}, "edits": edits}))
+    refused(run(NVIDIA_ROW.id, path), "edits are lowered on gfx90a and gfx942 only")
+
+
+def test_a_cubin_of_ones_own(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    cubin = tmp_path / "loop.cubin"
+    cubin.write_bytes(assembled(LOOP))
+    problem = normalized(cubin.read_bytes(), 255)
+    own = answer_from_assignment(AllocationProblem(problem.function), problem.assignment)
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"assignment": own}))
+    status, text, err = run(cubin, path)
+    assert (status, err) == (0, "")
+    assert "\nanswer: runnable\nthe compiler: runnable\n" in text
+    assert re.search(r"^changed_instructions +0 +0 +0$", text, re.MULTILINE)

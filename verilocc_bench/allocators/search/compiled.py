@@ -1,0 +1,61 @@
+"""Compilation of inner loops by numba, and the random numbers that they draw.
+
+Compiled code is kept beside this package (or in numba's cache folder, where
+that cannot be written), so that only the first call of all waits for it.
+Loops count in integers alone: the same input gives the same result on every
+machine. Import this module only where search begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.errors import MissingExtraError
+
+__all__ = ["compiled", "next_random", "random_rise", "random_state"]
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+try:
+    import numba
+except ModuleNotFoundError:
+    raise MissingExtraError("numba", "exact", "the search for assignments") from None
+
+
+def compiled(function: Function) -> Function:
+    """The function compiled to machine code, at its first call for each set of types."""
+    return cast("Function", numba.njit(cache=True)(function))
+
+
+def random_state(seed: int) -> NDArray[np.uint64]:
+    """A state for `next_random`; equal seeds give equal numbers."""
+    return np.array([(seed * 0x9E3779B97F4A7C15 + 0xD1B54A32D192ED03) % 2**64 | 1], np.uint64)
+
+
+@compiled
+def next_random(state: NDArray[np.uint64], below: int) -> int:
+    """The next number from 0 to `below` - 1; xorshift64* (Vigna, "An experimental exploration of
+    Marsaglia's xorshift generators, scrambled", TOMS 2016)."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return int((x * np.uint64(2685821657736338717)) >> np.uint64(33)) % below
+
+
+@compiled
+def random_rise(state: NDArray[np.uint64], temperature: int) -> int:
+    """How much worse a step may make things: 0 by half, then twice, thrice … as seldom.
+
+    A geometric number of temperatures, where Metropolis takes an exponential
+    one: no logarithm, and integers alone.
+    """
+    rise = 0
+    while rise < 20 and next_random(state, 2) == 0:
+        rise += 1
+    return rise * temperature

@@ -1,0 +1,36 @@
+"""Orders for first fit: each takes a millisecond, and none is the best everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.allocators.search.model import PlacementModel
+from verilocc_bench.analysis.interference import live_spans
+
+__all__ = ["ORDERS", "node_orders"]
+
+Integers = NDArray[np.int64]
+
+ORDERS = ("width", "start", "size", "end")
+"""Widest first; by first live point; most lane-points first; by last live point, backwards."""
+
+
+def node_orders(model: PlacementModel) -> Iterator[Integers]:
+    """The nodes of a model in each of the orders."""
+    spans = live_spans(model.problem.liveness)
+    classes = model.problem.function.virtual_registers
+    width, start, end, size = [], [], [], []
+    for node in model.nodes:
+        of = [spans[register] for register, _ in node.members]
+        width.append(sum(classes[register].width for register, _ in node.members))
+        start.append(min(span[0] for span in of))
+        end.append(max(span[1] for span in of))
+        size.append(sum(span[2] for span in of))
+    nodes = range(len(model.nodes))
+    yield np.array(sorted(nodes, key=lambda n: (-width[n], -size[n], n)), np.int64)
+    yield np.array(sorted(nodes, key=lambda n: (start[n], -width[n], -size[n], n)), np.int64)
+    yield np.array(sorted(nodes, key=lambda n: (-size[n], n)), np.int64)
+    yield np.array(sorted(nodes, key=lambda n: (-end[n], -width[n], -size[n], n)), np.int64)

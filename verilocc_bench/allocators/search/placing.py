@@ -1,0 +1,155 @@
+"""Placements within given limits, and as few registers as can be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.allocators.search.compiled import random_state
+from verilocc_bench.allocators.search.first_fit_loop import first_fit_loop
+from verilocc_bench.allocators.search.model import PlacementModel, Space
+from verilocc_bench.allocators.search.order_loop import order_loop
+from verilocc_bench.allocators.search.orders import ORDERS, node_orders
+from verilocc_bench.allocators.search.tabu_loop import tabu_loop
+
+__all__ = ["CHUNK_STEPS", "Budget", "Shapes", "anneal_orders", "minimize", "place", "within"]
+
+Integers = NDArray[np.int64]
+
+PATIENCE = 3
+"""So many times the budget goes into one register less than what was found."""
+
+_ORDER_TEMPERATURES = np.array([2, 1, 0], np.int64)
+
+CHUNK_STEPS = 20_000
+"""Between chunks the search begins anew from its best, and can be interrupted."""
+
+
+class Budget(NamedTuple):
+    """Steps of a search, and the seed of its random numbers."""
+
+    steps: int
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """What a number of registers means for the files of a model.
+
+    `limits(registers)`: how many units of each file may be used; `used(bases)`:
+    the registers that a placement uses; `most`: the most there are.
+    """
+
+    limits: Callable[[int], Mapping[str, int]]
+    used: Callable[[Integers], int]
+    most: int
+
+
+def within(bases: Integers, space: Space) -> Integers:
+    """The bases that are allowed; -1 for the others."""
+    nodes = np.arange(len(bases))
+    return np.where((bases >= 0) & space.allowed[nodes, np.maximum(bases, 0)], bases, -1)
+
+
+def place(
+    space: Space,
+    hint: Integers | None,
+    steps: int,
+    seed: int,
+) -> Integers | None:
+    """A placement of all nodes at allowed bases by tabu search; None where none was found.
+
+    `hint` is a placement, perhaps partial or beyond what is allowed, without
+    collisions. Deterministic for a seed.
+    """
+    if not space.allowed.any(axis=1).all():
+        return None
+    bases = np.full(len(space.allowed), -1, np.int64) if hint is None else hint
+    bases = within(bases, space)
+    chunk = 0
+    while steps > 0:
+        state = random_state(seed * 1_000 + chunk)
+        left, taken = tabu_loop(bases, space, min(steps, CHUNK_STEPS), state)
+        if left == 0:
+            return bases
+        steps -= max(taken, 1)
+        chunk += 1
+    return None
+
+
+def best_order(model: PlacementModel, shapes: Shapes) -> Integers | None:
+    """The first-fit placement that uses least, over all orders; None where none is complete."""
+    best, space = None, model.within(shapes.limits(shapes.most))
+    for order in node_orders(model):
+        bases = first_fit_loop(order, space)
+        if (bases >= 0).all() and (best is None or shapes.used(bases) < shapes.used(best)):
+            best = bases
+    return best
+
+
+def minimize(
+    model: PlacementModel,
+    shapes: Shapes,
+    bound: int,
+    budget: Budget,
+    report: Callable[[Integers], None],
+) -> Integers | None:
+    """A placement with as few registers as tabu search finds, down to `bound`.
+
+    `report` gets every complete placement that is better than those before.
+    The budget is for each number of registers that is tried.
+    """
+    steps, seed = budget
+    best = best_order(model, shapes)
+    if best is None and steps:
+        best = place(model.within(shapes.limits(shapes.most)), None, 4 * steps, seed)
+    if best is None:
+        return None
+    report(best)
+    if not steps:
+        return best
+    # Upwards from the bound, which most often can be met; then one less, with patience.
+    for registers in range(bound, shapes.used(best)):
+        found = place(model.within(shapes.limits(registers)), best, steps, seed)
+        if found is not None:
+            best = found
+            report(best)
+            break
+    while bound < shapes.used(best):
+        space = model.within(shapes.limits(shapes.used(best) - 1))
+        found = place(space, best, PATIENCE * steps, seed + 1)
+        if found is None:
+            break
+        best = found
+        report(best)
+    return best
+
+
+def anneal_orders(
+    model: PlacementModel,
+    shapes: Shapes,
+    bound: int,
+    budget: Budget,
+    report: Callable[[Integers], None],
+) -> Integers | None:
+    """As `minimize`, by annealing on the order of first fit, from each of the orders."""
+    steps, seed = budget
+    space = model.within(shapes.limits(shapes.most))
+    schedule = np.repeat(_ORDER_TEMPERATURES, max(steps // (3 * len(ORDERS)), 1))
+    best = None
+    for number, order in enumerate(node_orders(model)):
+        target = bound
+        if best is not None:
+            target = max(bound, shapes.used(best) - 1)
+        if best is not None and target >= shapes.used(best):
+            break
+        state = random_state(seed * 1_000 + number)
+        bases, _ = order_loop(order, space, target, schedule, state)
+        if (bases >= 0).all() and (best is None or shapes.used(bases) < shapes.used(best)):
+            best = bases
+            report(best)
+    return best

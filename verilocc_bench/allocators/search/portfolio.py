@@ -1,0 +1,211 @@
+"""`best`: orders, then tabu search, then proofs, then refinement, each from what was found before.
+
+Files that are not scored only need a place. In the scored files the number of
+registers comes down as far as search gets; where that stays above the lower
+bound, CP-SAT says whether one register less can do. What is left of the
+freedom goes into bank conflicts and copies, by the objective:
+
+- `registers`: as few registers as are found, and at that number the least
+  combined cost;
+- `bank-conflicts`, `copies`, `combined`: at the occupancy of the fewest registers,
+  with all the registers that it leaves, the least cost.
+
+The combined cost is the sum, each weighted by ten to the power of its loop
+depth (every loop is taken to run ten times), of the registers that
+instructions read from one bank beyond what it delivers at once, and of the
+copies that remain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.allocator_options import Objective
+from verilocc_bench.allocators.search.model import PlacementModel, placement_models
+from verilocc_bench.allocators.search.options import Means, SearchOptions
+from verilocc_bench.allocators.search.placing import Budget, Shapes, anneal_orders, minimize
+from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
+from verilocc_bench.allocators.search.refining import refine
+from verilocc_bench.allocators.search.shapes import (
+    scalar_shapes,
+    used_by_file,
+    vector_shapes,
+)
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.ir import Assignment
+
+__all__ = ["Found", "Proof", "Prover", "Search"]
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An assignment, its registers in the scored files, and what is proved of them.
+
+    `bound`: no assignment uses fewer. Where the two meet it is optimal.
+    """
+
+    assignment: Assignment
+    registers: int
+    bound: int
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether fewer registers are proved impossible."""
+        return self.registers == self.bound
+
+
+class Proof(Enum):
+    """What a prover says where it has no placement."""
+
+    INFEASIBLE = auto()
+    UNKNOWN = auto()
+
+
+Prover = Callable[[PlacementModel, Mapping[str, int], Integers], Integers | Proof]
+"""Whether a model has a placement within limits on its files; it is given one beyond them."""
+
+
+class Search:
+    """A search that can be interrupted: `found` is the best so far, None before the first.
+
+    `bound` is the lower bound on registers as far as it is known.
+    """
+
+    def __init__(
+        self,
+        problem: AllocationProblem,
+        options: SearchOptions,
+        means: Means = Means.PORTFOLIO,
+        prover: Prover | None = None,
+    ) -> None:
+        self.problem, self.options, self.means = problem, options, means
+        self.bound = problem.pressure.maximum[VECTOR]
+        self._prover = prover
+        self._models = placement_models(problem)
+        self._placed: dict[tuple[str, ...], Integers] = {}
+
+    @property
+    def found(self) -> Found | None:
+        """The best assignment so far; None where some virtual register has no place yet."""
+        assignment: Assignment = {}
+        for model in self._models:
+            if model.files in self._placed:
+                assignment |= model.assignment(self._placed[model.files])
+        if len(assignment) < len(self.problem.function.virtual_registers):
+            return None
+        registers = self.problem.target.vector_use(self._used())
+        return Found(dict(sorted(assignment.items())), registers, min(self.bound, registers))
+
+    def run(self) -> Found:
+        """The best assignment. Raises AllocationFailed where none is found, or none exists."""
+        # What the scored files take decides which other registers cost occupancy.
+        for model in sorted(self._models, key=self._is_scored, reverse=True):
+            self._place(model)
+        if self.found is None:
+            raise AllocationFailed("proved infeasible: a class of the function has no register")
+        if self.means is Means.PORTFOLIO:
+            for model in self._models:
+                if self._is_scored(model):
+                    self._prove(model)
+        if self.means in (Means.TABU, Means.PORTFOLIO):
+            for model in self._models:
+                self._refine(model)
+        found = self.found
+        assert found is not None
+        return found
+
+    def _is_scored(self, model: PlacementModel) -> bool:
+        return set(model.files) <= set(self.problem.target.vector_files)
+
+    def _shapes(self, model: PlacementModel) -> Shapes:
+        return vector_shapes(model) if self._is_scored(model) else scalar_shapes(model)
+
+    def _used(self) -> dict[str, int]:
+        """Highest index + 1 of each file, of what is placed and of what the function names."""
+        used = fixed_ends(self.problem.function)
+        for model in self._models:
+            if model.files in self._placed:
+                for name, count in used_by_file(model, self._placed[model.files]).items():
+                    used[name] = max(used[name], count)
+        return used
+
+    def _place(self, model: PlacementModel) -> None:
+        shapes = self._shapes(model)
+        bound = self.bound
+        if not self._is_scored(model):
+            pressure = self.problem.pressure.maximum.get(model.files[0], 0)
+            bound = max(pressure, self._most_without_loss(model, 0))
+        if bound > shapes.most:
+            raise AllocationFailed(
+                f"proved infeasible: {bound} registers of {'/'.join(model.files)} are needed, "
+                f"{shapes.most} may be used"
+            )
+        if self._minimize(model, shapes, bound) is None:
+            raise AllocationFailed(
+                f"unknown: no placement in {'/'.join(model.files)} was found within the budget"
+            )
+
+    def _minimize(self, model: PlacementModel, shapes: Shapes, bound: int) -> Integers | None:
+        options, report = self.options, self._reporter(model)
+        if self.means is Means.ANNEALED_ORDERS:
+            budget = Budget(options.order_steps, options.seed)
+            return anneal_orders(model, shapes, bound, budget, report)
+        steps = 0 if self.means is Means.ORDERS else options.tabu_steps(len(model.nodes))
+        return minimize(model, shapes, bound, Budget(steps, options.seed), report)
+
+    def _reporter(self, model: PlacementModel) -> Callable[[Integers], None]:
+        def report(bases: Integers) -> None:
+            self._placed[model.files] = bases
+
+        return report
+
+    def _prove(self, model: PlacementModel) -> None:
+        """One register less, until that is proved impossible or the prover does not know."""
+        shapes = self._shapes(model)
+        while self._prover is not None and (best := self._placed[model.files]) is not None:
+            registers = shapes.used(best)
+            if registers <= self.bound:
+                return
+            answer = self._prover(model, shapes.limits(registers - 1), best)
+            if answer is Proof.INFEASIBLE:
+                self.bound = registers
+            elif answer is Proof.UNKNOWN:
+                return
+            else:
+                self._placed[model.files] = answer
+
+    def _refine(self, model: PlacementModel) -> None:
+        objective = self.options.objective
+        shapes, bases = self._shapes(model), self._placed[model.files]
+        registers = shapes.used(bases)
+        if objective is not Objective.REGISTERS or not self._is_scored(model):
+            registers = max(registers, self._most_without_loss(model, registers))
+        refine(
+            collect_items(model, OBJECTIVE_WEIGHTS[objective]),
+            bases,
+            model.within(shapes.limits(registers)),
+            Budget(self.options.anneal_steps, self.options.seed),
+            self._reporter(model),
+        )
+
+    def _most_without_loss(self, model: PlacementModel, registers: int) -> int:
+        """The most registers of a model's files that cost no occupancy against `registers`."""
+        shapes, occupancy = self._shapes(model), self.problem.target.occupancy
+        used = self._used()
+
+        def waves(count: int) -> int:
+            return occupancy({**used, **shapes.limits(count)})
+
+        least = waves(registers)
+        while registers < shapes.most and waves(registers + 1) == least:
+            registers += 1
+        return registers

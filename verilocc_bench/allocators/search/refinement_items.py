@@ -1,0 +1,232 @@
+"""What a placement costs beyond its registers: bank conflicts, and copies that remain.
+
+The items of a model as arrays: *sites*, instructions with three different
+32-bit vector sources, and *copies* whose two sides could share a register.
+Both count ten times more for each loop around them. What a site costs is how
+many more registers of one bank it reads than the bank delivers at once (AMD:
+one more for two of one bank, two for three; sm_80: one for three), after the
+rules of analysis.bank_conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.allocator_options import Objective
+from verilocc_bench.allocators.search.model import PlacementModel
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
+from verilocc_bench.ir import FixedUnits, Instruction, Operand
+
+__all__ = ["OBJECTIVE_WEIGHTS", "Items", "Weights", "collect_items"]
+
+Integers = NDArray[np.int64]
+
+_DEEPEST = 6
+"""Deeper loops than this count as this deep, so that sums stay small."""
+
+Place = tuple[int, int]
+"""(node, unit less its base), or (-1, unit) for a physical register."""
+
+
+class Weights(NamedTuple):
+    """What one surplus read, and one copy that remains, count for; 0 leaves them out."""
+
+    conflict: int = 1
+    copy: int = 1
+
+
+OBJECTIVE_WEIGHTS = {
+    Objective.REGISTERS: Weights(),
+    Objective.BANK_CONFLICTS: Weights(conflict=1, copy=0),
+    Objective.COPIES: Weights(conflict=0, copy=1),
+    Objective.COMBINED: Weights(),
+}
+"""What each objective counts, at its number of registers."""
+
+
+class Items(NamedTuple):
+    """Sites first, then copies: item i < `site_count` is a site.
+
+    `nodes[i]`, `offsets[i]`: the three sources of a site, or the two sides of
+    a copy (the third is unused). `weights[i]`: the item's weight. `previous[i]`:
+    the site just before a site, whose operands may still be at hand, else -1.
+    `writes_start`, `write_nodes`, `write_offsets`, `write_counts`: what a site
+    writes. `item_start`, `items_of`: for each node the items that depend on it.
+    `bank[u]`: the bank of a unit, -1 where it has none; `ports`: registers that
+    one bank delivers at once.
+    """
+
+    site_count: int
+    nodes: Integers
+    offsets: Integers
+    weights: Integers
+    previous: Integers
+    writes_start: Integers
+    write_nodes: Integers
+    write_offsets: Integers
+    write_counts: Integers
+    item_start: Integers
+    items_of: Integers
+    bank: Integers
+    ports: int
+
+
+class _Item(NamedTuple):
+    places: tuple[Place, ...]
+    weight: int
+    previous: int = -1
+    writes: tuple[tuple[int, int, int], ...] = ()
+
+
+def collect_items(model: PlacementModel, weights: Weights) -> Items:
+    """The items of a model."""
+    sites = list(_sites(model, weights.conflict)) if weights.conflict else []
+    copies = list(_copies(model, weights.copy)) if weights.copy else []
+    return _to_arrays(model, sites, copies)
+
+
+def _weight(problem: AllocationProblem, block: int) -> int:
+    return int(LOOP_WEIGHT ** min(problem.loop_depths[block], _DEEPEST))
+
+
+def _place(model: PlacementModel, operand: Operand) -> Place | None:
+    """Where an operand starts; None where it is of another group."""
+    location = operand.location
+    if isinstance(location, FixedUnits):
+        if location.file not in model.files:
+            return None
+        first = model.problem.placements.first_unit[location.file]
+        return -1, first + location.first - model.first_unit
+    found = model.node_of.get(location.register)
+    return None if found is None else (found[0], found[1] + location.first)
+
+
+def _sites(model: PlacementModel, weight: int) -> Iterator[_Item]:
+    problem = model.problem
+    if not set(model.files) <= set(problem.target.vector_files):
+        return
+    count = 0
+    for index, block in enumerate(problem.function.blocks):
+        previous = -1
+        for instruction in block.instructions:
+            sources = _three_sources(model, instruction)
+            if not sources:
+                previous = -1
+                continue
+            writes = tuple(_writes(model, instruction)) if problem.target.reuse_slots else ()
+            kept = previous if problem.target.reuse_slots else -1
+            yield _Item(sources, weight * _weight(problem, index), kept, writes)
+            previous = count
+            count += 1
+
+
+def _three_sources(model: PlacementModel, instruction: Instruction) -> tuple[Place, ...]:
+    """The sources of one unit in the group, if they are three different ones; else nothing."""
+    found: dict[Place, None] = {}
+    for operand in instruction.uses:
+        if not operand.implicit and operand.location.count == 1:
+            place = _place(model, operand)
+            if place is not None:
+                found[place] = None
+    return tuple(found) if len(found) == 3 else ()
+
+
+def _writes(model: PlacementModel, instruction: Instruction) -> Iterator[tuple[int, int, int]]:
+    for operand in instruction.definitions:
+        place = _place(model, operand)
+        if place is not None:
+            yield *place, operand.location.count
+
+
+def _copies(model: PlacementModel, weight: int) -> Iterator[_Item]:
+    """The copies that a placement could turn into identities."""
+    problem = model.problem
+    for index, block in enumerate(problem.function.blocks):
+        for instruction in block.instructions:
+            if instruction.opcode not in problem.target.copy_opcodes:
+                continue
+            if not instruction.definitions or not instruction.uses:
+                continue
+            sides = _place(model, instruction.definitions[0]), _place(model, instruction.uses[0])
+            if sides[0] is not None and sides[1] is not None:
+                places = (sides[0], sides[1])
+                if _can_coincide(model, *places):
+                    yield _Item(places, weight * _weight(problem, index))
+
+
+def _can_coincide(model: PlacementModel, left: Place, right: Place) -> bool:
+    """Whether some bases put both sides into one unit and exclude neither."""
+    if left[0] == right[0]:
+        return False  # for ever the same, or never
+    if left[0] < 0:
+        left, right = right, left
+    domain = model.domain[left[0]]
+    if right[0] < 0:
+        base = right[1] - left[1]
+        return 0 <= base < model.unit_count and bool(domain[base])
+    distance = right[1] - left[1]  # left's base less right's
+    entries = slice(model.start[left[0]], model.start[left[0] + 1])
+    excluded = (model.other[entries] == right[0]) & (model.distance[entries] == distance)
+    if excluded.any():
+        return False
+    bases = np.flatnonzero(model.domain[right[0]]) + distance
+    bases = bases[(bases >= 0) & (bases < model.unit_count)]
+    return bool(domain[bases].any())
+
+
+def _to_arrays(model: PlacementModel, sites: Sequence[_Item], copies: Sequence[_Item]) -> Items:
+    items = [*sites, *copies]
+    nodes = np.full((len(items), 3), -1, np.int64)
+    offsets = np.zeros((len(items), 3), np.int64)
+    following: dict[int, int] = {}
+    depends: list[set[int]] = [set() for _ in model.nodes]
+    writes_start = [0]
+    writes: list[tuple[int, int, int]] = []
+    for number, item in enumerate(items):
+        for place, (node, offset) in enumerate(item.places):
+            nodes[number, place], offsets[number, place] = node, offset
+        if item.previous >= 0:
+            following[item.previous] = number
+        writes += item.writes
+        writes_start.append(len(writes))
+        touched = [node for node, _ in item.places] + [node for node, _, _ in item.writes]
+        for node in touched:
+            if node >= 0:
+                depends[node].add(number)
+    for dependent in depends:
+        # What a site keeps at hand decides about the next one too.
+        dependent |= {following[n] for n in dependent if n in following}
+    flat = [number for dependent in depends for number in sorted(dependent)]
+    columns = np.ascontiguousarray(np.array(writes, np.int64).reshape(-1, 3).T)
+    return Items(
+        site_count=len(sites),
+        nodes=nodes,
+        offsets=offsets,
+        weights=np.array([item.weight for item in items], np.int64),
+        previous=np.array([item.previous for item in items], np.int64),
+        writes_start=np.array(writes_start, np.int64),
+        write_nodes=columns[0],
+        write_offsets=columns[1],
+        write_counts=columns[2],
+        item_start=np.cumsum([0, *map(len, depends)], dtype=np.int64),
+        items_of=np.array(flat, np.int64),
+        bank=_banks(model),
+        ports=model.problem.target.bank_ports,
+    )
+
+
+def _banks(model: PlacementModel) -> Integers:
+    target = model.problem.target
+    bank = np.full(model.unit_count, -1, np.int64)
+    first_bank = 0
+    for name, (first, end) in model.file_ends.items():
+        if name in target.vector_files:
+            banks = target.file(name).banks
+            bank[first:end] = first_bank + np.arange(end - first) % banks
+            first_bank += banks
+    return bank

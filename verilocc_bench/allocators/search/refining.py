@@ -1,0 +1,67 @@
+"""Refinement: fewer bank conflicts and copies, at no more registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.allocators.search.anneal_loop import anneal_loop, total_cost
+from verilocc_bench.allocators.search.compiled import random_state
+from verilocc_bench.allocators.search.model import PlacementModel, Space
+from verilocc_bench.allocators.search.placing import Budget
+from verilocc_bench.allocators.search.refinement_items import Items, Weights, collect_items
+
+__all__ = ["refine", "refinement_cost"]
+
+Integers = NDArray[np.int64]
+
+ROUNDS = 4
+"""Annealing is begun anew so many times, each from the best so far: it can be interrupted there."""
+
+
+def refine(
+    items: Items,
+    bases: Integers,
+    space: Space,
+    budget: Budget,
+    report: Callable[[Integers], None],
+) -> Integers:
+    """A placement whose items cost no more than `bases`, which must be complete and allowed.
+
+    Deterministic for a seed. `report` gets every placement that is better
+    than those before.
+    """
+    best = bases.copy()
+    cost = total_cost(items, best)
+    if not cost or not len(items.weights):
+        return best
+    temperatures = _temperatures(items)
+    steps_each = max(budget.steps // (ROUNDS * len(temperatures)), 1)
+    for turn in range(ROUNDS):
+        found = best.copy()
+        schedule = np.repeat(temperatures[min(turn, len(temperatures) - 1) :], steps_each)
+        state = random_state(budget.seed * 1_000 + turn)
+        least, _ = anneal_loop(found, space, items, schedule, state)
+        if least < cost:
+            best, cost = found, least
+            report(best)
+        if not cost:
+            break
+    return best
+
+
+def refinement_cost(model: PlacementModel, bases: Integers, weights: Weights) -> int:
+    """What a placement costs by these weights, loops counted."""
+    return int(total_cost(collect_items(model, weights), bases))
+
+
+def _temperatures(items: Items) -> Integers:
+    """From a quarter of the greatest weight, halved down to 0."""
+    temperature = max(int(items.weights.max()) // 4, 1)
+    found = []
+    while temperature:
+        found.append(temperature)
+        temperature //= 2
+    return np.array([*found, 0], np.int64)

