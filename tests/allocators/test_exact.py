@@ -11,13 +11,13 @@ import pytest
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.allocators.exact.allocator import constraint_programming
-from verilocc_bench.allocators.exact.interruptible import solve_interruptibly
 from verilocc_bench.allocators.exact.minimizing import minimize
 from verilocc_bench.allocators.exact.placing import ExactStatus, solve
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds.checking import check_certificate
+from verilocc_bench.analysis.lower_bounds.interruptible import solve_interruptibly
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function

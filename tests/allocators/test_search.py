@@ -150,7 +150,7 @@ def test_what_refinement_counts_are_the_metrics() -> None:
             if problem.target.bank_ports == 1:
                 expected += counted.all
             found = sum(
-                refinement_cost(model, model.bases(_assignment(problem, answer)), Weights(1, 0))
+                refinement_cost(model, model.bases(_assignment(problem, answer)), Weights(1, 0, 0))
                 for model in placement_models(problem)
             )
             assert found == expected

@@ -152,6 +152,12 @@ def _tampered(problem: AllocationProblem, bound: LowerBound, clique: Clique) -> 
     _check(problem, replace(bound, refutations=(changed,)))
 
 
+def test_nothing_is_tried_that_some_assignment_reaches() -> None:
+    bound = lower_bound(_problem(PARITIES), known=5)
+    assert bound.value == 5
+    _check(_problem(PARITIES), bound)
+
+
 def test_bounds_are_the_same_in_every_run() -> None:
     problem = AllocationProblem(random_function(3, registers=12, target="gfx90a"))
     assert lower_bound(problem) == lower_bound(AllocationProblem(problem.function))

@@ -43,6 +43,9 @@ TERMINATORS = re.compile(
 _MASK_WRITER = re.compile(
     r"S_(?!CMP|BITCMP|SETPC|SWAPPC|STORE|SCRATCH|BUFFER|ATOMIC)\w+_B64(_term)?"
 )
+# 32-bit encodings (VOPC, VOP2) read and write their mask in VCC alone; with any
+# other register it takes the 64-bit one (ISA guides, section "VOP3").
+_SHORT_WITH_VCC = re.compile(r"V_(CMP|CNDMASK|ADDC|ADD_CO|SUBB|SUB_CO|SUBREV_CO)\w*")
 _WRITING = {
     "S_OR_B64": MaskChange.WIDENS,
     "S_OR_B64_term": MaskChange.WIDENS,
@@ -111,6 +114,7 @@ def make_target(name: str, *sources: str) -> Target:
         # Nearly every scalar class takes VCC too: S; G is an SGPR and no VCC.
         class_letters={"CS": "S", "S": "G"},
         copy_opcodes=frozenset({"COPY"}),
+        short_forms=((_SHORT_WITH_VCC, "vcc"),),
         terminators=TERMINATORS,
         constant_opcodes=frozenset({"S_MOV_B32", "S_MOV_B64", "V_MOV_B32", "AV_MOV_B32_IMM"}),
         move_sources={

@@ -65,6 +65,8 @@ class Target:
     `bank_ports`: how many registers one bank delivers at once.
     `reuse_slots`: how many operand slots can keep what they read for the next
     instruction. `copy_opcodes`: what copies one register to another.
+    `short_forms`: (opcodes, file) where instructions are shorter with an operand
+    that takes the whole of the file.
 
     For edits. `terminators`: opcodes after which nothing can be inserted in a
     block. `constant_opcodes`: without register uses these give the same value
@@ -89,6 +91,7 @@ class Target:
     guard_files: frozenset[str] = frozenset()
     bank_ports: int = 1
     reuse_slots: int = 0
+    short_forms: tuple[tuple[re.Pattern[str], str], ...] = ()
     terminators: re.Pattern[str] = re.compile(r"(?!)")
     constant_opcodes: frozenset[str] = frozenset()
     move_sources: Mapping[str, frozenset[str]] = field(default_factory=dict)

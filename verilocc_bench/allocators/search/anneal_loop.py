@@ -184,7 +184,7 @@ def _pick_base(item: int, place: int, scene: _Scene, state: NDArray[np.uint64]) 
     units = taken.shape[1]
     node = items.nodes[item, place]
     if item >= items.site_count:
-        # A copy: to where its other side is.
+        # A pair: to where its other side is.
         base = _unit(items, bases, item, 1 - place) - items.offsets[item, place]
         if 0 <= base < units and space.allowed[node, base]:
             return int(base) if taken[node, base] <= MOST_IN_THE_WAY else -1

@@ -10,10 +10,11 @@ freedom goes into bank conflicts and copies, by the objective:
 - `bank-conflicts`, `copies`, `combined`: at the occupancy of the fewest registers,
   with all the registers that it leaves, the least cost.
 
-The combined cost is the sum, each weighted by ten to the power of its loop
-depth (every loop is taken to run ten times), of the registers that
-instructions read from one bank beyond what it delivers at once, and of the
-copies that remain.
+The combined cost is a sum over instructions, each weighted by ten to the power
+of its loop depth (every loop is taken to run ten times): 2 for each register
+that it reads from one bank beyond what the bank delivers at once, 2 for a copy
+that remains, 1 for an encoding that another register would make shorter (AMD:
+masks outside VCC).
 """
 
 from __future__ import annotations

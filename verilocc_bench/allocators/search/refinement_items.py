@@ -1,8 +1,9 @@
-"""What a placement costs beyond its registers: bank conflicts, and copies that remain.
+"""What a placement costs beyond its registers: bank conflicts, copies, long encodings.
 
 The items of a model as arrays: *sites*, instructions with three different
-32-bit vector sources, and *copies* whose two sides could share a register.
-Both count ten times more for each loop around them. What a site costs is how
+32-bit vector sources, and *pairs*: copies whose two sides could share a
+register, and operands that would make their instruction shorter in a certain
+register. All count ten times more for each loop around them. What a site costs is how
 many more registers of one bank it reads than the bank delivers at once (AMD:
 one more for two of one bank, two for three; sm_80: one for three), after the
 rules of analysis.bank_conflicts.
@@ -34,26 +35,30 @@ Place = tuple[int, int]
 
 
 class Weights(NamedTuple):
-    """What one surplus read, and one copy that remains, count for; 0 leaves them out."""
+    """What counts how much: a surplus read of a bank, a copy that remains, a long encoding.
 
-    conflict: int = 1
-    copy: int = 1
+    0 leaves it out.
+    """
+
+    conflict: int = 2
+    copy: int = 2
+    long_form: int = 1
 
 
 OBJECTIVE_WEIGHTS = {
     Objective.REGISTERS: Weights(),
-    Objective.BANK_CONFLICTS: Weights(conflict=1, copy=0),
-    Objective.COPIES: Weights(conflict=0, copy=1),
+    Objective.BANK_CONFLICTS: Weights(2, 0, 1),
+    Objective.COPIES: Weights(0, 2, 1),
     Objective.COMBINED: Weights(),
 }
 """What each objective counts, at its number of registers."""
 
 
 class Items(NamedTuple):
-    """Sites first, then copies: item i < `site_count` is a site.
+    """Sites first, then pairs: item i < `site_count` is a site.
 
     `nodes[i]`, `offsets[i]`: the three sources of a site, or the two sides of
-    a copy (the third is unused). `weights[i]`: the item's weight. `previous[i]`:
+    a pair (the third is unused). `weights[i]`: the item's weight. `previous[i]`:
     the site just before a site, whose operands may still be at hand, else -1.
     `writes_start`, `write_nodes`, `write_offsets`, `write_counts`: what a site
     writes. `item_start`, `items_of`: for each node the items that depend on it.
@@ -86,8 +91,9 @@ class _Item(NamedTuple):
 def collect_items(model: PlacementModel, weights: Weights) -> Items:
     """The items of a model."""
     sites = list(_sites(model, weights.conflict)) if weights.conflict else []
-    copies = list(_copies(model, weights.copy)) if weights.copy else []
-    return _to_arrays(model, sites, copies)
+    pairs = list(_copies(model, weights.copy)) if weights.copy else []
+    pairs += _short_forms(model, weights.long_form) if weights.long_form else []
+    return _to_arrays(model, sites, pairs)
 
 
 def _weight(problem: AllocationProblem, block: int) -> int:
@@ -159,6 +165,23 @@ def _copies(model: PlacementModel, weight: int) -> Iterator[_Item]:
                     yield _Item(places, weight * _weight(problem, index))
 
 
+def _short_forms(model: PlacementModel, weight: int) -> Iterator[_Item]:
+    """The operands that would make their instruction shorter in a certain register."""
+    problem = model.problem
+    for opcodes, file in problem.target.short_forms:
+        if file not in model.files:
+            continue
+        count = problem.target.file(file).count
+        wanted = -1, problem.placements.first_unit[file] - model.first_unit
+        for block, _, instruction in problem.function.instructions():
+            if not opcodes.fullmatch(instruction.opcode):
+                continue
+            for operand in instruction.definitions + instruction.uses:
+                place = _place(model, operand) if operand.location.count == count else None
+                if place is not None and place[0] >= 0 and _can_coincide(model, place, wanted):
+                    yield _Item((place, wanted), weight * _weight(problem, block))
+
+
 def _can_coincide(model: PlacementModel, left: Place, right: Place) -> bool:
     """Whether some bases put both sides into one unit and exclude neither."""
     if left[0] == right[0]:
@@ -179,8 +202,8 @@ def _can_coincide(model: PlacementModel, left: Place, right: Place) -> bool:
     return bool(domain[bases].any())
 
 
-def _to_arrays(model: PlacementModel, sites: Sequence[_Item], copies: Sequence[_Item]) -> Items:
-    items = [*sites, *copies]
+def _to_arrays(model: PlacementModel, sites: Sequence[_Item], pairs: Sequence[_Item]) -> Items:
+    items = [*sites, *pairs]
     nodes = np.full((len(items), 3), -1, np.int64)
     offsets = np.zeros((len(items), 3), np.int64)
     following: dict[int, int] = {}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from verilocc_bench.allocators.search.anneal_loop import anneal_loop, total_cost
 from verilocc_bench.allocators.search.compiled import random_state
 from verilocc_bench.allocators.search.model import PlacementModel, Space
-from verilocc_bench.allocators.search.placing import Budget
+from verilocc_bench.allocators.search.placing import Budget, place
 from verilocc_bench.allocators.search.refinement_items import Items, Weights, collect_items
 
 __all__ = ["refine", "refinement_cost"]
@@ -37,6 +37,10 @@ def refine(
     cost = total_cost(items, best)
     if not cost or not len(items.weights):
         return best
+    start = place(space, _wanted(items, space), budget.steps, budget.seed)
+    if start is not None and total_cost(items, start) < cost:
+        best, cost = start, total_cost(items, start)
+        report(best)
     temperatures = _temperatures(items)
     steps_each = max(budget.steps // (ROUNDS * len(temperatures)), 1)
     for turn in range(ROUNDS):
@@ -50,6 +54,28 @@ def refine(
         if not cost:
             break
     return best
+
+
+def _wanted(items: Items, space: Space) -> Integers:
+    """A partial placement: the nodes that should be in certain registers, the most wanted first.
+
+    Annealing moves few nodes at once, and seldom makes such room.
+    """
+    bases = np.full(len(space.allowed), -1, np.int64)
+    pairs = range(items.site_count, len(items.weights))
+    for item in sorted(pairs, key=lambda item: -items.weights[item]):
+        (left, right), (offset, other) = items.nodes[item, :2], items.offsets[item, :2]
+        if left < 0:
+            left, right, offset, other = right, left, other, offset
+        if right >= 0 or bases[left] >= 0:
+            continue
+        base = other - offset
+        entries = slice(space.start[left], space.start[left + 1])
+        placed = bases[space.other[entries]]
+        collides = (placed >= 0) & (base - placed == space.distance[entries])
+        if 0 <= base < space.allowed.shape[1] and space.allowed[left, base] and not collides.any():
+            bases[left] = base
+    return bases
 
 
 def refinement_cost(model: PlacementModel, bases: Integers, weights: Weights) -> int:

@@ -1,0 +1,1 @@
+"""Exact allocation by constraint programming, and proofs that fewer registers do not do."""

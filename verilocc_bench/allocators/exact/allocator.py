@@ -1,0 +1,55 @@
+"""The allocator `cp-sat`: the fewest registers that the solver finds within its budget.
+
+Budgets are the solver's deterministic time, so that answers are the same in
+every run. Files that are not scored are placed anywhere within their budgets.
+"""
+
+from __future__ import annotations
+
+from verilocc_bench.allocators.exact.minimizing import minimize
+from verilocc_bench.allocators.exact.placing import ExactStatus, solve
+from verilocc_bench.allocators.search.model import PlacementModel, placement_models
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.lower_bounds.shapes import file_group
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.ir import Assignment
+
+__all__ = ["DETERMINISTIC_TIME", "constraint_programming"]
+
+DETERMINISTIC_TIME = 0.1
+"""The budget of each question to the solver: some seconds of work."""
+
+
+def constraint_programming(problem: AllocationProblem) -> Assignment:
+    """An assignment of the fewest registers that the solver finds.
+
+    Raises AllocationFailed where it finds none, and says whether there is
+    none; MissingExtraError where the solver is not installed.
+    """
+    least = minimize(problem, deterministic_time=DETERMINISTIC_TIME)
+    if least.assignment is None:
+        if least.undecided:
+            raise AllocationFailed(
+                f"unknown within the budget of the solver: at least {least.bound.value} registers"
+            )
+        raise AllocationFailed(
+            f"proved infeasible: it takes at least {least.bound.value} registers"
+        )
+    assignment = dict(least.assignment)
+    scored = set(file_group(problem.function, problem.target, VECTOR))
+    for model in placement_models(problem):
+        if scored.isdisjoint(model.files):
+            assignment |= _placed(problem, model)
+    if len(assignment) < len(problem.function.virtual_registers):
+        raise AllocationFailed("proved infeasible: some class has no legal register")
+    return assignment
+
+
+def _placed(problem: AllocationProblem, model: PlacementModel) -> Assignment:
+    """Some placement of another group of files within their budgets."""
+    budgets = {file.name: file.count for file in problem.function.files}
+    result = solve(model, budgets, deterministic_time=DETERMINISTIC_TIME)
+    if result.bases is None:
+        why = "proved infeasible" if result.status is ExactStatus.INFEASIBLE else "unknown"
+        raise AllocationFailed(f"{why} within the budget: {' and '.join(model.files)}")
+    return model.assignment(result.bases)

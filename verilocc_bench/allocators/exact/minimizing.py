@@ -1,0 +1,179 @@
+"""The fewest registers: from the lower bound up, one question a shape.
+
+Values are tried from the bound upwards until one is feasible. Where the solver
+finds a shape infeasible, it is asked once more about few points alone, so that
+the bound rises with a refutation that can be checked (kind `placement`); what
+is infeasible only as a whole, or undecided, leaves the bound where it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from verilocc_bench.allocators.exact.placing import ExactStatus, solve
+from verilocc_bench.allocators.search.model import placement_models
+from verilocc_bench.allocators.search.shapes import used_by_file
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.lower_bounds.cliques import other_pairs
+from verilocc_bench.analysis.lower_bounds.records import (
+    BoundKind,
+    Clique,
+    LowerBound,
+    Refutation,
+    Shape,
+)
+from verilocc_bench.analysis.lower_bounds.search import BoundSearch
+from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
+from verilocc_bench.analysis.lower_bounds.solve_again import no_placement_exists
+from verilocc_bench.analysis.lower_bounds.solver import solver_name
+from verilocc_bench.ir import Assignment
+
+__all__ = ["Minimum", "minimize"]
+
+CORE_SIZES = (1, 2, 4, 8, 16, 32)
+"""How many points, around the one of most lanes, are tried for a refutation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Minimum:
+    """The best assignment of the vector files' registers that is known, and the proved bound.
+
+    `assignment` holds these registers alone; it is None, and so is
+    `registers`, where none was found. `undecided` are the values below it
+    about which the solver found out nothing within its budget, `uncertified`
+    those that it found infeasible, yet not by cliques alone (ties have a part).
+    """
+
+    assignment: Assignment | None
+    registers: int | None
+    bound: LowerBound
+    undecided: tuple[int, ...]
+    uncertified: tuple[int, ...]
+    deterministic_time: float
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether no valid assignment uses fewer registers."""
+        return self.registers is not None and self.registers == self.bound.value
+
+
+def minimize(
+    problem: AllocationProblem,
+    *,
+    deterministic_time: float,
+    best: Assignment | None = None,
+    most: int | None = None,
+    seed: int = 0,
+) -> Minimum:
+    """Looks for the fewest registers of the vector files.
+
+    `deterministic_time` is the budget of each question; `best` a valid
+    assignment that is known, which is to be beaten; `most` the largest value
+    to try. KeyboardInterrupt comes through; what was known before is the
+    caller's. Raises MissingExtraError where the solver is not installed.
+    """
+    return _Minimizing(problem, deterministic_time, seed).run(best, most)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """An assignment of a value; or refutations of all its shapes; or whether it is undecided."""
+
+    assignment: Assignment | None
+    refutations: tuple[Refutation, ...] | None
+    undecided: bool
+
+
+class _Minimizing:
+    def __init__(self, problem: AllocationProblem, budget: float, seed: int) -> None:
+        self.problem, self.budget, self.seed = problem, budget, seed
+        self.search = BoundSearch(problem, VECTOR, solver=True)
+        files = set(self.search.files)
+        self.models = [m for m in placement_models(problem) if not files.isdisjoint(m.files)]
+        self.spent = 0.0
+
+    def run(self, best: Assignment | None, most: int | None) -> Minimum:
+        known = None if best is None else self.registers(best)
+        bound = self.search.bound(known)
+        last = self.most if known is None else known - 1
+        undecided: list[int] = []
+        uncertified: list[int] = []
+        for value in range(bound.value, min(last, self.most if most is None else most) + 1):
+            outcome = self.try_value(value, best)
+            if outcome.assignment is not None:
+                best, known = outcome.assignment, self.registers(outcome.assignment)
+                break
+            if outcome.undecided:
+                undecided.append(value)
+            elif outcome.refutations is None or undecided or uncertified:
+                uncertified.append(value)
+            else:
+                bound = self.search.made(value + 1, outcome.refutations)
+        if best is not None:
+            own = {register for model in self.models for register in model.node_of}
+            best = {register: base for register, base in best.items() if register in own}
+        return Minimum(best, known, bound, tuple(undecided), tuple(uncertified), self.spent)
+
+    @property
+    def most(self) -> int:
+        """What the budgets of the files come to."""
+        function, target = self.problem.function, self.problem.target
+        return target.vector_use({f.name: f.count for f in function.files})
+
+    def registers(self, assignment: Assignment) -> int:
+        """What an assignment of the vector files uses, with the function's own registers."""
+        used = fixed_ends(self.problem.function)
+        for model in self.models:
+            for file, end in used_by_file(model, model.bases(assignment)).items():
+                used[file] = max(used[file], end)
+        return self.problem.target.vector_use(used)
+
+    def try_value(self, value: int, hint: Assignment | None) -> _Outcome:
+        """What becomes of one value."""
+        refutations: list[Refutation] = []
+        undecided, certified = False, True
+        for shape in self.search.shapes(value):
+            refutation = self.search.refute(shape)
+            if refutation is None:
+                found, infeasible = self.place(shape, hint)
+                if found is not None:
+                    return _Outcome(found, None, False)
+                refutation = self.core(shape) if infeasible else None
+                undecided |= not infeasible
+            if refutation is None:
+                certified = False
+            else:
+                refutations.append(refutation)
+        return _Outcome(None, tuple(refutations) if certified else None, undecided)
+
+    def place(self, shape: Shape, hint: Assignment | None) -> tuple[Assignment | None, bool]:
+        """An assignment within a shape, or whether there is none."""
+        assignment: Assignment = {}
+        for model in self.models:
+            bases = None if hint is None else model.bases(hint)
+            limits = {file: limit for file, limit in shape if file in model.files}
+            result = solve(
+                model, limits, deterministic_time=self.budget, hint=bases, seed=self.seed
+            )
+            self.spent += result.deterministic_time
+            if result.bases is None:
+                return None, result.status is ExactStatus.INFEASIBLE
+            assignment |= model.assignment(result.bases)
+        return assignment, False
+
+    def core(self, shape: Shape) -> Refutation | None:
+        """A refutation by few points, if some are infeasible by themselves."""
+        for cliques in self._windows():
+            refutation = Refutation(BoundKind.PLACEMENT, shape, cliques, solver_name())
+            if no_placement_exists(self.problem, refutation, self.budget):
+                return refutation
+        return None
+
+    def _windows(self) -> Iterator[tuple[Clique, ...]]:
+        cliques = self.search.cliques
+        hottest = max(range(len(cliques)), key=lambda n: len(cliques[n].lanes), default=0)
+        for size in (size for size in CORE_SIZES if size < len(cliques)):
+            first = max(hottest - size // 2, 0)
+            yield cliques[first : first + size]
+        yield cliques + other_pairs(self.problem, self.search.files)

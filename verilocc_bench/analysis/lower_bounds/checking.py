@@ -1,0 +1,166 @@
+"""Checks that a lower bound is proved by what it carries.
+
+Nothing of the search is shared but the records. That lanes cannot share a unit
+is taken from where they are defined and live (analysis.liveness); that shapes
+are all there, from the target's count of registers; that one clique does not
+fit, from a matching of lanes and units (by augmenting paths, where the search
+uses Hall's condition). Kinds that need a solver are solved again, from the
+cliques alone and in another formulation (analysis.lower_bounds.solve_again).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations, product
+
+from verilocc_bench.analysis.lower_bounds.records import (
+    BoundKind,
+    Clique,
+    LowerBound,
+    Refutation,
+    Shape,
+)
+from verilocc_bench.analysis.pressure import VECTOR
+from verilocc_bench.analysis.problem import AllocationProblem
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import FixedUnits
+
+__all__ = ["check_certificate"]
+
+
+def check_certificate(problem: AllocationProblem, bound: LowerBound) -> None:
+    """Raises InputError, which says what is wrong, unless the bound is proved.
+
+    Raises MissingExtraError where a solver is needed that is not installed.
+    """
+    source = f"bound of {problem.id}"
+    _check_shapes(problem, bound, source)
+    for refutation in bound.refutations:
+        for clique in refutation.cliques:
+            _check_clique(problem, clique, source)
+        if not _is_refuted(problem, refutation):
+            raise InputError(
+                f"the lanes of the {refutation.kind} refutation fit within "
+                f"{dict(refutation.shape)}: expected a contradiction",
+                source=source,
+            )
+
+
+def _check_shapes(problem: AllocationProblem, bound: LowerBound, source: str) -> None:
+    """Raises InputError where an allocation of fewer registers may keep to no refuted shape."""
+    refuted = [dict(refutation.shape) for refutation in bound.refutations]
+    for used in _smaller_allocations(problem, bound):
+        if not any(all(used.get(f, 0) <= limit for f, limit in shape.items()) for shape in refuted):
+            raise InputError(
+                f"no refutation covers {used}, which is less than {bound.value}: "
+                f"expected one for every shape",
+                source=source,
+            )
+
+
+def _smaller_allocations(problem: AllocationProblem, bound: LowerBound) -> list[Mapping[str, int]]:
+    """The largest counts by file of allocations that use fewer registers than the bound."""
+    target = problem.target
+    least, most = _extents(problem)
+    counted = target.vector_files if bound.group == VECTOR else (bound.group,)
+    found: list[Mapping[str, int]] = []
+    *leading, last = counted
+    for limits in product(*(range(least[file], most[file] + 1) for file in leading)):
+        for end in range(most[last], least[last] - 1, -1):
+            used = {**most, **dict(zip(leading, limits, strict=True)), last: end}
+            scored = {file: used[file] for file in counted}
+            value = target.vector_use(scored) if bound.group == VECTOR else end
+            if value < bound.value:
+                found.append(used)
+                break
+    return found
+
+
+def _extents(problem: AllocationProblem) -> tuple[dict[str, int], dict[str, int]]:
+    """By file: how many units the function itself takes, and how many it could use at most."""
+    least = {file.name: 0 for file in problem.target.files}
+    locations = [*problem.function.live_ins]
+    for _, _, instruction in problem.function.instructions():
+        named = [o.location for o in instruction.definitions + instruction.uses]
+        if instruction.guard is not None:
+            named.append(instruction.guard.location)
+        locations += [location for location in named if isinstance(location, FixedUnits)]
+    for units in locations:
+        least[units.file] = max(least[units.file], units.first + units.count)
+    most = dict(least)
+    for register_class in set(problem.function.virtual_registers):
+        for bases in register_class.ranges:
+            most[bases.file] = max(most[bases.file], bases.last + register_class.width)
+    return least, most
+
+
+def _check_clique(problem: AllocationProblem, clique: Clique, source: str) -> None:
+    """Raises InputError where two lanes of different registers could share a unit."""
+    liveness, classes = problem.liveness, problem.function.virtual_registers
+    numbers: list[tuple[int, int]] = []
+    for register, lane in clique.lanes:
+        if not (0 <= register < len(classes) and 0 <= lane < classes[register].width):
+            raise InputError(f"there is no lane {lane} of %{register}", source=source)
+        numbers.append((register, liveness.lane_offsets[register] + lane))
+    for unit in clique.fixed:
+        if unit not in liveness.fixed_lanes:
+            raise InputError(f"the function does not name {unit[0]}{unit[1]}", source=source)
+        number = liveness.virtual_lane_count + liveness.fixed_lanes.index(unit)
+        numbers.append((-1 - number, number))
+    if len(set(numbers)) < len(numbers):
+        raise InputError("a clique names a lane twice", source=source)
+    lives = [(owner, liveness.live[n], liveness.defined[n]) for owner, n in numbers]
+    for (a, live, defined), (b, other_live, other_defined) in combinations(lives, 2):
+        if a != b and not (live & other_defined or defined & other_live):
+            raise InputError(
+                f"lanes of %{a} and %{b} can share a unit: expected a clique", source=source
+            )
+
+
+def _is_refuted(problem: AllocationProblem, refutation: Refutation) -> bool:
+    from verilocc_bench.analysis.lower_bounds.solve_again import (
+        no_placement_exists,
+        no_schedule_exists,
+    )
+
+    match refutation.kind:
+        case BoundKind.PRESSURE | BoundKind.RESIDUES:
+            return any(not _has_matching(problem, c, refutation.shape) for c in refutation.cliques)
+        case BoundKind.RESIDUE_SCHEDULE:
+            return no_schedule_exists(problem, refutation)
+        case BoundKind.PLACEMENT:
+            return no_placement_exists(problem, refutation)
+
+
+def _has_matching(problem: AllocationProblem, clique: Clique, shape: Shape) -> bool:
+    """Whether each lane can have a unit of its own, at which some legal base puts it."""
+    choices = _choices(problem, clique, shape)
+    if len(frozenset().union(*choices)) < len(choices):
+        return False
+    holder: dict[int, int] = {}
+
+    def place(lane: int, tried: set[int]) -> bool:
+        for unit in choices[lane]:
+            if unit not in tried:
+                tried.add(unit)
+                if unit not in holder or place(holder[unit], tried):
+                    holder[unit] = lane
+                    return True
+        return False
+
+    # Lanes of few choices first: a chain of lanes that make room is then short.
+    order = sorted(range(len(choices)), key=lambda lane: len(choices[lane]))
+    return all(place(lane, set()) for lane in order)
+
+
+def _choices(problem: AllocationProblem, clique: Clique, shape: Shape) -> list[frozenset[int]]:
+    placements, classes = problem.placements, problem.function.virtual_registers
+    ends = [(placements.first_unit[f], placements.first_unit[f] + n) for f, n in shape]
+    choices = []
+    for register, lane in clique.lanes:
+        width = classes[register].width
+        legal = placements.legal[classes[register]]
+        fitting = [b + lane for b in legal if any(s <= b and b + width <= e for s, e in ends)]
+        choices.append(frozenset(fitting))
+    choices += [frozenset([placements.first_unit[file] + unit]) for file, unit in clique.fixed]
+    return choices

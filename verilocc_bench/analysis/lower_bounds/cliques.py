@@ -1,0 +1,101 @@
+"""All cliques of a group of files: the lanes that surely hold values together, point by point."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+from operator import xor
+
+from verilocc_bench.analysis.liveness import iterate_bits
+from verilocc_bench.analysis.lower_bounds.records import Clique
+from verilocc_bench.analysis.problem import AllocationProblem
+
+__all__ = ["maximal_cliques", "other_pairs"]
+
+
+def maximal_cliques(problem: AllocationProblem, files: tuple[str, ...]) -> tuple[Clique, ...]:
+    """Of the points' cliques those that are in no other, in the order of their points.
+
+    Quadratic in the number of points whose lanes differ, with one operation
+    on bit sets each.
+    """
+    rows = _together(problem, _own_lanes(problem, files))
+    return tuple(_clique(problem, point, mask) for point, mask in _maximal(rows))
+
+
+def other_pairs(problem: AllocationProblem, files: tuple[str, ...]) -> tuple[Clique, ...]:
+    """The pairs of lanes that cannot share a unit and that are together in no point's clique.
+
+    One is defined where the other is live, and yet not surely so: guards, or
+    lanes that only some paths define.
+    """
+    liveness = problem.liveness
+    own = _own_lanes(problem, files)
+    together = _together(problem, own)
+    changes = [0] * (len(liveness.points) + 1)
+    for lane, first, last, _ in liveness.segments:
+        changes[first] ^= 1 << lane
+        changes[last + 1] ^= 1 << lane
+    live_at = [live & own for live in accumulate(changes, xor)]
+    pairs: dict[int, int] = {}
+    for lane, points in enumerate(liveness.defined):
+        if not own >> lane & 1:
+            continue
+        for point in iterate_bits(points):
+            sure = together[point] if together[point] >> lane & 1 else 0
+            for other in iterate_bits(live_at[point] & ~sure & ~(1 << lane)):
+                pairs.setdefault(1 << lane | 1 << other, point)
+    return tuple(_clique(problem, point, mask) for mask, point in pairs.items())
+
+
+def _own_lanes(problem: AllocationProblem, files: tuple[str, ...]) -> int:
+    """The lanes that may be in these files, as a bit mask."""
+    own = number = 0
+    for register_class in problem.function.virtual_registers:
+        inside = not set(register_class.files).isdisjoint(files)
+        own |= ((1 << register_class.width) - 1 if inside else 0) << number
+        number += register_class.width
+    for file, _ in problem.liveness.fixed_lanes:
+        own |= (file in files) << number
+        number += 1
+    return own
+
+
+def _clique(problem: AllocationProblem, point: int, mask: int) -> Clique:
+    """The clique of the lanes in a bit mask."""
+    liveness = problem.liveness
+    lanes: list[tuple[int, int]] = []
+    fixed: list[tuple[str, int]] = []
+    for number in iterate_bits(mask):
+        if number < liveness.virtual_lane_count:
+            register = bisect_right(liveness.lane_offsets, number) - 1
+            lanes.append((register, number - liveness.lane_offsets[register]))
+        else:
+            fixed.append(liveness.fixed_lanes[number - liveness.virtual_lane_count])
+    return Clique(point, *liveness.points[point], tuple(lanes), tuple(fixed))
+
+
+def _together(problem: AllocationProblem, own: int) -> list[int]:
+    """For each point the lanes, of those in the mask `own`, that surely hold values there."""
+    liveness = problem.liveness
+    changes = [0] * (len(liveness.points) + 1)
+    for lane, first, last, surely in liveness.segments:
+        if surely and own >> lane & 1:
+            changes[first] ^= 1 << lane
+            changes[last + 1] ^= 1 << lane
+    held, rows = 0, []
+    for change in changes[:-1]:
+        held ^= change
+        rows.append(held)
+    return rows
+
+
+def _maximal(rows: list[int]) -> list[tuple[int, int]]:
+    first: dict[int, int] = {}
+    for point, mask in enumerate(rows):
+        first.setdefault(mask, point)
+    kept: list[tuple[int, int]] = []
+    for mask, point in sorted(first.items(), key=lambda item: (-item[0].bit_count(), item[1])):
+        if mask and not any(mask & ~other == 0 for _, other in kept):
+            kept.append((point, mask))
+    return sorted(kept)

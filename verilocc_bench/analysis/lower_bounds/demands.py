@@ -1,0 +1,118 @@
+"""How many lanes of each kind hold values together at each point.
+
+A *kind* is a class with one of its lanes, or a physical unit that the function
+names: all lanes of a kind may lie in the same units. Only lanes whose segments
+are `surely` so count: at one point these are pairwise unable to share a unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.analysis.lower_bounds.records import Clique, Shape
+from verilocc_bench.analysis.problem import AllocationProblem
+from verilocc_bench.ir import RegisterClass
+
+__all__ = ["Demands", "Kind", "units_of_kind"]
+
+Kind = tuple[RegisterClass, int] | tuple[str, int]
+"""(class, lane), or (file, unit) of a fixed lane."""
+
+
+@dataclass(frozen=True)
+class Demands:
+    """The lanes of some files.
+
+    `counts[k, p]`: lanes of `kinds[k]` that surely hold values at point p.
+    """
+
+    problem: AllocationProblem
+    files: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, problem: AllocationProblem, files: tuple[str, ...]) -> Demands:
+        """The demands of a problem's files. Linear in segments and in kinds times points."""
+        numbers: dict[Kind, int] = {}
+        kind_of_lane = [numbers.setdefault(k, len(numbers)) for k in _lane_kinds(problem)]
+        points = len(problem.liveness.points)
+        changes = np.zeros((len(numbers), points + 1), np.int64)
+        sure = [(kind_of_lane[s[0]], s[1], s[2] + 1) for s in problem.liveness.segments if s[3]]
+        if sure:
+            kinds, first, end = np.array(sure, np.int64).T
+            np.add.at(changes, (kinds, first), 1)
+            np.add.at(changes, (kinds, end), -1)
+        counts = changes.cumsum(axis=1)[:, :-1]
+        own = [n for k, n in numbers.items() if _is_in(k, files)]
+        kinds_in_order = tuple(numbers)
+        return cls(problem, files, tuple(kinds_in_order[n] for n in own), counts[own])
+
+    @cached_property
+    def hottest(self) -> NDArray[np.int64]:
+        """Points that no other point's counts reach or exceed in every kind; most lanes first.
+
+        Of points with equal counts the first stands for all.
+        """
+        columns, first = np.unique(self.counts.T, axis=0, return_index=True)
+        order = np.argsort(-columns.sum(axis=1), kind="stable")
+        kept: list[int] = []
+        rows = np.zeros((len(columns), columns.shape[1]), columns.dtype)
+        for number in order:
+            column = columns[number]
+            if not (rows[: len(kept)] >= column).all(axis=1).any():
+                rows[len(kept)] = column
+                kept.append(int(first[number]))
+        return np.array(kept, np.int64)
+
+    def clique(self, point: int, kinds: frozenset[int] | None = None) -> Clique:
+        """The lanes of these kinds (all, if not said) at a point."""
+        liveness = self.problem.liveness
+        chosen = set(self.kinds) if kinds is None else {self.kinds[k] for k in kinds}
+        alive = {s[0] for s in liveness.segments if s[3] and s[1] <= point <= s[2]}
+        lanes: list[tuple[int, int]] = []
+        fixed: list[tuple[str, int]] = []
+        lane = 0
+        for register, register_class in enumerate(self.problem.function.virtual_registers):
+            for index in range(register_class.width):
+                if lane in alive and (register_class, index) in chosen:
+                    lanes.append((register, index))
+                lane += 1
+        for number, unit in enumerate(liveness.fixed_lanes, lane):
+            if number in alive and unit in chosen:
+                fixed.append(unit)
+        block, instruction = liveness.points[point]
+        return Clique(point, block, instruction, tuple(lanes), tuple(fixed))
+
+
+def units_of_kind(problem: AllocationProblem, kind: Kind, shape: Shape) -> frozenset[int]:
+    """The units (by the numbers of `placements`) where a lane of a kind may be within a shape."""
+    first_unit = problem.placements.first_unit
+    ends = {file: first_unit[file] + limit for file, limit in shape}
+    register_class, lane = kind
+    if isinstance(register_class, str):
+        unit = first_unit[register_class] + lane
+        return frozenset([unit] if unit < ends.get(register_class, 0) else [])
+    found: list[int] = []
+    for file, end in ends.items():
+        last = end - register_class.width
+        legal = problem.placements.legal[register_class]
+        found += [b + lane for b in legal if first_unit[file] <= b <= last]
+    return frozenset(found)
+
+
+def _lane_kinds(problem: AllocationProblem) -> list[Kind]:
+    kinds: list[Kind] = []
+    for register_class in problem.function.virtual_registers:
+        kinds += [(register_class, lane) for lane in range(register_class.width)]
+    kinds += problem.liveness.fixed_lanes
+    return kinds
+
+
+def _is_in(kind: Kind, files: tuple[str, ...]) -> bool:
+    place = kind[0]
+    return place in files if isinstance(place, str) else not set(place.files).isdisjoint(files)

@@ -1,0 +1,98 @@
+"""The shapes of a value: which limits on its files an allocation of that many registers obeys."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import partial
+from itertools import product
+
+from verilocc_bench.analysis.lower_bounds.records import Shape
+from verilocc_bench.analysis.pressure import VECTOR
+from verilocc_bench.ir import FixedUnits, Function
+from verilocc_bench.targets import Target
+
+__all__ = ["file_group", "fits", "fixed_ends", "shapes_of_value"]
+
+
+def file_group(function: Function, target: Target, group: str) -> tuple[str, ...]:
+    """The files of a group, and those that its virtual registers may be in instead.
+
+    `group` is `vector` or the name of a file. Two files belong together where
+    some class draws on both, perhaps by way of others.
+    """
+    found = set(target.vector_files) if group == VECTOR else {target.file(group).name}
+    classes = [set(c.files) for c in set(function.virtual_registers)]
+    grown = True
+    while grown:
+        grown = False
+        for files in classes:
+            if not files.isdisjoint(found) and not files <= found:
+                found |= files
+                grown = True
+    return tuple(file.name for file in target.files if file.name in found)
+
+
+def fixed_ends(function: Function) -> dict[str, int]:
+    """For each file the end of the units that the function itself names, 0 where none."""
+    ends = {file.name: 0 for file in function.files}
+    locations: list[object] = list(function.live_ins)
+    for _, _, instruction in function.instructions():
+        locations += [o.location for o in instruction.definitions + instruction.uses]
+        if instruction.guard is not None:
+            locations.append(instruction.guard.location)
+    for location in locations:
+        if isinstance(location, FixedUnits):
+            ends[location.file] = max(ends[location.file], location.first + location.count)
+    return ends
+
+
+def shapes_of_value(
+    function: Function, target: Target, group: str, value: int
+) -> tuple[Shape, ...]:
+    """The widest limits of the group's files under which at most `value` registers are used.
+
+    Every assignment that uses no more keeps to one of them, and every one
+    that keeps to one of them uses no more. A limit is no larger than any
+    legal base or fixed unit makes use of. There is none where the function's
+    own physical registers are beyond `value` already.
+    """
+    files = file_group(function, target, group)
+    ends = fixed_ends(function)
+    most = dict(ends)
+    for register_class in set(function.virtual_registers):
+        for bases in register_class.ranges:
+            most[bases.file] = max(most[bases.file], bases.last + register_class.width)
+    if group != VECTOR:
+        limits = {file: most[file] for file in files}
+        limits[group] = min(value, most[group])
+        return (tuple(limits.items()),) if value >= ends[group] else ()
+    return _vector_shapes(target, files, ends, most, value)
+
+
+def _vector_shapes(
+    target: Target, files: tuple[str, ...], ends: dict[str, int], most: dict[str, int], value: int
+) -> tuple[Shape, ...]:
+    scored = [file for file in files if file in target.vector_files]
+    *leading, last = scored
+    found: list[tuple[int, ...]] = []
+    for limits in product(*(range(most[file], ends[file] - 1, -1) for file in leading)):
+        ranges = range(ends[last], most[last] + 1)
+        fitting = bisect_right(ranges, value, key=partial(_count, target, scored, limits))
+        candidate = (*limits, ends[last] + fitting - 1)
+        if fitting and not any(_within(candidate, other) for other in found):
+            found.append(candidate)
+    others = tuple((file, most[file]) for file in files if file not in scored)
+    return tuple((*zip(scored, limits, strict=True), *others) for limits in found)
+
+
+def _count(target: Target, scored: list[str], leading: tuple[int, ...], last: int) -> int:
+    return target.vector_use(dict(zip(scored, (*leading, last), strict=True)))
+
+
+def _within(limits: tuple[int, ...], others: tuple[int, ...]) -> bool:
+    return all(own <= other for own, other in zip(limits, others, strict=True))
+
+
+def fits(shape: Shape, used: dict[str, int]) -> bool:
+    """Whether an allocation of such counts (highest index + 1 by file) keeps to a shape."""
+    return all(used.get(file, 0) <= limit for file, limit in shape)
