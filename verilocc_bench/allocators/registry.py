@@ -70,6 +70,18 @@ class LabelReplay:
         raise AllocationFailed("the dataset has no label of this compiler for the function")
 
 
+def _live_range_splitting(problem: AllocationProblem) -> Assignment | SplitAnswer:
+    from verilocc_bench.allocators.splitting import split_allocate
+
+    return split_allocate(problem)
+
+
+def _constraint_programming(problem: AllocationProblem) -> Assignment:
+    from verilocc_bench.allocators.exact.allocator import constraint_programming
+
+    return constraint_programming(problem)
+
+
 BUILT_IN: dict[str, Allocator] = {
     allocator.name: allocator
     for allocator in (
@@ -87,6 +99,12 @@ BUILT_IN: dict[str, Allocator] = {
             "tabu search for fewer registers, annealing for fewer bank conflicts",
             Means.TABU,
         ),
+        BuiltIn(
+            "live-range-splitting",
+            _live_range_splitting,
+            "no edits where it fits, else the cheapest split, and search for places (split track)",
+        ),
+        BuiltIn("cp-sat", _constraint_programming, "constraint programming, within a budget"),
         SearchAllocator(
             "best", "tabu-search, and CP-SAT where that is not proved", Means.PORTFOLIO
         ),

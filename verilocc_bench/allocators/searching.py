@@ -62,7 +62,7 @@ class SearchAllocator:
         """The answer with the details `bound`, `optimal` and, if it may be taken, `label_taken`."""
         problem = request.problem
         found = self._search(problem)
-        details = {"bound": found.bound, "optimal": int(found.is_optimal)}
+        details = {"bound": found.bound.value, "optimal": int(found.is_optimal)}
         answer = answer_from_assignment(problem, found.assignment)
         if not self.takes_label:
             return Response(answer, details=details)

@@ -19,14 +19,14 @@ masks outside VCC).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.allocator_options import Objective
+from verilocc_bench.allocators.exact.minimizing import minimize as minimize_exactly
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.options import Means, SearchOptions
 from verilocc_bench.allocators.search.placing import Budget, Shapes, anneal_orders, minimize
@@ -38,11 +38,12 @@ from verilocc_bench.allocators.search.shapes import (
     vector_shapes,
 )
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.lower_bounds import LowerBound, lower_bound
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
-__all__ = ["Found", "Proof", "Prover", "Search"]
+__all__ = ["Found", "Search"]
 
 Integers = NDArray[np.int64]
 
@@ -51,28 +52,18 @@ Integers = NDArray[np.int64]
 class Found:
     """An assignment, its registers in the scored files, and what is proved of them.
 
-    `bound`: no assignment uses fewer. Where the two meet it is optimal.
+    `bound`: no assignment uses fewer, with the proof. Where the two meet the
+    assignment is optimal.
     """
 
     assignment: Assignment
     registers: int
-    bound: int
+    bound: LowerBound
 
     @property
     def is_optimal(self) -> bool:
         """Whether fewer registers are proved impossible."""
-        return self.registers == self.bound
-
-
-class Proof(Enum):
-    """What a prover says where it has no placement."""
-
-    INFEASIBLE = auto()
-    UNKNOWN = auto()
-
-
-Prover = Callable[[PlacementModel, Mapping[str, int], Integers], Integers | Proof]
-"""Whether a model has a placement within limits on its files; it is given one beyond them."""
+        return self.registers == self.bound.value
 
 
 class Search:
@@ -86,11 +77,9 @@ class Search:
         problem: AllocationProblem,
         options: SearchOptions,
         means: Means = Means.PORTFOLIO,
-        prover: Prover | None = None,
     ) -> None:
         self.problem, self.options, self.means = problem, options, means
-        self.bound = problem.pressure.maximum[VECTOR]
-        self._prover = prover
+        self.bound = lower_bound(problem, solver=False)
         self._models = placement_models(problem)
         self._placed: dict[tuple[str, ...], Integers] = {}
 
@@ -104,7 +93,7 @@ class Search:
         if len(assignment) < len(self.problem.function.virtual_registers):
             return None
         registers = self.problem.target.vector_use(self._used())
-        return Found(dict(sorted(assignment.items())), registers, min(self.bound, registers))
+        return Found(dict(sorted(assignment.items())), registers, self.bound)
 
     def run(self) -> Found:
         """The best assignment. Raises AllocationFailed where none is found, or none exists."""
@@ -141,7 +130,7 @@ class Search:
 
     def _place(self, model: PlacementModel) -> None:
         shapes = self._shapes(model)
-        bound = self.bound
+        bound = self.bound.value
         if not self._is_scored(model):
             pressure = self.problem.pressure.maximum.get(model.files[0], 0)
             bound = max(pressure, self._most_without_loss(model, 0))
@@ -170,19 +159,21 @@ class Search:
         return report
 
     def _prove(self, model: PlacementModel) -> None:
-        """One register less, until that is proved impossible or the prover does not know."""
-        shapes = self._shapes(model)
-        while self._prover is not None and (best := self._placed[model.files]) is not None:
-            registers = shapes.used(best)
-            if registers <= self.bound:
-                return
-            answer = self._prover(model, shapes.limits(registers - 1), best)
-            if answer is Proof.INFEASIBLE:
-                self.bound = registers
-            elif answer is Proof.UNKNOWN:
-                return
-            else:
-                self._placed[model.files] = answer
+        """Raises the bound, or finds fewer registers, until they meet or the budget is spent."""
+        registers = self._shapes(model).used(self._placed[model.files])
+        if registers > self.bound.value:
+            self.bound = lower_bound(self.problem, known=registers)
+        if registers > self.bound.value:
+            best = model.assignment(self._placed[model.files])
+            least = minimize_exactly(
+                self.problem,
+                deterministic_time=self.options.exact_time,
+                best=best,
+                seed=self.options.seed,
+            )
+            self.bound = least.bound
+            assert least.assignment is not None
+            self._placed[model.files] = model.bases(least.assignment)
 
     def _refine(self, model: PlacementModel) -> None:
         objective = self.options.objective

@@ -1,0 +1,65 @@
+"""Where something can be inserted, and how much it counts there."""
+
+from __future__ import annotations
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
+from verilocc_bench.edits import VectorPlaces, last_place
+from verilocc_bench.targets import MaskChange
+
+__all__ = ["Sites"]
+
+
+class Sites:
+    """The places of one function; `masked` is said of what is moved in vector registers."""
+
+    def __init__(self, problem: AllocationProblem) -> None:
+        self.function, self.target = problem.function, problem.target
+        self.depths = problem.loop_depths
+        self._places = VectorPlaces(problem.function, problem.target)
+        self._last_places: dict[int, int] = {}
+        self._ranges: dict[tuple[int, bool], range] = {}
+
+    def _range(self, block: int, masked: bool) -> range:
+        """The indices of a block before which something can be inserted."""
+        key = block, masked
+        if key not in self._ranges:
+            self._ranges[key] = self._find_range(block, masked)
+        return self._ranges[key]
+
+    def _find_range(self, block: int, masked: bool) -> range:
+        instructions = self.function.blocks[block].instructions
+        if not masked:
+            return range(len(instructions) + 1)
+        first, end = 0, len(instructions) + 1
+        for index, instruction in enumerate(instructions):
+            change = self.target.mask_change(instruction)
+            if change & MaskChange.NARROWS:
+                end = min(end, index + 1)
+            if change & MaskChange.WIDENS:
+                first = index + 1
+        # What is left depends on the block alone.
+        if first < end and not any(self._places.objections(block, first)):
+            return range(first, end)
+        return range(0)
+
+    def before(self, block: int, index: int, *, masked: bool) -> bool:
+        """Whether something can be inserted before an instruction, or at the block's end."""
+        return index in self._range(block, masked) and index <= self._last(block)
+
+    def on_edge(self, source: int, *, masked: bool) -> bool:
+        """Whether something can be inserted on the edges out of a block."""
+        return len(self.function.blocks[source].instructions) in self._range(source, masked)
+
+    def _last(self, block: int) -> int:
+        if block not in self._last_places:
+            self._last_places[block] = last_place(self.function, self.target, block)
+        return self._last_places[block]
+
+    def weight(self, block: int) -> int:
+        """How much one lane counts in a block."""
+        return int(LOOP_WEIGHT ** self.depths[block])
+
+    def edge_weight(self, source: int, target: int) -> int:
+        """How much one lane counts on an edge."""
+        return int(LOOP_WEIGHT ** min(self.depths[source], self.depths[target]))
