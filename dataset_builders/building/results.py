@@ -13,19 +13,10 @@ from typing import Any
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
 from verilocc_bench.dataset import RawRow, Row
+from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import RejectedKernel
 
 __all__ = ["Result", "result_document", "result_from_document"]
-
-_RELEASE_COLUMNS: dict[str, Any] = {
-    "best_assignment": None,
-    "best_source": None,
-    "best_registers_used": None,
-    "best_lower_bound": None,
-    "best_is_optimal": None,
-    "cluster": "",
-}
-"""What the release fills in, with what stands there until then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +37,7 @@ def result_document(result: BuiltKernel | RejectedKernel) -> dict[str, Any]:
     if isinstance(result, RejectedKernel):
         return {"timings": None, "rejection": [result.kind, result.reason]}
     columns = asdict(result.row)
-    for name in _RELEASE_COLUMNS:
+    for name in RELEASE_COLUMNS:
         del columns[name]
     return {"timings": astuple(result.timings), "row": columns, "raw": asdict(result.raw)}
 
@@ -58,5 +49,5 @@ def result_from_document(document: Mapping[str, Any]) -> Result:
     if "rejection" in document:
         kind, reason = document["rejection"]
         return Result(None, None, (str(kind), str(reason)), timings)
-    row = Row(**{**_RELEASE_COLUMNS, **document["row"]})
+    row = Row(**{**RELEASE_COLUMNS, **document["row"]})
     return Result(row, RawRow(**document["raw"]), None, timings)

@@ -10,6 +10,7 @@ from typing import Any
 from dataset_builders.sweeps.point import SweepPoint
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import RawRow, Row
+from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 
 __all__ = ["LICENSE", "BuiltKernel", "Timings", "canonical_json", "make_row"]
 
@@ -68,14 +69,7 @@ def make_row(
         assignment=None if label is None else json.dumps(label, separators=(",", ":")),
         label_source=label_source,
         alternatives=json.dumps(alternatives, separators=(",", ":")),
-        # What only the whole dataset knows, its release fills in.
-        best_assignment=None,
-        best_source=None,
-        best_registers_used=None,
-        best_lower_bound=None,
-        best_is_optimal=None,
         group=point.group,
-        cluster="",
         n_blocks=len(function.blocks),
         n_instructions=function.instruction_count,
         n_virtual_registers=len(function.virtual_registers),
@@ -84,4 +78,5 @@ def make_row(
         occupancy=None if used is None else problem.target.occupancy(used),
         license=LICENSE,
         provenance=canonical_json(provenance),
+        **RELEASE_COLUMNS,
     )

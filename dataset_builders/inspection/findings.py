@@ -32,6 +32,8 @@ class CheckKind(StrEnum):
     LABEL = "label"
     ALTERNATIVE = "alternative"
     BEST = "best"
+    CERTIFICATE = "certificate"
+    BANK_CONFLICTS = "bank_conflicts"
     REGISTERS = "registers"
     DUPLICATE = "duplicate"
     GROUP = "group"

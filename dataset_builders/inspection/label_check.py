@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dataset_builders.compilers.built_kernel import canonical_json
+from dataset_builders.inspection.best_check import Judged, best_problems, certificate_problems
 from dataset_builders.inspection.findings import CheckKind
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row
@@ -16,16 +17,19 @@ __all__ = ["label_problems", "split_track_problems"]
 
 _Problem = tuple[CheckKind, str]
 
+_LABEL = "the column 'assignment'"
+_BEST = "the column 'best_assignment'"
+
 
 class _Judges:
-    """Both checkers of one function; what each valid answer uses is kept in `used`."""
+    """Both checkers of one function; the valid answers are kept in `valid`."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.judges: dict[str, FastVerifier | IndependentVerifier] = {
             "fast check": FastVerifier(problem),
             "independent checker": IndependentVerifier(problem),
         }
-        self.used: dict[str, dict[str, int]] = {}
+        self.valid: dict[str, Judged] = {}
 
     def problems(self, kind: CheckKind, what: str, answer: Any) -> Iterator[_Problem]:
         """What the checkers have against an answer; `what` names it."""
@@ -51,7 +55,7 @@ class _Judges:
             yield kind, f"the checkers disagree about {what}"
         if verdicts and all(verdict.valid for verdict in verdicts):
             uses = [dict(v.registers_used) for v in verdicts if v.registers_used is not None]
-            self.used[what] = uses[0]
+            self.valid[what] = Judged(answer, uses[0])
             if any(use != uses[0] for use in uses):
                 yield kind, f"the checkers count other registers of {what}: {uses}"
 
@@ -59,31 +63,37 @@ class _Judges:
 def label_problems(
     row: Row, problem: AllocationProblem, documents: Mapping[str, dict[str, Any]]
 ) -> Iterator[_Problem]:
-    """What is wrong with a row's label, its alternatives and its best assignment."""
+    """What is wrong with a row's label, its alternatives, its best assignment and its bound.
+
+    Raises MissingExtraError where a bound or a cost cannot be looked at for
+    want of a package.
+    """
     judges = _Judges(problem)
     if "assignment" in documents:
-        label = "the column 'assignment'"
-        yield from judges.problems(CheckKind.LABEL, label, documents["assignment"])
-        if label in judges.used:
-            yield from _use_problems(row, judges.used[label], problem)
+        yield from judges.problems(CheckKind.LABEL, _LABEL, documents["assignment"])
+        if _LABEL in judges.valid:
+            yield from _use_problems(row, judges.valid[_LABEL].used, problem)
     for source, answer in documents.get("alternatives", {}).items():
         what = f"the alternative {source!r}"
         yield from judges.problems(CheckKind.ALTERNATIVE, what, answer)
     if "best_assignment" in documents:
-        best = "the column 'best_assignment'"
-        yield from judges.problems(CheckKind.BEST, best, documents["best_assignment"])
-        yield from _best_problems(row, judges.used.get(best))
+        yield from judges.problems(CheckKind.BEST, _BEST, documents["best_assignment"])
+    yield from best_problems(row, problem, judges.valid.get(_LABEL), judges.valid.get(_BEST))
+    if "best_certificate" in documents:
+        yield from certificate_problems(row, problem, documents["best_certificate"])
     bound = row.best_lower_bound
-    for what, used in judges.used.items():
-        if bound is not None and used[VECTOR] < bound:
+    for what, judged in judges.valid.items():
+        if bound is not None and judged.used[VECTOR] < bound:
             yield (
                 CheckKind.BEST,
-                f"the column 'best_lower_bound' is {bound}, yet {what} uses {used[VECTOR]}",
+                f"the column 'best_lower_bound' is {bound}, yet {what} uses {judged.used[VECTOR]}",
             )
 
 
-def _use_problems(row: Row, used: dict[str, int], problem: AllocationProblem) -> Iterator[_Problem]:
-    expected = canonical_json(used)
+def _use_problems(
+    row: Row, used: Mapping[str, int], problem: AllocationProblem
+) -> Iterator[_Problem]:
+    expected = canonical_json(dict(used))
     if row.registers_used is not None and row.registers_used != expected:
         yield (
             CheckKind.REGISTERS,
@@ -94,32 +104,6 @@ def _use_problems(row: Row, used: dict[str, int], problem: AllocationProblem) ->
         yield (
             CheckKind.REGISTERS,
             f"the column 'occupancy' is {row.occupancy}, the label's is {occupancy}",
-        )
-    best = row.best_registers_used
-    if best is not None and best >= used[VECTOR]:
-        yield (
-            CheckKind.BEST,
-            f"the column 'best_registers_used' is {best}, no fewer than the label's {used[VECTOR]}",
-        )
-
-
-def _best_problems(row: Row, used: dict[str, int] | None) -> Iterator[_Problem]:
-    claimed, bound = row.best_registers_used, row.best_lower_bound
-    if claimed is None or bound is None:
-        return
-    if used is not None and used[VECTOR] != claimed:
-        yield (
-            CheckKind.BEST,
-            f"the column 'best_registers_used' is {claimed}, the assignment uses {used[VECTOR]}",
-        )
-    if bound > claimed:
-        yield CheckKind.BEST, f"'best_lower_bound' {bound} is above 'best_registers_used' {claimed}"
-    if row.best_is_optimal is not None and row.best_is_optimal != (bound == claimed):
-        said = "optimal" if row.best_is_optimal else "not optimal"
-        yield (
-            CheckKind.BEST,
-            f"the best assignment is said to be {said}, with {claimed} registers and a lower "
-            f"bound of {bound}",
         )
 
 

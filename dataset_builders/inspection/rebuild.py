@@ -36,18 +36,13 @@ from dataset_builders.inspection.parquet_stream import stream_rows
 from dataset_builders.sweeps import point_from_json
 from verilocc_bench.cuda_tools import CUDA_TOOLS, find_tool, tool_version
 from verilocc_bench.dataset import RawRow, Row, read_parquet
+from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.targets import get_target
 
 __all__ = ["RebuildReport", "Rebuilt", "rebuild_rows"]
 
-_OF_THE_WHOLE = {
-    *("best_assignment", "best_source", "best_registers_used"),
-    *("best_lower_bound", "best_is_optimal", "cluster"),
-}
-"""Columns that depend on more than the sweep point."""
-
-_COLUMNS = tuple(field.name for field in fields(Row) if field.name not in _OF_THE_WHOLE)
+_COLUMNS = tuple(field.name for field in fields(Row) if field.name not in RELEASE_COLUMNS)
 _SHOWN_CHARACTERS = 60
 
 

@@ -19,7 +19,8 @@ from dataset_builders.inspection.layout import ParquetPlace
 from dataset_builders.sweeps import SweepPoint, point_from_json
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
-from verilocc_bench.errors import InputError
+from verilocc_bench.dataset.rows import BEST_COLUMNS
+from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.files import parse_json
 from verilocc_bench.ir import instance_id, print_function
 from verilocc_bench.ir.text import FORMAT_LINE
@@ -31,10 +32,9 @@ RowProblem = tuple[CheckKind, str]
 
 _SORTED_COLUMNS = ("params", "pressure", "registers_used", "provenance")
 _LABEL_COLUMNS = ("assignment", "alternatives", "best_assignment")
-_BEST_COLUMNS = (
-    *("best_assignment", "best_source", "best_registers_used"),
-    *("best_lower_bound", "best_is_optimal"),
-)
+_OF_THE_BEST = (*BEST_COLUMNS, "bank_conflicts")
+_WHERE_BETTER = ("best_assignment", "best_source")
+"""Null where no answer is known that is better than the label."""
 _HASHES = {
     "amd": ("source_sha256", "llvm_ir_sha256", "machine_ir_sha256"),
     "nvidia": ("source_sha256", "llvm_ir_sha256", "ptx_sha256", "machine_code_sha256"),
@@ -70,6 +70,8 @@ def row_problems(
             yield from split_track_problems(row, problem, documents)
         elif labels:
             yield from label_problems(row, problem, documents)
+    except MissingExtraError:
+        raise
     except InputError as error:
         yield CheckKind.TEXT, f"the function cannot be analysed: {error.message}"
 
@@ -94,18 +96,23 @@ def _null_problems(row: Row) -> Iterator[RowProblem]:
     for column in ("registers_used", "occupancy"):
         if getattr(row, column) is None:
             yield CheckKind.NULLS, f"the column {column!r} is null"
-    absent = [column for column in _BEST_COLUMNS if getattr(row, column) is None]
-    if 0 < len(absent) < len(_BEST_COLUMNS):
-        yield CheckKind.NULLS, f"the column {absent[0]!r} is null, other best_ columns are not"
-    if row.track == "split" and len(absent) < len(_BEST_COLUMNS):
+    absent = [column for column in _OF_THE_BEST if getattr(row, column) is None]
+    if row.track == "split" and len(absent) < len(_OF_THE_BEST):
         yield CheckKind.NULLS, "the split track has a best label: expected nulls"
+    if row.track == "assign":
+        for column in absent:
+            if column not in _WHERE_BETTER:
+                yield CheckKind.NULLS, f"the column {column!r} is null"
+        of_better = [column for column in _WHERE_BETTER if column in absent]
+        if len(of_better) == 1:
+            yield CheckKind.NULLS, f"the column {of_better[0]!r} is null, the other of both is not"
 
 
 def _documents(row: Row) -> tuple[dict[str, dict[str, Any]], list[RowProblem]]:
     """The JSON columns that hold objects; what is wrong with the others, or their spelling."""
     documents: dict[str, dict[str, Any]] = {}
     problems: list[RowProblem] = []
-    for column in (*_SORTED_COLUMNS, *_LABEL_COLUMNS):
+    for column in (*_SORTED_COLUMNS, *_LABEL_COLUMNS, "best_certificate"):
         text = getattr(row, column)
         if text is None:
             continue
@@ -118,13 +125,21 @@ def _documents(row: Row) -> tuple[dict[str, dict[str, Any]], list[RowProblem]]:
             problems.append((CheckKind.JSON, f"the column {column!r} must hold a JSON object"))
             continue
         documents[column] = value
-        in_order = canonical_json(value) if column in _SORTED_COLUMNS else _label_json(value)
-        if text != in_order:
-            order = "sorted keys" if column in _SORTED_COLUMNS else "registers in order"
+        canonical, order = _canonical(column, value)
+        if text != canonical:
             problems.append(
-                (CheckKind.JSON, f"the column {column!r} is not canonical JSON: {order}, no spaces")
+                (CheckKind.JSON, f"the column {column!r} is not canonical JSON: {order}no spaces")
             )
     return documents, problems
+
+
+def _canonical(column: str, value: dict[str, Any]) -> tuple[str, str]:
+    """How the value of a column is spelt, and what that says about order."""
+    if column in _SORTED_COLUMNS:
+        return canonical_json(value), "sorted keys, "
+    if column in _LABEL_COLUMNS:
+        return _label_json(value), "registers in order, "
+    return json.dumps(value, separators=(",", ":")), ""
 
 
 def _label_json(value: dict[str, Any]) -> str:

@@ -139,8 +139,10 @@ def _origin(facts: CardFacts) -> str:
 def _labels(facts: CardFacts) -> str:
     if facts.statistics is None:
         return words.LABELS
-    table = tables.label_table(facts.statistics)
-    return f"{words.LABELS}\n\n{_explained(table)}{_plot(facts, 'registers.png')}"
+    sources, quality = (
+        _explained(table(facts.statistics)) for table in (tables.label_table, tables.quality_table)
+    )
+    return f"{words.LABELS}\n\n{sources}\n\n{quality}{_plot(facts, 'registers.png')}"
 
 
 def _verification(facts: CardFacts) -> str:

@@ -38,22 +38,28 @@ COLUMNS: dict[str, str] = {
     "assignment": 'the compiler\'s answer as JSON, `{"%12": "v4", …}`; null on the split track',
     "label_source": "who made it, such as `llvm-greedy 22.1.0`, `ptxas 13.5.37`",
     "alternatives": "further answers by source, as JSON",
-    "best_assignment": "an answer with fewer vector registers than the compiler's; null where "
-    "none is known",
-    "best_source": "what found it",
-    "best_registers_used": "vector registers that it uses",
+    "best_assignment": "an answer better than the compiler's: fewer vector registers, or as many "
+    "and a smaller combined cost, and never a lower occupancy; null where none is known",
+    "best_source": "what found it; null where there is none",
+    "best_registers_used": "vector registers of the best answer known, which is the compiler's "
+    "where `best_assignment` is null; null on the split track, like all that follows",
     "best_lower_bound": "vector registers that every assignment needs at least",
     "best_is_optimal": "whether the two are equal",
+    "best_certificate": "what proves the lower bound, as JSON",
+    "best_bank_conflicts": "bank conflicts of the best answer known, as `bank_conflicts` counts "
+    "them",
     "group": "the sweep group: kind of kernel, width of its elements, shape of its tile",
     "cluster": "rows of one cluster are nearly the same function",
     "n_blocks": "basic blocks",
     "n_instructions": "instructions",
     "n_virtual_registers": "virtual registers",
-    "pressure": "the most lanes that must be live at one point, by register file, as JSON; "
-    "`vector` is the lower bound that counts",
+    "pressure": "the most lanes that must be live at one point, by register file, as JSON",
     "registers_used": "what the compiler used, by register file, as JSON",
     "occupancy": "waves of a SIMD (AMD) or warps of a multiprocessor (NVIDIA) that these "
     "registers leave room for",
+    "bank_conflicts": "of the compiler's answer: instructions with three vector sources that want "
+    "more of a bank than it delivers at once, each ten times for each loop around it; null on the "
+    "split track",
     "license": "SPDX identifier of the kernel's source",
     "provenance": "versions, flags, hashes of the source and of every stage, as JSON",
 }
@@ -92,10 +98,15 @@ ranges that NVIDIA's disassembler prints. On the split track a function compiled
 registers is asked at fewer."""
 
 LABELS = """\
-A label is what a production compiler does, not an optimum. It is proved optimal where it uses no
-more vector registers than must be live at one point. The columns `best_…` hold an assignment with
-fewer, and with no lower occupancy, where another allocator found one, and whether it is proved
-that none has fewer."""
+A label is what a production compiler does, not an optimum. The columns `best_…` say how far it is
+from one: `best_lower_bound` is a number of vector registers that no valid assignment goes below,
+and `best_certificate` what proves it (values that must be in different registers, and why they do
+not fit in fewer), which `verilocc_bench.analysis.lower_bounds` checks without any search.
+`best_assignment` is another answer where a better one is known, from the allocator `best` or from
+the alternatives: with fewer vector registers, or with as many and less combined cost (bank
+conflicts, copies, long encodings, weighted by loop depth), and with no lower occupancy.
+`best_is_optimal` says that the best answer known uses as few registers as the bound. No claim is
+made about the least cost at that number."""
 
 VERIFICATION = """\
 An assignment is right when no value is lost on any path: every virtual register has a register
@@ -103,7 +114,7 @@ that its class allows, and none is overwritten while it is still needed. Every l
 further answer was judged by the *fast check*, on liveness by register unit, before it was written;
 a kernel whose label failed is rejected as `label-contradicts-text`. `verilocc-bench dataset check`
 judges them all again, by the fast check and by the *independent checker*, which shares no analysis
-with it and follows what every register unit holds."""
+with it and follows what every register unit holds. It checks the proofs of lower bounds as well."""
 
 DISTANCE = """\
 Distance is the edit distance of the sequences of instructions, as they are printed but for the
@@ -142,7 +153,7 @@ are taken thread by thread.""",
 Immediates, constants, memory operands and debug information are not in the normalized text: it
 says what allocation depends on, and cannot be executed. The config `raw` has the rest.""",
     "bound": """\
-The lower bound counts lanes, not alignment or the order of tuples: a label above it may be the
-best there is.""",
+A lower bound is what is proved, from few points of the function at a time: an answer above it may
+be the best there is, and only registers have a bound, not conflicts or copies.""",
 }
 """Known limits, by what they are about; `nvidia` is for datasets with NVIDIA's architectures."""

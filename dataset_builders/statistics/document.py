@@ -7,13 +7,13 @@ bytes. What cannot be computed is null.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from dataset_builders.statistics.leakage import Leakage, SplitDistance
 from dataset_builders.statistics.rows import RowFacts
-from dataset_builders.statistics.summary import DatasetStatistics, by_key, quartiles, share
+from dataset_builders.statistics.summary import DatasetStatistics, by_key, mean, quartiles, share
 
 __all__ = ["statistics_document"]
 
@@ -57,9 +57,12 @@ def statistics_document(statistics: DatasetStatistics) -> dict[str, Any]:
 
 
 def _task(rows: Sequence[RowFacts]) -> dict[str, Any]:
-    """One track of one architecture and family: sizes, registers, labels."""
+    """One track of one architecture and family: sizes, registers, labels.
+
+    Gaps are in registers above the best lower bound that is known; bank
+    conflicts are sums, each weighted by its loop depth.
+    """
     used = [row.registers_used for row in rows if row.registers_used is not None]
-    better = [row for row in rows if row.best_source is not None]
     return {
         "rows": len(rows),
         "instructions": _quartiles([row.n_instructions for row in rows]),
@@ -72,15 +75,26 @@ def _task(rows: Sequence[RowFacts]) -> dict[str, Any]:
         "alternatives": _counts([source for row in rows for source in row.alternatives]),
         "best_sources": _counts([row.best_source for row in rows]),
         "share_with_alternative": share(rows, lambda row: bool(row.alternatives)),
-        "share_with_better": share(rows, lambda row: row.best_source is not None),
-        "share_better_proved_optimal": share(better, lambda row: row.best_is_optimal),
+        "share_with_better": share(rows, lambda row: row.has_better),
+        "share_with_fewer_registers": share(rows, lambda row: row.has_fewer),
         "share_label_proved_optimal": share(rows, lambda row: row.meets_bound),
+        "share_best_proved_optimal": share(rows, lambda row: row.best_is_optimal),
+        "mean_label_gap": mean(row.label_gap for row in rows),
+        "mean_best_gap": mean(row.best_gap for row in rows),
+        "label_bank_conflicts": _sum(row.bank_conflicts for row in rows),
+        "best_bank_conflicts": _sum(row.best_bank_conflicts for row in rows),
     }
 
 
 def _quartiles(values: Sequence[int]) -> dict[str, float] | None:
     found = quartiles(values)
     return None if found is None else asdict(found)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    """The sum of those that are known; None of none."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
 
 
 def _counts(values: Sequence[str | int | None]) -> dict[str, int]:

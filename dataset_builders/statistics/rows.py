@@ -29,8 +29,11 @@ _FILE_NAME = re.compile(r"(\w+)-\d{5}-of-\d{5}\.parquet")
 class RowFacts:
     """One row without its texts.
 
-    `lower_bound` and `registers_used` are of the vector file, in registers;
-    the latter and `occupancy` (waves or warps) are the compiler's. `tile` is
+    `pressure`, `best_lower_bound` and the registers used are of the vector
+    file. `registers_used`, `occupancy` (waves or warps) and `bank_conflicts`
+    are the compiler's; those that begin with `best_` are of the best answer
+    that is known, of which `best_source` is None where it is the compiler's. All
+    of these are None where the dataset does not say. `tile` is
     the kind of kernel (gemm, attention, decoding) with the rows and columns of
     its tile, as `gemm 64x128`; it and `head_dimension` are None where a kernel
     has none. `alternatives` are the sources of further labels.
@@ -47,12 +50,15 @@ class RowFacts:
     head_dimension: int | None
     label_source: str
     alternatives: tuple[str, ...]
-    lower_bound: int
+    pressure: int
     registers_used: int | None
     occupancy: int | None
+    bank_conflicts: int | None
     best_source: str | None
     best_registers_used: int | None
+    best_lower_bound: int | None
     best_is_optimal: bool
+    best_bank_conflicts: int | None
     group: str
     cluster: str
     n_blocks: int
@@ -61,14 +67,38 @@ class RowFacts:
     license: str
 
     @property
+    def lower_bound(self) -> int:
+        """Vector registers that every assignment needs; the pressure where no more is known."""
+        return self.pressure if self.best_lower_bound is None else self.best_lower_bound
+
+    @property
     def meets_bound(self) -> bool:
         """Whether the compiler's label is proved optimal: it uses no more than the bound."""
         return self.registers_used is not None and self.registers_used == self.lower_bound
 
     @property
-    def fewest_registers(self) -> int | None:
-        """Vector registers of the best label that the row has."""
-        return self.best_registers_used if self.best_source else self.registers_used
+    def label_gap(self) -> int | None:
+        """Vector registers of the compiler's label above the bound; None without a label."""
+        if self.track != "assign" or self.registers_used is None:
+            return None
+        return self.registers_used - self.lower_bound
+
+    @property
+    def best_gap(self) -> int | None:
+        """Vector registers of the best answer that is known above the bound."""
+        best = self.best_registers_used
+        return None if best is None else best - self.lower_bound
+
+    @property
+    def has_better(self) -> bool:
+        """Whether there is a better label than the compiler's."""
+        return self.best_source is not None
+
+    @property
+    def has_fewer(self) -> bool:
+        """Whether there is a label with fewer vector registers than the compiler's."""
+        best, own = self.best_registers_used, self.registers_used
+        return best is not None and own is not None and best < own
 
 
 @dataclass(frozen=True)
@@ -82,9 +112,12 @@ class _Columns:
     params: str
     label_source: str
     alternatives: str
+    bank_conflicts: int | None
     best_source: str | None
     best_registers_used: int | None
+    best_lower_bound: int | None
     best_is_optimal: bool | None
+    best_bank_conflicts: int | None
     group: str
     cluster: str
     n_blocks: int
@@ -144,8 +177,7 @@ def _facts(columns: _Columns, track: str, split: str, path: Path) -> RowFacts:
         return {} if text is None else _object(text, f"{path}: row {columns.id}, column {name}")
 
     parameters = value("params", columns.params)
-    bound = _count(value("pressure", columns.pressure), "pressure", columns.id, path)
-    assert bound is not None
+    pressure = _count(value("pressure", columns.pressure), "pressure", columns.id, path)
     used = value("registers_used", columns.registers_used)
     return RowFacts(
         columns.id,
@@ -159,14 +191,17 @@ def _facts(columns: _Columns, track: str, split: str, path: Path) -> RowFacts:
         _integer(parameters.get("head_dim")),
         columns.label_source,
         tuple(value("alternatives", columns.alternatives)),
-        bound,
+        pressure,
         None
         if columns.registers_used is None
         else _count(used, "registers_used", columns.id, path),
         columns.occupancy,
+        columns.bank_conflicts,
         columns.best_source,
         columns.best_registers_used,
+        columns.best_lower_bound,
         bool(columns.best_is_optimal),
+        columns.best_bank_conflicts,
         columns.group,
         columns.cluster,
         columns.n_blocks,

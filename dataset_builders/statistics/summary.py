@@ -19,6 +19,7 @@ __all__ = [
     "Quartiles",
     "by_key",
     "in_order",
+    "mean",
     "quartiles",
     "share",
     "statistics_of",
@@ -98,6 +99,12 @@ def quartiles(values: Sequence[int]) -> Quartiles | None:
 def share(rows: Sequence[RowFacts], holds: Callable[[RowFacts], bool]) -> float | None:
     """The share of rows of which something holds; None of no rows."""
     return sum(map(holds, rows)) / len(rows) if rows else None
+
+
+def mean(values: Iterable[int | None]) -> float | None:
+    """The mean of those that are known; None of none."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def in_order(order: Iterable[str], names: set[str]) -> list[str]:

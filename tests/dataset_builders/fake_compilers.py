@@ -12,6 +12,7 @@ from dataset_builders.building.results import result_document
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
 from dataset_builders.sweeps import SweepPoint
 from verilocc_bench.dataset import RawRow, Row
+from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import InputError, RejectedKernel
 
 
@@ -28,13 +29,7 @@ def row_of(point: SweepPoint) -> Row:
         assignment='{"%0":"v1"}',
         label_source="fake 1",
         alternatives="{}",
-        best_assignment=None,
-        best_source=None,
-        best_registers_used=None,
-        best_lower_bound=None,
-        best_is_optimal=None,
         group=point.group,
-        cluster="",
         n_blocks=1,
         n_instructions=2,
         n_virtual_registers=1,
@@ -43,6 +38,7 @@ def row_of(point: SweepPoint) -> Row:
         occupancy=8,
         license="Apache-2.0",
         provenance="{}",
+        **RELEASE_COLUMNS,
     )
 
 

@@ -18,8 +18,6 @@ from typing import Any
 
 import yaml
 
-from verilocc_bench.allocators import BUILT_IN, Request
-from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import (
     RawRow,
     Row,
@@ -28,7 +26,6 @@ from verilocc_bench.dataset import (
     row_digest,
     write_parquet,
 )
-from verilocc_bench.verify import FastVerifier
 
 SPLITS = {
     "gemm/reduce/f16/16x64": "train",
@@ -133,32 +130,7 @@ def _mini() -> tuple[tuple[Row, ...], tuple[RawRow, ...]]:
         if raw.id in ids
     ]
     rows = [replace(row, cluster=row.id) for row in rows]
-    return tuple(_with_best(rows)), tuple(raws)
-
-
-def _with_best(rows: Iterable[Row]) -> Iterable[Row]:
-    """The same rows; those for which an allocator finds fewer registers have its answer."""
-    for row in rows:
-        if row.label is None:
-            yield row
-            continue
-        problem = AllocationProblem.from_text(row.normalized)
-        answer = BUILT_IN["graph-coloring"].allocate(Request(problem))
-        verdict = FastVerifier(problem).verify(answer)
-        assert verdict.registers_used is not None
-        used = verdict.registers_used["vector"]
-        bound = problem.pressure.maximum["vector"]
-        if used >= json.loads(row.registers_used or "{}")["vector"]:
-            yield row
-            continue
-        yield replace(
-            row,
-            best_assignment=json.dumps(answer, separators=(",", ":")),
-            best_source="graph-coloring",
-            best_registers_used=used,
-            best_lower_bound=bound,
-            best_is_optimal=used == bound,
-        )
+    return tuple(rows), tuple(raws)
 
 
 def draft() -> Draft:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -30,16 +32,20 @@ from tests.dataset_builders.inspection_folders import (
 )
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, embedded_path
-from verilocc_bench.errors import InputError
+from verilocc_bench.dataset.rows import BEST_COLUMNS
+from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.verify import FastVerifier, FindingKind
 
 pytest.importorskip("rapidfuzz", reason="the extra 'build' is not installed")
+pytest.importorskip("numba", reason="the extra 'build' is not installed")
 
 REDUCE = "ff6a8c95c1702273"
-"""Of gfx90a, in train and in a cluster with that of gfx942; it has an alternative."""
+"""Of gfx90a, in train and in a cluster with that of gfx942; it has an alternative,
+and a better label of as many registers."""
 REDUCE_942 = "283d953e61cef95c"
 REDUCE_SM = "52dedc6393ee792f"
-"""In train, alone in its cluster, with a better label."""
+"""In train, alone in its cluster, with a better label, of fewer registers."""
+BETTER = ("best_assignment", "best_source")
 DECODE = "8a0c1350f3e3e019"
 SPLIT_TRACK = "56e8316546c07a57"
 TRAIN = "data/gfx90a/gemm/train-00000-of-00001.parquet"
@@ -351,44 +357,137 @@ def test_a_label_that_is_no_answer(tmp_path: Path) -> None:
     only(folder, "json", TRAIN, REDUCE, labels=True)
 
 
-def best(row: Row) -> tuple[int, int]:
-    assert row.best_registers_used is not None
-    assert row.best_lower_bound is not None
-    return row.best_registers_used, row.best_lower_bound
-
-
-def test_a_label_claimed_optimal(tmp_path: Path) -> None:
-    folder = written(tmp_path, REDUCE_SM, best_is_optimal=True)
-    assert "said to be optimal" in only(folder, "best", TRAIN_SM, REDUCE_SM, labels=True)
+def best_findings(tmp_path: Path, row: Row, change: dict[str, Any]) -> list[str]:
+    """The kinds and messages that a folder has where only some columns of a row are changed."""
+    place = f"data/{row.arch}/{row.family}/train-00000-of-00001.parquet"
+    findings = findings_of(written(tmp_path, row.id, **change), labels=True)
+    assert {(f.file, f.row) for f in findings} == {(place, row.id)}
+    return [f"{finding.kind.value}: {finding.message}" for finding in findings]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda row, used, bound: {"best_assignment": as_json(wrong_answer(row))}, "is wrong to"),
-        (lambda row, used, bound: {"best_registers_used": used + 1}, "the assignment uses"),
-        (lambda row, used, bound: {"best_assignment": row.assignment}, "the assignment uses"),
-        (lambda row, used, bound: {"best_lower_bound": used + 1}, "is above"),
-        (lambda row, used, bound: {"best_lower_bound": used + 1}, "yet the column"),
-        (lambda row, used, bound: {"best_source": None}, "is null"),
+        (lambda row: {"best_assignment": as_json(wrong_answer(row))}, "best: .* is wrong to"),
+        (lambda row: {"best_assignment": row.assignment}, "best: .*the assignment uses"),
+        (lambda row: {"best_registers_used": 31}, "best: .* is 31, the assignment uses 30"),
+        (lambda row: {"best_registers_used": 31}, "best: .* said to be optimal"),
+        (lambda row: {"best_registers_used": 29}, "best: .* is above"),
+        (lambda row: {"best_is_optimal": False}, "best: .*said to be not optimal"),
+        (lambda row: {"best_lower_bound": 31}, "best: .*yet the column 'best_assignment' uses 30"),
+        (lambda row: {"best_lower_bound": 29}, "certificate: .* is about 30 registers"),
+        (lambda row: {"best_bank_conflicts": 7}, "bank_conflicts: .*'best_bank_.* is 7, .* has 0"),
+        (lambda row: {"bank_conflicts": 7}, "bank_conflicts: .*'bank_conflicts' is 7, .* has 0"),
+        (lambda row: {"best_source": None}, "nulls: .*'best_source' is null, the other"),
+        (lambda row: {"best_assignment": None}, "nulls: .*'best_assignment' is null, the other"),
+        (lambda row: dict.fromkeys(BETTER), "best: .* is 30, the assignment uses 34"),
+        *(
+            (lambda row, name=name: {name: None}, f"nulls: .*'{name}' is null")
+            for name in (*sorted({*BEST_COLUMNS} - {*BETTER}), "bank_conflicts")
+        ),
     ],
 )
 def test_a_wrong_best_label(
-    tmp_path: Path, change: Callable[[Row, int, int], dict[str, Any]], message: str
+    tmp_path: Path, change: Callable[[Row], dict[str, Any]], message: str
 ) -> None:
     row = row_of(draft(), REDUCE_SM)
-    folder = written(tmp_path, row.id, **change(row, *best(row)))
-    findings = findings_of(folder, labels=True)
-    assert {(f.file, f.row) for f in findings} == {(TRAIN_SM, REDUCE_SM)}
-    assert any(message in finding.message for finding in findings)
+    assert (row.best_registers_used, row.best_lower_bound) == (30, 30)
+    findings = best_findings(tmp_path, row, change(row))
+    assert any(re.match(message, finding) for finding in findings), findings
 
 
 def test_a_best_label_that_is_not_better(tmp_path: Path) -> None:
+    row = row_of(draft(), REDUCE)
+    assert row.best_registers_used == json.loads(row.registers_used or "")["vector"]
+    same = {"best_assignment": row.assignment, "best_bank_conflicts": row.bank_conflicts}
+    (finding,) = best_findings(tmp_path / "same", row, same)
+    assert "combined cost" in finding
+    swapped = {
+        "assignment": row.best_assignment,
+        "bank_conflicts": row.best_bank_conflicts,
+        "best_assignment": row.assignment,
+        "best_bank_conflicts": row.bank_conflicts,
+    }
+    findings = best_findings(tmp_path / "swapped", row, swapped)
+    assert any("combined cost" in finding for finding in findings)
+
+
+def test_a_best_label_of_more_registers(tmp_path: Path) -> None:
     row = row_of(draft(), REDUCE_SM)
-    used = json.loads(row.registers_used or "")["vector"]
-    same = {"best_assignment": row.assignment, "best_registers_used": used}
-    folder = written(tmp_path, row.id, **same)
-    assert "no fewer" in only(folder, "best", TRAIN_SM, row.id, labels=True)
+    swapped = {"assignment": row.best_assignment, "best_assignment": row.assignment}
+    findings = best_findings(tmp_path, row, swapped)
+    assert "best: the best assignment uses 34 registers, the label 30" in findings
+
+
+def test_a_best_label_of_lower_occupancy(tmp_path: Path) -> None:
+    row = row_of(draft(), REDUCE)
+    verifier = FastVerifier(AllocationProblem.from_text(row.normalized))
+    for name, register in (row.best_label or {}).items():
+        answer = {**(row.best_label or {}), name: "s99"}
+        if register.startswith("s") and verifier.verify(answer).valid:
+            break
+    else:
+        raise AssertionError("no scalar register can be s99")
+    findings = best_findings(tmp_path, row, {"best_assignment": as_json(answer)})
+    assert any("occupancy is 7, the label's 8" in finding for finding in findings), findings
+
+
+def _claimed(row: Row, edit: Callable[[Any], object]) -> dict[str, Any]:
+    """The columns of a row with an edited certificate, and a bound that agrees with it."""
+    document = json.loads(row.best_certificate or "")
+    edit(document)
+    return {"best_certificate": as_json(document), "best_lower_bound": document["value"]}
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda d: d.update(value=31), "certificate: .*no refutation covers"),
+        (lambda d: d.update(value=29), "best: .*said to be optimal"),
+        (lambda d: d["cliques"][0]["lanes"].popitem(), "certificate: .*fit within"),
+        (lambda d: d["refutations"].clear(), "certificate: .*no refutation covers"),
+        (lambda d: d["refutations"][0].update(shapes=[{"R": 28}]), "certificate: .*no refutation"),
+        (lambda d: d["cliques"][0].update(at=[99, 0]), r"certificate: .*no point \[99, 0\]"),
+        (lambda d: d.update(group="R"), "certificate: .* is about 30 registers of 'R'"),
+        (lambda d: d.update(kind="residues"), "certificate: .*its kind is residues"),
+        (lambda d: d.update(note="trust me"), "certificate: .* has more than a bound"),
+    ],
+)
+def test_a_wrong_certificate(tmp_path: Path, edit: Callable[[Any], object], message: str) -> None:
+    row = row_of(draft(), REDUCE_SM)
+    findings = best_findings(tmp_path, row, _claimed(row, edit))
+    assert any(re.match(message, finding) for finding in findings), findings
+
+
+def test_a_certificate_of_another_function(tmp_path: Path) -> None:
+    row, other = (row_of(draft(), name) for name in (REDUCE_SM, DECODE))
+    change = {"best_certificate": other.best_certificate, "best_lower_bound": 60}
+    findings = best_findings(tmp_path, row, change)
+    assert any(finding.startswith("certificate: ") for finding in findings), findings
+
+
+def test_a_certificate_that_is_not_canonical(tmp_path: Path) -> None:
+    row = row_of(draft(), REDUCE_SM)
+    spaced = json.dumps(json.loads(row.best_certificate or ""))
+    (finding,) = best_findings(tmp_path / "a", row, {"best_certificate": spaced})
+    assert finding.startswith("json: ")
+    (finding,) = best_findings(tmp_path / "b", row, {"best_certificate": "[]"})
+    assert "must hold a JSON object" in finding
+
+
+def test_proofs_by_a_solver_need_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ortools", reason="the extra 'exact' is not installed")
+
+    def by_solver(document: Any) -> None:
+        document["kind"] = document["refutations"][0]["kind"] = "residue_schedule"
+
+    row = row_of(draft(), REDUCE_SM)
+    folder = written(tmp_path, row.id, **_claimed(row, by_solver))
+    assert not findings_of(folder, labels=True)
+    monkeypatch.setitem(sys.modules, "ortools", None)
+    assert not findings_of(folder)
+    with pytest.raises(MissingExtraError, match="'ortools'.*exact"):
+        findings_of(folder, labels=True)
 
 
 def test_labels_by_track(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ import random
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import pytest
 
+from dataset_builders.release import better_labels
 from dataset_builders.release.better_labels import better_label
 from dataset_builders.release.duplicates import (
     NEAR_DISTANCE,
@@ -31,7 +33,11 @@ from dataset_builders.release.similarity import (
 from dataset_builders.release.splits import SPLITS, split_of
 from dataset_builders.sweeps import SWEEPS, SweepPoint, make_point
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import load_rows
+from verilocc_bench.analysis.lower_bounds import check_certificate, lower_bound
+from verilocc_bench.analysis.lower_bounds.json_form import from_json
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.dataset.rows import RELEASE_COLUMNS
+from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.verify import IndependentVerifier
 
@@ -232,26 +238,85 @@ def test_the_leakage_report_names_the_nearest_training_row() -> None:
     json.dumps(report)
 
 
+SMALL = ("fe33ea20e7c8cba7", "3846ca71116af583", "283d953e61cef95c", "52dedc6393ee792f")
+"""Rows of `mini`, of which two have better labels and two optimal ones of the compiler's."""
+
+
 def test_better_labels_are_better_by_another_judge() -> None:
-    found = 0
-    for row in load_rows("mini").rows[::6]:
-        columns = better_label(row)
-        if not columns:
+    pytest.importorskip("numba", reason="the extra 'exact' is not installed")
+    better = 0
+    for row in load_rows("mini").rows:
+        if row.id not in SMALL:
             continue
-        found += 1
-        better = replace(row, **columns)
-        assert better.best_label is not None
+        blank: dict[str, Any] = {**RELEASE_COLUMNS, "cluster": row.cluster}
+        found = replace(row, **blank)
+        found = replace(found, **better_label(found))
+        assert found.best_registers_used is not None
         problem = AllocationProblem.from_text(row.normalized)
-        verdict = IndependentVerifier(problem).verify(better.best_label)
+        used = json.loads(row.registers_used or "")
+        verdict = IndependentVerifier(problem).verify(found.best_label or found.label or {})
         assert verdict.valid
         assert verdict.registers_used is not None
-        used = json.loads(row.registers_used or "")
-        assert verdict.registers_used["vector"] == better.best_registers_used < used["vector"]
-        assert better.best_lower_bound == json.loads(row.pressure)["vector"]
-        assert better.best_lower_bound <= better.best_registers_used
-        assert better.best_is_optimal == (better.best_lower_bound == better.best_registers_used)
+        assert verdict.registers_used["vector"] == found.best_registers_used <= used["vector"]
         assert get_target(row.arch).occupancy(verdict.registers_used) >= (row.occupancy or 0)
-    assert found
+        better += found.best_source is not None
+        assert (found.best_label is None) == (found.best_source is None)
+        if found.best_label is None:
+            assert found.bank_conflicts == found.best_bank_conflicts
+        bound = from_json(json.loads(found.best_certificate or ""), problem)
+        check_certificate(problem, bound)
+        assert bound.value == found.best_lower_bound <= found.best_registers_used
+        assert found.best_is_optimal == (bound.value == found.best_registers_used)
+    assert better
+
+
+def search_finds(
+    monkeypatch: pytest.MonkeyPatch, row: Row, answer: dict[str, str]
+) -> dict[str, Any]:
+    """What the columns of a row become where the search finds just this."""
+    problem = AllocationProblem.from_text(row.normalized)
+    found = {"best": answer}, lower_bound(problem, solver=False)
+    monkeypatch.setattr(better_labels, "_search", lambda _: found)
+    return better_labels.better_label(row)
+
+
+def test_an_answer_is_taken_only_where_it_is_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba", reason="the extra 'exact' is not installed")
+    rows = {row.id: row for row in load_rows("mini").rows}
+    row = replace(rows["3846ca71116af583"], alternatives="{}")
+    label, best = row.label or {}, row.best_label or {}
+    taken = search_finds(monkeypatch, row, best)
+    assert taken["best_source"] == "best"
+    assert json.loads(taken["best_assignment"]) == best
+    # The label itself, a wrong answer, and one that is worse leave the label where it is.
+    for answer in (label, {**best, "%0": "v999"}, {}):
+        kept = search_finds(monkeypatch, row, answer)
+        assert (kept["best_assignment"], kept["best_source"]) == (None, None)
+        assert kept["best_registers_used"] == json.loads(row.registers_used or "")["vector"]
+        assert kept["best_bank_conflicts"] == kept["bank_conflicts"]
+    worse = replace(row, assignment=json.dumps(best))
+    assert search_finds(monkeypatch, worse, label)["best_source"] is None
+    # The alternatives are candidates, and the first of equally good ones stays.
+    other = replace(row, alternatives=json.dumps({"another": best}))
+    assert search_finds(monkeypatch, other, best)["best_source"] == "another"
+
+
+def test_an_answer_of_lower_occupancy_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba", reason="the extra 'exact' is not installed")
+    text = (
+        "verilocc-bench 1\ntarget gfx942\nregisters v:16 a:0 s:102 vcc:2=vcc_lo,vcc_hi\n"
+        "class S 1 s\nclass V 1 v\nbb0\n%0:V=OP\n%1:S=OP\nOP %0,%1\n"
+    )
+    problem = AllocationProblem(parse_function(text, canonical=False))
+    template = load_rows("mini").rows[0]
+    row = replace(
+        template,
+        normalized=problem.normalized,
+        assignment='{"%0":"v1","%1":"s0"}',
+        alternatives="{}",
+    )
+    assert search_finds(monkeypatch, row, {"%0": "v0", "%1": "s100"})["best_source"] is None
+    assert search_finds(monkeypatch, row, {"%0": "v0", "%1": "s1"})["best_source"] == "best"
 
 
 def test_near_is_a_few_instructions() -> None:

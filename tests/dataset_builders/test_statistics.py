@@ -20,39 +20,47 @@ from dataset_builders.statistics.document import statistics_document
 from dataset_builders.statistics.summary import quartiles
 from dataset_builders.statistics.tables import plain_table, statistics_tables
 from verilocc_bench.dataset import Row, embedded_path, load_rows, write_parquet
+from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import InputError, MissingExtraError
 
 TEMPLATE = Row(
     id="0", family="gemm", arch="gfx942", kernel="gemm",
     params='{"block_m":64,"block_n":128,"dtype":"fp16"}', track="assign", normalized="",
     assignment="{}", label_source="llvm-greedy 22.1.0", alternatives='{"llvm-basic 22.1.0":{}}',
-    best_assignment=None, best_source=None, best_registers_used=None, best_lower_bound=None,
-    best_is_optimal=None, group="g", cluster="0", n_blocks=1, n_instructions=10,
-    n_virtual_registers=5, pressure='{"vector":8}', registers_used='{"vector":8}', occupancy=8,
+    best_assignment=None, best_source=None, best_registers_used=8, best_lower_bound=8,
+    best_is_optimal=True, best_certificate="{}", best_bank_conflicts=5, group="g", cluster="0",
+    n_blocks=1, n_instructions=10, n_virtual_registers=5, pressure='{"vector":7}',
+    registers_used='{"vector":8}', occupancy=8, bank_conflicts=5,
     license="Apache-2.0", provenance="{}",
 )  # fmt: skip
 BETTER = {
     "best_assignment": "{}",
     "best_source": "linear-scan",
-    "best_registers_used": 8,
-    "best_lower_bound": 8,
-    "best_is_optimal": True,
+    "best_bank_conflicts": 1,
 }
+NO_BEST: dict[str, Any] = {**RELEASE_COLUMNS, "cluster": "0"}
 HEAD = '{"block_h":16,"block_n":64,"dtype":"bf16","head_dim":80}'
 ROWS: dict[str, list[Row]] = {
     "data/gfx942/gemm/train-00000-of-00001.parquet": [
         TEMPLATE,
         replace(TEMPLATE, id="1", n_instructions=30, registers_used='{"vector":9}', **BETTER),
-        replace(TEMPLATE, id="2", n_instructions=20, registers_used='{"vector":12}', cluster="1"),
+        replace(
+            TEMPLATE, id="2", n_instructions=20, registers_used='{"vector":12}', cluster="1",
+            best_registers_used=12, best_is_optimal=False, best_source="b", best_bank_conflicts=4,
+        ),
     ],
     "data/sm_80/mha/test_larger-00000-of-00001.parquet": [
         replace(
-            TEMPLATE, id="3", arch="sm_80", family="mha", kernel="mha_decode", params=HEAD,
-            alternatives="{}", occupancy=None, label_source="ptxas 13.5.37", cluster="",
+            replace(TEMPLATE, **NO_BEST), id="3", arch="sm_80", family="mha", kernel="mha_decode",
+            params=HEAD, alternatives="{}", occupancy=None, label_source="ptxas 13.5.37",
+            cluster="",
         )
     ],
     "split/gfx942/gemm/train-00000-of-00001.parquet": [
-        replace(TEMPLATE, id="4", track="split", assignment=None, registers_used=None, params="{}")
+        replace(
+            replace(TEMPLATE, **NO_BEST), id="4", track="split", assignment=None,
+            registers_used=None, params="{}",
+        )
     ],
 }  # fmt: skip
 LEAKAGE = {
@@ -119,10 +127,18 @@ def test_every_figure_of_a_small_folder(folder: Path, capsys: pytest.CaptureFixt
     assert mha["occupancy"] == {}
     assert gemm["share_with_alternative"] == 1
     assert mha["share_with_alternative"] == 0
-    assert gemm["share_with_better"] == gemm["share_label_proved_optimal"] == 1 / 3
-    assert gemm["share_better_proved_optimal"] == 1
-    assert mha["share_better_proved_optimal"] is None
-    assert gemm["best_sources"] == {"linear-scan": 1}
+    assert gemm["lower_bound"]["minimum"] == 8
+    assert gemm["share_with_fewer_registers"] == gemm["share_label_proved_optimal"] == 1 / 3
+    assert gemm["share_with_better"] == gemm["share_best_proved_optimal"] == 2 / 3
+    assert (gemm["mean_label_gap"], gemm["mean_best_gap"]) == ((0 + 1 + 4) / 3, (0 + 0 + 4) / 3)
+    assert (gemm["label_bank_conflicts"], gemm["best_bank_conflicts"]) == (15, 10)
+    assert gemm["best_sources"] == {"linear-scan": 1, "b": 1}
+    # Without the columns: the bound is the pressure, and what is not known is null.
+    assert mha["lower_bound"]["minimum"] == 7
+    assert mha["share_with_better"] == mha["share_best_proved_optimal"] == 0
+    assert (mha["mean_label_gap"], mha["mean_best_gap"]) == (1, None)
+    assert mha["label_bank_conflicts"] is mha["best_bank_conflicts"] is None
+    assert split["mean_label_gap"] is None
     assert (split["registers_used"], split["share_label_proved_optimal"]) == (None, 0)
     assert document["tiles"] == {
         "train": {"gemm 64x128": 3},

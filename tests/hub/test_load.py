@@ -15,6 +15,7 @@ from tests.hub.clients import NAME, command, published, script
 from tests.hub.look import look, merge
 from tests.hub.server import UPLOAD, LocalHub
 from verilocc_bench.dataset import Row, embedded_path, load_rows, read_parquet, write_parquet
+from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 
 QUIET = """
 import json, sys
@@ -105,6 +106,9 @@ def _with_better_label(row: Row) -> Row:
         best_registers_used=3,
         best_lower_bound=2,
         best_is_optimal=False,
+        best_certificate="{}",
+        best_bank_conflicts=1,
+        bank_conflicts=2,
     )
 
 
@@ -112,7 +116,7 @@ def _with_better_label(row: Row) -> Row:
 def small(tmp_path: Path) -> Path:
     """Two shards of `test`, of which the first has only nulls in columns where the other has not;
     splits that only one architecture has."""
-    rows = load_rows("mini").rows[:8]
+    rows = [replace(row, **RELEASE_COLUMNS) for row in load_rows("mini").rows[:8]]
     folder = tmp_path / "small"
     places: dict[str, list[Row]] = {
         "gfx90a/gemm/train-00000-of-00001": [rows[0]],
@@ -167,7 +171,9 @@ def test_types_splits_and_architectures(hub: LocalHub, small: Path, tmp_path: Pa
     rows, types, streamed = _load(hub, tmp_path, EVERYTHING)
     assert {config: list(splits) for config, splits in rows.items() if config} == SPLITS
     assert types["best_assignment"] == types["best_source"] == types["assignment"] == "string"
+    assert types["best_certificate"] == "string"
     assert types["best_registers_used"] == types["best_lower_bound"] == "int64"
+    assert types["best_bank_conflicts"] == types["bank_conflicts"] == "int64"
     assert (types["best_is_optimal"], types["occupancy"]) == ("bool", "int64")
     content = {
         (path.parts[-3], path.name.split("-")[0], row.id)

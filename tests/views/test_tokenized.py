@@ -225,6 +225,14 @@ def test_every_and_labels(tokenizer: Any, rows: list[Row]) -> None:
         view = TokenizedView(tokenizer, TokenizedOptions("whole", label=name))
         (example,) = view.examples([mapping])
         assert json.loads(tokenizer.decode(parts(example)[1][:-1])) == expected
+    for proved, expected in ((True, [best]), (False, []), (None, [])):
+        view = TokenizedView(tokenizer, TokenizedOptions("whole", label="optimal"))
+        found = list(view.examples([{**mapping, "best_is_optimal": proved}]))
+        answers = [json.loads(tokenizer.decode(parts(example)[1][:-1])) for example in found]
+        assert answers == expected
+        assert view.report.counts[Outcome.NO_LABEL] == (not proved)
+    with pytest.raises(InputError, match="the column 'best_is_optimal' is missing"):
+        list(view.examples([mapping]))
     mapping["best_assignment"] = None
     (example,) = TokenizedView(tokenizer, TokenizedOptions("whole", "best")).examples([mapping])
     assert json.loads(tokenizer.decode(parts(example)[1][:-1])) == label

@@ -110,7 +110,7 @@ BUILT_IN: dict[str, Allocator] = {
         ),
         SearchAllocator(
             "best-or-compiler",
-            "best, or the compiler's label where that is better (and says which)",
+            "best, begun with the compiler's label; says where that stays the best",
             Means.PORTFOLIO,
             takes_label=True,
         ),

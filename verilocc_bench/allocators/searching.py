@@ -31,8 +31,8 @@ __all__ = ["SearchAllocator"]
 class SearchAllocator:
     """Searches for an assignment by some means, after an objective.
 
-    With `takes_label` the compiler's label is the answer wherever that is
-    better than what was found; the details of the response say so.
+    With `takes_label` the search begins with the compiler's label, where there
+    is one; the details of the response say where nothing better was found.
     """
 
     name: str
@@ -59,15 +59,19 @@ class SearchAllocator:
         return answer
 
     def respond_to(self, request: Request) -> Response:
-        """The answer with the details `bound`, `optimal` and, if it may be taken, `label_taken`."""
+        """The answer with the details `bound`, `optimal` and, if it may be taken, `label_taken`.
+
+        `label_taken` is 1 where the search began with the label, and found
+        nothing better.
+        """
         problem = request.problem
-        found = self._search(problem)
-        details = {"bound": found.bound.value, "optimal": int(found.is_optimal)}
+        label = request.label if self.takes_label else None
+        found = self._search(problem, label)
         answer = answer_from_assignment(problem, found.assignment)
+        details = {"bound": found.bound.value, "optimal": int(found.is_optimal)}
         if not self.takes_label:
             return Response(answer, details=details)
-        label = request.label
-        taken = label is not None and self._cost(problem, label) < self._cost(problem, answer)
+        taken = label is not None and self._cost(problem, label) <= self._cost(problem, answer)
         return Response(label if taken else answer, details={**details, "label_taken": int(taken)})
 
     def _cost(self, problem: AllocationProblem, answer: Answer) -> tuple[int, ...]:
@@ -75,10 +79,12 @@ class SearchAllocator:
 
         return answer_cost(problem, answer, self.options.objective)
 
-    def _search(self, problem: AllocationProblem) -> Found:
+    def _search(self, problem: AllocationProblem, label: Answer | None) -> Found:
+        from verilocc_bench.allocators.search.comparison import assignment_of
         from verilocc_bench.allocators.search.portfolio import Search
 
-        search = Search(problem, self.options, self.means)
+        start = None if label is None else assignment_of(problem, label)
+        search = Search(problem, self.options, self.means, start)
         try:
             return search.run()
         except KeyboardInterrupt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 __all__ = [
+    "BEST_COLUMNS",
+    "RELEASE_COLUMNS",
     "RawRow",
     "Row",
     "read_parquet",
@@ -35,11 +37,18 @@ class Row:
     None: there the compiler split live ranges, and `registers_used` is what
     it used nevertheless.
 
-    The `best_` columns hold an answer with fewer vector registers than the
-    compiler's, where an allocator has one: what that allocator is, vector
-    registers, a lower bound on them for any allocation, and whether the two
-    meet. `group` is the sweep group; rows of one `cluster` (named by one of
-    their ids) are nearly the same function. Splits keep both whole.
+    `best_assignment` is an answer better than the compiler's: fewer vector
+    registers, or as many and a smaller combined cost, and never a lower
+    occupancy. It and `best_source`, what found it, are None where none is
+    known. The other `best_` columns are about the best answer that is known,
+    the compiler's own where there is none better: its vector registers; a
+    lower bound on them for any allocation; whether the two meet; what proves
+    the bound, as JSON (analysis.lower_bounds.json_form); its bank conflicts,
+    beside which `bank_conflicts` are the label's. On the split track all of
+    these are None.
+
+    `group` is the sweep group; rows of one `cluster` (named by one of their
+    ids) are nearly the same function. Splits keep both whole.
     """
 
     id: str
@@ -57,6 +66,8 @@ class Row:
     best_registers_used: int | None
     best_lower_bound: int | None
     best_is_optimal: bool | None
+    best_certificate: str | None
+    best_bank_conflicts: int | None
     group: str
     cluster: str
     n_blocks: int
@@ -65,6 +76,7 @@ class Row:
     pressure: str
     registers_used: str | None
     occupancy: int | None
+    bank_conflicts: int | None
     license: str
     provenance: str
 
@@ -102,14 +114,20 @@ class RawRow:
 
 RowType = TypeVar("RowType", Row, RawRow)
 
-_BEST = {
-    "best_assignment",
-    "best_source",
-    "best_registers_used",
-    "best_lower_bound",
-    "best_is_optimal",
+BEST_COLUMNS = tuple(field.name for field in fields(Row) if field.name.startswith("best_"))
+"""The columns about the best answer that is known."""
+
+RELEASE_COLUMNS: Mapping[str, Any] = {
+    **dict.fromkeys(BEST_COLUMNS),
+    "bank_conflicts": None,
+    "cluster": "",
 }
-_NULLABLE = {"assignment", "registers_used", "occupancy", *_BEST}
+"""What the release of a dataset fills in, with what stands there until then."""
+
+_NULLABLE = {"assignment", "registers_used", "occupancy", "bank_conflicts", *BEST_COLUMNS}
+_LATER = {"best_certificate", "best_bank_conflicts", "bank_conflicts"}
+"""Columns that datasets of earlier versions do not have: there they are read as nulls."""
+
 _INTEGERS = {
     "n_blocks",
     "n_instructions",
@@ -117,6 +135,8 @@ _INTEGERS = {
     "occupancy",
     "best_registers_used",
     "best_lower_bound",
+    "bank_conflicts",
+    "best_bank_conflicts",
 }
 _BOOLEANS = {"best_is_optimal"}
 # Raw text is five times as much and read seldom; it is not worth minutes of packing.
@@ -188,12 +208,19 @@ def read_parquet(path: Path, row_type: type[RowType]) -> list[RowType]:
 def rows_from_table(
     table: pyarrow.Table, row_type: type[RowType], source: str | Path
 ) -> list[RowType]:
-    """The rows of an Arrow table that has at least the columns of `row_type`."""
+    """The rows of an Arrow table that has at least the columns of `row_type`.
+
+    Raises InputError where one is missing, unless datasets of an earlier
+    version have it not, or is of another type.
+    """
     import pyarrow as pa
 
     columns: list[list[Any]] = []
     for field in _schema(row_type):
         if field.name not in table.column_names:
+            if field.name in _LATER:
+                columns.append([None] * table.num_rows)
+                continue
             raise InputError(f"the column {field.name!r} is missing", source=source)
         column = table.column(field.name)
         try:

@@ -12,15 +12,19 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
+from typing import Any
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.budgets import with_budgets
 from verilocc_bench.analysis.lower_bounds import lower_bound
 from verilocc_bench.analysis.lower_bounds.shapes import shapes_of_value
-from verilocc_bench.dataset.rows import Row
+from verilocc_bench.dataset.rows import BEST_COLUMNS, Row
 from verilocc_bench.errors import InputError
 
 __all__ = ["BudgetChoice", "tighten"]
+
+
+_NO_BEST: dict[str, Any] = dict.fromkeys(BEST_COLUMNS)
 
 
 class BudgetChoice(StrEnum):
@@ -66,11 +70,8 @@ def tighten(row: Row, choice: BudgetChoice) -> Row | None:
         registers_used=row.registers_used if fits else None,
         occupancy=row.occupancy if fits else None,
         alternatives="{}",
-        best_assignment=None,
-        best_source=None,
-        best_registers_used=None,
-        best_lower_bound=None,
-        best_is_optimal=None,
+        bank_conflicts=row.bank_conflicts if fits else None,
+        **_NO_BEST,
     )
 
 

@@ -29,6 +29,7 @@ NAME_LENGTH = 40
 class _Kind(StrEnum):
     COMPILER = "compiler"
     BEST = "best"
+    OPTIMAL = "optimal"
     ALTERNATIVE = "alternative"
 
 
@@ -41,12 +42,14 @@ class Label:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the answer is looked up in."""
+        """The columns that the answer is looked up in, one after the other."""
         match self.kind:
             case _Kind.COMPILER:
                 return ("assignment",)
             case _Kind.BEST:
                 return ("best_assignment", "assignment")
+            case _Kind.OPTIMAL:
+                return ("best_is_optimal", "best_assignment", "assignment")
             case _Kind.ALTERNATIVE:
                 return ("alternatives",)
 
@@ -55,7 +58,12 @@ class Label:
 
         Raises InputError where a column is missing or holds no answer.
         """
-        for column in self.columns:
+        columns = self.columns
+        if self.kind is _Kind.OPTIMAL:
+            if not column_of(row, columns[0]):
+                return None
+            columns = columns[1:]
+        for column in columns:
             found = _json_column(row, column)
             if found is not None and self.kind is _Kind.ALTERNATIVE:
                 found = found.get(self.source)
@@ -65,18 +73,20 @@ class Label:
 
 
 def parse_label(text: str) -> Label:
-    """The label that `compiler`, `best` or `alternative:SOURCE` names.
+    """The label that `compiler`, `best`, `optimal` or `alternative:SOURCE` names.
 
     `best` is the column `best_assignment` where a row has one, else the
-    compiler's. Raises InputError for anything else.
+    compiler's. `optimal` is the same, of rows where it is proved that no
+    answer uses fewer vector registers; others have none. Raises InputError for
+    anything else.
     """
     name, colon, source = text.partition(":")
-    if name in (_Kind.COMPILER, _Kind.BEST) and not colon:
+    if name in set(_Kind) - {_Kind.ALTERNATIVE} and not colon:
         return Label(_Kind(name))
     if name == _Kind.ALTERNATIVE and source:
         return Label(_Kind.ALTERNATIVE, source)
     raise InputError(
-        f"unknown label {text[:NAME_LENGTH]!r}; expected 'compiler', 'best' or "
+        f"unknown label {text[:NAME_LENGTH]!r}; expected 'compiler', 'best', 'optimal' or "
         "'alternative:SOURCE', such as 'alternative:llvm-basic 22.1.0'"
     )
 

@@ -10,8 +10,9 @@ from verilocc_bench.allocators.search.shapes import used_by_file
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.edits import Answer
+from verilocc_bench.ir import Assignment
 
-__all__ = ["AnswerCost", "answer_cost"]
+__all__ = ["AnswerCost", "answer_cost", "assignment_of"]
 
 AnswerCost = tuple[int, ...]
 """What counts first stands first; less is better."""
@@ -23,12 +24,7 @@ def answer_cost(problem: AllocationProblem, answer: Answer, objective: Objective
     After `registers`: registers, waves or warps lost, combined cost. After
     the others: waves or warps lost, what the objective counts, registers.
     """
-    target = problem.target
-    assignment = {}
-    for name, register in answer.items():
-        base = parse_register_name(target, register)
-        assert base is not None
-        assignment[int(name[1:])] = base
+    target, assignment = problem.target, assignment_of(problem, answer)
     used, cost = fixed_ends(problem.function), 0
     for model in placement_models(problem):
         bases = model.bases(assignment)
@@ -39,3 +35,13 @@ def answer_cost(problem: AllocationProblem, answer: Answer, objective: Objective
     if objective is Objective.REGISTERS:
         return registers, -occupancy, cost
     return -occupancy, cost, registers
+
+
+def assignment_of(problem: AllocationProblem, answer: Answer) -> Assignment:
+    """What the names of a valid answer mean."""
+    assignment = {}
+    for name, register in answer.items():
+        base = parse_register_name(problem.target, register)
+        assert base is not None
+        assignment[int(name[1:])] = base
+    return assignment

@@ -53,4 +53,4 @@ class SearchOptions:
     @property
     def exact_time(self) -> float:
         """Deterministic seconds of CP-SAT at one number of registers."""
-        return 0.05 * self.effort
+        return 0.02 * self.effort

@@ -23,6 +23,9 @@ Integers = NDArray[np.int64]
 PATIENCE = 3
 """So many times the budget goes into one register less than what was found."""
 
+PERSISTENCE = 8
+"""So many times the budget goes into each order where first fit places not all."""
+
 _ORDER_TEMPERATURES = np.array([2, 1, 0], np.int64)
 
 CHUNK_STEPS = 20_000
@@ -91,22 +94,39 @@ def best_order(model: PlacementModel, shapes: Shapes) -> Integers | None:
     return best
 
 
+def _place_from_orders(
+    model: PlacementModel, shapes: Shapes, steps: int, seed: int
+) -> Integers | None:
+    """A placement from what first fit can place in each of the orders."""
+    space = model.within(shapes.limits(shapes.most))
+    for order in node_orders(model):
+        found = place(space, first_fit_loop(order, space), steps, seed)
+        if found is not None:
+            return found
+    return None
+
+
 def minimize(
     model: PlacementModel,
     shapes: Shapes,
     bound: int,
     budget: Budget,
     report: Callable[[Integers], None],
+    start: Integers | None = None,
 ) -> Integers | None:
     """A placement with as few registers as tabu search finds, down to `bound`.
+
+    `start`: a complete placement that is known.
 
     `report` gets every complete placement that is better than those before.
     The budget is for each number of registers that is tried.
     """
     steps, seed = budget
     best = best_order(model, shapes)
+    if start is not None and (best is None or shapes.used(start) < shapes.used(best)):
+        best = start
     if best is None and steps:
-        best = place(model.within(shapes.limits(shapes.most)), None, 4 * steps, seed)
+        best = _place_from_orders(model, shapes, PERSISTENCE * steps, seed)
     if best is None:
         return None
     report(best)

@@ -37,7 +37,7 @@ from verilocc_bench.allocators.search.shapes import (
     used_by_file,
     vector_shapes,
 )
-from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import LowerBound, lower_bound
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.errors import AllocationFailed
@@ -46,6 +46,10 @@ from verilocc_bench.ir import Assignment
 __all__ = ["Found", "Search"]
 
 Integers = NDArray[np.int64]
+
+
+MOST_NODES_EXACTLY = 300
+"""Of more nodes than this CP-SAT neither finds nor refutes what tabu search has not found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,8 @@ class Found:
 class Search:
     """A search that can be interrupted: `found` is the best so far, None before the first.
 
+    `start` is a valid assignment that is known: the search finds none that is worse.
+
     `bound` is the lower bound on registers as far as it is known.
     """
 
@@ -77,8 +83,10 @@ class Search:
         problem: AllocationProblem,
         options: SearchOptions,
         means: Means = Means.PORTFOLIO,
+        start: Assignment | None = None,
     ) -> None:
         self.problem, self.options, self.means = problem, options, means
+        self._start = start
         self.bound = lower_bound(problem, solver=False)
         self._models = placement_models(problem)
         self._placed: dict[tuple[str, ...], Integers] = {}
@@ -150,7 +158,8 @@ class Search:
             budget = Budget(options.order_steps, options.seed)
             return anneal_orders(model, shapes, bound, budget, report)
         steps = 0 if self.means is Means.ORDERS else options.tabu_steps(len(model.nodes))
-        return minimize(model, shapes, bound, Budget(steps, options.seed), report)
+        start = None if self._start is None else model.bases(self._start)
+        return minimize(model, shapes, bound, Budget(steps, options.seed), report, start)
 
     def _reporter(self, model: PlacementModel) -> Callable[[Integers], None]:
         def report(bases: Integers) -> None:
@@ -163,7 +172,7 @@ class Search:
         registers = self._shapes(model).used(self._placed[model.files])
         if registers > self.bound.value:
             self.bound = lower_bound(self.problem, known=registers)
-        if registers > self.bound.value:
+        if registers > self.bound.value and len(model.nodes) <= MOST_NODES_EXACTLY:
             best = model.assignment(self._placed[model.files])
             least = minimize_exactly(
                 self.problem,

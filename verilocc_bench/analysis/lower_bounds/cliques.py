@@ -1,4 +1,10 @@
-"""All cliques of a group of files: the lanes that surely hold values together, point by point."""
+"""Cliques of a group of files: lanes no two of which can share a unit, point by point.
+
+Lanes that surely hold values at a point are one. Others that are live there
+join it where each of them cannot share a unit with any of the clique, by the
+verifier's own condition: one of the two is defined somewhere while the other
+is live.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +16,7 @@ from verilocc_bench.analysis.liveness import iterate_bits
 from verilocc_bench.analysis.lower_bounds.records import Clique
 from verilocc_bench.analysis.problem import AllocationProblem
 
-__all__ = ["maximal_cliques", "other_pairs"]
+__all__ = ["lanes_apart", "maximal_cliques", "other_pairs"]
 
 
 def maximal_cliques(problem: AllocationProblem, files: tuple[str, ...]) -> tuple[Clique, ...]:
@@ -19,7 +25,7 @@ def maximal_cliques(problem: AllocationProblem, files: tuple[str, ...]) -> tuple
     Quadratic in the number of points whose lanes differ, with one operation
     on bit sets each.
     """
-    rows = _together(problem, _own_lanes(problem, files))
+    rows = lanes_apart(problem, files)
     return tuple(_clique(problem, point, mask) for point, mask in _maximal(rows))
 
 
@@ -31,12 +37,8 @@ def other_pairs(problem: AllocationProblem, files: tuple[str, ...]) -> tuple[Cli
     """
     liveness = problem.liveness
     own = _own_lanes(problem, files)
-    together = _together(problem, own)
-    changes = [0] * (len(liveness.points) + 1)
-    for lane, first, last, _ in liveness.segments:
-        changes[first] ^= 1 << lane
-        changes[last + 1] ^= 1 << lane
-    live_at = [live & own for live in accumulate(changes, xor)]
+    together = lanes_apart(problem, files)
+    live_at = _live_at(problem, own)
     pairs: dict[int, int] = {}
     for lane, points in enumerate(liveness.defined):
         if not own >> lane & 1:
@@ -73,6 +75,52 @@ def _clique(problem: AllocationProblem, point: int, mask: int) -> Clique:
         else:
             fixed.append(liveness.fixed_lanes[number - liveness.virtual_lane_count])
     return Clique(point, *liveness.points[point], tuple(lanes), tuple(fixed))
+
+
+def lanes_apart(problem: AllocationProblem, files: tuple[str, ...]) -> list[int]:
+    """For each point the lanes of a clique there, as a bit mask."""
+    own = _own_lanes(problem, files)
+    rows, live_at = _together(problem, own), _live_at(problem, own)
+    if all(live == row for live, row in zip(live_at, rows, strict=True)):
+        return rows
+    apart = _apart(problem, live_at)
+    return [_grown(row, live & ~row, apart) for live, row in zip(live_at, rows, strict=True)]
+
+
+def _live_at(problem: AllocationProblem, own: int) -> list[int]:
+    """For each point the lanes, of those in the mask `own`, that are live there."""
+    changes = [0] * (len(problem.liveness.points) + 1)
+    for lane, first, last, _ in problem.liveness.segments:
+        if own >> lane & 1:
+            changes[first] ^= 1 << lane
+            changes[last + 1] ^= 1 << lane
+    return list(accumulate(changes[:-1], xor))
+
+
+def _apart(problem: AllocationProblem, live_at: list[int]) -> list[int]:
+    """For each lane those that it cannot share a unit with."""
+    apart = [0] * len(problem.liveness.live)
+    destroyed = [0] * len(apart)
+    for lane, points in enumerate(problem.liveness.defined):
+        for point in iterate_bits(points):
+            if live_at[point] >> lane & 1:
+                destroyed[lane] |= live_at[point]
+    for lane, mask in enumerate(destroyed):
+        apart[lane] |= mask
+        for other in iterate_bits(mask):
+            apart[other] |= 1 << lane
+    return apart
+
+
+def _grown(clique: int, others: int, apart: list[int]) -> int:
+    """A clique with those of the others that fit, those first that fit most others."""
+    waiting = [lane for lane in iterate_bits(others) if not clique & ~apart[lane]]
+    while waiting:
+        mask = sum(1 << lane for lane in waiting)
+        chosen = max(waiting, key=lambda lane: ((apart[lane] & mask).bit_count(), -lane))
+        clique |= 1 << chosen
+        waiting = [lane for lane in waiting if lane != chosen and apart[chosen] >> lane & 1]
+    return clique
 
 
 def _together(problem: AllocationProblem, own: int) -> list[int]:

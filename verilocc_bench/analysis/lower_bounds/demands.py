@@ -1,18 +1,21 @@
 """How many lanes of each kind hold values together at each point.
 
 A *kind* is a class with one of its lanes, or a physical unit that the function
-names: all lanes of a kind may lie in the same units. Only lanes whose segments
-are `surely` so count: at one point these are pairwise unable to share a unit.
+names: all lanes of a kind may lie in the same units. The lanes that count at a
+point are those of its clique: pairwise unable to share a unit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from verilocc_bench.analysis.liveness import iterate_bits
+from verilocc_bench.analysis.lower_bounds.cliques import lanes_apart
 from verilocc_bench.analysis.lower_bounds.records import Clique, Shape
 from verilocc_bench.analysis.problem import AllocationProblem
 from verilocc_bench.ir import RegisterClass
@@ -27,13 +30,14 @@ Kind = tuple[RegisterClass, int] | tuple[str, int]
 class Demands:
     """The lanes of some files.
 
-    `counts[k, p]`: lanes of `kinds[k]` that surely hold values at point p.
+    `counts[k, p]`: lanes of `kinds[k]` in the clique of point p, `rows[p]`.
     """
 
     problem: AllocationProblem
     files: tuple[str, ...]
     kinds: tuple[Kind, ...]
     counts: NDArray[np.int64]
+    rows: tuple[int, ...]
 
     @classmethod
     def of(cls, problem: AllocationProblem, files: tuple[str, ...]) -> Demands:
@@ -42,15 +46,14 @@ class Demands:
         kind_of_lane = [numbers.setdefault(k, len(numbers)) for k in _lane_kinds(problem)]
         points = len(problem.liveness.points)
         changes = np.zeros((len(numbers), points + 1), np.int64)
-        sure = [(kind_of_lane[s[0]], s[1], s[2] + 1) for s in problem.liveness.segments if s[3]]
-        if sure:
-            kinds, first, end = np.array(sure, np.int64).T
-            np.add.at(changes, (kinds, first), 1)
-            np.add.at(changes, (kinds, end), -1)
+        rows = lanes_apart(problem, files)
+        for point, (before, row) in enumerate(pairwise([0, *rows])):
+            for lane in iterate_bits(before ^ row):
+                changes[kind_of_lane[lane], point] += 1 if row >> lane & 1 else -1
         counts = changes.cumsum(axis=1)[:, :-1]
         own = [n for k, n in numbers.items() if _is_in(k, files)]
         kinds_in_order = tuple(numbers)
-        return cls(problem, files, tuple(kinds_in_order[n] for n in own), counts[own])
+        return cls(problem, files, tuple(kinds_in_order[n] for n in own), counts[own], tuple(rows))
 
     @cached_property
     def hottest(self) -> NDArray[np.int64]:
@@ -73,7 +76,7 @@ class Demands:
         """The lanes of these kinds (all, if not said) at a point."""
         liveness = self.problem.liveness
         chosen = set(self.kinds) if kinds is None else {self.kinds[k] for k in kinds}
-        alive = {s[0] for s in liveness.segments if s[3] and s[1] <= point <= s[2]}
+        alive = set(iterate_bits(self.rows[point]))
         lanes: list[tuple[int, int]] = []
         fixed: list[tuple[str, int]] = []
         lane = 0

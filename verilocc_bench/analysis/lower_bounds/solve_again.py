@@ -44,7 +44,7 @@ def no_schedule_exists(problem: AllocationProblem, refutation: Refutation) -> bo
     for (number, file, residue), variables in wanted.items():
         free = _free(problem, refutation, file, refutation.cliques[number])
         model.add(sum(variables) <= sum(unit % modulus == residue for unit in free))
-    return solve_interruptibly(new_solver(DETERMINISTIC_TIME), model) == cp_model.INFEASIBLE
+    return bool(solve_interruptibly(new_solver(DETERMINISTIC_TIME), model) == cp_model.INFEASIBLE)
 
 
 def _alike(
@@ -116,4 +116,4 @@ def no_placement_exists(
             place = bases[register] + lane
             intervals.append(model.new_fixed_size_interval_var(place, 1, ""))
         model.add_no_overlap(intervals)
-    return solve_interruptibly(new_solver(deterministic_time), model) == cp_model.INFEASIBLE
+    return bool(solve_interruptibly(new_solver(deterministic_time), model) == cp_model.INFEASIBLE)

@@ -1,0 +1,10 @@
+"""How good the compilers' register allocators are, and what better assignments are worth.
+
+    python -m benchmarks.allocation_study measure --dataset FOLDER -o FILE.jsonl [--jobs N]
+    python -m benchmarks.allocation_study compare --dataset FOLDER FILE.jsonl -o FILE.json
+    python -m benchmarks.allocation_study report FILE.jsonl --comparisons FILE.json -o FILE.md
+
+`measure` asks every allocator about a systematic sample of the assign track,
+`compare` takes improved assignments to machine code, `report` writes the
+document. docs/allocation-study.md is what they made of the published dataset.
+"""

@@ -1,0 +1,58 @@
+"""The commands of the study; see the package."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import benchmarks.allocation_study as study
+from verilocc_bench.errors import VerilocError
+
+KERNELS_PER_CELL = 60
+TIME_LIMIT_SECONDS = 600.0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        options.action(options)
+    except VerilocError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted: the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="allocation_study", description=study.__doc__)
+    commands = parser.add_subparsers(required=True)
+    measure = commands.add_parser("measure", help="ask every allocator about a sample")
+    measure.add_argument("--dataset", type=Path, required=True, help="a folder")
+    measure.add_argument("--kernels-per-cell", type=_positive, default=KERNELS_PER_CELL)
+    measure.add_argument("--jobs", type=_positive, default=1)
+    measure.add_argument("--time-limit", type=float, default=TIME_LIMIT_SECONDS)
+    measure.add_argument("-o", "--output", type=Path, required=True, help="a file of JSON lines")
+    measure.set_defaults(action=_measure)
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("expected a number from 1 up")
+    return number
+
+
+def _measure(options: argparse.Namespace) -> None:
+    from benchmarks.allocation_study.running import measure
+
+    measure(
+        options.dataset, options.output, options.kernels_per_cell, options.jobs, options.time_limit
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Asks every allocator about one kernel, and checks every answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+
+from benchmarks.allocation_study.questions import BEST, QUICK, TIGHT
+from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
+from benchmarks.allocation_study.sample import Kernel
+from verilocc_bench.allocators import BUILT_IN, Answer, Request, answer_from_assignment
+from verilocc_bench.allocators.search.options import SearchOptions
+from verilocc_bench.allocators.search.portfolio import Found, Search
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.dataset.tight_budgets import tighten
+from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.verify import FastVerifier, IndependentVerifier
+
+__all__ = ["measure_kernel"]
+
+
+def measure_kernel(kernel: Kernel) -> Measurement:
+    """All answers to a kernel. Raises AssertionError where a compiler's label or best is wrong."""
+    _warm_up()
+    row = kernel.row
+    started = time.perf_counter()
+    problem = _prepared(row)
+    seconds = time.perf_counter() - started
+    judge = _Judge(problem)
+    answers = _labels(row, judge)
+    answers |= {name: _asked(name, problem, judge) for name in QUICK}
+    best, found = _best("best", problem, judge)
+    answers["best"] = best
+    for name in list(BEST)[1:]:
+        answers[name], _ = _best(name, problem, judge)
+    assert answers["compiler"].valid, f"row {row.id} has a wrong label"
+    value = problem.pressure.maximum[VECTOR] if found is None else found.bound.value
+    return Measurement(
+        row.id,
+        kernel.split,
+        row.arch,
+        row.family,
+        row.kernel,
+        row.label_source,
+        row.n_instructions,
+        row.n_virtual_registers,
+        problem.pressure.maximum[VECTOR],
+        value,
+        "" if found is None else str(found.bound.kind),
+        seconds,
+        answers,
+        _tight_budgets(row, value),
+    )
+
+
+def _prepared(row: Row) -> AllocationProblem:
+    """The problem, with what all allocators share already worked out."""
+    problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
+    _ = problem.liveness, problem.pressure, problem.placements, problem.loop_depths
+    return problem
+
+
+@cache
+def _warm_up() -> None:
+    """Has everything imported and compiled, so that no kernel's seconds hold that."""
+    row = min(load_rows("mini").rows, key=lambda row: row.n_virtual_registers)
+    for name in (*QUICK, "best"):
+        BUILT_IN[name].allocate(Request(_prepared(row), 0))
+
+
+class _Judge:
+    """Both verifiers of a problem, and what a valid answer is worth."""
+
+    def __init__(self, problem: AllocationProblem) -> None:
+        self.problem = problem
+        self.fast, self.independent = FastVerifier(problem), IndependentVerifier(problem)
+
+    def measured(
+        self, answer: Answer, seconds: float | None, *, twice: bool = False, optimal: bool = False
+    ) -> Measured:
+        """The answer's figures; `twice`: the independent checker is asked as well."""
+        verdict = self.fast.verify(answer)
+        if twice:
+            assert verdict.valid, verdict.findings[:1]
+            assert self.independent.verify(answer).valid
+        if not verdict.valid:
+            return _failed("wrong", seconds)
+        assert verdict.registers_used is not None
+        conflicts = count_bank_conflicts(self.problem, answer)
+        return Measured(
+            verdict.registers_used[VECTOR],
+            verdict.occupancy,
+            conflicts.any,
+            conflicts.all,
+            count_identity_copies(self.problem, answer),
+            seconds,
+            optimal=optimal,
+        )
+
+
+def _failed(reason: str, seconds: float | None) -> Measured:
+    return Measured(None, None, None, None, None, seconds, failure=reason)
+
+
+def _labels(row: Row, judge: _Judge) -> dict[str, Measured]:
+    assert row.label is not None
+    found = {"compiler": judge.measured(row.label, None)}
+    for source, label in row.other_labels.items():
+        if source.startswith("llvm-basic"):
+            found["llvm-basic"] = judge.measured(label, None)
+    return found
+
+
+def _timed(action: Callable[[], Answer]) -> tuple[Answer | None, str, float]:
+    """The answer, or why there is none; and the seconds that it took."""
+    started = time.perf_counter()
+    try:
+        answer, reason = action(), ""
+    except AllocationFailed as failed:
+        answer, reason = None, str(failed)
+    return answer, reason, time.perf_counter() - started
+
+
+def _answer(name: str, problem: AllocationProblem) -> Answer:
+    answer = BUILT_IN[name].allocate(Request(problem, 0))
+    assert not isinstance(answer, SplitAnswer)
+    return answer
+
+
+def _asked(name: str, problem: AllocationProblem, judge: _Judge) -> Measured:
+    answer, reason, seconds = _timed(lambda: _answer(name, problem))
+    return _failed(reason, seconds) if answer is None else judge.measured(answer, seconds)
+
+
+def _best(name: str, problem: AllocationProblem, judge: _Judge) -> tuple[Measured, Found | None]:
+    search = Search(problem, SearchOptions(objective=BEST[name]))
+    answer, reason, seconds = _timed(
+        lambda: answer_from_assignment(problem, search.run().assignment)
+    )
+    if answer is None:
+        return _failed(reason, seconds), None
+    found = search.found
+    assert found is not None
+    return judge.measured(answer, seconds, twice=True, optimal=found.is_optimal), found
+
+
+def _tight_budgets(row: Row, bound: int) -> dict[str, TightBudget]:
+    found = {}
+    for choice in TIGHT:
+        tight = tighten(replace(row, best_lower_bound=bound), choice)
+        if tight is not None:
+            problem = _prepared(tight)
+            judge = _Judge(problem)
+            answers = {name: _asked(name, problem, judge) for name in QUICK}
+            found[str(choice)] = TightBudget(
+                _registers(problem),
+                tuple(name for name, each in answers.items() if each.valid),
+                {name: each.seconds or 0.0 for name, each in answers.items()},
+            )
+    return found
+
+
+def _registers(problem: AllocationProblem) -> int:
+    counts = {file.name: file.count for file in problem.function.files}
+    return problem.target.vector_use(counts)

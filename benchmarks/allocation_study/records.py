@@ -1,0 +1,90 @@
+"""What is measured of a kernel; and how it is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+__all__ = ["Measured", "Measurement", "TightBudget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One allocator's answer to one kernel.
+
+    `registers` are of the vector files. `conflicts` and `conflicts_all` are
+    weighted by loop depth, `copies` are copies that became identities. All
+    are None, and `failure` says why, where there is no valid answer; `seconds`
+    are None for the compilers, whose answers lie in the dataset. `optimal`: the
+    bound that the allocator itself has proved is met.
+    """
+
+    registers: int | None
+    occupancy: int | None
+    conflicts: int | None
+    conflicts_all: int | None
+    copies: int | None
+    seconds: float | None
+    failure: str | None = None
+    optimal: bool = False
+
+    @property
+    def valid(self) -> bool:
+        """Whether there is a valid answer."""
+        return self.failure is None
+
+
+@dataclass(frozen=True, slots=True)
+class TightBudget:
+    """A kernel asked again at `registers`: by allocator the seconds, None where unsolved.
+
+    `seconds` are there for all, `solved` holds the names of those with a valid answer.
+    """
+
+    registers: int
+    solved: tuple[str, ...]
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A kernel with all answers to it.
+
+    `pressure` and `bound` are lower bounds on vector registers; `bound_kind`
+    says how the second is proved. `answers` are by allocator: with the
+    compiler's under `compiler`, and `best` under `best`, `best
+    bank-conflicts` and `best copies` by its objective. `budgets` are by the
+    choice's name; the budget of one more wave is missing where it is proved
+    impossible. `lost` says why there is no answer to it at all.
+    """
+
+    id: str
+    split: str
+    arch: str
+    family: str
+    kernel: str
+    label_source: str
+    n_instructions: int
+    n_virtual_registers: int
+    pressure: int = 0
+    bound: int = 0
+    bound_kind: str = ""
+    prepare_seconds: float = 0.0
+    answers: Mapping[str, Measured] = field(default_factory=dict)
+    budgets: Mapping[str, TightBudget] = field(default_factory=dict)
+    lost: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Measurement:
+        """The measurement that to_json has written. Raises TypeError or KeyError for other data."""
+        answers = {name: Measured(**each) for name, each in dict(document["answers"]).items()}
+        budgets = {
+            name: TightBudget(each["registers"], tuple(each["solved"]), each["seconds"])
+            for name, each in dict(document["budgets"]).items()
+        }
+        return cls(**{**document, "answers": answers, "budgets": budgets})

@@ -1,0 +1,239 @@
+"""The tables of the document, as Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from benchmarks.allocation_study.figures import (
+    SIZES,
+    Worth,
+    cells,
+    of_size,
+    solved_share,
+    spread,
+    total,
+    worth,
+)
+from benchmarks.allocation_study.questions import BEST, QUICK, TIGHT
+from benchmarks.allocation_study.records import Measurement
+
+__all__ = [
+    "allocator_table",
+    "bound_table",
+    "conflict_table",
+    "copy_table",
+    "markdown",
+    "optimality_table",
+    "size_table",
+    "tight_table",
+    "time_table",
+]
+
+Measurements = Sequence[Measurement]
+
+ALLOCATORS = ("compiler", "llvm-basic", *QUICK, "best")
+
+
+def markdown(headers: Sequence[str], rows: Iterable[Sequence[object]], texts: int = 1) -> str:
+    """A table whose first `texts` columns are text, the others numbers."""
+    lines = [headers, ["---"] * texts + ["---:"] * (len(headers) - texts), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def share(part: int, whole: int) -> str:
+    """A share in per cent, without decimals unless it would be 0 or 100 wrongly."""
+    if not whole:
+        return "–"
+    value = 100 * part / whole
+    digits = 1 if 0 < value < 1 or 99 < value < 100 else 0
+    return f"{value:.{digits}f} %"
+
+
+def _groups(measurements: Measurements) -> list[tuple[str, str, list[Measurement]]]:
+    found = [(arch, family, own) for (arch, family), own in cells(measurements).items()]
+    return [*found, ("all", "", list(measurements))]
+
+
+_OPTIMALITY = (
+    *("kernels", "compiler optimal", "`best` optimal", "fewer", "equal", "more"),
+    *("compiler's gap", "`best`'s gap", "saved, mean", "most", "occupancy up", "down"),
+)
+
+
+def _optimality(own: Measurements) -> tuple[object, ...]:
+    compiler, best = worth(own, "compiler"), worth(own, "best")
+    assert compiler is not None
+    assert best is not None
+    return (
+        best.kernels,
+        share(compiler.optimal, compiler.valid),
+        share(best.optimal, best.valid),
+        share(best.fewer, best.valid),
+        share(best.equal, best.valid),
+        share(best.more, best.valid),
+        f"{compiler.gap:.2f}",
+        f"{best.gap:.2f}",
+        f"{best.saved:.2f}",
+        best.most_saved,
+        share(best.higher, best.valid),
+        share(best.lower, best.valid),
+    )
+
+
+def optimality_table(measurements: Measurements) -> str:
+    """By architecture and family."""
+    rows = [(arch, family, *_optimality(own)) for arch, family, own in _groups(measurements)]
+    return markdown(("architecture", "family", *_OPTIMALITY), rows, 2)
+
+
+def size_table(measurements: Measurements) -> str:
+    """By architecture and number of virtual registers."""
+    rows = []
+    for arch in sorted({each.arch for each in measurements}):
+        for first, end in SIZES:
+            own = of_size([e for e in measurements if e.arch == arch], (first, end))
+            if own:
+                size = f"{first} and more" if end is None else f"{first} to {end - 1}"
+                rows.append((arch, size, *_optimality(own)))
+    return markdown(("architecture", "virtual registers", *_OPTIMALITY), rows, 2)
+
+
+def allocator_table(measurements: Measurements) -> str:
+    """Every allocator against the compiler, by compiler."""
+    rows = []
+    for vendor, own in _vendors(measurements).items():
+        for name in ALLOCATORS:
+            found = worth(own, name)
+            if found is not None:
+                rows.append((vendor, f"`{name}`", *_against(found)))
+    headers = ("fewer", "equal", "more", "no answer", "optimal", "gap, mean")
+    return markdown(("compiler", "allocator", *headers), rows, 2)
+
+
+def _vendors(measurements: Measurements) -> Mapping[str, Measurements]:
+    """By the compiler that made the labels."""
+    found: dict[str, list[Measurement]] = {}
+    for each in sorted(measurements, key=lambda each: each.arch):
+        found.setdefault(each.label_source, []).append(each)
+    return found
+
+
+def _against(found: Worth) -> tuple[object, ...]:
+    return (
+        *(share(n, found.kernels) for n in (found.fewer, found.equal, found.more)),
+        share(found.kernels - found.valid, found.kernels),
+        share(found.optimal, found.kernels),
+        f"{found.gap:.2f}",
+    )
+
+
+def bound_table(measurements: Measurements) -> str:
+    """How the lower bounds are proved, and how far they are above pressure."""
+    rows = []
+    for arch in sorted({each.arch for each in measurements}):
+        own = [each for each in measurements if each.arch == arch]
+        kinds = Counter(each.bound_kind for each in own)
+        for kind, count in sorted(kinds.items()):
+            more = sum(e.bound - e.pressure for e in own if e.bound_kind == kind)
+            best = [e.answers["best"].registers == e.bound for e in own if e.bound_kind == kind]
+            cells_of_row = (count, f"{more / count:.2f}", share(sum(best), count))
+            rows.append((arch, kind.replace("_", " "), *cells_of_row))
+    headers = ("architecture", "proof", "kernels", "above pressure, mean", "met by `best`")
+    return markdown(headers, rows, 2)
+
+
+def _reduction(before: int, after: int) -> str:
+    return f"{100 * (after - before) / before:+.0f} %" if before else "–"
+
+
+def conflict_table(measurements: Measurements) -> str:
+    """Weighted bank conflicts of the compiler, best, and best for bank conflicts."""
+    rows = []
+    names = ("best", "best bank-conflicts")
+    for arch, family, found in _groups(measurements):
+        own = [e for e in found if all(e.answers[name].valid for name in names)]
+        some = [total(own, name, lambda m: m.conflicts) for name in ("compiler", *names)]
+        every = [total(own, name, lambda m: m.conflicts_all) for name in ("compiler", *names)]
+        had = sum((e.answers["compiler"].conflicts or 0) > 0 for e in own)
+        rows.append(
+            (
+                *(arch, family, had),
+                *(f"{n:,}" for n in some),
+                *(_reduction(some[0], n) for n in some[1:]),
+                *(f"{n:,}" for n in every),
+            )
+        )
+    headers = (
+        *("architecture", "family", "kernels with some", "compiler", "`best`", "for conflicts"),
+        *("change", "change for conflicts", "all in one bank: compiler", "`best`", "for conflicts"),
+    )
+    return markdown(headers, rows, 2)
+
+
+def copy_table(measurements: Measurements) -> str:
+    """Identity copies by objective, and what the objectives cost in registers and occupancy."""
+    rows = []
+    for arch, family, found in _groups(measurements):
+        own = [e for e in found if all(e.answers[name].valid for name in BEST)]
+        copies = [total(own, name, lambda m: m.copies) for name in ("compiler", *BEST)]
+        more = [worth(own, name) for name in list(BEST)[1:]]
+        lost = [f"{-w.saved:+.1f} / {w.lower}" for w in more if w is not None]
+        rows.append((arch, family, *(f"{n:,}" for n in copies), *lost))
+    headers = (
+        *("architecture", "family", "compiler", "`best`", "for conflicts", "for copies"),
+        *("for conflicts: registers / occupancy lost", "for copies: registers / occupancy lost"),
+    )
+    return markdown(headers, rows, 2)
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds with two or three digits that mean something."""
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def time_table(measurements: Measurements) -> str:
+    """Seconds by architecture and allocator: median, 90 %, most."""
+    rows = []
+    for arch in sorted({each.arch for each in measurements}):
+        own = [each for each in measurements if each.arch == arch]
+        for name in (*QUICK, *BEST):
+            seconds = [e.answers[name].seconds for e in own if name in e.answers]
+            found = spread(s for s in seconds if s is not None)
+            if found is not None:
+                times = (found.median, found.ninetieth, found.largest)
+                rows.append((arch, f"`{name}`", *map(seconds_text, times)))
+    return markdown(("architecture", "allocator", "median", "90 %", "most"), rows, 2)
+
+
+def tight_table(measurements: Measurements) -> str:
+    """Shares solved at tight budgets, of all and of those known to have an answer."""
+    rows = []
+    for budget in TIGHT:
+        asked = [e for e in measurements if budget in e.budgets]
+        possible = [e for e in asked if _is_possible(e, budget)]
+        for name in QUICK:
+            solved, count, seconds = solved_share(asked, budget, name)
+            spent = spread(e.budgets[budget].seconds[name] for e in asked)
+            among = solved_share(possible, budget, name)[0]
+            times = (spread(seconds.values()), spent)
+            rows.append(
+                (
+                    *(f"`{budget}`", f"`{name}`", count, share(solved, count)),
+                    share(among, len(possible)),
+                    *("–" if t is None else seconds_text(t.median) for t in times),
+                    "–" if spent is None else seconds_text(spent.ninetieth),
+                )
+            )
+    headers = (
+        *("budget", "allocator", "kernels", "solved", "of those known to be possible"),
+        *("time, solved: median", "time, all: median", "90 %"),
+    )
+    return markdown(headers, rows, 2)
+
+
+def _is_possible(each: Measurement, budget: str) -> bool:
+    """Whether an answer at the budget is known, by `best` or by any that was asked there."""
+    tight = each.budgets[budget]
+    registers = each.answers["best"].registers
+    return bool(tight.solved) or (registers is not None and registers <= tight.registers)

@@ -1,0 +1,163 @@
+"""Bounds as JSON: what is read back is proved again, and nothing malformed gets through."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.lower_bounds import (
+    BoundKind,
+    LowerBound,
+    check_certificate,
+    lower_bound,
+)
+from verilocc_bench.analysis.lower_bounds.json_form import from_json, to_json
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import parse_function
+from verilocc_bench.selftest.generate import random_function
+
+HEAD = "verilocc-bench 1\ntarget gfx942\nregisters v:16 a:8 s:8 vcc:2=vcc_lo,vcc_hi\n"
+# %2 and %3 fill the odd units beside %0.0 and %1.0; and elsewhere the even ones.
+PARITIES = """class V 1 v
+class V2 2 v/2
+bb0
+%0:V2.0!=OP
+%1:V2.0!=OP
+%2:V=OP
+%3:V=OP
+OP %0.0,%1.0
+%4:V2.1!=OP
+%5:V2.1!=OP
+OP %4.1,%5.1,%2,%3
+"""
+
+
+def through_text(bound: LowerBound, problem: AllocationProblem) -> LowerBound:
+    return from_json(json.loads(json.dumps(to_json(bound))), problem)
+
+
+def _problem() -> AllocationProblem:
+    return AllocationProblem(parse_function(HEAD + PARITIES, canonical=False))
+
+
+def test_a_proof_by_a_solver_comes_back() -> None:
+    pytest.importorskip("ortools", reason="the extra 'exact' is not installed")
+    problem = _problem()
+    bound = lower_bound(problem)
+    assert bound.kind is BoundKind.RESIDUE_SCHEDULE
+    assert through_text(bound, problem) == bound
+    assert all(refutation.solver for refutation in bound.refutations)
+    check_certificate(problem, through_text(bound, problem))
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "sm_80"])
+def test_every_bound_comes_back_and_is_proved(target: str) -> None:
+    fixed = 0
+    for seed in range(60):
+        problem = AllocationProblem(random_function(seed, target=target))
+        bound = lower_bound(problem, solver=False)
+        again = through_text(bound, problem)
+        check_certificate(problem, again)
+        # Only which of two points of an early clobber is meant is not in the text.
+        assert to_json(again) == to_json(bound)
+        assert _without_points(again) == _without_points(bound)
+        fixed += any(c.fixed for r in bound.refutations for c in r.cliques)
+        higher = replace(again, value=again.value + 1)
+        with pytest.raises(InputError, match="no refutation covers"):
+            check_certificate(problem, higher)
+    assert fixed or target == "sm_80"
+
+
+def _without_points(bound: LowerBound) -> LowerBound:
+    return replace(
+        bound,
+        refutations=tuple(
+            replace(r, cliques=tuple(replace(c, point=0) for c in r.cliques))
+            for r in bound.refutations
+        ),
+    )
+
+
+def test_what_refutations_share_stands_once() -> None:
+    row = next(row for row in load_rows("mini").rows if row.id == "3846ca71116af583")
+    problem = AllocationProblem.from_text(row.normalized)
+    bound = lower_bound(problem, solver=False)
+    assert len(bound.refutations) > 10
+    document = to_json(bound)
+    assert len(document["cliques"]) == len(document["refutations"]) == 1
+    assert len(json.dumps(document, separators=(",", ":"))) < 1000
+
+
+def _edit(*path: Any, value: Any) -> Callable[[Any], None]:
+    def edit(document: Any) -> None:
+        *outer, last = path
+        for key in outer:
+            document = document[key]
+        document[last] = value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (_edit("group", value="w"), "no group of files 'w'"),
+        (_edit("value", value=True), "expected an object with 'value'"),
+        (_edit("value", value=-1), "no negative number"),
+        (_edit("kind", value="hope"), "no kind 'hope'"),
+        (_edit("kind", value="placement"), "its kind is placement, that of its refutations"),
+        (_edit("cliques", value={}), "expected an object with 'cliques'"),
+        (_edit("cliques", 0, value=7), "expected an object with 'at'"),
+        (_edit("cliques", 0, "at", value=[0, 99]), "no point"),
+        (_edit("cliques", 0, "at", value=[0]), "no point"),
+        (_edit("cliques", 0, "at", value=[[], 0]), "no point"),
+        (_edit("cliques", 0, "lanes", value={"-1": [0]}), "no virtual register '-1'"),
+        (_edit("cliques", 0, "lanes", value={"0": [0.5]}), "expected a list of numbers"),
+        (_edit("cliques", 0, "fixed", value=[]), "expected an object with 'fixed'"),
+        (_edit("refutations", 0, "cliques", value=[9]), "no clique 9"),
+        (_edit("refutations", 0, "cliques", value=[-1]), "no clique -1"),
+        (_edit("refutations", 0, "solver", value=3), "expected an object with 'solver'"),
+        (_edit("refutations", 0, "shapes", value=[{"w": 1}]), "numbers of units by register file"),
+        (_edit("refutations", 0, "shapes", value=[{"v": -1}]), "no negative number"),
+        (_edit("refutations", 0, "shapes", value=[{"v": 9999}]), "there are fewer"),
+    ],
+)
+def test_malformed_documents(edit: Callable[[Any], None], message: str) -> None:
+    problem = _problem()
+    document = to_json(lower_bound(problem, VECTOR, solver=False))
+    edit(document)
+    with pytest.raises(InputError, match=message) as error:
+        from_json(document, problem)
+    assert str(error.value).startswith(f"bound of {problem.id}")
+
+
+@pytest.mark.parametrize("document", [None, [], "{}", {}, {"group": "vector"}])
+def test_what_is_no_bound_at_all(document: Any) -> None:
+    with pytest.raises(InputError, match="as bounds have it"):
+        from_json(document, _problem())
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (_edit("cliques", 0, "lanes", "99", value=[0]), "no lane 0 of %99"),
+        (_edit("cliques", 0, "lanes", "0", value=[0, 0]), "names a lane twice"),
+        (_edit("cliques", 0, "fixed", value={"v": [3]}), "does not name v3"),
+        (_edit("refutations", value=[]), "no refutation covers"),
+        (_edit("refutations", 0, "cliques", value=[]), "expected a contradiction"),
+    ],
+)
+def test_what_can_be_read_and_proves_nothing(edit: Callable[[Any], None], message: str) -> None:
+    problem = _problem()
+    document = to_json(lower_bound(problem, solver=False))
+    edit(document)
+    if not document["refutations"]:
+        document["kind"] = "pressure"
+    with pytest.raises(InputError, match=message):
+        check_certificate(problem, from_json(document, problem))
