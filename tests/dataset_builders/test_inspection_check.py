@@ -486,7 +486,7 @@ def test_proofs_by_a_solver_need_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert not findings_of(folder, labels=True)
     monkeypatch.setitem(sys.modules, "ortools", None)
     assert not findings_of(folder)
-    with pytest.raises(MissingExtraError, match="'ortools'.*exact"):
+    with pytest.raises(MissingExtraError, match=r"'ortools'.*exact"):
         findings_of(folder, labels=True)
 
 

@@ -305,7 +305,7 @@ def test_an_answer_of_lower_occupancy_is_not_taken(monkeypatch: pytest.MonkeyPat
     pytest.importorskip("numba", reason="the extra 'exact' is not installed")
     text = (
         "verilocc-bench 1\ntarget gfx942\nregisters v:16 a:0 s:102 vcc:2=vcc_lo,vcc_hi\n"
-        "class S 1 s\nclass V 1 v\nbb0\n%0:V=OP\n%1:S=OP\nOP %0,%1\n"
+        "class G 1 s\nclass V 1 v\nbb0\n%0:V=OP\n%1:G=OP\nOP %0,%1\n"
     )
     problem = AllocationProblem(parse_function(text, canonical=False))
     template = load_rows("mini").rows[0]

@@ -37,7 +37,7 @@ class SearchOptions:
     seed: int = 0
 
     def tabu_steps(self, nodes: int) -> int:
-        """Steps of tabu search at one number of registers: more where they are cheap and may help."""
+        """Steps of tabu search at one number of registers; more where they cost less."""
         return self.effort * min(max(40_000, 20_000_000 // max(nodes, 1)), 1_000 * nodes)
 
     @property

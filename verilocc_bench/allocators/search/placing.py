@@ -33,10 +33,14 @@ CHUNK_STEPS = 20_000
 
 
 class Budget(NamedTuple):
-    """Steps of a search, and the seed of its random numbers."""
+    """Steps of a search, and the seed of its random numbers.
+
+    `start`: a complete placement that is known.
+    """
 
     steps: int
     seed: int
+    start: Integers | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,16 +116,13 @@ def minimize(
     bound: int,
     budget: Budget,
     report: Callable[[Integers], None],
-    start: Integers | None = None,
 ) -> Integers | None:
     """A placement with as few registers as tabu search finds, down to `bound`.
-
-    `start`: a complete placement that is known.
 
     `report` gets every complete placement that is better than those before.
     The budget is for each number of registers that is tried.
     """
-    steps, seed = budget
+    steps, seed, start = budget
     best = best_order(model, shapes)
     if start is not None and (best is None or shapes.used(start) < shapes.used(best)):
         best = start
@@ -157,7 +158,7 @@ def anneal_orders(
     report: Callable[[Integers], None],
 ) -> Integers | None:
     """As `minimize`, by annealing on the order of first fit, from each of the orders."""
-    steps, seed = budget
+    steps, seed, _ = budget
     space = model.within(shapes.limits(shapes.most))
     schedule = np.repeat(_ORDER_TEMPERATURES, max(steps // (3 * len(ORDERS)), 1))
     best = None

@@ -159,7 +159,7 @@ class Search:
             return anneal_orders(model, shapes, bound, budget, report)
         steps = 0 if self.means is Means.ORDERS else options.tabu_steps(len(model.nodes))
         start = None if self._start is None else model.bases(self._start)
-        return minimize(model, shapes, bound, Budget(steps, options.seed), report, start)
+        return minimize(model, shapes, bound, Budget(steps, options.seed, start), report)
 
     def _reporter(self, model: PlacementModel) -> Callable[[Integers], None]:
         def report(bases: Integers) -> None:
