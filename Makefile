@@ -8,8 +8,11 @@ FUZZ_SECONDS ?= 60
 DATASET ?= regalloc
 MINI := verilocc_bench/data/mini
 MODELS := compiler linear-scan graph-coloring
+STUDY := results/study
+STUDY_JOBS ?= 1
+KERNELS_PER_CELL ?= 55
 
-.PHONY: help evaluate test check build-mini build-full register-classes lower-tools fuzz benchmark clean
+.PHONY: help evaluate test check build-mini build-full register-classes lower-tools fuzz benchmark study clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -60,6 +63,12 @@ benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside 
 	$(BIN)/python benchmarks/verifiers.py
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/building.py
+
+study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are; takes an hour, and goes on where it was interrupted
+	mkdir -p $(STUDY)
+	$(BIN)/python -m benchmarks.allocation_study measure --dataset $(DATASET) --kernels-per-cell $(KERNELS_PER_CELL) --jobs $(STUDY_JOBS) -o $(STUDY)/study.jsonl
+	$(BIN)/python -m benchmarks.allocation_study compare --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/comparisons.json
+	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --comparisons $(STUDY)/comparisons.json -o docs/allocation-study.md --images docs/images
 
 clean: ## Remove the environment and results
 	rm -rf $(VENV) results

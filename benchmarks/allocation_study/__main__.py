@@ -36,6 +36,17 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument("--time-limit", type=float, default=TIME_LIMIT_SECONDS)
     measure.add_argument("-o", "--output", type=Path, required=True, help="a file of JSON lines")
     measure.set_defaults(action=_measure)
+    compare = commands.add_parser("compare", help="take improved assignments to machine code")
+    compare.add_argument("study", type=Path, help="what measure has written")
+    compare.add_argument("--dataset", type=Path, required=True, help="the same folder")
+    compare.add_argument("-o", "--output", type=Path, required=True, help="a JSON file")
+    compare.set_defaults(action=_compare)
+    report = commands.add_parser("report", help="write the document and its plots")
+    report.add_argument("study", type=Path, help="what measure has written")
+    report.add_argument("--comparisons", type=Path, help="what compare has written")
+    report.add_argument("-o", "--output", type=Path, required=True, help="a Markdown file")
+    report.add_argument("--images", type=Path, required=True, help="a folder for plots")
+    report.set_defaults(action=_report)
     return parser
 
 
@@ -52,6 +63,18 @@ def _measure(options: argparse.Namespace) -> None:
     measure(
         options.dataset, options.output, options.kernels_per_cell, options.jobs, options.time_limit
     )
+
+
+def _compare(options: argparse.Namespace) -> None:
+    from benchmarks.allocation_study.comparing import compare
+
+    compare(options.dataset, options.study, options.output)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from benchmarks.allocation_study.document import report
+
+    report(options.study, options.comparisons, options.output, options.images)
 
 
 if __name__ == "__main__":

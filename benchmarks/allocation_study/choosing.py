@@ -76,6 +76,8 @@ def _conflicts_saved(each: Measurement) -> int:
 
 
 def _saved(each: Measurement, allocator: str, measure: str) -> int:
+    if allocator not in each.answers:
+        return 0
     before = getattr(each.answers["compiler"], measure)
     after = getattr(each.answers[allocator], measure)
     return 0 if after is None else int(before - after)

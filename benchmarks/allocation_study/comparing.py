@@ -36,13 +36,15 @@ def compare(folder: Path, path: Path, output: Path) -> None:
 
     Raises InputError where the dataset in `folder` is another one, or a tool is missing.
     """
-    choices = choose(read_study(path).measurements.values())
+    measurements = read_study(path).measurements
+    choices = choose(measurements.values())
     with tempfile.TemporaryDirectory() as name:
         chosen = Path(name)
         rows = _copy_rows(folder, choices, chosen)
         bar = tqdm(choices, unit="kernel", disable=None)
         documents = [_compared(choice, rows[choice.measurement.id], chosen) for choice in bar]
-    write_atomically(output, json.dumps(documents, indent=1) + "\n")
+    document = {"kernels": len(measurements), "comparisons": documents}
+    write_atomically(output, json.dumps(document, indent=1) + "\n")
 
 
 def _copy_rows(folder: Path, choices: Iterable[Choice], chosen: Path) -> dict[str, Row]:

@@ -1,13 +1,24 @@
-"""Asks every allocator about one kernel, and checks every answer."""
+"""Asks every allocator about one kernel, and checks every answer.
+
+Times are seconds of processor time of one process, so that other work on the
+machine hardly changes them.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 
-from benchmarks.allocation_study.questions import BEST, QUICK, TIGHT
+from benchmarks.allocation_study.questions import (
+    BEST,
+    QUICK,
+    QUICK_WHERE_COSTLY,
+    TIGHT,
+    is_asked_tightly,
+    is_costly,
+)
 from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
 from benchmarks.allocation_study.sample import Kernel
 from verilocc_bench.allocators import BUILT_IN, Answer, Request, answer_from_assignment
@@ -28,19 +39,18 @@ def measure_kernel(kernel: Kernel) -> Measurement:
     """All answers to a kernel. Raises AssertionError where a compiler's label or best is wrong."""
     _warm_up()
     row = kernel.row
-    started = time.perf_counter()
+    started = time.process_time()
     problem = _prepared(row)
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     judge = _Judge(problem)
     answers = _labels(row, judge)
-    answers |= {name: _asked(name, problem, judge) for name in QUICK}
+    costly = is_costly(problem)
+    quick = QUICK_WHERE_COSTLY if costly else QUICK
+    answers |= {name: _asked(name, problem, judge) for name in quick}
     best, found = _best("best", problem, judge)
     answers["best"] = best
-    # Proofs do not depend on the objective: where they found nothing, they need no second time.
-    proved = best.registers != answers["tabu-search"].registers
-    means = Means.PORTFOLIO if proved else Means.TABU
-    for name in list(BEST)[1:]:
-        answers[name], _ = _best(name, problem, judge, means)
+    if not costly:
+        answers |= _other_objectives(problem, judge, answers)
     assert answers["compiler"].valid, f"row {row.id} has a wrong label"
     value = problem.pressure.maximum[VECTOR] if found is None else found.bound.value
     return Measurement(
@@ -57,7 +67,7 @@ def measure_kernel(kernel: Kernel) -> Measurement:
         "" if found is None else str(found.bound.kind),
         seconds,
         answers,
-        _tight_budgets(row, value),
+        _tight_budgets(row, value) if is_asked_tightly(row.id) and not costly else {},
     )
 
 
@@ -121,12 +131,12 @@ def _labels(row: Row, judge: _Judge) -> dict[str, Measured]:
 
 def _timed(action: Callable[[], Answer]) -> tuple[Answer | None, str, float]:
     """The answer, or why there is none; and the seconds that it took."""
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         answer, reason = action(), ""
     except AllocationFailed as failed:
         answer, reason = None, str(failed)
-    return answer, reason, time.perf_counter() - started
+    return answer, reason, time.process_time() - started
 
 
 def _answer(name: str, problem: AllocationProblem) -> Answer:
@@ -152,6 +162,15 @@ def _best(
     found = search.found
     assert found is not None
     return judge.measured(answer, seconds, twice=True, optimal=found.is_optimal), found
+
+
+def _other_objectives(
+    problem: AllocationProblem, judge: _Judge, answers: Mapping[str, Measured]
+) -> dict[str, Measured]:
+    # Proofs do not depend on the objective: where they found nothing, they need no second time.
+    proved = answers["best"].registers != answers["tabu-search"].registers
+    means = Means.PORTFOLIO if proved else Means.TABU
+    return {name: _best(name, problem, judge, means)[0] for name in list(BEST)[1:]}
 
 
 def _tight_budgets(row: Row, bound: int) -> dict[str, TightBudget]:

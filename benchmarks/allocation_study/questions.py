@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from verilocc_bench.allocator_options import Objective
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset.tight_budgets import BudgetChoice
 
-__all__ = ["BEST", "QUICK", "TIGHT"]
+__all__ = ["BEST", "QUICK", "QUICK_WHERE_COSTLY", "TIGHT", "is_asked_tightly", "is_costly"]
 
 QUICK = ("linear-scan", "graph-coloring", "first-fit-orders", "annealed-orders", "tabu-search")
 """Allocators that take no solver; they are asked at tight budgets too."""
@@ -18,3 +19,24 @@ BEST = {
 """`best` by its objective."""
 
 TIGHT = (BudgetChoice.BOUND, BudgetChoice.BOUND_PLUS_ONE, BudgetChoice.OCCUPANCY)
+
+QUICK_WHERE_COSTLY = ("linear-scan", "graph-coloring", "first-fit-orders")
+"""What is asked, beside `best`, where more may take minutes."""
+
+MOST_SCALARS = 90
+MOST_VIRTUAL_REGISTERS = 2000
+
+
+def is_costly(problem: AllocationProblem) -> bool:
+    """Whether annealing or tabu search may take minutes.
+
+    So it is where more than 90 of the 102 scalar registers of an AMD target
+    hold values at once, or with more than 2,000 virtual registers.
+    """
+    crowded = problem.pressure.maximum.get("s", 0) > MOST_SCALARS
+    return crowded or len(problem.function.virtual_registers) > MOST_VIRTUAL_REGISTERS
+
+
+def is_asked_tightly(identifier: str) -> bool:
+    """Whether a kernel is asked at tight budgets: one of three, by its id."""
+    return int(identifier, 16) % 3 == 0

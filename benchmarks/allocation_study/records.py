@@ -16,7 +16,7 @@ class Measured:
     `registers` are of the vector files. `conflicts` and `conflicts_all` are
     weighted by loop depth, `copies` are copies that became identities. All
     are None, and `failure` says why, where there is no valid answer; `seconds`
-    are None for the compilers, whose answers lie in the dataset. `optimal`: the
+    of processor time are None for the compilers, whose answers lie in the dataset. `optimal`: the
     bound that the allocator itself has proved is met.
     """
 

@@ -152,7 +152,7 @@ def conflict_table(measurements: Measurements) -> str:
     rows = []
     names = ("best", "best bank-conflicts")
     for arch, family, found in _groups(measurements):
-        own = [e for e in found if all(e.answers[name].valid for name in names)]
+        own = [e for e in found if _has(e, names)]
         some = [total(own, name, lambda m: m.conflicts) for name in ("compiler", *names)]
         every = [total(own, name, lambda m: m.conflicts_all) for name in ("compiler", *names)]
         had = sum((e.answers["compiler"].conflicts or 0) > 0 for e in own)
@@ -171,11 +171,15 @@ def conflict_table(measurements: Measurements) -> str:
     return markdown(headers, rows, 2)
 
 
+def _has(each: Measurement, names: Iterable[str]) -> bool:
+    return all(name in each.answers and each.answers[name].valid for name in names)
+
+
 def copy_table(measurements: Measurements) -> str:
     """Identity copies by objective, and what the objectives cost in registers and occupancy."""
     rows = []
     for arch, family, found in _groups(measurements):
-        own = [e for e in found if all(e.answers[name].valid for name in BEST)]
+        own = [e for e in found if _has(e, BEST)]
         copies = [total(own, name, lambda m: m.copies) for name in ("compiler", *BEST)]
         more = [worth(own, name) for name in list(BEST)[1:]]
         lost = [f"{-w.saved:+.1f} / {w.lower}" for w in more if w is not None]

@@ -1,11 +1,11 @@
 """Labels better than the compiler's, how good they are proved to be, and bank conflicts.
 
 Answers come from the row's alternatives and from the allocator `best`, which
-finds a lower bound besides, with what proves it. An answer is better than
-another by `answer_cost` for the objective `registers`: fewer vector registers,
-then a higher occupancy, then a smaller combined cost (bank conflicts, copies
-and long encodings, weighted by loop depth); of a lower occupancy than the
-compiler's none is taken.
+begins with the label, and finds a lower bound besides, with what proves it. An
+answer is better than another by `answer_cost` for the objective `registers`:
+fewer vector registers, then a higher occupancy, then a smaller combined cost
+(bank conflicts, copies and long encodings, weighted by loop depth); of a lower
+occupancy than the compiler's none is taken.
 
 Whole datasets are worked through by many processes into a journal of their
 own, so that an interrupted release goes on. Cost: seconds for each row, nearly
@@ -99,7 +99,7 @@ def better_label(row: Row) -> dict[str, Any]:
     assert row.label is not None
     problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
     verifier = FastVerifier(problem)
-    searched, bound = _search(problem)
+    searched, bound = _search(problem, row.label)
     source, best = _best_answer(row, problem, verifier, searched)
     registers = _registers(verifier.verify(best))
     return {
@@ -114,12 +114,13 @@ def better_label(row: Row) -> dict[str, Any]:
     }
 
 
-def _search(problem: AllocationProblem) -> tuple[dict[str, Answer], LowerBound]:
+def _search(problem: AllocationProblem, label: Answer) -> tuple[dict[str, Answer], LowerBound]:
     """Answers by what found them, and the bound that is proved."""
     # numba and ortools take longer to import than all the rest of a build.
+    from verilocc_bench.allocators.search.comparison import assignment_of
     from verilocc_bench.allocators.search.portfolio import Search
 
-    search = Search(problem, OPTIONS)
+    search = Search(problem, OPTIONS, start=assignment_of(problem, label))
     try:
         found = search.run()
     except AllocationFailed:

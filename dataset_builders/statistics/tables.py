@@ -140,7 +140,7 @@ def register_table(statistics: DatasetStatistics) -> Table:
     headers = ("track", "architecture", "family", *(h for n in names for h in (n, "largest")))
     meaning = (
         "Vector registers: the best lower bound that is known, and what the compiler used; lower "
-        " quartile/median/upper quartile, and the largest."
+        "quartile/median/upper quartile, and the largest."
     )
     return Table("Registers", meaning, headers, tuple(rows), named=3)
 

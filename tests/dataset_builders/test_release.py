@@ -276,7 +276,7 @@ def search_finds(
     """What the columns of a row become where the search finds just this."""
     problem = AllocationProblem.from_text(row.normalized)
     found = {"best": answer}, lower_bound(problem, solver=False)
-    monkeypatch.setattr(better_labels, "_search", lambda _: found)
+    monkeypatch.setattr(better_labels, "_search", lambda *_: found)
     return better_labels.better_label(row)
 
 

@@ -171,6 +171,19 @@ def _verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
 
 
+def _bound(parser: argparse.ArgumentParser) -> None:
+    _add_instance(parser)
+    parser.add_argument(
+        "--no-solver",
+        dest="solver",
+        action="store_false",
+        help="only what takes milliseconds: one program point, no solver (extra: exact)",
+    )
+    parser.add_argument("--check", type=Path, metavar="FILE", help="check this proof instead")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the proof as JSON")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
 def _allocate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="M", help="an allocator")
     _add_instance(parser)
@@ -375,6 +388,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "evaluate": ("score allocators on a dataset, every answer verified", _evaluate),
     "verify": ("say whether an answer is right, and what is wrong where", _verify),
     "allocate": ("ask an allocator for an answer", _allocate),
+    "bound": ("say how few registers a function can do with, with a proof", _bound),
     "normalize": ("turn machine IR or a cubin into normalized text", _normalize),
     "lower": ("write an answer back into the machine code of its kernel", _lower),
     "compare": ("compare two assignments of one kernel by their machine code", _compare),

@@ -23,7 +23,7 @@ Integers = NDArray[np.int64]
 PATIENCE = 3
 """So many times the budget goes into one register less than what was found."""
 
-PERSISTENCE = 8
+PERSISTENCE = 2
 """So many times the budget goes into each order where first fit places not all."""
 
 _ORDER_TEMPERATURES = np.array([2, 1, 0], np.int64)
@@ -35,12 +35,14 @@ CHUNK_STEPS = 20_000
 class Budget(NamedTuple):
     """Steps of a search, and the seed of its random numbers.
 
-    `start`: a complete placement that is known.
+    `start`: a complete placement that is known. `order`: of the orders of
+    first fit only this one.
     """
 
     steps: int
     seed: int
     start: Integers | None = None
+    order: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,12 @@ def place(
     return None
 
 
-def best_order(model: PlacementModel, shapes: Shapes) -> Integers | None:
+def best_order(model: PlacementModel, shapes: Shapes, only: int | None = None) -> Integers | None:
     """The first-fit placement that uses least, over all orders; None where none is complete."""
     best, space = None, model.within(shapes.limits(shapes.most))
-    for order in node_orders(model):
+    for number, order in enumerate(node_orders(model)):
+        if only is not None and number != only:
+            continue
         bases = first_fit_loop(order, space)
         if (bases >= 0).all() and (best is None or shapes.used(bases) < shapes.used(best)):
             best = bases
@@ -122,8 +126,8 @@ def minimize(
     `report` gets every complete placement that is better than those before.
     The budget is for each number of registers that is tried.
     """
-    steps, seed, start = budget
-    best = best_order(model, shapes)
+    steps, seed, start, order = budget
+    best = best_order(model, shapes, order)
     if start is not None and (best is None or shapes.used(start) < shapes.used(best)):
         best = start
     if best is None and steps:
@@ -158,7 +162,7 @@ def anneal_orders(
     report: Callable[[Integers], None],
 ) -> Integers | None:
     """As `minimize`, by annealing on the order of first fit, from each of the orders."""
-    steps, seed, _ = budget
+    steps, seed = budget[:2]
     space = model.within(shapes.limits(shapes.most))
     schedule = np.repeat(_ORDER_TEMPERATURES, max(steps // (3 * len(ORDERS)), 1))
     best = None

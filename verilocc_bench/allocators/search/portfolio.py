@@ -48,7 +48,7 @@ __all__ = ["Found", "Search"]
 Integers = NDArray[np.int64]
 
 
-MOST_NODES_EXACTLY = 300
+MOST_NODES_EXACTLY = 120
 """Of more nodes than this CP-SAT neither finds nor refutes what tabu search has not found."""
 
 
@@ -159,7 +159,8 @@ class Search:
             return anneal_orders(model, shapes, bound, budget, report)
         steps = 0 if self.means is Means.ORDERS else options.tabu_steps(len(model.nodes))
         start = None if self._start is None else model.bases(self._start)
-        return minimize(model, shapes, bound, Budget(steps, options.seed, start), report)
+        order = options.order if self._is_scored(model) else None
+        return minimize(model, shapes, bound, Budget(steps, options.seed, start, order), report)
 
     def _reporter(self, model: PlacementModel) -> Callable[[Integers], None]:
         def report(bases: Integers) -> None:
@@ -171,7 +172,7 @@ class Search:
         """Raises the bound, or finds fewer registers, until they meet or the budget is spent."""
         registers = self._shapes(model).used(self._placed[model.files])
         if registers > self.bound.value:
-            self.bound = lower_bound(self.problem, known=registers)
+            self.bound = lower_bound(self.problem, schedule=False, known=registers)
         if registers > self.bound.value and len(model.nodes) <= MOST_NODES_EXACTLY:
             best = model.assignment(self._placed[model.files])
             least = minimize_exactly(

@@ -5,7 +5,8 @@ is taken from where they are defined and live (analysis.liveness); that shapes
 are all there, from the target's count of registers; that one clique does not
 fit, from a matching of lanes and units (by augmenting paths, where the search
 uses Hall's condition). Kinds that need a solver are solved again, from the
-cliques alone and in another formulation (analysis.lower_bounds.solve_again).
+cliques alone and in another formulation (analysis.lower_bounds.solve_again and
+solve_blocks_again).
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ def check_certificate(problem: AllocationProblem, bound: LowerBound) -> None:
     """
     source = f"bound of {problem.id}"
     _check_shapes(problem, bound, source)
+    # One clique may stand in the refutations of dozens of shapes.
+    for clique in dict.fromkeys(c for r in bound.refutations for c in r.cliques):
+        _check_clique(problem, clique, source)
     for refutation in bound.refutations:
-        for clique in refutation.cliques:
-            _check_clique(problem, clique, source)
         if not _is_refuted(problem, refutation):
             raise InputError(
                 f"the lanes of the {refutation.kind} refutation fit within "
@@ -122,12 +124,15 @@ def _is_refuted(problem: AllocationProblem, refutation: Refutation) -> bool:
         no_placement_exists,
         no_schedule_exists,
     )
+    from verilocc_bench.analysis.lower_bounds.solve_blocks_again import no_filling_exists
 
     match refutation.kind:
         case BoundKind.PRESSURE | BoundKind.RESIDUES:
             return any(not _has_matching(problem, c, refutation.shape) for c in refutation.cliques)
         case BoundKind.RESIDUE_SCHEDULE:
             return no_schedule_exists(problem, refutation)
+        case BoundKind.BLOCKS:
+            return no_filling_exists(problem, refutation)
         case BoundKind.PLACEMENT:
             return no_placement_exists(problem, refutation)
 

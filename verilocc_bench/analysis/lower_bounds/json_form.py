@@ -7,7 +7,8 @@
 A clique stands once, however many refutations need it, and shapes that are
 refuted alike stand together. `at` is [block, instruction] (-1: at the entry),
 `lanes` are by virtual register, `fixed` units by file; a refutation that a
-solver found has `solver` and `deterministic_time` besides.
+solver found has `solver` besides. How long that took is not kept: it is the same on
+one machine alone.
 """
 
 from __future__ import annotations
@@ -40,7 +41,6 @@ def to_json(bound: LowerBound) -> dict[str, Any]:
         entry: dict[str, Any] = {"kind": refutation.kind.value, "shapes": [], "cliques": cliques}
         if refutation.solver:
             entry["solver"] = refutation.solver
-            entry["deterministic_time"] = refutation.deterministic_time
         if not refutations or {**refutations[-1], "shapes": []} != entry:
             refutations.append(entry)
         refutations[-1]["shapes"].append(dict(refutation.shape))
@@ -146,9 +146,8 @@ class _Reader:
                 raise self.error(f"there is no clique {str(number)[:40]}")
             own.append(cliques[number])
         solver = self.member({"solver": "", **entry}, "solver", str)
-        time = self.member({"deterministic_time": 0.0, **entry}, "deterministic_time", (int, float))
         for shape in self.member(entry, "shapes", list):
-            yield Refutation(kind, self.shape(shape), tuple(own), solver, float(time))
+            yield Refutation(kind, self.shape(shape), tuple(own), solver)
 
     def shape(self, entry: Any) -> Shape:
         if not isinstance(entry, dict) or not entry.keys() <= self.files.keys():

@@ -27,6 +27,9 @@ class BoundKind(StrEnum):
     `residue_schedule`: alike for several cliques together, each register at
     bases of one residue throughout: no choice of residues leaves every clique
     with enough units of each.
+    `blocks`: tuples aligned to their width fill aligned blocks of units, alone
+    or one after another: no count of blocks for each way to fill them leaves
+    room for all registers of several cliques.
     `placement`: no choice of a base for each register keeps the lanes of every
     clique apart.
     """
@@ -34,6 +37,7 @@ class BoundKind(StrEnum):
     PRESSURE = "pressure"
     RESIDUES = "residues"
     RESIDUE_SCHEDULE = "residue_schedule"
+    BLOCKS = "blocks"
     PLACEMENT = "placement"
 
 

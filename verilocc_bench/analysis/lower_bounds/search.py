@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from verilocc_bench.analysis.lower_bounds.block_program import are_nested
+from verilocc_bench.analysis.lower_bounds.blocks import refute_by_blocks
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
 from verilocc_bench.analysis.lower_bounds.records import (
     BoundKind,
@@ -32,25 +35,36 @@ def lower_bound(
     group: str = VECTOR,
     *,
     solver: bool = True,
+    schedule: bool = True,
     known: int | None = None,
 ) -> LowerBound:
     """A proved lower bound on the registers that any valid assignment uses.
 
     `group` is `vector`, for what is scored, or the name of another file.
     Without `solver` the bound is of kind `pressure` or `residues`, takes some
-    milliseconds, and needs no package beyond the core's. `known`: what some
+    milliseconds, and needs no package beyond the core's; without `schedule` the
+    kind that takes longest is left out. `known`: what some
     valid assignment uses; the search ends where the bound meets it. Raises
     MissingExtraError where the solver is asked for and is not installed.
     """
-    return BoundSearch(problem, group, solver=solver).bound(known)
+    return BoundSearch(problem, group, solver=solver, schedule=schedule).bound(known)
 
 
 class BoundSearch:
     """The search for a bound of one group of files, shape by shape."""
 
-    def __init__(self, problem: AllocationProblem, group: str = VECTOR, *, solver: bool) -> None:
+    def __init__(
+        self,
+        problem: AllocationProblem,
+        group: str = VECTOR,
+        *,
+        solver: bool,
+        schedule: bool = True,
+    ) -> None:
         self.problem, self.group, self.solver = problem, group, solver
+        self.schedule = schedule
         self.files = file_group(problem.function, problem.target, group)
+        self._by_blocks: dict[Shape, Refutation | None] = {}
 
     @cached_property
     def demands(self) -> Demands:
@@ -70,13 +84,27 @@ class BoundSearch:
         return shapes_of_value(self.problem.function, self.problem.target, self.group, value)
 
     def refute(self, shape: Shape) -> Refutation | None:
-        """A refutation of a shape by the weakest kind that gives one, if some kind does."""
+        """A refutation of a shape by the first kind that gives one, the cheap ones first."""
+        refutation = self._refute_by_residues(shape)
+        if refutation is not None or not self.solver:
+            return refutation
+        if are_nested(self.problem, self.files):
+            # The schedule takes as long again, and has proved no more where this one gives up.
+            return self._refute_by_blocks(shape)
+        if not self.schedule:
+            return None
+        return refute_by_schedule(self.problem, shape, self.cliques, SCHEDULE_TIME)
+
+    def _refute_by_residues(self, shape: Shape) -> Refutation | None:
         from verilocc_bench.analysis.lower_bounds.residues import refute_by_residues
 
-        refutation = refute_by_residues(self.demands, shape)
-        if refutation is None and self.solver:
-            refutation = refute_by_schedule(self.problem, shape, self.cliques, SCHEDULE_TIME)
-        return refutation
+        return refute_by_residues(self.demands, shape)
+
+    def _refute_by_blocks(self, shape: Shape) -> Refutation | None:
+        """As refute_by_blocks, which is asked about each shape once."""
+        if shape not in self._by_blocks:
+            self._by_blocks[shape] = refute_by_blocks(self.problem, shape, self.cliques)
+        return self._by_blocks[shape]
 
     def bound(self, known: int | None = None) -> LowerBound:
         """The largest value of which every shape of one less is refuted.
@@ -85,23 +113,32 @@ class BoundSearch:
         `known` on are not tried.
         """
         value = self._least()
-        while (refutations := self._refutations(value - 1)) is None:
+        while (refutations := self._refutations(value - 1, self.refute)) is None:
             # Pressure counts classes of several files for the first; none here is in others.
             value -= 1
         last = self._most() if known is None else known - 1
-        while value <= last:
-            found = self._refutations(value)
-            if found is None:
-                break
-            refutations = found
-            value += 1
+        ways = [self._refute_by_residues, *([self.refute] if self.solver else [])]
+        for refute in ways:
+            if known is not None and value <= last and refute == self.refute:
+                # What does not fit into more units does not into fewer: mostly one step is all.
+                found = self._refutations(last, self._refute_by_blocks)
+                if found is not None:
+                    return self.made(known, found)
+            while value <= last:
+                found = self._refutations(value, refute)
+                if found is None:
+                    break
+                refutations = found
+                value += 1
         return self.made(value, refutations)
 
-    def _refutations(self, value: int) -> tuple[Refutation, ...] | None:
+    def _refutations(
+        self, value: int, refute: Callable[[Shape], Refutation | None]
+    ) -> tuple[Refutation, ...] | None:
         """Refutations of all shapes of a value; None where one of them may have room."""
         found: list[Refutation] = []
         for shape in self.shapes(value):
-            refutation = self.refute(shape)
+            refutation = refute(shape)
             if refutation is None:
                 return None
             found.append(refutation)

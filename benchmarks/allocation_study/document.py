@@ -1,0 +1,158 @@
+"""The document: what was asked, what came out, and what is not known."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.allocation_study import prose, tables, worth_table
+from benchmarks.allocation_study.plots import draw_plots
+from benchmarks.allocation_study.questions import QUICK_WHERE_COSTLY
+from benchmarks.allocation_study.records import Measurement
+from benchmarks.allocation_study.running import Study, read_study
+from benchmarks.allocation_study.summary import summary_sentences
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_json, write_atomically
+
+__all__ = ["report"]
+
+
+def report(path: Path, comparisons: Path | None, output: Path, images: Path) -> None:
+    """Writes the document of a study and its plots. Raises InputError for an empty study."""
+    study = read_study(path)
+    worth: Mapping[str, Any] = {} if comparisons is None else read_json(comparisons)
+    if not any(each.lost is None for each in study.measurements.values()):
+        raise InputError("expected at least one kernel that was measured", source=path)
+    text = _document(study, worth, os.path.relpath(images, output.parent))
+    draw_plots(_measured(study), images)
+    write_atomically(output, text)
+
+
+def _measured(study: Study) -> list[Measurement]:
+    return [each for _, each in sorted(study.measurements.items()) if each.lost is None]
+
+
+def _document(study: Study, worth: Mapping[str, Any], images: str) -> str:
+    found = _measured(study)
+    parts = [
+        prose.TITLE,
+        *summary_sentences(found),
+        "## What was asked",
+        _sample_words(study),
+        prose.METHOD,
+        "## How far from optimal",
+        prose.OPTIMAL,
+        tables.optimality_table(found),
+        _image(images, "allocation-gaps.svg", "Share of kernels by registers above the bound"),
+        _image(images, "allocation-savings.svg", "Kernels by registers saved"),
+        "By size:",
+        tables.size_table(found),
+        "All allocators, against the compiler that made the label:",
+        tables.allocator_table(found),
+        "## What proves it",
+        prose.PROOFS,
+        tables.bound_table(found),
+        "## Bank conflicts",
+        prose.CONFLICTS,
+        tables.conflict_table(found),
+        _exceptions(found),
+        _image(images, "allocation-conflicts.svg", "Bank conflicts before and after"),
+        "## Copies",
+        prose.COPIES,
+        tables.copy_table(found),
+        "## Time",
+        prose.TIME,
+        tables.time_table(found),
+        _image(images, "allocation-times.svg", "Seconds of best by size"),
+        "## Tight budgets",
+        prose.TIGHT,
+        tables.tight_table(found),
+        _image(images, "allocation-tight-budgets.svg", "Share solved against time"),
+        *_worth_parts(worth),
+        "## What is not known",
+        prose.UNKNOWN,
+        "## To repeat it",
+        prose.REPEAT,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _image(folder: str, name: str, words: str) -> str:
+    return f"![{words}]({folder}/{name})"
+
+
+def _sample_words(study: Study) -> str:
+    head, found = study.head, _measured(study)
+    lost = [each for each in study.measurements.values() if each.lost is not None]
+    named = ", ".join(f"{name} {version}" for name, version in head["versions"].items())
+    costly = sum("tabu-search" not in each.answers for each in found)
+    words = [
+        f"{len(found)} kernels of the {head['dataset']['kernels']:,} of the assign track "
+        f"(dataset `{head['dataset']['digest']}`, all splits): of each architecture and family "
+        f"at most {head['sample']['kernels_per_cell']}, evenly spaced by their number of "
+        "virtual registers.",
+        f"Labels: {', '.join(sorted({each.label_source for each in found}))}.",
+        f"Versions: {named}. Processor: {head['machine']['processor']}.",
+    ]
+    if len(study.measurements) < head["sample"]["kernels"]:
+        words.append(
+            f"The whole sample has {head['sample']['kernels']} kernels; measured is a part of it "
+            "that mixes cells and sizes in the same way."
+        )
+    if costly:
+        names = ", ".join(f"`{name}`" for name in QUICK_WHERE_COSTLY)
+        words.append(
+            f"{costly} kernels keep more than 90 scalar registers busy at once or have more than "
+            f"2,000 virtual registers, and search may take minutes there: of these {names} and "
+            "`best` alone were asked."
+        )
+    if lost:
+        reasons = ", ".join(f"`{each.id}` ({each.arch}): {each.lost}" for each in lost)
+        words.append(f"{len(lost)} kernels are left out, beyond the limit of time: {reasons}.")
+    return " ".join(words)
+
+
+def _exceptions(found: Sequence[Measurement]) -> str:
+    """Where asking for conflicts gives more of them."""
+    worse = [
+        (each, after, before)
+        for each in found
+        if "best bank-conflicts" in each.answers
+        for after in (each.answers["best bank-conflicts"].conflicts,)
+        for before in (each.answers["best"].conflicts,)
+        if after is not None and before is not None and after > before
+    ]
+    if not worse:
+        return "Nowhere does the objective end with more conflicts than `best` for registers."
+    named = ", ".join(f"`{e.id[:8]}` ({e.arch}: {a} for {b})" for e, a, b in worse)
+    return (
+        f"On {len(worse)} kernels the objective ends with more conflicts than `best` for "
+        f"registers: {named}. It has more registers to choose from, and no more steps."
+    )
+
+
+def _worth_parts(worth: Mapping[str, Any]) -> list[str]:
+    if not worth:
+        return []
+    found = worth["comparisons"]
+    sentences = worth_table.disagreements(found)
+    listed = "\n".join(f"- {sentence}" for sentence in sentences) or "- nowhere"
+    why = "\n".join(f"- {reason}" for reason in worth_table.reasons(found))
+    return [
+        "## What it is worth",
+        prose.WORTH.format(
+            versions=worth_table.versions(found),
+            kernels=worth["kernels"],
+            **Counter("nvidia" if each["arch"] == "sm_80" else "amd" for each in found),
+        ),
+        worth_table.machine_code_table(found),
+        "Where counts and estimate disagree:",
+        listed,
+        "### sm_80",
+        prose.CUBINS,
+        worth_table.cubin_table(found),
+        "Why results cannot be run:\n\n" + why if why else "All results can be run.",
+    ]

@@ -1,0 +1,216 @@
+"""The plots of the document, as SVG: the same figures give the same bytes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks.allocation_study.questions import QUICK, TIGHT
+from benchmarks.allocation_study.records import Measurement
+from verilocc_bench.errors import MissingExtraError
+from verilocc_bench.files import write_atomically
+from verilocc_bench.report.picture import FAINT, INK, PAPER
+from verilocc_bench.report.plots import MARKS, mark_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["PLOTS", "draw_plots"]
+
+WIDTH_INCHES = 8.0
+MOST_SHOWN = 12
+"""A gap or a saving of more than this many registers is shown with it."""
+
+Measurements = Sequence[Measurement]
+_Drawing = Callable[["Figure", Measurements], None]
+
+
+def draw_plots(measurements: Measurements, folder: Path) -> None:
+    """Writes all plots. Raises MissingExtraError without matplotlib."""
+    for name, (drawing, height) in PLOTS.items():
+        write_atomically(folder / name, _svg(drawing, measurements, height))
+
+
+def _panels(figure: Figure, count: int, *, sharey: bool = True) -> list[Axes]:
+    return list(figure.subplots(1, count, sharey=sharey, squeeze=False)[0])
+
+
+def _by_arch(measurements: Measurements) -> dict[str, list[Measurement]]:
+    found: dict[str, list[Measurement]] = {}
+    for each in sorted(measurements, key=lambda each: (each.arch, each.id)):
+        found.setdefault(each.arch, []).append(each)
+    return found
+
+
+def _gaps(figure: Figure, measurements: Measurements) -> None:
+    """What share of kernels is within so many registers of the bound."""
+    by_arch = _by_arch(measurements)
+    names = ("compiler", "linear-scan", "graph-coloring", "first-fit-orders", "best")
+    for axes, (arch, own) in zip(_panels(figure, len(by_arch)), by_arch.items(), strict=True):
+        for place, name in enumerate(names):
+            registers = [(e.answers[name].registers, e.bound) for e in own if name in e.answers]
+            gaps = [999 if found is None else found - bound for found, bound in registers]
+            shares = [sum(g <= most for g in gaps) / len(gaps) for most in range(MOST_SHOWN + 1)]
+            _line(axes, place, range(MOST_SHOWN + 1), shares, name)
+        axes.set_title(f"{arch}, {len(own)} kernels", loc="left", fontsize=10)
+    _share_axis(figure.axes[0])
+    figure.supxlabel("registers above the lower bound, at most", fontsize=10)
+    figure.axes[-1].legend(loc="lower right", fontsize=8)
+
+
+def _line(
+    axes: Axes,
+    place: int,
+    xs: Sequence[float],
+    ys: Sequence[float],
+    name: str,
+    *,
+    step: bool = False,
+) -> None:
+    colour = mark_of(place)[0]
+    style = {"drawstyle": "steps-post"} if step else {"marker": MARKS[place][0], "markersize": 4}
+    axes.plot(xs, ys, color=colour, label=name, linewidth=1.4, **style)
+
+
+def _share_axis(axes: Axes) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    axes.set_ylim(0, 1.03)
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    axes.set_ylabel("kernels")
+
+
+def _savings(figure: Figure, measurements: Measurements) -> None:
+    """How many kernels save how many registers against the compiler, by family."""
+    from matplotlib.ticker import MaxNLocator
+
+    by_arch = _by_arch(measurements)
+    families = sorted({each.family for each in measurements})
+    for axes, (arch, own) in zip(_panels(figure, len(by_arch)), by_arch.items(), strict=True):
+        saved = {family: [_saved(e) for e in own if e.family == family] for family in families}
+        shown = range(min((min(0, *s) for s in saved.values() if s), default=0), MOST_SHOWN + 1)
+        below = [0] * len(shown)
+        for place, (family, values) in enumerate(saved.items()):
+            counts = [sum(min(v, MOST_SHOWN) == number for v in values) for number in shown]
+            axes.bar(shown, counts, bottom=below, color=mark_of(place)[0], label=family)
+            below = [a + b for a, b in zip(below, counts, strict=True)]
+        axes.set_title(arch, loc="left", fontsize=10)
+        axes.set_xticks(range(0, MOST_SHOWN + 1, 4), [*map(str, range(0, MOST_SHOWN, 4)), "12+"])
+    figure.axes[0].set_ylabel("kernels")
+    figure.axes[0].yaxis.set_major_locator(MaxNLocator(integer=True))
+    figure.supxlabel("registers that best saves against the compiler", fontsize=10)
+    figure.axes[-1].legend(loc="upper right")
+
+
+def _saved(each: Measurement) -> int:
+    own, compiler = each.answers["best"].registers, each.answers["compiler"].registers
+    assert compiler is not None
+    return 0 if own is None else compiler - own
+
+
+def _conflicts(figure: Figure, measurements: Measurements) -> None:
+    """Bank conflicts of each kernel, before and after."""
+    by_arch = _by_arch(measurements)
+    for axes, (arch, own) in zip(_panels(figure, len(by_arch)), by_arch.items(), strict=True):
+        for place, name in enumerate(("best", "best bank-conflicts")):
+            pairs = [
+                (each.answers["compiler"].conflicts, each.answers[name].conflicts)
+                for each in own
+                if name in each.answers and each.answers[name].valid
+            ]
+            _scatter(axes, place, pairs, name)
+        axes.axline((1, 1), (2, 2), color=FAINT, linewidth=0.8)
+        for scale in (axes.set_xscale, axes.set_yscale):
+            scale("symlog", linthresh=1)
+        axes.set_title(arch, loc="left", fontsize=10)
+    figure.axes[0].set_ylabel("with a search")
+    figure.supxlabel("weighted bank conflicts of the compiler", fontsize=10)
+    figure.axes[-1].legend(loc="upper left", fontsize=8)
+
+
+def _scatter(
+    axes: Axes, place: int, points: Sequence[tuple[float | None, float | None]], name: str
+) -> None:
+    across, up = zip(*points, strict=True) if points else ((), ())
+    colour, mark = mark_of(place)[0], MARKS[place][0]
+    axes.plot(
+        across, up, mark, color=colour, label=name, markersize=4, alpha=0.5, markeredgewidth=0
+    )
+
+
+def _tight(figure: Figure, measurements: Measurements) -> None:
+    """What share of kernels is solved within so many seconds."""
+    for axes, budget in zip(_panels(figure, len(TIGHT)), TIGHT, strict=True):
+        asked = [each.budgets[budget] for each in measurements if budget in each.budgets]
+        for place, name in enumerate(QUICK):
+            seconds = sorted(each.seconds[name] for each in asked if name in each.solved)
+            shares = [(number + 1) / len(asked) for number in range(len(seconds))]
+            end = len(seconds) / max(1, len(asked))
+            _line(axes, place, [0.001, *seconds, 100], [0, *shares, end], name, step=True)
+        axes.set_xscale("log")
+        axes.set_xlim(0.001, 100)
+        axes.set_title(f"{budget}, {len(asked)} kernels", loc="left", fontsize=10)
+    _share_axis(figure.axes[0])
+    figure.supxlabel("seconds a kernel, at most", fontsize=10)
+    figure.axes[-1].legend(loc="center right", fontsize=8)
+
+
+def _times(figure: Figure, measurements: Measurements) -> None:
+    """Seconds of `best` over the size of kernels."""
+    axes: Axes = figure.subplots()
+    kinds = {"proved optimal": True, "not proved": False}
+    for place, (label, proved) in enumerate(kinds.items()):
+        points = [
+            (each.n_virtual_registers, each.answers["best"].seconds)
+            for each in measurements
+            if (each.answers["best"].registers == each.bound) is proved
+        ]
+        _scatter(axes, place, points, label)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("virtual registers")
+    axes.set_ylabel("seconds of best")
+    axes.legend(loc="upper left")
+
+
+PLOTS: dict[str, tuple[_Drawing, float]] = {
+    "allocation-gaps.svg": (_gaps, 3.2),
+    "allocation-savings.svg": (_savings, 3.0),
+    "allocation-conflicts.svg": (_conflicts, 3.2),
+    "allocation-tight-budgets.svg": (_tight, 3.2),
+    "allocation-times.svg": (_times, 3.4),
+}
+"""By file name how each is drawn, and its height in inches."""
+
+
+def _svg(drawing: _Drawing, measurements: Measurements, height: float) -> bytes:
+    try:
+        import matplotlib as mpl
+        from matplotlib import style
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "drawing the study") from None
+    settings = {
+        "font.family": "DejaVu Sans",
+        "font.size": 10,
+        "text.color": INK,
+        "axes.labelcolor": INK,
+        "axes.edgecolor": FAINT,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.axisbelow": True,
+        "axes.grid": True,
+        "grid.color": FAINT,
+        "grid.alpha": 0.25,
+        "svg.hashsalt": "allocation study",
+        "legend.frameon": False,
+    }
+    with mpl.rc_context(), style.context(["default", settings]):
+        figure = Figure(figsize=(WIDTH_INCHES, height), facecolor=PAPER, layout="constrained")
+        drawing(figure, measurements)
+        picture = io.BytesIO()
+        figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})
+    return picture.getvalue()

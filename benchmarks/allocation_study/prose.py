@@ -1,0 +1,100 @@
+"""What the document says around its tables."""
+
+__all__ = [
+    "CONFLICTS",
+    "COPIES",
+    "CUBINS",
+    "METHOD",
+    "OPTIMAL",
+    "PROOFS",
+    "REPEAT",
+    "TIGHT",
+    "TIME",
+    "TITLE",
+    "UNKNOWN",
+    "WORTH",
+]
+
+TITLE = """\
+# How good are the compilers' register allocators?
+
+LLVM's greedy allocator (gfx90a, gfx942) and ptxas (sm_80) on GEMM and attention kernels,
+against proved lower bounds and against the searches of [allocators.md](allocators.md); and what
+better assignments are worth as machine code. All figures here are made by `make study`."""
+
+METHOD = """\
+Every allocator gets the same instruction order and the same classes; nothing is split or
+spilled. Budgets of search are steps and a solver's deterministic time with one worker
+(`--effort 1`), so that answers are the same on any machine; only the times depend on it. Every
+answer of `best` was judged by the fast check and by the independent checker, every other by the
+fast check. *Registers* are those of the vector files, as occupancy counts them; the *gap* is
+the distance to the lower bound, and *optimal* means a gap of 0. What is not optimal here may
+still be: the bound is what could be proved."""
+
+OPTIMAL = """\
+*fewer*, *equal*, *more*: kernels where `best` takes fewer, as many or more registers than the
+compiler; *saved*: registers saved a kernel, on the mean and at most; *occupancy up*, *down*:
+kernels that get more, or fewer, waves (warps on sm_80)."""
+
+PROOFS = """\
+*pressure*: so many lanes hold values at one point. *residues*: alike, with alignment: lanes
+want units of certain residues, and there are too few. *residue schedule*: several points
+together, by CP-SAT. *placement*: CP-SAT finds no place for all. See
+[allocators.md](allocators.md)."""
+
+CONFLICTS = """\
+Instructions with three different vector sources that want more of one bank than it delivers at
+once (gfx90a, gfx942: two registers of one of four banks; sm_80: three of one of two banks, less
+operands that the reuse cache holds by the rules of [verification.md](verification.md)), each 10
+times for each loop around it. `best` takes the fewest registers first and conflicts second;
+*for conflicts* is `best` with `--objective bank-conflicts`, which takes all registers that cost
+no occupancy against the fewest. Loops of ten rounds are an assumption."""
+
+COPIES = """\
+Copies that the assignment makes identities, which need no instruction: more is better. *for
+copies* is `--objective copies`. Then what the two objectives cost against the compiler:
+registers more (on the mean) and kernels with a lower occupancy."""
+
+TIME = """\
+Seconds of processor time of one process on one core, compilation and imports apart. The
+objectives other than registers are asked without proofs where proofs did not find fewer
+registers: their answers are the same."""
+
+TIGHT = """\
+The same kernels with no more registers than the lower bound (`bound`), one more (`bound+1`),
+and the most that give one more wave or warp than the compiler's label (`occupancy`, where the
+bound does not rule that out). *Known to be possible*: some allocator, or `best` at the full
+budget, has an answer within the budget. One kernel of three was asked so, by its id.
+`verilocc-bench evaluate --budget` asks any allocator so."""
+
+WORTH = """\
+{amd} assignments for gfx90a and gfx942 and {nvidia} for sm_80, chosen by rule among {kernels}
+kernels of the sample, from the smaller half of each target's: GEMM and attention in turn, and
+in turn those that save the most registers (`best`) and the most bank conflicts (`--objective
+bank-conflicts`). Both sides are taken to machine code, and to object files, by `verilocc-bench
+compare` ([comparison.md](comparison.md); {versions}). Shown are the compiler's figure → the
+answer's where they differ; *loop cycles* are `llvm-mca`'s estimate, of innermost loops times 10
+for each loop around."""
+
+CUBINS = """\
+Written back into the cubin. Instructions keep their order and their control words, which ptxas
+has computed for its own registers: a *hazard* is a wait that another register would need. Only
+permutations of the compiler's registers can be run."""
+
+UNKNOWN = """\
+Nothing here was run on a GPU. What a bank conflict, a wave, a copy or a wait state costs on the
+hardware is not measured; `llvm-mca` knows nothing of banks, memory, caches or other waves, and
+there is no static estimate for sm_80. The order of instructions is the compiler's: a scheduler
+that knew of fewer registers could use them, and the labels' own order was made with the
+compiler's allocation in mind. Kernels of the split track, which do not fit without spilling,
+are not in the sample. Where an assignment is not proved optimal, nobody knows whether it is.
+The sample is of one family of sources (Triton and inline machine code of this repository's
+builders): other kernels may differ."""
+
+REPEAT = """\
+```
+make study DATASET=FOLDER
+```
+
+An interrupted run goes on where it was. `python -m benchmarks.allocation_study --help` names the
+steps: `measure`, `compare` and `report`."""

@@ -1,0 +1,147 @@
+"""Bounds by blocks: tuples aligned to their width, over several cliques."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.analysis.brute_force import fewest_registers
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.lower_bounds import (
+    BoundKind,
+    LowerBound,
+    Shape,
+    check_certificate,
+    lower_bound,
+)
+from verilocc_bench.analysis.lower_bounds.blocks import refute_by_blocks
+from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import parse_function
+from verilocc_bench.selftest.generate import random_function
+
+pytest.importorskip("ortools", reason="the extra 'exact' is not installed")
+
+HEAD = """verilocc-bench 1
+target sm_80
+registers R:20 UR:4 P:4 UP:2
+reserved R1
+class R 1 R
+class R2 2 R/2
+class R4 4 R/4
+"""
+
+# What is left of %0 and %1 keeps half of two blocks each; %2 needs a third, whole.
+FRAGMENTS = """bb0
+%0:R4=OP
+%1:R4=OP
+OP %0,%1
+%2:R4=OP %0.0-1,%1.2-3
+OP %2,%0.0-1,%1.2-3
+"""
+
+
+def _problem(body: str) -> AllocationProblem:
+    return AllocationProblem(parse_function(HEAD + body, canonical=False))
+
+
+def _straight_line(seed: int, registers: int = 6) -> AllocationProblem:
+    """Tuples and single registers that begin and end at random, lane by lane."""
+    rng = random.Random(seed)
+    widths = [rng.choice((1, 1, 2, 4, 4)) for _ in range(registers)]
+    lines = ["bb0"]
+    live: dict[int, set[int]] = {}
+    for register, width in enumerate(widths):
+        name = "R" if width == 1 else f"R{width}"
+        read = [f"%{r}.{lane}" if widths[r] > 1 else f"%{r}" for r in live for lane in live[r]]
+        lines.append(f"%{register}:{name}=OP {','.join(read)}".rstrip())
+        live[register] = set(range(width))
+        for lanes in live.values():
+            for lane in sorted(lanes):
+                if rng.random() < 0.25:
+                    lanes.discard(lane)
+    return _problem("\n".join([*lines, ""]))
+
+
+def _refutes(problem: AllocationProblem, count: int) -> bool:
+    cliques = maximal_cliques(problem, ("R",))
+    return refute_by_blocks(problem, (("R", count),), cliques) is not None
+
+
+def test_halves_of_tuples_leave_no_whole_block() -> None:
+    problem = _problem(FRAGMENTS)
+    weak, strong = lower_bound(problem, solver=False), lower_bound(problem)
+    assert weak.value == 12
+    assert strong.value == fewest_registers(problem) == 16
+    assert strong.kind is BoundKind.BLOCKS
+    assert len(strong.refutations[0].cliques) == 2
+    check_certificate(problem, strong)
+    assert lower_bound(problem, known=16) == strong
+
+
+def test_what_a_smaller_bound_refutes_is_not_looked_for() -> None:
+    problem = _problem(FRAGMENTS)
+    bound = lower_bound(problem, known=14)
+    assert bound.value == 14
+    check_certificate(problem, bound)
+
+
+def test_no_assignment_of_a_tiny_function_uses_fewer() -> None:
+    above_residues = 0
+    for seed in range(30):
+        problem = _straight_line(seed)
+        fewest = fewest_registers(problem)
+        if fewest is None:
+            continue
+        assert not _refutes(problem, fewest), (seed, problem.normalized)
+        bound = lower_bound(problem, known=fewest)
+        assert lower_bound(problem).value == bound.value <= fewest, (seed, problem.normalized)
+        above_residues += bound.kind is BoundKind.BLOCKS
+        check_certificate(problem, bound)
+    assert above_residues > 0
+
+
+@pytest.mark.parametrize("registers", [5, 8])
+def test_guards_fixed_and_reserved_units_are_minded(registers: int) -> None:
+    """Every value from the fewest on has room; what is refuted below is proved again."""
+    for seed in range(25):
+        problem = AllocationProblem(random_function(seed, registers=registers, target="sm_80"))
+        fewest, cliques = fewest_registers(problem), maximal_cliques(problem, ("R",))
+        for count in range(2, 13):
+            refuted = refute_by_blocks(problem, (("R", count),), cliques)
+            if refuted is None:
+                continue
+            assert fewest is None or count < fewest, (seed, problem.normalized)
+            proved = LowerBound("vector", count + 1, BoundKind.BLOCKS, (refuted,))
+            check_certificate(problem, proved)
+
+
+def test_every_clique_of_a_refutation_is_needed() -> None:
+    problem = _problem(FRAGMENTS)
+    bound = lower_bound(problem)
+    (refutation,) = bound.refutations
+    for number, clique in enumerate(refutation.cliques):
+        others = refutation.cliques[:number] + refutation.cliques[number + 1 :]
+        for cliques in (others, (*others, replace(clique, lanes=clique.lanes[:1]))):
+            changed = replace(refutation, cliques=cliques)
+            with pytest.raises(InputError, match="of the blocks refutation fit within"):
+                check_certificate(problem, replace(bound, refutations=(changed,)))
+
+
+def test_a_wider_shape_is_not_refuted() -> None:
+    problem = _problem(FRAGMENTS)
+    bound = lower_bound(problem)
+    wider: Shape = (("R", 16),)
+    changed = replace(bound.refutations[0], shape=wider)
+    with pytest.raises(InputError, match="fit within"):
+        check_certificate(problem, replace(bound, refutations=(changed,)))
+
+
+def test_tuples_across_blocks_are_left_to_other_kinds() -> None:
+    for seed in range(5):
+        problem = AllocationProblem(random_function(seed, target="gfx90a"))
+        for files in (("v", "a"), ("v",)):
+            shape = tuple((file, 1) for file in files)
+            assert refute_by_blocks(problem, shape, maximal_cliques(problem, files)) is None

@@ -1,0 +1,232 @@
+"""The study: its sample, what it measures on mini rows, its figures, its document."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.allocation_study import plots, running
+from benchmarks.allocation_study.__main__ import main
+from benchmarks.allocation_study.choosing import choose
+from benchmarks.allocation_study.figures import Spread, spread, worth
+from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
+from benchmarks.allocation_study.sample import Kernel, load_kernels, systematic_sample
+from benchmarks.allocation_study.tables import share
+from benchmarks.allocation_study.worth_table import disagreements
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import embedded_path
+from verilocc_bench.errors import InputError
+from verilocc_bench.verify import Verifier
+
+
+def answer(
+    registers: int | None, occupancy: int = 8, conflicts: int = 0, copies: int = 0
+) -> Measured:
+    if registers is None:
+        return Measured(None, None, None, None, None, 0.5, failure="unknown")
+    return Measured(registers, occupancy, conflicts, 0, copies, 0.5)
+
+
+def kernel(number: int, compiler: Measured, best: Measured, **other: object) -> Measurement:
+    answers = {
+        "compiler": replace(compiler, seconds=None),
+        "tabu-search": best,
+        **dict.fromkeys(("best", "best bank-conflicts", "best copies"), best),
+        **dict.fromkeys(("linear-scan", "graph-coloring", "first-fit-orders"), best),
+        "annealed-orders": best,
+    }
+    seconds = dict.fromkeys([n for n in answers if n not in ("compiler",)], 0.25)
+    measurement = Measurement(
+        f"{number:016x}",
+        "test",
+        "gfx942",
+        "gemm" if number % 2 else "mha",
+        "k",
+        "llvm-greedy 22.1.0",
+        100 * number,
+        10 * number,
+        8,
+        9,
+        "residues",
+        0.1,
+        answers,
+        {"bound": TightBudget(9, ("tabu-search",), seconds)},
+    )
+    return replace(measurement, **other)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def kernels() -> list[Kernel]:
+    return load_kernels(embedded_path())
+
+
+def test_the_sample_is_even_and_stable(kernels: list[Kernel]) -> None:
+    chosen = systematic_sample(kernels, 2)
+    cells = Counter((each.row.arch, each.row.family) for each in chosen)
+    assert cells
+    assert max(cells.values()) <= 2
+    assert set(cells) == {(each.row.arch, each.row.family) for each in kernels}
+    backwards = systematic_sample(kernels[::-1], 2)
+    assert [each.row.id for each in chosen] == [each.row.id for each in backwards]
+    everything = systematic_sample(kernels, 10_000)
+    assert {each.row.id for each in everything} == {each.row.id for each in kernels}
+    assert len(everything) == len(kernels)
+
+
+def test_a_sample_covers_small_and_large(kernels: list[Kernel]) -> None:
+    row = kernels[0].row
+    cell = [
+        Kernel(replace(row, id=f"{size:016x}", n_virtual_registers=size), "test")
+        for size in range(100)
+    ]
+    sizes = sorted(each.row.n_virtual_registers for each in systematic_sample(cell, 4))
+    assert sizes == [12, 37, 62, 87]
+
+
+def test_measuring_goes_on_where_it_was(
+    kernels: list[Kernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    smallest = sorted(kernels, key=lambda each: each.row.n_virtual_registers)[:2]
+    monkeypatch.setattr(running, "load_kernels", lambda folder: smallest)
+    path = tmp_path / "study.jsonl"
+    study = running.measure(embedded_path(), path, 60, 1, 600.0)
+    assert set(study.measurements) == {each.row.id for each in smallest}
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]) + lines[-1][:40])
+    assert set(running._resume(path, study.head)) == {json.loads(lines[1])["id"]}
+    path.write_text("".join(lines))
+    monkeypatch.setattr(running, "run_tasks", lambda *_: pytest.fail("it is done"))
+    with pytest.raises(InputError, match="other versions"):
+        running._resume(path, {**study.head, "versions": {}})
+    _check_figures(smallest, study)
+
+
+def _check_figures(smallest: list[Kernel], study: running.Study) -> None:
+    """The measured figures against the verifier's, and against each other."""
+    for each in smallest:
+        found = study.measurements[each.row.id]
+        assert found == Measurement.from_json(json.loads(json.dumps(found.to_json())))
+        problem = AllocationProblem.from_text(each.row.normalized)
+        assert each.row.label is not None
+        used = Verifier(problem).verify(each.row.label).registers_used
+        assert used is not None
+        assert found.answers["compiler"].registers == used["vector"]
+        best = found.answers["best"]
+        assert best.registers is not None
+        assert found.pressure <= found.bound <= best.registers <= used["vector"]
+        assert best.optimal == (best.registers == found.bound)
+        for tight in found.budgets.values():
+            assert not tight.solved or tight.registers >= found.bound
+
+
+def test_a_file_that_is_no_study_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "study.jsonl"
+    path.write_text('{"versions": {}}\n{"id": "0"}\n')
+    with pytest.raises(InputError, match=r"jsonl:2: expected a measurement"):
+        running.read_study(path)
+    path.write_text('{"id": 0}\n')
+    with pytest.raises(InputError, match="head"):
+        running.read_study(path)
+
+
+def test_figures_count_against_the_compiler() -> None:
+    kernels = [
+        kernel(1, answer(12, 7), answer(9, 8)),
+        kernel(2, answer(9), answer(9)),
+        kernel(3, answer(9), answer(10, 7)),
+        kernel(4, answer(20), answer(None)),
+    ]
+    found = worth(kernels, "best")
+    assert found is not None
+    assert (found.kernels, found.valid, found.optimal) == (4, 3, 2)
+    assert (found.fewer, found.equal, found.more) == (1, 1, 1)
+    assert (found.higher, found.lower, found.steps) == (1, 1, 0)
+    assert found.gap == pytest.approx(1 / 3)
+    assert found.saved == pytest.approx(2 / 3)
+    assert found.most_saved == 3
+    assert worth(kernels, "llvm-basic") is None
+
+
+def test_shares_and_spreads() -> None:
+    assert [share(*each) for each in ((0, 3), (3, 3), (1, 3), (1, 200), (0, 0))] == [
+        *("0 %", "100 %", "33 %", "0.5 %", "–"),
+    ]
+    assert spread(range(1, 11)) == Spread(5, 9, 10)
+    assert spread([]) is None
+
+
+def test_choices_follow_the_rule() -> None:
+    kernels = [
+        kernel(number, answer(20, conflicts=number), answer(20 - number)) for number in range(1, 13)
+    ]
+    chosen = choose(kernels)
+    assert len(chosen) == 5
+    assert len({each.measurement.id for each in chosen}) == 5
+    assert max(each.measurement.n_instructions for each in chosen) <= 650
+    assert {each.measurement.family for each in chosen} == {"gemm", "mha"}
+    assert {each.measure for each in chosen} == {"registers", "bank conflicts"}
+    first = next(each for each in chosen if each.measure == "registers")
+    assert first.measurement.n_instructions >= 500
+
+
+def test_choices_end_where_nothing_is_saved() -> None:
+    assert choose([kernel(n, answer(9), answer(9)) for n in range(1, 9)]) == []
+
+
+def test_the_document_has_the_same_bytes_every_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = [kernel(n, answer(12, 7, 30, 1), answer(9, 8, 3, 2)) for n in range(1, 7)]
+    kernels.append(replace(kernels[0], id="f" * 16, answers={}, budgets={}, lost="it was killed"))
+    head = {
+        "versions": {"verilocc-bench": "0.1.0"},
+        "dataset": {"kernels": 10, "digest": "0" * 16},
+        "sample": {"kernels_per_cell": 60, "kernels": 7},
+        "machine": {"processor": "a processor", "cores": 1},
+    }
+    study = tmp_path / "study.jsonl"
+    lines = [head, *(each.to_json() for each in kernels)]
+    study.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    texts = []
+    for name in ("a", "b"):
+        output = tmp_path / name / "study.md"
+        images = tmp_path / name / "images"
+        arguments = ["report", str(study), "-o", str(output), "--images", str(images)]
+        assert main(arguments) == 0
+        texts.append({path.name: path.read_bytes() for path in (output, *images.iterdir())})
+        # Two plots tell as much as all of them, in less time.
+        monkeypatch.setattr(plots, "PLOTS", dict(list(plots.PLOTS.items())[1:3]))
+    assert len(texts[1]) == 3
+    assert texts[1].items() < texts[0].items()
+    text = texts[0]["study.md"].decode()
+    assert "go from 180 to 18" in text
+    assert "| gfx942 | gemm | 3 | 0 % | 100 % | 100 % |" in text
+    assert "it was killed" in text
+    for line in text.splitlines():
+        if line.startswith("!["):
+            assert (tmp_path / "a" / line.split("(")[1].rstrip(")")).is_file()
+
+
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = str(tmp_path / "study.jsonl")
+    assert main(["measure", "--dataset", str(tmp_path / "none"), "-o", output]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_disagreements_are_sentences() -> None:
+    comparison = {
+        "id": "0123456789abcdef",
+        "arch": "gfx90a",
+        "words": [
+            "fewer bank conflicts (1 for 9), but llvm-mca estimates more cycles in loops (5 for 4)",
+            "llvm-mca knows nothing of register banks: none of this is a measurement",
+        ],
+    }
+    said = disagreements([comparison, {**comparison, "arch": "sm_80"}])
+    assert len(said) == 1
+    assert said[0].startswith("`01234567` (gfx90a): fewer bank conflicts")
+    assert "measurement" not in said[0]
