@@ -116,21 +116,34 @@ def _sample_words(study: Study) -> str:
 
 
 def _exceptions(found: Sequence[Measurement]) -> str:
-    """Where asking for conflicts gives more of them."""
-    worse = [
-        (each, after, before)
+    """Where a search ends with more conflicts than it might have had."""
+    objective, best, compiler = "best bank-conflicts", "best", "compiler"
+    return " ".join(
+        [
+            _more(found, objective, best, "the objective", "`best` for registers")
+            + "It has more registers to choose from, and no more steps.",
+            _more(found, best, compiler, "`best` for registers", "the compiler")
+            + "Fewer registers leave less freedom.",
+        ]
+    )
+
+
+def _more(found: Sequence[Measurement], here: str, there: str, name: str, other: str) -> str:
+    """The kernels on which one answer has more conflicts than another, most first."""
+    pairs = [
+        (after - before, f"`{each.id[:8]}` ({each.arch}: {after} for {before})")
         for each in found
-        if "best bank-conflicts" in each.answers
-        for after in (each.answers["best bank-conflicts"].conflicts,)
-        for before in (each.answers["best"].conflicts,)
+        if here in each.answers
+        for after in (each.answers[here].conflicts,)
+        for before in (each.answers[there].conflicts,)
         if after is not None and before is not None and after > before
     ]
-    if not worse:
-        return "Nowhere does the objective end with more conflicts than `best` for registers."
-    named = ", ".join(f"`{e.id[:8]}` ({e.arch}: {a} for {b})" for e, a, b in worse)
+    if not pairs:
+        return f"Nowhere does {name} end with more conflicts than {other}. "
+    named = ", ".join(words for _, words in sorted(pairs, reverse=True)[:5])
     return (
-        f"On {len(worse)} kernels the objective ends with more conflicts than `best` for "
-        f"registers: {named}. It has more registers to choose from, and no more steps."
+        f"On {len(pairs)} of {len(found)} kernels {name} ends with more conflicts than {other}, "
+        f"first of all {named}. "
     )
 
 

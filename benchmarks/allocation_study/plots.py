@@ -155,7 +155,8 @@ def _tight(figure: Figure, measurements: Measurements) -> None:
         axes.set_title(f"{budget}, {len(asked)} kernels", loc="left", fontsize=10)
     _share_axis(figure.axes[0])
     figure.supxlabel("seconds a kernel, at most", fontsize=10)
-    figure.axes[-1].legend(loc="center right", fontsize=8)
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names), fontsize=8)
 
 
 def _times(figure: Figure, measurements: Measurements) -> None:

@@ -107,7 +107,7 @@ def allocator_table(measurements: Measurements) -> str:
             found = worth(own, name)
             if found is not None:
                 rows.append((vendor, f"`{name}`", *_against(found)))
-    headers = ("fewer", "equal", "more", "no answer", "optimal", "gap, mean")
+    headers = ("kernels", "fewer", "equal", "more", "no answer", "optimal", "gap, mean")
     return markdown(("compiler", "allocator", *headers), rows, 2)
 
 
@@ -121,6 +121,7 @@ def _vendors(measurements: Measurements) -> Mapping[str, Measurements]:
 
 def _against(found: Worth) -> tuple[object, ...]:
     return (
+        found.kernels,
         *(share(n, found.kernels) for n in (found.fewer, found.equal, found.more)),
         share(found.kernels - found.valid, found.kernels),
         share(found.optimal, found.kernels),

@@ -56,6 +56,7 @@ def test_answers_are_valid(row) -> None:  # type: ignore[no-untyped-def]
 def test_an_order_that_finds_no_place_gives_way_to_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "load_tree", lambda: Tree("size"))
     problem = AllocationProblem.from_text(ROWS[0].normalized)
-    narrow = with_budgets(problem, dict.fromkeys(("v", "R"), problem.pressure.maximum["vector"] + 2))
+    least = problem.pressure.maximum["vector"] + 2
+    narrow = with_budgets(problem, dict.fromkeys(("v", "R"), least))
     answer = BUILT_IN["chooser"].allocate(Request(narrow))
     assert FastVerifier(narrow).verify(answer).valid  # type: ignore[arg-type]
