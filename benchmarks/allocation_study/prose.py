@@ -19,7 +19,7 @@ TITLE = """\
 # How good are the compilers' register allocators?
 
 LLVM's greedy allocator (gfx90a, gfx942) and ptxas (sm_80) on GEMM and attention kernels,
-against proved lower bounds and against the searches of [allocators.md](allocators.md); and what
+against proved lower bounds and against the searches of [search.md](search.md); and what
 better assignments are worth as machine code. All figures here are made by `make study`."""
 
 METHOD = """\
@@ -38,9 +38,9 @@ kernels that get more, or fewer, waves (warps on sm_80)."""
 
 PROOFS = """\
 *pressure*: so many lanes hold values at one point. *residues*: alike, with alignment: lanes
-want units of certain residues, and there are too few. *residue schedule*: several points
-together, by CP-SAT. *placement*: CP-SAT finds no place for all. See
-[allocators.md](allocators.md)."""
+want units of certain residues, and there are too few. *blocks*: aligned blocks of units cannot hold
+the tuples and single registers of a few points. *residue schedule*: several points
+together, by CP-SAT. *placement*: CP-SAT finds no place for all. See [search.md](search.md)."""
 
 CONFLICTS = """\
 Instructions with three different vector sources that want more of one bank than it delivers at
