@@ -60,6 +60,7 @@ def make_document(
             "options": {"temperature": 0.8, "verifier_calls": calls},
             "prompt": {"format": "whole", "version": 1, "hash": "cd" * 32, "few_shot": 0},
             "track": track,
+            "budget": "full",
             "split": "test",
             "arch": None,
             "family": None,
