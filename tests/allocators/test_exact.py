@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import signal
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -127,8 +128,13 @@ def test_ctrl_c_stops_the_solver_and_goes_on() -> None:
         def stop_search(self) -> None:
             self.stopped.release()
 
-    with pytest.raises(KeyboardInterrupt):
-        solve_interruptibly(Solver(), None)  # type: ignore[arg-type]
+    # A process that was started in the background may ignore the signal.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            solve_interruptibly(Solver(), None)  # type: ignore[arg-type]
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def test_what_the_solver_raises_is_raised() -> None:
