@@ -304,3 +304,21 @@ def test_ties_that_contradict_each_other_leave_nothing() -> None:
     problem = AllocationProblem.from_text(text)
     with pytest.raises(AllocationFailed):
         BUILT_IN["tabu-search"].allocate(Request(problem))
+
+
+def test_what_fits_with_the_help_of_another_file_is_not_called_infeasible() -> None:
+    """Two SGPRs for four lanes that are live at once: the other two fit into VCC."""
+    text = """verilocc-bench 1
+target gfx942
+registers v:8 a:0 s:2 vcc:2=vcc_lo,vcc_hi
+class S2 2 s/2 vcc/2
+bb0
+%0=A
+%1=B
+C %0,%1
+"""
+    problem = AllocationProblem.from_text(text)
+    assert problem.pressure.maximum["s"] == 4
+    answer = BUILT_IN["tabu-search"].allocate(Request(problem))
+    assert sorted(answer.values()) == ["s0", "vcc"]  # type: ignore[union-attr]
+    assert FastVerifier(problem).verify(answer).valid  # type: ignore[arg-type]

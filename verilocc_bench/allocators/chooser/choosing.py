@@ -27,11 +27,12 @@ def choose_and_allocate(problem: AllocationProblem) -> Assignment:
     from verilocc_bench.allocators.search.orders import ORDERS
     from verilocc_bench.allocators.search.portfolio import Search
 
+    search = Search(problem, SearchOptions(), Means.TABU)
     choice = load_tree().choose(features_of(problem))
-    if choice != TABU:
-        try:
-            options = SearchOptions(order=ORDERS.index(choice))
-            return Search(problem, options, Means.ORDERS).run().assignment
-        except AllocationFailed:
-            pass  # tuples did not fit: search, as for the others
-    return Search(problem, SearchOptions(), Means.TABU).run().assignment
+    if choice == TABU:
+        return search.run().assignment
+    try:
+        options = SearchOptions(order=ORDERS.index(choice))
+        return Search(problem, options, Means.ORDERS).run().assignment
+    except AllocationFailed:
+        return search.run().assignment

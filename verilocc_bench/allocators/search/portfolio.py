@@ -140,13 +140,20 @@ class Search:
         shapes = self._shapes(model)
         bound = self.bound.value
         if not self._is_scored(model):
-            pressure = self.problem.pressure.maximum.get(model.files[0], 0)
-            bound = max(pressure, self._most_without_loss(model, 0))
+            # Not pressure: what draws on several files counts there for the first.
+            bound = lower_bound(self.problem, model.files[0], solver=False).value
         if bound > shapes.most:
             raise AllocationFailed(
                 f"proved infeasible: {bound} registers of {'/'.join(model.files)} are needed, "
                 f"{shapes.most} may be used"
             )
+        if not model.domain.any(axis=1).all():
+            raise AllocationFailed(
+                f"proved infeasible: ties or the function's own registers leave a virtual register "
+                f"no place in {'/'.join(model.files)}"
+            )
+        if not self._is_scored(model):
+            bound = max(bound, self._most_without_loss(model, 0))
         if self._minimize(model, shapes, bound) is None:
             raise AllocationFailed(
                 f"unknown: no placement in {'/'.join(model.files)} was found within the budget"
