@@ -4,7 +4,8 @@ Wherever the tasks run, the rules are the same. A process that dies or runs
 out of memory is tried once more; after the second time, or past the time
 limit, the item is lost, and the others go on. When a worker itself dies, the
 items that were under way are tried again one at a time, so that the one that
-did it is known.
+did it is known: it is lost when its worker has died twice while it was alone,
+as it may have had no part in the first death.
 """
 
 from __future__ import annotations
@@ -128,6 +129,7 @@ class _Run(Generic[Item, Output]):
         self.under_way: dict[Future[Reply], Item] = {}
         self.suspects: deque[Item] = deque()
         self.is_alone = False
+        self.died_alone: Item | None = None
         self.failures: list[Exception] = []
         self.is_over = False
 
@@ -170,13 +172,17 @@ class _Run(Generic[Item, Output]):
 
     def _settle(self, item: Item, future: Future[Reply]) -> Iterator[tuple[Item, Output | Lost]]:
         was_alone, self.is_alone = self.is_alone, False
+        died_before, self.died_alone = self.died_alone is item, None
         try:
             reply = future.result()
         except self.place.lost_worker:
             if not self.under_way:
                 self.place.renew()
-            if was_alone:
+            if was_alone and died_before:
                 yield item, Lost("crashed", "died twice")
+            elif was_alone:
+                self.died_alone = item
+                self.suspects.appendleft(item)
             else:
                 self.suspects.append(item)
         except CancelledError:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
 
 import pytest
 
-from dataset_builders.building.execution import MOST_FAILURES, Execution, Lost, run_tasks
-from dataset_builders.building.supervisor import differences
+from dataset_builders.building.execution import MOST_FAILURES, Execution, Lost, _Run, run_tasks
+from dataset_builders.building.supervisor import Reply, differences
 from tests.dataset_builders.fake_compilers import fail, process_ids
 from verilocc_bench.errors import InputError
 
@@ -71,6 +73,53 @@ def test_items_are_lost_alone(tmp_path: Path) -> None:
     }
     others: dict[Task, Lost | str] = {number: f"result {number}" for number in range(6)}
     assert results([0, 1, *losers, 2, 3, 4, 5]) == losers | others
+
+
+class FlakyPlace:
+    """Two workers; `deaths` says how often the worker dies under each item."""
+
+    lost_worker = BrokenExecutor
+
+    def __init__(self, deaths: dict[str, int]) -> None:
+        self.deaths = deaths
+        self.shared = True
+
+    def submit(self, task: bytes) -> Future[Reply]:
+        future: Future[Reply] = Future()
+        _, item = pickle.loads(task)
+        if self.shared or self.deaths[item]:
+            # While both are under way, one takes the other with it: nobody knows which.
+            if not self.shared:
+                self.deaths[item] -= 1
+            future.set_exception(BrokenExecutor())
+        else:
+            future.set_result(Reply("done", value=pickle.dumps("survived")))
+        return future
+
+    def renew(self) -> None:
+        self.shared = False
+
+    def width(self) -> int:
+        return 2
+
+    def check(self) -> None: ...
+
+    def close(self, *, at_once: bool) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("deaths", "expected"),
+    [(0, "survived"), (1, "survived"), (2, Lost("crashed", "died twice"))],
+)
+def test_only_deaths_alone_count(deaths: int, expected: str | Lost) -> None:
+    """An item may have had no part in the death that made it a suspect."""
+    place = FlakyPlace({"a": deaths, "b": 0})
+    found = dict(_Run(fail_never, iter(["a", "b"]), place).outcomes())
+    assert found == {"a": expected, "b": "survived"}
+
+
+def fail_never(item: str) -> str:
+    return item
 
 
 def test_a_hanging_item_is_ended() -> None:
