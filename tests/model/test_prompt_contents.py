@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
 import re
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.generated import random_function
 from tests.model.scripted import ScriptedModel, asked, last_prompt, run_episode
 from tests.model.test_prompts import (
     CONSTRAINED,
@@ -17,14 +21,16 @@ from tests.model.test_prompts import (
     TINY,
     TINY_ANSWER,
     follower,
-    offered,
     problem_of,
 )
+from tests.model.test_register_state import count_idle, points, points_held
 from verilocc_bench.allocators import Request
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.model.language_model import Ask
 from verilocc_bench.model.prompts import get_prompt_format
-from verilocc_bench.model.prompts.candidates import OFFERED
+from verilocc_bench.model.prompts.outlook import decision_order
+from verilocc_bench.model.prompts.state import SHOWN, STATE
 from verilocc_bench.model.prompts.windows import INSTRUCTIONS, NEW_REGISTERS, cut_windows
 
 DOCS = Path(__file__).parents[2] / "docs" / "prompt-formats.md"
@@ -74,9 +80,14 @@ def test_occupied_in_windows_is_what_is_taken() -> None:
             state.place(number, placements.by_name[classes[number]][row.label[key]])
 
 
+@cache
+def units_by_name(problem: AllocationProblem) -> dict[str, int]:
+    return {problem.placements.unit_name(u): u for u in range(problem.placements.unit_count)}
+
+
 def runs(text: str, problem: AllocationProblem) -> set[int]:
     """The units of `v4+6 s0+1`."""
-    names = {problem.placements.unit_name(u): u for u in range(problem.placements.unit_count)}
+    names = units_by_name(problem)
     found: set[int] = set()
     for run in text.split():
         if run != "none":
@@ -85,62 +96,141 @@ def runs(text: str, problem: AllocationProblem) -> set[int]:
     return found
 
 
+def read_state(text: str, problem: AllocationProblem) -> tuple[int, set[int], bool]:
+    """The register of a `state` prompt, the bases that its lines allow, and whether one is cut."""
+    head, *lines = text.splitlines()
+    number = int(head.split()[0][1:])
+    register_class, placements = problem.function.virtual_registers[number], problem.placements
+    allowed, cut, lanes = set(placements.legal[register_class]), False, 0
+    for line in lines:
+        place, _, listed = line.partition(": ")
+        if place == "tied":
+            allowed &= {placements.by_name[register_class].get(listed, -1)}
+            continue
+        first, _, last = place.split()[1].partition("-")
+        units = runs(re.sub(r"~\d+", "", listed), problem)
+        for lane in range(int(first), int(last or first) + 1):
+            assert lane == lanes
+            lanes += 1
+            allowed = {base for base in allowed if base + lane in units}
+        cut |= len(listed.split()) == SHOWN
+        assert len(listed.split()) <= SHOWN
+        assert ("~" in listed) == (register_class.width == 1 and listed != "none")
+    assert lanes == register_class.width
+    return number, allowed, cut
+
+
 def test_state_prompts_hold_what_is_legal() -> None:
     """A base is legal exactly where each lane's unit is in a run of its line."""
-    for row in (SMALL[0], SMALL[3]):
-        assert row.label is not None
+    whole = cut = 0
+    for row in SMALL[:4]:
         problem = AllocationProblem.from_text(row.normalized)
-        model = follower(row.label)
-        run_episode(get_prompt_format("state"), Request(problem), FREE, model)
+        generator = random.Random(row.id)
+
+        def choose(_: Ask, __: str, names: Sequence[str]) -> str:
+            return generator.choice(names[:4])  # noqa: B023
+
+        model = ScriptedModel(choose=choose)
+        response = run_episode(get_prompt_format("state"), Request(problem), CONSTRAINED, model)
+        assert response.answer is not None
         state = RegisterState(problem)
         classes, placements = problem.function.virtual_registers, problem.placements
         for ask in model.asks:
-            head, *lines = last_prompt(ask).splitlines()
-            number = int(head.split()[0][1:])
-            free: dict[int, set[int]] = {}
-            for line in lines:
-                place, _, text = line.partition(": ")
-                first, _, last = place.split()[1].partition("-")
-                for lane in range(int(first), int(last or first) + 1):
-                    free[lane] = runs(text, problem)
-            assert sorted(free) == list(range(classes[number].width))
-            shown = {
-                base
-                for base in placements.legal[classes[number]]
-                if all(base + lane in units for lane, units in free.items())
-            }
-            assert shown == set(state.legal(number))
-            name = row.label[f"%{number}"]
+            number, allowed, is_cut = read_state(last_prompt(ask), problem)
+            legal = set(state.legal(number))
+            assert allowed <= legal if is_cut else allowed == legal
+            assert allowed
+            whole, cut = whole + (not is_cut), cut + is_cut
+            name = response.answer[f"%{number}"]
             state.place(number, placements.by_name[classes[number]][name])
+    assert whole > 200
+    assert cut > 10
 
 
-def test_candidates_are_legal_and_bounded() -> None:
-    row = SMALL[4]
-    problem = AllocationProblem.from_text(row.normalized)
-    model = ScriptedModel(choose=lambda _a, _t, names: names[0])
-    response = run_episode(get_prompt_format("candidates"), Request(problem), CONSTRAINED, model)
-    assert response.answer is not None
-    state = RegisterState(problem)
-    classes = problem.function.virtual_registers
-    spared = 0
-    for ask in model.asks:
-        number = int(asked(ask)[0][1:])
-        legal = {name: base for base, name in state.legal(number).items()}
-        shown = offered(ask)
-        assert len(shown) == min(OFFERED, len(legal))
-        assert shown[0] == next(iter(legal))
-        spared += " copies 1 " in last_prompt(ask)
-        for line in last_prompt(ask).splitlines()[1:]:
-            name, _, below, _, above, _, _, _, grows = line.split()
-            base, width = legal[name], classes[number].width
-            live, defined = state.lifetimes(number)[0]
-            around = range(base - int(below), base)
-            assert all(state.is_free((live, defined), unit) for unit in around)
-            end = base + width
-            assert int(grows) == 0 or not state.is_used(end - 1)
-            assert 0 <= int(above) <= 16
-        state.place(number, legal[shown[0]])
-    assert spared > 0
+def test_state_prompts_hold_what_is_legal_on_generated_functions() -> None:
+    """Ties, lanes of different lives, classes of several files, and nowhere to go."""
+    tied = nowhere = apart = 0
+    for seed in range(240):
+        target = ("gfx942", "sm_80")[seed % 2]
+        problem = AllocationProblem(random_function(seed, guarded=seed % 2 == 1, target=target))
+        generator = random.Random(seed)
+        state, viewer = RegisterState(problem), STATE.make_viewer(problem)
+        for register in decision_order(problem):
+            legal = state.legal(register)
+            lines = viewer(state, register, legal).lines
+            text = "\n".join([viewer.query(state, register), *lines])
+            assert read_state(text, problem)[:2] == (register, set(legal)), (seed, register)
+            tied += "tied: " in text and bool(legal)
+            nowhere += not legal
+            apart += len(lines) > 1
+            bases = list(problem.placements.legal[problem.function.virtual_registers[register]])
+            state.place(register, generator.choice(list(legal) or bases))
+    assert tied > 5
+    assert min(nowhere, apart) > 50
+
+
+def test_state_shows_idle_times() -> None:
+    checked = 0
+    for row in SMALL[:3]:
+        problem = AllocationProblem.from_text(row.normalized)
+        names = units_by_name(problem)
+        model = ScriptedModel()
+        response = run_episode(get_prompt_format("state"), Request(problem), CONSTRAINED, model)
+        assert response.answer is not None
+        state = RegisterState(problem)
+        for ask in model.asks:
+            number = int(asked(ask)[0][1:])
+            register_class = problem.function.virtual_registers[number]
+            (life, *_) = state.lifetimes(number)
+            own, held = points(life[0]) | points(life[1]), None
+            for start, length, digits in re.findall(r"(\w+)\+(\d+)~(\d+)", last_prompt(ask)):
+                held = held or points_held(state)
+                for unit in range(names[start], names[start] + int(length)):
+                    idle = count_idle(own, held[unit], len(problem.liveness.points))
+                    assert idle.bit_length() == int(digits)
+                    checked += 1
+            name = response.answer[f"%{number}"]
+            state.place(number, problem.placements.by_name[register_class][name])
+    assert checked > 1000
+
+
+MANY = """\
+verilocc-bench 1
+target gfx942
+registers v:128 a:0 s:0 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+"""
+
+
+def test_state_shows_the_lowest_runs_of_a_tuple() -> None:
+    """Every third unit is taken."""
+    lines = [f"%{number}=OP" for number in range(40)]
+    lines += ["%40:V2=OP", "USE %40", *(f"USE %{number}" for number in range(40))]
+    problem = problem_of(MANY + "class V2 2 v/2\nbb0\n" + "\n".join(lines) + "\n")
+    state, viewer = RegisterState(problem), STATE.make_viewer(problem)
+    for number in range(40):
+        state.place(number, 3 * number)
+    # A run begins where a pair can: at an even unit.
+    expected = [(3 * k + 1, 2) if k % 2 else (3 * k + 2, 1) for k in range(SHOWN)]
+    (line,) = viewer(state, 40, {}).lines
+    assert line == "lanes 0-1: " + " ".join(f"v{unit}+{length}" for unit, length in expected)
+
+
+def test_state_shows_the_least_idle_of_single_lanes() -> None:
+    """Every third unit was taken until lately, the highest the latest."""
+    lines = [f"%{number}=OP\nUSE %{number}" for number in range(40)]
+    problem = problem_of(MANY + "bb0\n" + "\n".join(lines) + "\n%40=OP\nUSE %40\n")
+    state, viewer = RegisterState(problem), STATE.make_viewer(problem)
+    for number in range(40):
+        state.place(number, 3 * number)
+    lives = [set.union(*map(points, state.lifetimes(number)[0])) for number in range(41)]
+    count = len(problem.liveness.points)
+    idle = {3 * k: count_idle(lives[40], lives[k], count).bit_length() for k in range(40)}
+    least = sorted(idle, key=lambda unit: (idle[unit], unit))[:SHOWN]
+    (line,) = viewer(state, 40, {}).lines
+    assert line == "lane 0: " + " ".join(f"v{unit}+1~{idle[unit]}" for unit in sorted(least))
+    assert len({idle[unit] for unit in least}) > 3
+    assert least != sorted(idle)[-SHOWN:]
 
 
 @pytest.mark.parametrize("name", NAMES)

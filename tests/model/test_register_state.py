@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
+from itertools import takewhile
 
 import pytest
 
@@ -11,7 +13,7 @@ from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.findings import FindingKind
-from verilocc_bench.ir import parse_function
+from verilocc_bench.ir import RegisterClass, parse_function
 from verilocc_bench.verify import Verifier
 
 ROWS = load_rows("mini").rows
@@ -192,6 +194,183 @@ def fits(problem: AllocationProblem, placed: dict[int, int], register: int, base
     for other, other_base in placed.items():
         state.place(other, other_base)
     return base in state.legal(register)
+
+
+def scatter(problem: AllocationProblem, generator: random.Random) -> RegisterState:
+    """A state with about two thirds of the registers at any units, legal or not."""
+    state = RegisterState(problem)
+    for register in generator.sample(range(count := register_count(problem)), count * 2 // 3):
+        state.place(register, any_base(problem, generator, register))
+    return state
+
+
+def any_base(problem: AllocationProblem, generator: random.Random, register: int) -> int:
+    """A legal base of the class, or one that ends within the units."""
+    width = problem.function.virtual_registers[register].width
+    bases = list(problem.placements.legal[problem.function.virtual_registers[register]])
+    anywhere = generator.randrange(problem.placements.unit_count - width + 1)
+    return generator.choice([*bases, anywhere])
+
+
+def register_count(problem: AllocationProblem) -> int:
+    return len(problem.function.virtual_registers)
+
+
+def rebuilt(problem: AllocationProblem, placed: Mapping[int, int]) -> RegisterState:
+    state = RegisterState(problem)
+    for register, base in placed.items():
+        state.place(register, base)
+    return state
+
+
+def seen(state: RegisterState) -> list[object]:
+    """All that a state says."""
+    problem = state.problem
+    registers = range(register_count(problem))
+    lives = [state.lifetimes(register)[0] for register in registers]
+    units = range(problem.placements.unit_count)
+    return [
+        list(state.placed.items()),
+        [state.legal(register) for register in registers],
+        [state.is_used(unit) for unit in units],
+        [[state.is_free(life, unit) for unit in units] for life in lives[:3]],
+        [[state.idle_points(life, unit) for unit in units] for life in lives[:3]],
+    ]
+
+
+def test_evicting_leaves_what_a_state_without_it_has() -> None:
+    """Placements overlap, and lie on the function's own registers."""
+    evicted = shared = fixed = 0
+    for seed in range(60):
+        target = ("gfx942", "sm_80")[seed % 2]
+        problem = AllocationProblem(random_function(seed, guarded=seed % 2 == 1, target=target))
+        generator = random.Random(seed)
+        state, placed = RegisterState(problem), dict[int, int]()
+        for _ in range(12):
+            register = generator.randrange(register_count(problem))
+            if register not in placed:
+                placed[register] = any_base(problem, generator, register)
+                state.place(register, placed[register])
+                continue
+            base = placed.pop(register)
+            before = state.copy()
+            state.evict(register)
+            again = rebuilt(problem, placed)
+            assert seen(state) == seen(again), (seed, register)
+            assert register in before.placed
+            with pytest.raises(IndexError):
+                state.undo()
+            evicted += 1
+            units = range(base, base + problem.function.virtual_registers[register].width)
+            shared += any(again.is_used(unit) for unit in units)
+            fixed += any(RegisterState(problem).is_used(unit) for unit in units)
+    assert evicted > 150
+    assert shared > fixed > 20
+
+
+def test_what_is_placed_after_an_eviction_can_be_undone() -> None:
+    state = RegisterState(AllocationProblem(parse_function(TIED, canonical=False)))
+    state.place(0, 2)
+    state.place(3, 3)
+    state.evict(0)
+    before = seen(state)
+    state.place(0, 4)
+    assert state.undo() == 0
+    assert seen(state) == before
+    with pytest.raises(KeyError):
+        state.evict(0)
+
+
+def test_blockers_are_those_that_must_go_and_no_more() -> None:
+    """Every set of blockers is tried on states that are built anew."""
+    blocking = tied = fixed = free = 0
+    for seed in range(300):
+        target = ("gfx942", "sm_80")[seed % 2]
+        problem = AllocationProblem(random_function(seed, guarded=seed % 2 == 1, target=target))
+        everywhere = scatter(problem, random.Random(seed)).placed
+        for register in range(register_count(problem)):
+            placed = {other: base for other, base in everywhere.items() if other != register}
+            state = rebuilt(problem, placed)
+            found = state.blockers(register)
+            alone = RegisterState(problem).legal(register)
+            # In the order of the class, less what nothing could free.
+            assert list(found) == list(alone), (seed, register)
+            fixed += len(problem.placements.legal[class_of(problem, register)]) - len(alone)
+            for base, others in found.items():
+                rest = {other: b for other, b in placed.items() if other not in others}
+                assert fits(problem, rest, register, base)
+                for other in others:
+                    kept = {**rest, other: placed[other]}
+                    assert not fits(problem, kept, register, base), (seed, register, base, other)
+                free += not others
+                blocking += len(others)
+            tied += bool(found) and not state.bases(register)
+    assert blocking > 700
+    assert min(tied, free, fixed) > 8
+
+
+def class_of(problem: AllocationProblem, register: int) -> RegisterClass:
+    return problem.function.virtual_registers[register]
+
+
+def test_blockers_by_ties() -> None:
+    text = TIED.replace("USE %0,%1,%2,%3", "USE %2,%3")
+    state = RegisterState(AllocationProblem(parse_function(text, canonical=False)))
+    assert list(state.blockers(3)) == [7]
+    state.place(0, 2)
+    state.place(2, 4)
+    # At v3 %1 is where lane 1 of %0 ends, but not where %2 begins; at v4 it is the reverse.
+    assert state.blockers(1)[3] == {2}
+    assert state.blockers(1)[4] == {0}
+    assert state.blockers(1)[5] == {0, 2}
+    text = TIED.replace("%2=TIED %1~0", "%2=TIED %1~0\n%2=TIED %0.0~0")
+    state = RegisterState(AllocationProblem(parse_function(text, canonical=False)))
+    assert [len(state.blockers(register)) for register in range(4)] == [0, 0, 0, 1]
+
+
+def test_idle_points_are_counted_outwards_from_a_life() -> None:
+    idle = between = 0
+    for seed in range(40):
+        target = ("gfx942", "sm_80")[seed % 2]
+        problem = AllocationProblem(random_function(seed, guarded=seed % 2 == 1, target=target))
+        state = scatter(problem, random.Random(seed))
+        held = points_held(state)
+        for register in range(register_count(problem)):
+            for live, defined in state.lifetimes(register):
+                own = points(live) | points(defined)
+                for unit in range(problem.placements.unit_count):
+                    expected = count_idle(own, held[unit], len(problem.liveness.points))
+                    assert state.idle_points((live, defined), unit) == expected
+                    idle += expected
+                    between += bool(held[unit]) and expected > 0
+    assert idle > 1000
+    assert between > 100
+
+
+def points(mask: int) -> set[int]:
+    return {point for point in range(mask.bit_length()) if mask >> point & 1}
+
+
+def points_held(state: RegisterState) -> dict[int, set[int]]:
+    """For each unit the points at which something is live or defined there."""
+    problem, liveness = state.problem, state.problem.liveness
+    held: dict[int, set[int]] = {unit: set() for unit in range(problem.placements.unit_count)}
+    for lane, (file, index) in enumerate(liveness.fixed_lanes, liveness.virtual_lane_count):
+        unit = problem.placements.first_unit[file] + index
+        held[unit] |= points(liveness.live[lane]) | points(liveness.defined[lane])
+    for register, base in state.placed.items():
+        for unit, (live, defined) in enumerate(state.lifetimes(register), base):
+            held[unit] |= points(live) | points(defined)
+    return held
+
+
+def count_idle(own: set[int], held: set[int], count: int) -> int:
+    """Steps from both ends of a life to what is held there, or to the end."""
+    if not own:
+        return 0
+    before = takewhile(lambda point: point not in held, range(min(own) - 1, -1, -1))
+    after = takewhile(lambda point: point not in held, range(max(own) + 1, count))
+    return len([*before, *after])
 
 
 def test_undo_and_copy() -> None:

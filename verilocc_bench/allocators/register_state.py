@@ -50,10 +50,11 @@ class RegisterState:
         self._live = [0] * placements.unit_count
         self._defined = [0] * placements.unit_count
         fixed = enumerate(liveness.fixed_lanes, liveness.virtual_lane_count)
+        self._fixed: dict[int, Lifetime] = {}
         for lane, (file, index) in fixed:
             unit = placements.first_unit[file] + index
-            self._live[unit] = liveness.live[lane]
-            self._defined[unit] = liveness.defined[lane]
+            self._fixed[unit] = liveness.live[lane], liveness.defined[lane]
+            self._live[unit], self._defined[unit] = self._fixed[unit]
         self._placed: dict[int, int] = {}
         self._steps: list[_Step] = []
         self._ties = _tie_distances(problem)
@@ -61,7 +62,7 @@ class RegisterState:
     def copy(self) -> RegisterState:
         """A state of its own that holds the same."""
         twin = RegisterState.__new__(RegisterState)
-        twin.problem, twin._ties = self.problem, self._ties
+        twin.problem, twin._ties, twin._fixed = self.problem, self._ties, self._fixed
         twin._live, twin._defined = self._live.copy(), self._defined.copy()
         twin._placed, twin._steps = self._placed.copy(), self._steps.copy()
         return twin
@@ -119,6 +120,22 @@ class RegisterState:
         collides = self._live[unit] & defined or self._defined[unit] & live
         return not collides and unit not in self.problem.placements.reserved
 
+    def idle_points(self, lifetime: Lifetime, unit: int) -> int:
+        """At how many points a unit would hold nothing just before and just after a lane's life.
+
+        From the last point at which it holds something earlier, or the first
+        of the function, and to the first at which it does so later, or the last.
+        """
+        own, held = lifetime[0] | lifetime[1], self._live[unit] | self._defined[unit]
+        if not own:
+            return 0
+        first, end = (own & -own).bit_length() - 1, own.bit_length()
+        before = first - (held & ((1 << first) - 1)).bit_length()
+        later = held >> end
+        if later:
+            return before + (later & -later).bit_length() - 1
+        return before + len(self.problem.liveness.points) - end
+
     def place(self, register: int, base: int) -> None:
         """Puts a virtual register, not placed yet, at a base whose units exist, legal or not."""
         if register in self._placed:
@@ -140,6 +157,53 @@ class RegisterState:
         self._live[base : base + len(live)] = live
         self._defined[base : base + len(defined)] = defined
         return register
+
+    def evict(self, register: int) -> None:
+        """Takes back one placement, whenever it was made. Nothing before can be undone then."""
+        base = self._placed.pop(register)
+        self._steps.clear()
+        units = range(base, base + len(self.lifetimes(register)))
+        for unit in units:
+            self._live[unit], self._defined[unit] = self._fixed.get(unit, (0, 0))
+        for other, its_base in self._placed.items():
+            lanes = self.lifetimes(other)
+            for unit in range(max(base, its_base), min(units.stop, its_base + len(lanes))):
+                live, defined = lanes[unit - its_base]
+                self._live[unit] |= live
+                self._defined[unit] |= defined
+
+    def blockers(self, register: int) -> dict[int, set[int]]:
+        """For each base of the class the placed virtual registers that are in its way.
+
+        In the order of the class, without the bases that the function's own
+        physical registers take, or ties to them.
+        """
+        own_class = self.problem.function.virtual_registers[register]
+        lanes, tied = self.lifetimes(register), self._ties.get(register, {})
+        if tied is None:
+            return {}
+        found: dict[int, set[int]] = {
+            base: set()
+            for base in self.problem.placements.legal[own_class]
+            if tied.get(FIXED, base) == base and not self._is_fixed(lanes, base)
+        }
+        for other, its_base in self._placed.items():
+            if other in tied:
+                for base, others in found.items():
+                    if base != its_base + tied[other]:
+                        others.add(other)
+            for base in self._collisions(lanes, other, its_base):
+                if base in found:
+                    found[base].add(other)
+        return found
+
+    def _is_fixed(self, lanes: Sequence[Lifetime], base: int) -> bool:
+        """Whether the function's own physical registers collide with lanes at a base."""
+        for unit, (live, defined) in enumerate(lanes, base):
+            fixed_live, fixed_defined = self._fixed.get(unit, (0, 0))
+            if fixed_live & defined or fixed_defined & live:
+                return True
+        return False
 
     def conflicts(self, register: int, base: int | None = None) -> tuple[int, ...]:
         """The placed virtual registers that block a base, or any base of the class.

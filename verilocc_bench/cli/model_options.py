@@ -107,7 +107,7 @@ def _add_language_models(add: Callable[..., argparse.Action]) -> None:
         "--prompt-format",
         choices=("whole", "window", "state", "candidates"),
         metavar="whole|window|state|candidates",
-        help=f"what the model is shown (default: {_DEFAULT.prompt_format})",
+        help="what the model is shown (default: what it was trained on, else whole)",
     )
     add(
         "--few-shot",
@@ -148,7 +148,8 @@ def _add_language_models(add: Callable[..., argparse.Action]) -> None:
         "--backtracks",
         type=_at_least(int, 0),
         metavar="N",
-        help=f"steps back from dead ends, where constrained (default: {_DEFAULT.backtracks})",
+        help="dead ends at which room is made, where constrained or guided "
+        f"(default: {_DEFAULT.backtracks})",
     )
     _add_machines(add)
 

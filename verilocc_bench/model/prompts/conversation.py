@@ -77,10 +77,8 @@ def check_options(name: str, options: AllocatorOptions, *, can_backtrack: bool) 
         return
     if not can_backtrack:
         raise InputError(f"prompt format {name!r} cannot backtrack; 'state' and 'candidates' can")
-    if options.decoding is not Decoding.CONSTRAINED:
-        raise InputError(
-            f"backtracks need constrained decoding, not {options.decoding.value!r} decoding"
-        )
+    if options.decoding is Decoding.FREE:
+        raise InputError("backtracks need constrained or guided decoding, not 'free' decoding")
 
 
 def object_tokens(registers: int, options: AllocatorOptions) -> int:

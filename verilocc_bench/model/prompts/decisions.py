@@ -1,7 +1,7 @@
 """What `state` and `candidates` have in common: one virtual register after the other.
 
-Virtual registers come in the order of linear scan (allocators.linear_scan):
-by first live point; of one point the wider and the longer-lived first.
+Virtual registers come in the order of model.prompts.outlook: the widest
+first; of one width by first live point.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from verilocc_bench.allocators import (
     Request,
     Response,
 )
-from verilocc_bench.allocators.linear_scan import scan_order
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.ir import format_class
+from verilocc_bench.ir import RegisterClass
 from verilocc_bench.model.language_model import (
     Ask,
     Choice,
@@ -39,11 +38,12 @@ from verilocc_bench.model.prompts.conversation import (
 )
 from verilocc_bench.model.prompts.feedback import feedback_text, latest_attempt
 from verilocc_bench.model.prompts.ledger import Ledger
+from verilocc_bench.model.prompts.outlook import decision_order
 from verilocc_bench.model.prompts.reading import Unparsable, UnparsableReason, read_word
 from verilocc_bench.model.prompts.search import Search
 from verilocc_bench.model.prompts.source_hash import source_hash
 
-__all__ = ["DecisionFormat", "View", "Viewer", "query_line"]
+__all__ = ["DecisionFormat", "View", "Viewer"]
 
 TOKENS = 16
 """The limit of a completion: a name, and white space."""
@@ -75,6 +75,10 @@ class Viewer(Protocol):
         """The view of one decision, given its choices: bases and their names."""
         ...
 
+    def query(self, state: RegisterState, register: int) -> str:
+        """The line that says what is asked."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class DecisionFormat:
@@ -99,9 +103,7 @@ class DecisionFormat:
         """See PromptFormat."""
         turns = example_turns(request, options, self._examples)
         run = _Run(self, request, options, turns)
-        if options.decoding is Decoding.CONSTRAINED:
-            return (yield from run.constrained())
-        return (yield from run.free())
+        return (yield from run.whole())
 
     def demonstrations(
         self, problem: AllocationProblem, answer: Mapping[str, str], every: int = 1
@@ -113,13 +115,13 @@ class DecisionFormat:
         """
         state, viewer = RegisterState(problem), self.make_viewer(problem)
         due = 0
-        for index, register in enumerate(scan_order(problem)):
+        for index, register in enumerate(decision_order(problem)):
             name = answer.get(f"%{register}")
             if index >= due and name is not None:
                 view = viewer(state, register, state.legal(register))
                 if view.names is None or name in view.names:
                     due += every
-                    yield Turn(_prompt(state, register, view), name)
+                    yield Turn(_prompt(viewer, state, register, view), name)
             _follow(state, register, name)
 
     def _examples(self, problem: AllocationProblem, answer: Mapping[str, str]) -> Iterator[Turn]:
@@ -147,47 +149,43 @@ class _Run:
         if options.backtracks:
             self.ledger.more["backtracks"] = 0
 
-    def free(self) -> Episode:
-        """The model's words as they are; what has no legal name takes no room."""
-        state = RegisterState(self.problem)
-        answer: dict[int, str] = {}
-        for register in scan_order(self.problem):
-            view = self.viewer(state, register, state.legal(register))
-            if view.names is not None and not view.names:
-                return self.ledger.dead_end(no_place(state, register, len(answer)))
-            word = yield from self._ask(state, register, view, None)
-            if isinstance(word, Response):
-                return word
-            answer[register] = word
-            _follow(state, register, word)
-        return self.ledger.answered({f"%{number}": answer[number] for number in sorted(answer)})
+    def whole(self) -> Episode:
+        """One word for every virtual register.
 
-    def constrained(self) -> Episode:
-        """Legal registers alone; at a dead end at most so many steps back."""
-        search = Search(RegisterState(self.problem), scan_order(self.problem))
+        Free words are taken as they are: what is no base takes no room.
+        Constrained ones are legal. Dead ends are made room for, at most so
+        often as the options allow; beyond that they end a constrained
+        episode, and a free one where the format has nothing to ask.
+        """
+        constrained = self.options.decoding is Decoding.CONSTRAINED
+        search = Search(RegisterState(self.problem), decision_order(self.problem))
+        answer: dict[int, str] = {}
         while (register := search.register) is not None:
             choices = search.choices()
-            if not choices:
-                dead_end = no_place(search.state, register)
-                if search.steps >= self.options.backtracks or not search.retreat():
-                    return self.ledger.dead_end(dead_end)
+            if not choices and search.steps < self.options.backtracks and search.eject():
                 self.ledger.more["backtracks"] = search.steps
+                answer[register] = self._name(register, search.state.placed[register])
                 continue
             view = self.viewer(search.state, register, choices)
-            bases = {name: base for base, name in choices.items()}
-            names = tuple(bases) if view.names is None else view.names
+            if not choices and (constrained or view.names is not None):
+                decided = len(answer.keys() - {register})
+                return self.ledger.dead_end(no_place(search.state, register, decided))
+            names = None
+            if constrained:
+                names = tuple(choices.values()) if view.names is None else view.names
             word = yield from self._ask(search.state, register, view, names)
             if isinstance(word, Response):
                 return word
-            search.take(bases[word])
-        return self.ledger.answered(self._names(search.state))
+            answer[register] = word
+            search.take(self._base(register, word))
+        return self.ledger.answered({f"%{number}": answer[number] for number in sorted(answer)})
 
     def _ask(
         self, state: RegisterState, register: int, view: View, names: tuple[str, ...] | None
     ) -> Generator[Ask, Completion, str | Response]:
         """The word that the model says to a decision, one of the names if any are given."""
         told = feedback_text(self.attempt, FINDINGS_SHOWN, [f"%{register}"])
-        prompt = _prompt(state, register, view) + told
+        prompt = _prompt(self.viewer, state, register, view) + told
         completion = yield Ask(
             messages(self.style.system, self.turns, prompt),
             self.options.maximum_tokens or TOKENS,
@@ -206,22 +204,19 @@ class _Run:
             return self.ledger.unparsable(Unparsable(word.reason, f"%{register}: {word.message}"))
         return word
 
-    def _names(self, state: RegisterState) -> dict[str, str]:
-        classes, placements = self.problem.function.virtual_registers, self.problem.placements
-        return {
-            f"%{register}": placements.legal[classes[register]][base]
-            for register, base in sorted(state.placed.items())
-        }
+    def _name(self, register: int, base: int) -> str:
+        return self.problem.placements.legal[self._class(register)][base]
+
+    def _base(self, register: int, word: str) -> int | None:
+        """The base of that name, if it is one of the class at all."""
+        return self.problem.placements.by_name[self._class(register)].get(word)
+
+    def _class(self, register: int) -> RegisterClass:
+        return self.problem.function.virtual_registers[register]
 
 
-def query_line(problem: AllocationProblem, register: int) -> str:
-    """What is asked: `%12 V2 2 v/2`, the class as a line of the header has it."""
-    files = {file.name: file for file in problem.function.files}
-    return f"%{register} {format_class(problem.function.virtual_registers[register], files)}"
-
-
-def _prompt(state: RegisterState, register: int, view: View) -> str:
-    return "\n".join([query_line(state.problem, register), *view.lines, ""])
+def _prompt(viewer: Viewer, state: RegisterState, register: int, view: View) -> str:
+    return "\n".join([viewer.query(state, register), *view.lines, ""])
 
 
 def _follow(state: RegisterState, register: int, name: str | None) -> None:

@@ -1,0 +1,296 @@
+"""Ejection: where a register fits nowhere, what is in its way is asked about again."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.generated import random_function
+from tests.model.scripted import ScriptedModel, asked, run_episode
+from tests.model.test_prompts import CONSTRAINED, GUIDED, ONE_BY_ONE, SMALL, TIGHT, problem_of
+from verilocc_bench.allocators import AllocatorOptions, FailureKind, Request, Response
+from verilocc_bench.allocators.register_state import RegisterState
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.model.language_model import Ask
+from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.model.prompts.outlook import decision_order
+from verilocc_bench.model.prompts.search import Search
+from verilocc_bench.verify import FastVerifier, IndependentVerifier
+
+HEAD = TIGHT.partition("class S")[0].replace("v:2", "v:4")
+TWICE = TIGHT.replace("USE %2,v1\n", "USE %2,v1\n%3=OP\n%4=OP\nUSE %3,%4\nv1=OP\nUSE %4,v1\n")
+"""Another of the same after it."""
+
+TIED = f"""\
+{HEAD}bb0
+%0=OP
+%1=TIED %0~0
+v0=OP
+USE v0,%1
+"""
+
+
+def episode(
+    name: str, text: str, options: AllocatorOptions, model: ScriptedModel, backtracks: int
+) -> Response:
+    request = Request(problem_of(text))
+    options = replace(options, backtracks=backtracks)
+    return run_episode(get_prompt_format(name), request, options, model)
+
+
+def saying(words: Mapping[str, Sequence[str]]) -> ScriptedModel:
+    """A model that says these words for a register, one after the other."""
+    left = {key: iter(each) for key, each in words.items()}
+
+    def say(ask: Ask) -> str:
+        return next(left[asked(ask)[0]])
+
+    def choose(ask: Ask, _: str, options: Sequence[str]) -> str:
+        word = say(ask)
+        assert word in options
+        return word
+
+    return ScriptedModel(say, choose)
+
+
+def is_valid(problem: AllocationProblem, answer: object) -> bool:
+    """What both verifiers say."""
+    assert isinstance(answer, dict)
+    said = {kind(problem).verify(answer).valid for kind in (FastVerifier, IndependentVerifier)}
+    assert len(said) == 1
+    return said.pop()
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("options", [CONSTRAINED, GUIDED], ids=lambda o: o.decoding)
+def test_room_is_made_for_what_fits_nowhere(name: str, options: AllocatorOptions) -> None:
+    model = saying({"%0": ["v0", "v1"], "%1": ["s3"]})
+    response = episode(name, TIGHT, options, model, 1)
+    assert response.answer == {"%0": "v1", "%1": "s3", "%2": "v0"}
+    assert is_valid(problem_of(TIGHT), response.answer)
+    assert response.details["backtracks"] == 1
+    # %2 has one place, and is not asked about; %1 is not in the way of it.
+    assert [asked(ask)[0] for ask in model.asks] == ["%0", "%1", "%0"]
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_no_more_dead_ends_than_are_allowed(name: str) -> None:
+    response = episode(name, TWICE, CONSTRAINED, ScriptedModel(), 1)
+    assert response.failure is FailureKind.NO_ANSWER
+    assert response.message == "dead end: %4 of class V fits nowhere, 4 of 5 placed"
+    assert response.details["backtracks"] == 1
+    for allowed in (2, 100):
+        response = episode(name, TWICE, CONSTRAINED, ScriptedModel(), allowed)
+        assert is_valid(problem_of(TWICE), response.answer)
+        assert response.details["backtracks"] == 2
+
+
+def test_every_dead_end_counts_where_nothing_helps() -> None:
+    text = HEAD.replace("v:4", "v:2") + "bb0\n%0=OP\n%1=OP\n%2=OP\nUSE %0,%1,%2\n"
+    for allowed in (1, 7, 100):
+        response = episode("state", text, CONSTRAINED, ScriptedModel(), allowed)
+        assert response.failure is FailureKind.NO_ANSWER
+        assert response.message is not None
+        assert response.message.endswith(" of class V fits nowhere, 2 of 3 placed")
+        assert response.details["backtracks"] == allowed
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_own_registers_of_the_function_do_not_give_way(name: str) -> None:
+    text = HEAD.replace("v:4", "v:2") + "bb0\n%0=OP\n%1=OP\nv0=OP\nv1=OP\nUSE v0,v1,%1,%0\n"
+    model = ScriptedModel()
+    response = episode(name, text, CONSTRAINED, model, 100)
+    assert response.message == "dead end: %0 of class V fits nowhere, 0 of 2 placed"
+    assert response.details["backtracks"] == 0
+    assert not model.asks
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_what_is_tied_elsewhere_gives_way(name: str) -> None:
+    """v0, which %0 has, is no place for %1, which must be where %0 is."""
+    model = ScriptedModel()
+    response = episode(name, TIED, CONSTRAINED, model, 1)
+    assert response.answer == {"%0": "v1", "%1": "v1"}
+    assert is_valid(problem_of(TIED), response.answer)
+    assert [asked(ask)[0] for ask in model.asks] == ["%0", "%0"]
+    without = episode(name, TIED, CONSTRAINED, ScriptedModel(), 0)
+    assert without.message == "dead end: %1 of class V fits nowhere, 1 of 2 placed"
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_words_that_collide_give_way_together(name: str) -> None:
+    """Free words may put two registers into one unit, and one nowhere at all."""
+    text = HEAD.replace("v:4", "v:3") + (
+        "bb0\n%0=OP\n%1=OP\n%2=OP\n%3=OP\nUSE %0,%1,%2\nv1=OP\nv2=OP\nUSE %3,v1,v2\n"
+    )
+    words = {"%0": ["v0", "v1"], "%1": ["v0", "v2"], "%2": ["nowhere"]}
+    model = saying(words)
+    response = episode(name, text, GUIDED, model, 1)
+    assert response.answer == {"%0": "v1", "%1": "v2", "%2": "nowhere", "%3": "v0"}
+    assert [asked(ask)[0] for ask in model.asks] == ["%0", "%1", "%2", "%0", "%1"]
+    # What is nowhere is in nobody's way, and is not asked about again.
+    assert not is_valid(problem_of(text), response.answer)
+
+
+def test_the_widest_come_first_and_then_the_first_to_live() -> None:
+    ties = 0
+    for seed in range(200):
+        problem = AllocationProblem(random_function(seed, guarded=seed % 2 == 1))
+        classes, state = problem.function.virtual_registers, RegisterState(problem)
+        lives = [
+            [point for live, _ in state.lifetimes(r) for point in range(live.bit_length())
+             if live >> point & 1]
+            for r in range(len(classes))
+        ]  # fmt: skip
+        order = decision_order(problem)
+        assert sorted(order) == list(range(len(classes)))
+        keys = [(-classes[r].width, min(lives[r], default=0), -len(lives[r]), r) for r in order]
+        assert keys == sorted(keys)
+        ties += len({key[:2] for key in keys}) < len(keys)
+    assert ties > 20
+
+
+def random_tight_problem(generator: random.Random) -> AllocationProblem:
+    """Straight code whose values end at random; few registers."""
+    lines, live = [], []
+    for register in range(generator.randint(4, 7)):
+        each = generator.choice(("V", "V", "V2", "V4"))
+        dying = [other for other in live if generator.random() < 0.35]
+        live = [other for other in live if other not in dying] + [register]
+        uses = ",".join(f"%{other}" for other in dying)
+        lines.append(f"%{register}:{each}=OP {uses}".rstrip())
+    lines.append("USE " + ",".join(f"%{register}" for register in live))
+    head = HEAD.replace("v:4", f"v:{generator.randint(4, 9)}")
+    return problem_of(f"{head}class V2 2 v/2\nclass V4 4 v/2\nbb0\n" + "\n".join(lines) + "\n")
+
+
+def exists(state: RegisterState, order: Sequence[int]) -> bool:
+    """Whether what is left can be placed: every way is tried."""
+    if not order:
+        return True
+    for base in state.legal(order[0]):
+        state.place(order[0], base)
+        if exists(state, order[1:]):
+            return True
+        state.undo()
+    return False
+
+
+def run(
+    search: Search, limit: int, choose: Callable[[list[int]], int] = lambda bases: bases[0]
+) -> bool:
+    """Whether all find a place within so many dead ends."""
+    while search.register is not None:
+        choices = list(search.choices())
+        if choices:
+            search.take(choose(choices))
+        elif search.steps == limit or not search.eject():
+            return False
+    return True
+
+
+def named(state: RegisterState) -> dict[str, str]:
+    classes, placements = state.problem.function.virtual_registers, state.problem.placements
+    return {f"%{r}": placements.legal[classes[r]][base] for r, base in state.placed.items()}
+
+
+def test_assignments_are_found_where_there_are_any() -> None:
+    """In whatever order; never where every way fails."""
+    found: Counter[tuple[bool, bool]] = Counter()
+    ejected = 0
+    for seed in range(400):
+        generator = random.Random(seed)
+        problem = random_tight_problem(generator)
+        order = list(range(len(problem.function.virtual_registers)))
+        generator.shuffle(order)
+        search = Search(RegisterState(problem), order)
+        complete = run(search, 50)
+        if complete:
+            assert is_valid(problem, named(search.state))
+            ejected += search.steps > 0
+        else:
+            assert search.steps == 50
+        found[exists(RegisterState(problem), order), complete] += 1
+    assert found[False, True] == 0
+    assert found[False, False] > 20
+    assert found[True, True] > 20 * found[True, False]
+    assert ejected > 10
+
+
+def test_real_kernels_at_a_tight_budget() -> None:
+    """Any base at random, with no more than a few vector registers to spare."""
+    ejections = complete = 0
+    for seed, row in enumerate(row for row in SMALL if row.arch != "sm_80"):
+        generator = random.Random(seed)
+        pressure = AllocationProblem.from_text(row.normalized).pressure.maximum["vector"]
+        text = row.normalized.replace("registers v:256 a:256", f"registers v:{pressure + 2} a:0")
+        problem = problem_of(text)
+        search = Search(RegisterState(problem), decision_order(problem))
+        if run(search, 400, generator.choice):
+            complete += 1
+            assert is_valid(problem, named(search.state))
+        ejections += search.steps
+    assert complete == 4
+    assert ejections > 10
+
+
+class Witness:
+    """Keeps its own count of dead ends, and says what an ejection must do."""
+
+    def __init__(self, search: Search, order: Sequence[int]) -> None:
+        self.search, self.order = search, order
+        self.dead_ends: Counter[int] = Counter()
+
+    def check(self) -> bool:
+        """Ejects; whether there was something to eject."""
+        search, register = self.search, self.search.register
+        assert register is not None
+        state, classes = search.state, search.state.problem.function.virtual_registers
+        before, blockers = dict(state.placed), state.blockers(register)
+        steps = search.steps
+        assert search.eject() == bool(blockers)
+        assert search.steps == steps + bool(blockers)
+        if not blockers:
+            assert dict(state.placed) == before
+            return False
+        self.dead_ends[register] += 1
+
+        def weight(base: int) -> int:
+            return sum(classes[o].width * (1 + self.dead_ends[o]) for o in blockers[base])
+
+        # The first of the lightest, in the order of units.
+        (base,) = [b for r, b in state.placed.items() if r not in before]
+        assert (weight(base), base) == min((weight(b), b) for b in blockers)
+        gone = before.keys() - state.placed.keys()
+        assert gone == blockers[base]
+        assert state.placed == {r: b for r, b in before.items() if r not in gone} | {register: base}
+        assert search.register == next(r for r in self.order if r in gone)
+        return True
+
+
+def test_the_lightest_give_way_and_come_next() -> None:
+    heavier = several = 0
+    for seed in range(300):
+        generator = random.Random(seed)
+        problem = random_tight_problem(generator)
+        order = decision_order(problem)
+        generator.shuffle(order)
+        search = Search(RegisterState(problem), order)
+        witness = Witness(search, order)
+        while search.register is not None and search.steps < 12:
+            choices = list(search.choices())
+            if choices:
+                search.take(generator.choice(choices))
+                continue
+            count = len(search.state.placed)
+            assert witness.check()
+            several += len(search.state.placed) < count
+        heavier += max(witness.dead_ends.values(), default=0) > 1
+        if search.register is None:
+            assert len(search.state.placed) == len(order)
+    assert heavier > 50
+    assert several > 20
