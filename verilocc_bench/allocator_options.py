@@ -79,7 +79,7 @@ class AllocatorOptions:
     time_limit_seconds: float = 600.0
     memory_limit_mib: int | None = None
 
-    prompt_format: str = "whole"
+    prompt_format: str | None = None
     few_shot: int = 0
     strategy: SamplingStrategy = SamplingStrategy.RANDOM
     temperature: float = 1.0

@@ -21,7 +21,11 @@ from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.evaluate.asking import judge, sample_seed
 from verilocc_bench.evaluate.records import Judged
 from verilocc_bench.model.language_model import Ask, Completion, Finish
-from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
+from verilocc_bench.model.prompts import (
+    DEFAULT_PROMPT_FORMAT,
+    PromptFormat,
+    get_prompt_format,
+)
 from verilocc_bench.verify import Verifier
 
 try:
@@ -134,7 +138,7 @@ def allocate(options: AllocatorOptions, seed: int) -> Solver:
     In the sample's store: `answer` (as answers are written, or None),
     `failure`, `message` and `details`.
     """
-    words = get_prompt_format(options.prompt_format)
+    words = get_prompt_format(options.prompt_format or DEFAULT_PROMPT_FORMAT)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         problem = AllocationProblem.from_text(state.input_text, f"sample {state.sample_id}")

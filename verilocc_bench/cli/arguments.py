@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from verilocc_bench.cli.model_options import add_model_options
+from verilocc_bench.cli.train_arguments import add_train_options
 
 __all__ = ["add_commands"]
 
@@ -396,6 +397,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "build": ("compile a sweep of kernels into a dataset", _build),
     "dataset": ("check, count, compare or rebuild datasets", _dataset),
     "publish": ("publish a dataset folder on the Hub, in one commit", _publish),
+    "train": ("train a language model by a recipe", add_train_options),
     "report": ("compare runs side by side", _report),
     "selftest": ("corrupt answers and set the judges against each other", _selftest),
     "list": ("list models, datasets or sweeps", _list),

@@ -35,11 +35,13 @@ def _models() -> list[dict[str, Any]]:
 
     from verilocc_bench.allocators import BUILT_IN
     from verilocc_bench.evaluate.models import PLUG_IN_GROUP
+    from verilocc_bench.model.shipped import SHIPPED
 
     rows = [
         {"model": name, "description": getattr(allocator, "description", "")}
         for name, allocator in BUILT_IN.items()
     ]
+    rows += [{"model": name, "description": text} for name, text in SHIPPED.items()]
     rows += [
         {"model": plug_in.name, "description": f"plug-in {plug_in.value}"}
         for plug_in in entry_points(group=PLUG_IN_GROUP)

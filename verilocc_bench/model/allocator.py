@@ -36,7 +36,11 @@ from verilocc_bench.model.language_model import (
     TokenSampling,
 )
 from verilocc_bench.model.priority import PrioritySearch
-from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
+from verilocc_bench.model.prompts import (
+    DEFAULT_PROMPT_FORMAT,
+    PromptFormat,
+    get_prompt_format,
+)
 
 __all__ = ["LanguageModelAllocator", "check_language_model_options", "language_model_allocator"]
 
@@ -53,14 +57,19 @@ FAILURES_ALONE = 2
 def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageModelAllocator:
     """The allocator of a language model in a folder or on the Hub.
 
-    Raises InputError where the model, the prompt format or the options
-    cannot be used, alone or together.
+    Where the options name no prompt format, it is the one that the model's
+    configuration says it was trained on. Raises InputError where the model,
+    the prompt format or the options cannot be used, alone or together.
     """
-    prompt_format = get_prompt_format(options.prompt_format)
-    check_language_model_options(prompt_format, options)
+    asked = get_prompt_format(options.prompt_format or DEFAULT_PROMPT_FORMAT)
+    if options.prompt_format is not None:
+        check_language_model_options(asked, options)  # before the model is fetched
     from verilocc_bench.model.transformers_model import load_transformers_model
 
     model = load_transformers_model(name, options)
+    prompt_format = asked
+    if options.prompt_format is None and model.prompt_format is not None:
+        prompt_format = get_prompt_format(model.prompt_format)
     return LanguageModelAllocator(name, model, prompt_format, options)
 
 

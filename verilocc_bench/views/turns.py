@@ -62,10 +62,14 @@ class TrainingFormat:
         """
         if isinstance(self.style, DecisionFormat):
             for turn in self.style.demonstrations(problem, answer, every):
-                yield TrainingTurn(self._asked(turn), (turn.completion, END), ends=False)
+                yield self.decision(turn)
         else:
             for turn in self.style.demonstrations(problem, answer):
                 yield TrainingTurn(self._asked(turn), _object_pieces(turn.completion), ends=True)
+
+    def decision(self, turn: Turn) -> TrainingTurn:
+        """A turn of a format that asks for one register at a time."""
+        return TrainingTurn(self._asked(turn), (turn.completion, END), ends=False)
 
     def offers_all(self, every: int) -> bool:
         """Whether decisions that are missing among the turns were not offered."""

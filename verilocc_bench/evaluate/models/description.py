@@ -85,6 +85,8 @@ def describe_model(allocator: Allocator, options: AllocatorOptions) -> ModelDesc
     revision = code_fingerprint() if own else str(getattr(allocator, "revision", "unknown"))
     prompt = getattr(allocator, "prompt", None)
     every = options.to_json()
+    if isinstance(prompt, dict):  # which one, if the model was left the choice
+        every["prompt_format"] = prompt["format"]
     names = _option_names(allocator.name) + (("verifier_calls", "feedback") if guided else ())
     return ModelDescription(
         name=allocator.name,

@@ -17,6 +17,7 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.models.command import command_allocator
 from verilocc_bench.evaluate.models.foreign import from_plug_in, from_python
 from verilocc_bench.evaluate.models.predictions import Predictions, read_predictions
+from verilocc_bench.model.shipped import SHIPPED
 
 __all__ = ["PLUG_IN_GROUP", "is_language_model", "resolve_model"]
 
@@ -28,6 +29,8 @@ _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 def is_language_model(name: str) -> bool:
     """Whether a name means a language model: an address, a folder, or an id on the Hub."""
     if name.startswith(("http://", "https://")):
+        return True
+    if name in SHIPPED:
         return True
     if name in BUILT_IN or name.startswith(("python:", "command:", "predictions:")):
         return False
@@ -64,7 +67,7 @@ def _no_language_model(name: str, options: AllocatorOptions, jobs: int) -> Alloc
             return command_allocator(rest, options, jobs)
     for plug_in in entry_points(group=PLUG_IN_GROUP, name=name):
         return from_plug_in(name, plug_in)
-    known = ", ".join([*BUILT_IN, *(e.name for e in entry_points(group=PLUG_IN_GROUP))])
+    known = ", ".join([*BUILT_IN, *SHIPPED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))])
     raise InputError(
         f"unknown model {name!r}; known: {known}, python:MODULE:ATTRIBUTE, command:PROGRAM, "
         "predictions:FILE, a folder or a Hub id of a language model, http://ADDRESS"
@@ -74,10 +77,10 @@ def _no_language_model(name: str, options: AllocatorOptions, jobs: int) -> Alloc
 def _language_model(name: str, options: AllocatorOptions) -> Allocator:
     from verilocc_bench.model.allocator import LanguageModelAllocator, language_model_allocator
     from verilocc_bench.model.http_model import load_http_model
-    from verilocc_bench.model.prompts import get_prompt_format
+    from verilocc_bench.model.prompts import DEFAULT_PROMPT_FORMAT, get_prompt_format
 
     if not name.startswith(("http://", "https://")):
         return language_model_allocator(name, options)
-    prompt_format = get_prompt_format(options.prompt_format)
+    prompt_format = get_prompt_format(options.prompt_format or DEFAULT_PROMPT_FORMAT)
     prompt_format.check(options)
     return LanguageModelAllocator(name, load_http_model(name, options), prompt_format, options)

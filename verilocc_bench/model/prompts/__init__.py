@@ -1,5 +1,9 @@
 """Prompt formats: how a function is put before a language model, and its words read."""
 
-from verilocc_bench.model.prompts.prompt_format import PromptFormat, get_prompt_format
+from verilocc_bench.model.prompts.prompt_format import (
+    DEFAULT_PROMPT_FORMAT,
+    PromptFormat,
+    get_prompt_format,
+)
 
-__all__ = ["PromptFormat", "get_prompt_format"]
+__all__ = ["DEFAULT_PROMPT_FORMAT", "PromptFormat", "get_prompt_format"]

@@ -8,7 +8,10 @@ from verilocc_bench.allocators import AllocatorOptions, Assistance, Request
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.language_model import Episode
 
-__all__ = ["PromptFormat", "get_prompt_format"]
+__all__ = ["DEFAULT_PROMPT_FORMAT", "PromptFormat", "get_prompt_format"]
+
+DEFAULT_PROMPT_FORMAT = "whole"
+"""Where neither the user nor the model says which."""
 
 
 class PromptFormat(Protocol):

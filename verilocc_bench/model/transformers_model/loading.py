@@ -21,7 +21,10 @@ from verilocc_bench.model.transformers_model.model_files import find_model_folde
 from verilocc_bench.model.transformers_model.network import Network
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 
-__all__ = ["load_model"]
+__all__ = ["CONFIGURATION_KEY", "load_model", "load_parts"]
+
+CONFIGURATION_KEY = "verilocc_bench"
+"""Under which a model's configuration says what concerns this package."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 MESSAGE_LENGTH = 300
@@ -37,10 +40,7 @@ def load_model(name: str, options: AllocatorOptions) -> TransformersModel:
     folder, revision = find_model_folder(name, options.model_revision, trust)
     with _quiet():
         configuration = _configuration(name, folder, trust)
-        with _reading("tokenizer", name):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=trust
-            )
+        tokenizer = _tokenizer(name, folder, trust)
         module = _module(name, folder, configuration, options)
         with _on_device(name, device):
             module = module.to(device)
@@ -48,7 +48,37 @@ def load_model(name: str, options: AllocatorOptions) -> TransformersModel:
     network = Network(module, device)
     codec = TokenCodec(tokenizer, _end_tokens(module, tokenizer), options.chat, name)
     _check_sizes(name, network, tokenizer)
-    return TransformersModel(network, codec, revision)
+    return TransformersModel(network, codec, revision, _prompt_format(configuration, name))
+
+
+def _prompt_format(configuration: Any, source: str) -> str | None:
+    """What `verilocc_bench: {"prompt_format": …}` in config.json says, if it is there."""
+    own = getattr(configuration, CONFIGURATION_KEY, None)
+    found = own.get("prompt_format") if isinstance(own, dict) else None
+    if found is not None and not isinstance(found, str):
+        raise InputError(f"config.json: {CONFIGURATION_KEY}: expected a name", source=source)
+    return found
+
+
+def load_parts(name: str, revision: str | None = None) -> tuple[Any, Any]:
+    """(network, tokenizer) of a folder or Hub id, in float32, to be trained on.
+
+    Nothing of the model's own code is run. Raises InputError where it cannot
+    be used.
+    """
+    options = AllocatorOptions(dtype="float32")
+    folder, _ = find_model_folder(name, revision, with_code=False)
+    with _quiet():
+        configuration = _configuration(name, folder, trust=False)
+        tokenizer = _tokenizer(name, folder, trust=False)
+        return _module(name, folder, configuration, options), tokenizer
+
+
+def _tokenizer(name: str, folder: Path, trust: bool) -> Any:
+    with _reading("tokenizer", name):
+        return transformers.AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=trust
+        )
 
 
 def _device(name: str | None) -> torch.device:

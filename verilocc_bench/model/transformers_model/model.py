@@ -31,13 +31,21 @@ class TransformersModel:
     The same asks with the same sampling in one batch give the same bytes on
     one machine. In other batches scores differ in their last digits, as the
     shapes of the computation do. `largest_batch` is None until memory has
-    run out once.
+    run out once. `prompt_format`: the one that the model says it was trained
+    on, if any.
     """
 
     can_constrain = True
 
-    def __init__(self, network: Network, codec: TokenCodec, revision: str) -> None:
+    def __init__(
+        self,
+        network: Network,
+        codec: TokenCodec,
+        revision: str,
+        prompt_format: str | None = None,
+    ) -> None:
         self._network = network
+        self.prompt_format = prompt_format
         self._codec = codec
         self._revision = revision
         self.largest_batch: int | None = None

@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from verilocc_bench.errors import InputError
+from verilocc_bench.model.shipped import shipped_folder
 
 __all__ = ["check_model_folder", "find_model_folder", "folder_revision"]
 
@@ -50,7 +51,7 @@ def check_model_folder(name: str, revision: str | None) -> Path | None:
 
     Raises InputError where files are missing, and for a path that is no folder.
     """
-    folder = Path(name).expanduser()
+    folder = shipped_folder(name) or Path(name).expanduser()
     if folder.is_dir():
         if revision is not None:
             raise InputError("a folder has no revisions: leave the revision out", source=name)

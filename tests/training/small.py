@@ -1,0 +1,118 @@
+"""Small recipes, rows and tokenizers: a run on them takes a second."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.generated import random_function
+from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import Row, load_rows, write_parquet
+from verilocc_bench.dataset.reader import TRACKS
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.ir import print_function
+from verilocc_bench.training.recipe import Recipe, read_recipe
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 512,
+}
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """What a recipe's file says: three checkpoints, of two formats."""
+    return {
+        "name": "small",
+        "description": "for tests",
+        "model": {"tokenizer": "decisions", "configuration": LLAMA},
+        "sources": [
+            {"format": "candidates", "policies": [{"conflicts": 1.0, "detours": 0.1}, {}]},
+            {"format": "state", "policies": [{"detours": 0.1}]},
+        ],
+        "split": "test",
+        "validation_split": None,
+        "training": {
+            "steps": 9,
+            "batch_tokens": 512,
+            "maximum_tokens": 256,
+            "learning_rate": 0.01,
+            "warmup_steps": 2,
+            "save_steps": 3,
+            "log_steps": 1,
+            "threads": 1,
+        },
+        **changes,
+    }
+
+
+def write_recipe(path: Path, **changes: Any) -> Path:
+    """A file with that document."""
+    path.write_text(yaml.safe_dump(document(**changes)))
+    return path
+
+
+def recipe(folder: Path, **changes: Any) -> Recipe:
+    """The recipe of that document."""
+    return read_recipe(write_recipe(folder / "recipe.yaml", **changes))
+
+
+@cache
+def smallest(count: int = 4) -> tuple[Row, ...]:
+    """The rows of `mini` with the fewest virtual registers."""
+    rows = sorted(load_rows("mini").rows, key=lambda row: (row.n_virtual_registers, row.id))
+    return tuple(rows[:count])
+
+
+@cache
+def generated(count: int = 12) -> tuple[Row, ...]:
+    """Rows of generated functions that linear scan can allocate, its answers for labels."""
+    found: list[Row] = []
+    template = smallest()[0]
+    for problem in _problems():
+        try:
+            answer = BUILT_IN["linear-scan"].allocate(Request(problem))
+        except AllocationFailed:
+            continue
+        number = len(found)
+        found.append(
+            replace(
+                template,
+                id=f"{number:016x}",
+                arch=problem.target.name,
+                family=("gemm", "mha")[number % 3 > 0],
+                normalized=problem.normalized,
+                assignment=json.dumps(answer),
+                best_assignment=None,
+                n_virtual_registers=len(problem.function.virtual_registers),
+            )
+        )
+        if len(found) == count:
+            return tuple(found)
+    raise AssertionError
+
+
+def _problems() -> Iterator[AllocationProblem]:
+    for seed in range(1000):
+        function = random_function(seed, registers=12, guarded=seed % 3 == 0)
+        if len(function.virtual_registers) >= 6:
+            yield AllocationProblem.from_text(print_function(function), f"seed {seed}")
+
+
+def dataset(folder: Path, rows: tuple[Row, ...], *, split: str = "test") -> Path:
+    """A dataset folder with these rows as one split."""
+    track = folder / TRACKS["assign"]
+    for row in rows:
+        name = f"{split}-{row.id}.parquet"
+        write_parquet([row], track / row.arch / row.family / name)
+    return folder

@@ -1,0 +1,244 @@
+"""The card of a trained model: what it says follows from files, and changes with them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from verilocc_bench.dataset import Row, load_rows, write_parquet
+from verilocc_bench.dataset.rows import rows_hash
+from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.evaluate.results import versions
+from verilocc_bench.model.transformers_model.model_files import folder_revision
+from verilocc_bench.training.card import read_training, write_card
+from verilocc_bench.training.curve import plot_log
+from verilocc_bench.training.overlap import find_overlaps
+from verilocc_bench.training.recipe import ModelRecipe, Optimization, Recipe, Source
+from verilocc_bench.training.teacher import Policy
+
+MINI = load_rows("mini").rows
+SMALL = sorted(MINI, key=lambda row: row.n_virtual_registers)
+TRAIN, TEST = SMALL[:6], SMALL[6:9]
+
+
+def write_dataset(folder: Path, splits: dict[str, list[Row]]) -> Path:
+    for split, rows in splits.items():
+        for arch, family in sorted({(row.arch, row.family) for row in rows}):
+            own = [row for row in rows if (row.arch, row.family) == (arch, family)]
+            path = folder / "data" / arch / family / f"{split}-00000-of-00001.parquet"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_parquet(own, path)
+    return folder
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Path:
+    train = [replace(row, group=f"g{n}", cluster=f"c{n}") for n, row in enumerate(TRAIN)]
+    test = [replace(row, group=f"h{n}", cluster=f"d{n}") for n, row in enumerate(TEST)]
+    folder = write_dataset(tmp_path / "dataset", {"train": train, "test": test})
+    entries = [
+        {"id": row.id, "split": "test", "nearest": TRAIN[0].id, "distance": 0.25 * (n + 1)}
+        for n, row in enumerate(TEST)
+    ]
+    (folder / "leakage.json").write_text(json.dumps({"rows": entries}))
+    return folder
+
+
+def recipe(**changes: Any) -> Recipe:
+    kept = Recipe(
+        "tiny",
+        "a tiny model: for tests",
+        ModelRecipe({"model_type": "llama", "hidden_size": 8}, "decisions"),
+        (
+            Source("candidates", policies=(Policy(), Policy(conflicts=2.0)), functions=4),
+            Source("state", label="compiler", archs=("sm_80",)),
+        ),
+        Optimization(steps=1234),
+    )
+    return replace(kept, **changes)
+
+
+def training_document(dataset: Path, of: Recipe) -> dict[str, Any]:
+    rows = load_rows(str(dataset), split="train").rows
+    return {
+        "recipe": of.as_json(),
+        "dataset": {"name": str(dataset), "revision": None, "hash": rows_hash(rows)},
+        "versions": {"verilocc-bench": "0.1.0", "torch": "9.8.7"},
+        "measured": {
+            "seconds": 3456.7,
+            "resumed": True,
+            "device": "a device",
+            "examples": 11_111,
+            "tokens": 2_222_222,
+            "parameters": 33_333,
+            "validation": {"eval_loss": 0.12345, "eval_accuracy": 0.98765},
+        },
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path, dataset: Path) -> Path:
+    found = tmp_path / "model"
+    found.mkdir()
+    (found / "config.json").write_text(json.dumps({"model_type": "llama", "vocab_size": 4321}))
+    (found / "model.safetensors").write_bytes(b"weights")
+    (found / "training.json").write_text(json.dumps(training_document(dataset, recipe())))
+    return found
+
+
+def test_the_card_says_what_the_files_say(folder: Path, dataset: Path) -> None:
+    text = write_card(folder, str(dataset)).read_text()
+    _, header, body = text.split("---\n", 2)
+    assert yaml.safe_load(header) == {
+        "license": "apache-2.0",
+        "library_name": "transformers",
+        "pipeline_tag": "text-generation",
+        "tags": ["register-allocation", "compilers", "gpu", "code", "verilocc-bench"],
+        "datasets": ["verilocc/regalloc"],
+    }
+    for said in ("33,333", "11,111", "2,222,222", "3,457 since", "a device", "1,234", "4,321"):
+        assert said in body, said
+    assert "0.1235" in body or "0.1234" in body
+    assert "98.77 %" in body or "98.76 %" in body
+    assert "torch 9.8.7" in body
+    assert "A tiny model: for tests." in body
+    assert "--prompt-format candidates" in body
+    assert "Validity is trivial" in body
+    assert "shows the state" in body
+    assert "`window`" not in body
+    said = body.split("```yaml\n")[1].split("```")[0]
+    assert yaml.safe_load(said) == json.loads(json.dumps(recipe().as_json()))
+    assert str(dataset) not in body
+    assert write_card(folder, str(dataset)).read_text() == text
+
+
+def test_functions_are_counted_in_the_split(folder: Path, dataset: Path) -> None:
+    text = write_card(folder, str(dataset)).read_text()
+    nvidia = sum(row.arch == "sm_80" for row in TRAIN)
+    lines = [[c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines()]
+    assert ["`candidates`", "the best of 2 policies", "all", "4", "6"] in lines
+    assert ["`state`", "compiler", "sm_80", str(nvidia), str(nvidia)] in lines
+
+
+def test_nothing_is_shared_and_distances_are_the_datasets(folder: Path, dataset: Path) -> None:
+    rows = load_rows(str(dataset), split="train").rows
+    (found,) = find_overlaps(dataset, rows, "train")
+    assert (found.split, found.rows, found.shared) == ("test", 3, 0)
+    assert (found.nearest, found.median) == (0.25, 0.5)
+    assert (
+        "No row of any other split is in the training data"
+        in write_card(folder, str(dataset)).read_text()
+    )
+
+
+def test_what_is_shared_is_found(dataset: Path, folder: Path) -> None:
+    train = load_rows(str(dataset), split="train").rows
+    other = [
+        train[0],
+        replace(TEST[0], group=train[1].group, cluster="x"),
+        replace(TEST[1], group="y", cluster=train[2].cluster),
+        replace(TEST[2], group="z", cluster="z", normalized=train[3].normalized),
+    ]
+    write_dataset(dataset, {"test_other": other})
+    clean, shared = find_overlaps(dataset, train, "train")
+    assert clean.shared == 0
+    assert (shared.ids, shared.texts, shared.groups, shared.clusters) == (1, 2, 2, 2)
+    assert shared.nearest is None  # not of every row is a distance known
+    text = write_card(folder, str(dataset)).read_text()
+    assert "Rows of `test_other` have something in common" in text
+    assert "No row of any other split" not in text
+
+
+def test_another_training_split_has_no_distances(dataset: Path) -> None:
+    rows = load_rows(str(dataset), split="test").rows
+    (found,) = find_overlaps(dataset, rows, "test")
+    assert (found.split, found.nearest) == ("train", None)
+
+
+def test_another_dataset_is_refused(folder: Path) -> None:
+    document = json.loads((folder / "training.json").read_text())
+    document["recipe"]["split"] = "test"
+    (folder / "training.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="another dataset"):
+        write_card(folder, "mini")
+
+
+def test_a_file_that_is_no_training_is_refused(folder: Path) -> None:
+    for wrong in ({}, [], {"recipe": {}, "dataset": {}, "versions": {}, "measured": {}}):
+        (folder / "training.json").write_text(json.dumps(wrong))
+        with pytest.raises(InputError, match=r"training\.json: expected what"):
+            read_training(folder)
+
+
+def test_a_wrong_leakage_file_is_one_line(dataset: Path, folder: Path) -> None:
+    (dataset / "leakage.json").write_text('{"rows": [{"id": "x"}]}')
+    with pytest.raises(InputError, match=r"leakage\.json: expected"):
+        write_card(folder, str(dataset))
+
+
+def test_results_of_this_model_are_shown_and_of_another_refused(
+    folder: Path, dataset: Path, tmp_path: Path
+) -> None:
+    from verilocc_bench.cli import main
+
+    assert main(["evaluate", "--model", "linear-scan", "--limit", "1", "--output-path",
+                 str(tmp_path / "results")]) == 0  # fmt: skip
+    path = tmp_path / "results" / "results.json"
+    document = json.loads(path.read_text())
+    overall = document["results"]["overall"]
+    text = write_card(folder, str(dataset), [path]).read_text()
+    assert f"{overall['registers_ratio']:.3f}" in text
+    assert f"{overall['bank_conflicts']:,}" in text
+    document["config"] |= {
+        "revision": folder_revision(folder),
+        "prompt": {"format": "state", "version": 2, "hash": "0", "few_shot": 0},
+        "options": {"strategy": "greedy", "backtracks": 4000},
+    }
+    document["versions"] = versions(language_model=True)
+    path.write_text(json.dumps(document))
+    assert (
+        "`state`, free, greedy, 4,000 backtracks"
+        in write_card(folder, str(dataset), [path]).read_text()
+    )
+    (folder / "model.safetensors").write_bytes(b"other weights")
+    with pytest.raises(InputError, match="another model"):
+        write_card(folder, str(dataset), [path])
+
+
+def test_a_pretrained_model_keeps_its_own_license(folder: Path, dataset: Path) -> None:
+    model = ModelRecipe(pretrained="owner/base")
+    document = training_document(dataset, recipe(model=model))
+    (folder / "training.json").write_text(json.dumps(document))
+    header = yaml.safe_load(write_card(folder, str(dataset)).read_text().split("---\n")[1])
+    assert header["base_model"] == "owner/base"
+    assert "license" not in header
+
+
+def test_the_curve_is_drawn_and_shown(
+    folder: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        plot_log(folder)
+    entries = [{"step": n, "loss": 2.0 / n, "epoch": 0.1} for n in range(1, 5)]
+    entries.append({"step": 4, "eval_loss": 0.5, "eval_accuracy": 0.75})
+    lines = "".join(json.dumps(entry) + "\n" for entry in entries)
+    (folder / "log.jsonl").write_text(lines)
+    assert "loss.png" not in write_card(folder, str(dataset)).read_text()
+    picture = plot_log(folder).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert plot_log(folder).read_bytes() == picture
+    assert "](loss.png)" in write_card(folder, str(dataset)).read_text()
+    (folder / "log.jsonl").write_text('{"step": 1, "reward": 2}\n')
+    with pytest.raises(InputError, match="loss"):
+        plot_log(folder)
+    (folder / "log.jsonl").write_text(lines)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match="plot"):
+        plot_log(folder)
+    assert not list(folder.glob(".loss*"))

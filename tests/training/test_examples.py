@@ -1,0 +1,276 @@
+"""Examples: what the harness would feed, made in pieces that can be interrupted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("transformers")
+
+from tests.model.scripted import ScriptedModel, run_episode
+from tests.model.tiny_models import byte_level_tokenizer
+from tests.training.small import generated, recipe, smallest
+from verilocc_bench.allocators import AllocatorOptions, Request
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.errors import InputError
+from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.model.transformers_model.token_codec import TokenCodec
+from verilocc_bench.training import examples
+from verilocc_bench.training.examples import Examples, chosen_rows, make_examples
+from verilocc_bench.training.recipe import Source
+from verilocc_bench.training.teacher import Policy
+from verilocc_bench.training.tokenizers import decisions_tokenizer
+from verilocc_bench.views import problem_of
+
+LABELLED = [{"format": "candidates", "label": "compiler"}]
+
+
+@cache
+def tokenizer() -> Any:
+    return decisions_tokenizer()
+
+
+@cache
+def letters() -> Any:
+    """A tokenizer that loses nothing."""
+    from transformers import PreTrainedTokenizerFast
+
+    return PreTrainedTokenizerFast(tokenizer_object=byte_level_tokenizer(), eos_token="</s>")
+
+
+def same(one: Examples, other: Examples) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def pairs(found: Examples) -> list[tuple[list[int], list[int]]]:
+    """Prompts and completions."""
+    result = []
+    for number, learnt in enumerate(found.completions):
+        own = found.tokens[found.starts[number] : found.starts[number + 1]].tolist()
+        result.append((own[:-learnt], own[-learnt:]))
+    return result
+
+
+def test_interrupted_and_resumed_it_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = recipe(tmp_path)
+    rows = generated(12)
+    whole = make_examples(wanted, tokenizer(), rows, tmp_path / "whole")
+    assert len(list((tmp_path / "whole").iterdir())) == 4
+    folder = tmp_path / "resumed"
+    made = []
+
+    def interrupted(source: Source, row: Row, *others: Any) -> Any:
+        made.append(row.id)
+        if len(made) == 14:
+            raise KeyboardInterrupt
+        return plain(source, row, *others)
+
+    plain = examples._pairs
+    with monkeypatch.context() as patch:
+        patch.setattr(examples, "_pairs", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            make_examples(wanted, tokenizer(), rows, folder)
+    # The file in the making is not there; those before it are not made again.
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "source-0-000000.npz",
+        "source-0-000008.npz",
+    ]
+    times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert same(make_examples(wanted, tokenizer(), rows, folder), whole)
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+
+
+def test_a_file_that_is_gone_is_made_again(tmp_path: Path) -> None:
+    wanted, rows = recipe(tmp_path), generated(9)
+    whole = make_examples(wanted, tokenizer(), rows, tmp_path / "here")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
+    for name in list(before)[::2]:
+        (tmp_path / "here" / name).unlink()
+    (tmp_path / "here" / "source-0-000000.part").write_bytes(b"cut short")
+    assert same(make_examples(wanted, tokenizer(), rows, tmp_path / "here"), whole)
+    after = {path.name: path.read_bytes() for path in (tmp_path / "here").glob("*.npz")}
+    assert after == before
+
+
+def test_two_processes_make_the_same(tmp_path: Path) -> None:
+    wanted, rows = recipe(tmp_path), generated(12)
+    one = make_examples(wanted, tokenizer(), rows, tmp_path / "one")
+    two = make_examples(wanted, tokenizer(), rows, tmp_path / "two", jobs=2)
+    assert same(one, two)
+
+
+def test_they_go_through_a_file(tmp_path: Path) -> None:
+    found = make_examples(recipe(tmp_path), tokenizer(), generated(2), tmp_path / "here")
+    found.save(tmp_path / "all.npz")
+    assert same(Examples.load(tmp_path / "all.npz"), found)
+    assert len(found) == len(found.completions) == len(found.starts) - 1
+    assert found.starts[0] == 0
+    assert found.starts[-1] == len(found.tokens)
+
+
+def test_joined_they_stay_apart(tmp_path: Path) -> None:
+    parts = [
+        make_examples(recipe(tmp_path), tokenizer(), [row], tmp_path / row.id)
+        for row in generated(3)
+    ]
+    assert pairs(Examples.join(parts)) == [pair for part in parts for pair in pairs(part)]
+
+
+def test_the_seed_decides(tmp_path: Path) -> None:
+    wanted, rows = recipe(tmp_path), generated(6)
+    one, two = (
+        make_examples(replace(wanted, seed=seed), tokenizer(), rows, tmp_path / str(seed))
+        for seed in (0, 1)
+    )
+    assert not same(one, two)
+
+
+def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
+    wanted, rows = recipe(tmp_path), generated(6)
+    one = make_examples(wanted, tokenizer(), rows, tmp_path / "one")
+    assert same(make_examples(wanted, tokenizer(), rows[::-1], tmp_path / "other"), one)
+
+
+@pytest.mark.parametrize("style", ["candidates", "state", "whole", "window"])
+def test_they_are_what_the_harness_feeds(style: str, tmp_path: Path) -> None:
+    # A model that says the label's registers is asked the examples' prompts.
+    row = generated(1)[0]
+    label = row.label
+    assert label is not None
+    wanted = recipe(
+        tmp_path,
+        sources=[{"format": style, "label": "compiler"}],
+        training={"steps": 1, "maximum_tokens": 100_000},
+    )
+    found = make_examples(wanted, letters(), [row], tmp_path / "here")
+    codec = TokenCodec(letters(), frozenset({letters().eos_token_id}), None, "here")
+    asked = []
+    said = {tuple(prompt): completion for prompt, completion in pairs(found)}
+
+    def say(ask: Any) -> str:
+        prompt = codec.prompt(ask.messages)
+        asked.append(prompt)
+        return codec.decode(said[tuple(prompt)])
+
+    request = Request(problem_of(row))
+    response = run_episode(
+        get_prompt_format(style), request, AllocatorOptions(), ScriptedModel(say=say)
+    )
+    assert response.answer == label
+    assert asked == [prompt for prompt, _ in pairs(found)]
+
+
+def test_objects_end_with_the_end_token_and_names_with_a_line(tmp_path: Path) -> None:
+    for style, end in (("whole", letters().eos_token_id), ("state", letters()("\n").input_ids[0])):
+        wanted = recipe(
+            tmp_path,
+            sources=[{"format": style, "label": "compiler"}],
+            training={"steps": 1, "maximum_tokens": 100_000},
+        )
+        found = make_examples(wanted, letters(), generated(1), tmp_path / style)
+        assert {completion[-1] for _, completion in pairs(found)} == {end}
+
+
+def test_policies_are_learnt_in_both_formats(tmp_path: Path) -> None:
+    found = make_examples(recipe(tmp_path), tokenizer(), generated(2), tmp_path / "here")
+    for prompt, completion in pairs(found):
+        name, end = tokenizer().convert_ids_to_tokens(completion)
+        assert end == "\n"
+        assert tokenizer().unk_token_id not in prompt
+        if "idle" in (text := tokenizer().decode(prompt)):
+            assert name in {line.split("idle")[0].strip() for line in text.split("\n")[1:]}
+
+
+def test_long_ones_are_left_out(tmp_path: Path) -> None:
+    rows = generated(3)
+    long = recipe(tmp_path)
+    every = make_examples(long, tokenizer(), rows, tmp_path / "every")
+    lengths = np.diff(every.starts)
+    limit = int(np.median(lengths))
+    short = replace(long, training=replace(long.training, maximum_tokens=limit))
+    some = make_examples(short, tokenizer(), rows, tmp_path / "some")
+    assert np.array_equal(np.diff(some.starts), lengths[lengths <= limit])
+    assert 0 < len(some) < len(every)
+
+
+def test_nothing_to_learn_is_an_error(tmp_path: Path) -> None:
+    rows = [replace(row, assignment=None) for row in generated(2)]
+    wanted = recipe(tmp_path, sources=LABELLED)
+    with pytest.raises(InputError, match="nothing to learn"):
+        make_examples(wanted, tokenizer(), rows, tmp_path / "here")
+
+
+def test_a_tokenizer_that_cannot_say_the_answer(tmp_path: Path) -> None:
+    wanted = recipe(tmp_path, sources=[{"format": "whole", "label": "compiler"}])
+    with pytest.raises(InputError, match="cannot say"):
+        make_examples(wanted, tokenizer(), generated(1), tmp_path / "here")
+
+
+# Which rows
+
+
+def of(rows: Sequence[Row]) -> Counter[tuple[str, str]]:
+    return Counter((row.arch, row.family) for row in rows)
+
+
+def source(**options: Any) -> Source:
+    return Source("state", policies=(Policy(),), **options)
+
+
+@cache
+def mini() -> tuple[Row, ...]:
+    return tuple(load_rows("mini").rows)
+
+
+@pytest.mark.parametrize("count", [1, 6, 17, 30, 47])
+def test_rows_are_spread_evenly(count: int) -> None:
+    chosen = chosen_rows(source(functions=count), mini(), 0)
+    assert len(chosen) == len({row.id for row in chosen}) == count
+    shares, sizes = of(chosen), of(mini())
+    # A group has as many as any other, but for one; or all that it has.
+    most = max(shares.values())
+    assert all(shares[key] >= min(most - 1, sizes[key]) for key in sizes)
+
+
+def test_small_groups_leave_their_share_to_others() -> None:
+    rows = [row for row in mini() if (row.arch, row.family) != ("gfx90a", "mha")]
+    rows += [row for row in mini() if (row.arch, row.family) == ("gfx90a", "mha")][:1]
+    shares = of(chosen_rows(source(functions=21), rows, 0))
+    assert shares[("gfx90a", "mha")] == 1
+    assert {count for key, count in shares.items() if key != ("gfx90a", "mha")} == {4}
+
+
+def test_all_rows_where_none_are_asked_for() -> None:
+    assert of(chosen_rows(source(), mini(), 0)) == of(mini())
+    assert of(chosen_rows(source(functions=1000), mini(), 0)) == of(mini())
+
+
+def test_some_architectures_or_families() -> None:
+    chosen = chosen_rows(source(archs=("sm_80", "gfx942"), families=("mha",)), mini(), 0)
+    assert set(of(chosen)) == {("sm_80", "mha"), ("gfx942", "mha")}
+    assert chosen_rows(source(families=("fft",)), mini(), 0) == []
+
+
+def test_the_choice_is_the_seeds() -> None:
+    one = chosen_rows(source(functions=12), mini(), 0)
+    assert chosen_rows(source(functions=12), mini()[::-1], 0) == one
+    assert chosen_rows(source(functions=12), mini(), 1) != one
+
+
+def test_one_decision_of_so_many(tmp_path: Path) -> None:
+    def count(every: int) -> int:
+        sources = [{"format": "state", "policies": [{}], "every": every}]
+        wanted = recipe(tmp_path, sources=sources)
+        return len(make_examples(wanted, tokenizer(), smallest(1), tmp_path / str(every)))
+
+    assert count(1) >= 119
+    assert count(1) / 8 < count(4) < count(1) / 2

@@ -1,0 +1,221 @@
+"""Runs: the same bytes each time, whether interrupted or not; and what comes of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+import torch
+import transformers
+
+from tests.training.small import LLAMA, dataset, document, generated, recipe, smallest, write_recipe
+from verilocc_bench.cli import main
+from verilocc_bench.errors import InputError
+from verilocc_bench.training.batches import IGNORED, Batches
+from verilocc_bench.training.examples import make_examples
+from verilocc_bench.training.network import begin
+from verilocc_bench.training.recipe import ModelRecipe
+from verilocc_bench.training.run import train
+from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
+
+MODEL = ("model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json")
+
+
+@pytest.fixture(scope="module")
+def rows_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return dataset(tmp_path_factory.mktemp("rows"), generated(6))
+
+
+@pytest.fixture(scope="module")
+def finished(rows_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that was not interrupted."""
+    home = tmp_path_factory.mktemp("finished")
+    return train(recipe(home), str(rows_folder), home / "run")
+
+
+def model_bytes(folder: Path) -> dict[str, bytes]:
+    return {name: (folder / name).read_bytes() for name in MODEL}
+
+
+def losses(folder: Path) -> list[float]:
+    entries = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [entry["loss"] for entry in entries if "loss" in entry]
+
+
+def interrupt_at(patch: pytest.MonkeyPatch, step: int) -> None:
+    """Ctrl-C in the computation of that step."""
+    plain: Callable[..., Any] = CompletionTrainer.compute_loss
+    steps = []
+
+    def compute_loss(*arguments: Any, **options: Any) -> Any:
+        steps.append(1)
+        if len(steps) == step:
+            raise KeyboardInterrupt
+        return plain(*arguments, **options)
+
+    patch.setattr(CompletionTrainer, "compute_loss", compute_loss)
+
+
+def test_two_runs_give_the_same_weights(finished: Path, rows_folder: Path, tmp_path: Path) -> None:
+    again = train(recipe(tmp_path), str(rows_folder), tmp_path / "again")
+    assert model_bytes(again) == model_bytes(finished)
+    assert losses(again) == losses(finished)
+
+
+def test_an_interrupted_run_goes_on_to_the_same_weights(
+    finished: Path, rows_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, 6)
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe(tmp_path), str(rows_folder), folder)
+    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["checkpoint-3"]
+    assert not (folder / "training.json").exists()
+    train(recipe(tmp_path), str(rows_folder), folder)
+    assert model_bytes(folder) == model_bytes(finished)
+    assert losses(folder) == losses(finished)
+    assert json.loads((folder / "training.json").read_text())["measured"]["resumed"] is True
+    assert not (folder / "checkpoints").exists()
+
+
+def test_a_finished_run_is_left_as_it_is(finished: Path, rows_folder: Path) -> None:
+    before = {p: p.stat().st_mtime_ns for p in finished.rglob("*") if p.is_file()}
+    train(recipe(finished.parent), str(rows_folder), finished)
+    assert {p: p.stat().st_mtime_ns for p in finished.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize("kind", ["another recipe", "other things"])
+def test_another_folder_is_refused(
+    kind: str,
+    finished: Path,
+    rows_folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = finished
+    if kind == "other things":
+        folder = tmp_path / "other"
+        folder.mkdir()
+        (folder / "notes.txt").write_text("mine")
+    path = write_recipe(tmp_path / "r.yaml", seed=1)
+    before = {p: p.stat().st_mtime_ns for p in folder.rglob("*")}
+    assert main(["train", str(path), "--dataset", str(rows_folder), "-o", str(folder)]) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert line.startswith(f"verilocc-bench train: {folder}: the folder ")
+    assert {p: p.stat().st_mtime_ns for p in folder.rglob("*")} == before
+
+
+def test_the_loss_falls_and_validation_is_measured(rows_folder: Path, tmp_path: Path) -> None:
+    options = {**document()["training"], "steps": 60, "save_steps": 30}
+    wanted = recipe(tmp_path, training=options, validation_split="test", validation_examples=900)
+    folder = train(wanted, str(rows_folder), tmp_path / "run")
+    found = losses(folder)
+    assert sum(found[-5:]) < 0.7 * sum(found[:5])
+    measured = json.loads((folder / "training.json").read_text())["measured"]
+    assert 0 <= measured["validation"]["eval_accuracy"] <= 1
+    assert measured["validation"]["eval_loss"] < found[0]
+
+
+def test_the_result_is_a_plain_model_that_knows_its_format(finished: Path) -> None:
+    found = transformers.AutoModelForCausalLM.from_pretrained(finished, local_files_only=True)
+    assert found.config.verilocc_bench == {"prompt_format": "candidates"}
+    told = json.loads((finished / "training.json").read_text())
+    assert told["measured"]["parameters"] == found.num_parameters()
+    assert told == {**json.loads((finished / "run.json").read_text()), **told}
+
+
+def test_it_is_evaluated_in_its_own_format(finished: Path, tmp_path: Path) -> None:
+    kernels = dataset(tmp_path / "kernels", smallest(1))
+    arguments = ["evaluate", "--model", str(finished), "--dataset", str(kernels)]
+    arguments += ["--decoding", "constrained", "--device", "cpu", "--dtype", "float32"]
+    assert main([*arguments, "--output-path", str(tmp_path / "results")]) == 0
+    (path,) = (tmp_path / "results").rglob("results.json")
+    found = json.loads(path.read_text())
+    assert '"candidates"' in json.dumps(found["config"])
+    assert [kernel["valid"] for kernel in found["kernels"]] == [1]
+
+
+# The loss
+
+
+@pytest.fixture
+def trainer(tmp_path: Path) -> tuple[Any, Any]:
+    """A trainer of a new model, and its batches."""
+    wanted = recipe(tmp_path)
+    transformers.set_seed(0)
+    network, tokenizer = begin(wanted.model)
+    examples = make_examples(wanted, tokenizer, generated(4), tmp_path / "examples")
+    padding = tokenizer.pad_token_id
+    made = make_trainer(wanted, network, padding, Learnt(examples, None), tmp_path / "steps")
+    return made, Batches(examples, 2048, padding, 0)
+
+
+def test_the_loss_is_that_of_transformers_on_each_example_alone(
+    trainer: tuple[Any, Batches],
+) -> None:
+    made, batches = trainer
+    network = made.model.eval()
+    padded = 0
+    for number in range(min(3, len(batches))):
+        batch = batches[number]
+        padded += int((batch["attention_mask"] == 0).sum())
+        total, learnt = 0.0, 0
+        for ids, mask, labels in zip(
+            batch["input_ids"], batch["attention_mask"], batch["labels"], strict=True
+        ):
+            real = mask.bool()
+            count = int((labels != IGNORED).sum())
+            with torch.no_grad():
+                alone = network(input_ids=ids[real][None], labels=labels[real][None]).loss
+            total += float(alone) * count
+            learnt += count
+        with torch.no_grad():
+            loss = float(made.compute_loss(network, batch))
+        assert loss == pytest.approx(total / learnt, abs=1e-5)
+    assert padded
+
+
+# What cannot be trained
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"hiden_size": 3}, "'hiden_size'"),
+        ({"hidden_size": "wide"}, "hidden_size"),
+        ({"num_attention_heads": 3}, "attention heads"),
+        ({"vocab_size": 10}, "vocab_size"),
+        ({"model_type": "lama"}, "lama"),
+        ({"model_type": "t5"}, "configuration"),
+    ],
+)
+def test_a_configuration_that_is_none(
+    change: dict[str, Any], said: str, rows_folder: Path, tmp_path: Path
+) -> None:
+    model = {"tokenizer": "decisions", "configuration": {**LLAMA, **change}}
+    with pytest.raises(InputError, match=said) as refusal:
+        train(recipe(tmp_path, model=model), str(rows_folder), tmp_path / "run")
+    assert str(refusal.value).startswith("recipe 'small': model: configuration: ")
+    assert not (tmp_path / "run").exists()  # so that a better recipe may have it
+
+
+def test_examples_longer_than_the_model_reads(rows_folder: Path, tmp_path: Path) -> None:
+    short = {**LLAMA, "max_position_embeddings": 16}
+    wanted = recipe(tmp_path, model={"tokenizer": "decisions", "configuration": short})
+    with pytest.raises(InputError, match=r"maximum_tokens.*reads 16"):
+        train(wanted, str(rows_folder), tmp_path / "run")
+
+
+def test_a_base_that_is_no_model(rows_folder: Path, tmp_path: Path) -> None:
+    wanted = replace(recipe(tmp_path), model=ModelRecipe(pretrained=str(tmp_path)))
+    with pytest.raises(InputError, match=r"config\.json"):
+        train(wanted, str(rows_folder), tmp_path / "run")

@@ -1,0 +1,72 @@
+"""Prompts with register numbers moved alike."""
+
+from __future__ import annotations
+
+import json
+import re
+from random import Random
+
+import pytest
+
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.model.prompts.candidates import CANDIDATES
+from verilocc_bench.model.prompts.conversation import Turn
+from verilocc_bench.model.prompts.decisions import DecisionFormat
+from verilocc_bench.model.prompts.state import STATE
+from verilocc_bench.targets import get_target
+from verilocc_bench.training.shifting import STEP, shifted
+from verilocc_bench.views.rows import problem_of
+
+NAME = re.compile(r"\b(?:v|a|s|R|UR|P|UP)(\d+)")
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "sm_80"])
+@pytest.mark.parametrize("style", [STATE, CANDIDATES])
+def test_registers_move_alike_and_nothing_else_does(arch: str, style: DecisionFormat) -> None:
+    row = min(
+        (row for row in load_rows("mini").rows if row.arch == arch),
+        key=lambda row: row.n_virtual_registers,
+    )
+    problem, target = problem_of(row), get_target(arch)
+    counts = {file.name: file.count for file in target.files}
+    generator, distances = Random(0), set()
+    turns = list(style.demonstrations(problem, json.loads(row.assignment)))
+    for turn in turns:
+        moved = shifted(turn, target, generator)
+        if style is CANDIDATES:
+            assert NAME.sub("", moved.prompt) == NAME.sub("", turn.prompt)
+        pairs = zip(
+            NAME.finditer(f"{_offers(turn)} {turn.completion}"),
+            NAME.finditer(f"{_offers(moved)} {moved.completion}"),
+            strict=True,
+        )
+        by_file: dict[str, set[int]] = {}
+        for before, after in pairs:
+            file = before[0].rstrip("0123456789")
+            assert file == after[0].rstrip("0123456789")
+            assert 0 <= int(after[1]) < counts[file]
+            by_file.setdefault(file, set()).add(int(after[1]) - int(before[1]))
+        assert all(len(each) == 1 for each in by_file.values())
+        distances |= set().union(*by_file.values())
+    assert all(distance % STEP == 0 for distance in distances)
+    assert len(distances) > 3
+
+
+def _offers(turn: Turn) -> str:
+    """A prompt without its first line, which names classes."""
+    return turn.prompt.partition("\n")[2]
+
+
+def test_runs_end_within_the_file() -> None:
+    turn = Turn("%0 V2 2 v/2 lives 3 spare 7\nlanes 0-1: v4+6 v200+56\n", "v4")
+    target = get_target("gfx942")
+    found = [shifted(turn, target, Random(seed)) for seed in range(200)]
+    runs = {each.prompt.partition("lanes 0-1: ")[2].strip() for each in found}
+    assert runs == {"v4+6 v200+56", "v20+6 v216+40", "v36+6 v232+24", "v52+6 v248+8"}
+    assert {each.completion for each in found} == {"v4", "v20", "v36", "v52"}
+
+
+def test_what_is_long_enough_stays_so() -> None:
+    turn = Turn("%0 V8 8 v/2 lives 3 spare 7\nlanes 0-7: v4+6 v236+20\n", "v236")
+    found = {shifted(turn, get_target("gfx942"), Random(seed)).completion for seed in range(99)}
+    assert found == {"v236"}  # one step more would leave 4 of 8

@@ -1,0 +1,35 @@
+"""The options of `train`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+__all__ = ["add_train_options"]
+
+
+def add_train_options(parser: argparse.ArgumentParser) -> None:
+    """Adds them to the parser of the command."""
+    parser.add_argument(
+        "recipe",
+        metavar="RECIPE",
+        help="a YAML file, or a recipe that comes along, such as `reference`",
+    )
+    parser.add_argument(
+        "--dataset", required=True, help="mini, a folder, or a dataset id on the Hub"
+    )
+    parser.add_argument("--revision", help="revision of a dataset on the Hub")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder of the run"
+    )
+    parser.add_argument(
+        "--base", metavar="MODEL", help="begin with this model, a folder or a Hub id"
+    )
+    parser.add_argument(
+        "--reinforce",
+        action="store_true",
+        help="train the model of --base further on what the verifier says of its own answers",
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="processes that make the examples"
+    )

@@ -1,0 +1,51 @@
+"""`verilocc-bench train`."""
+
+from __future__ import annotations
+
+import argparse
+from importlib.util import find_spec
+from pathlib import Path
+
+from verilocc_bench.errors import InputError, MissingExtraError
+
+__all__ = ["run"]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Trains a model by a recipe; goes on where an earlier run of it was interrupted."""
+    if options.jobs < 1:
+        raise InputError(f"--jobs {options.jobs}: expected at least 1")
+    for package in ("torch", "transformers", "accelerate"):
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "model", "training")
+    folder = _reinforce(options) if options.reinforce else _train(options)
+    print(f"the model is in {folder}; score it with: verilocc-bench evaluate --model {folder}")
+    return 0
+
+
+def _train(options: argparse.Namespace) -> Path:
+    from verilocc_bench.training import find_recipe, train
+
+    return train(
+        find_recipe(options.recipe, base=options.base),
+        options.dataset,
+        options.output,
+        revision=options.revision,
+        jobs=options.jobs,
+    )
+
+
+def _reinforce(options: argparse.Namespace) -> Path:
+    from verilocc_bench.training.recipe import find_recipe_file, read_document
+    from verilocc_bench.training.reinforcement import ReinforcementRecipe, reinforce
+
+    if options.base is None:
+        raise InputError("--reinforce goes on from a model: give it with --base")
+    if options.jobs > 1:
+        raise InputError("--jobs means nothing to --reinforce")
+    recipe = read_document(
+        ReinforcementRecipe, find_recipe_file(options.recipe, folder="reinforcement")
+    )
+    return reinforce(
+        recipe, options.base, options.dataset, options.output, revision=options.revision
+    )

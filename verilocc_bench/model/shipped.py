@@ -1,0 +1,18 @@
+"""The language models that come with the package, by name."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+__all__ = ["SHIPPED", "shipped_folder"]
+
+SHIPPED: dict[str, str] = {}
+"""Names for `--model`, with what they are."""
+
+
+def shipped_folder(name: str) -> Path | None:
+    """The folder of a model that comes with the package; None for any other name."""
+    if name not in SHIPPED:
+        return None
+    return Path(str(files("verilocc_bench").joinpath("data", "models", name)))

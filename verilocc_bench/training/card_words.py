@@ -1,0 +1,118 @@
+"""The words of a model's card, around its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from verilocc_bench.model.prompts.candidates import OFFERED
+
+__all__ = ["usage"]
+
+LICENSE = "apache-2.0"
+TAGS = ("register-allocation", "compilers", "gpu", "code", "verilocc-bench")
+
+BACKTRACKS = 4_000
+"""Dead ends that are made room for, in the commands of the card."""
+
+BASE = "begun with `{pretrained}`"
+
+FORMATS = {
+    "state": (
+        "`state`: one virtual register a prompt. The prompt shows the state of the registers: "
+        "which are free for it, lane by lane, given what is placed so far. So the bookkeeping is "
+        "done for the model; what it has to do is to find a base where every lane fits. Freely "
+        "decoded, its answers can be wrong, and the verifier says so."
+    ),
+    "candidates": (
+        f"`candidates`: one virtual register a prompt, with up to {OFFERED} bases that are legal "
+        "now, and what speaks for each. Validity is trivial here: whatever the model takes is "
+        "legal, and a program that always takes the first gives valid answers too. Only the "
+        "quality of its choices counts: registers, occupancy, bank conflicts, copies."
+    ),
+    "window": (
+        "`window`: up to 16 virtual registers a prompt, with the piece of the function in which "
+        "they are first mentioned and what collides with them from before."
+    ),
+    "whole": (
+        "`whole`: the function's text in one prompt, and the whole assignment in one answer. "
+        "Nothing is worked out for the model."
+    ),
+}
+"""What a model is shown and does, by prompt format."""
+
+LIMITS = (
+    "It is no compiler: it changes no instruction, splits and spills nothing, and where the "
+    "registers do not suffice it has no answer. Every answer is to be judged by the verifier "
+    "before it is used. Results with different assistance (`text`, `state`, `candidates`) are "
+    "not to be compared with each other."
+)
+
+OWN_TOKENIZER = (
+    "Its tokenizer, `{tokenizer}`, knows the words of these prompts alone. It cannot read or "
+    "write anything else, and knows the register files of the targets of verilocc-bench only."
+)
+
+SOURCES = (
+    "The table says which prompts were learnt and whose answers: a label of the dataset, or runs "
+    "of policies, linear prices on what the prompt shows. Of several policies the better run on "
+    "each function is learnt. `of` counts the functions of the split that the source allows."
+)
+
+RECIPE = "The whole recipe, as `verilocc-bench train` reads it:"
+
+NOT_AT_HAND = (
+    "The dataset was read from the Hub, and its {leakage} is not at hand here. With the dataset "
+    "in a folder the card counts what its splits have in common with the training rows."
+)
+
+NOTHING_SHARED = (
+    "No row of any other split is in the training data: none has an id, a text, a sweep group or "
+    "a cluster of near-duplicates in common with a training row."
+)
+
+SOMETHING_SHARED = "Rows of {splits} have something in common with training rows; see the table."
+
+DISTANCES = (
+    "Counted over all rows of `{split}`, of which training may have taken a part. Distances are "
+    "the dataset's own, to the nearest row of either track there: edit distance of instruction "
+    "sequences over the longer length, 0 is the same and 1 has nothing in common."
+)
+
+RESULTS = (
+    "*valid* is the share of kernels whose first answer the verifier accepts (pass@1); the rest "
+    "is over these kernels alone. *registers*: vector registers over those of the compiler, "
+    "geometric mean; *fewer*, *more*: kernels with fewer or more than the compiler; *above "
+    "bound*: registers above the most that are live at once, mean; *bank conflicts*: reads that "
+    "wait for a register bank, weighted by loops, summed."
+)
+
+_PYTHON = """\
+```python
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+model = AutoModelForCausalLM.from_pretrained("{name}")
+tokenizer = AutoTokenizer.from_pretrained("{name}")
+```"""
+
+
+def usage(model_name: str, formats: Sequence[str]) -> Iterator[str]:
+    """The parts that say how to use a model of that name, with its formats."""
+    yield "## How to use it"
+    commands = [_command(model_name, each) for each in formats]
+    yield "With verilocc-bench and its extra `model` installed:"
+    yield "```sh\n" + "\n".join(commands) + "\n```"
+    yield (
+        "With `--decoding free` the model says what it likes. Dead ends are made room for, at "
+        "most as often as `--backtracks` says. The model by itself, where FOLDER is its folder:"
+    )
+    yield _PYTHON.format(name="FOLDER")
+
+
+def _command(model_name: str, prompt_format: str) -> str:
+    command = (
+        f"verilocc-bench evaluate --model {model_name} --prompt-format {prompt_format} "
+        "--decoding constrained --sampling greedy"
+    )
+    if prompt_format in ("state", "candidates"):
+        command += f" --backtracks {BACKTRACKS}"
+    return command

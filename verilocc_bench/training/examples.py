@@ -1,0 +1,195 @@
+"""The examples of a recipe, made once and kept in files, so that making them can be interrupted."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from verilocc_bench.dataset import Row
+from verilocc_bench.errors import InputError
+from verilocc_bench.model.prompts.decisions import DecisionFormat
+from verilocc_bench.model.transformers_model.token_codec import TokenCodec
+from verilocc_bench.training.recipe import Recipe, Source
+from verilocc_bench.training.renaming import renamed
+from verilocc_bench.training.shifting import shifted
+from verilocc_bench.training.teacher import best_demonstration
+from verilocc_bench.views import get_training_format, parse_label
+from verilocc_bench.views.rows import problem_of
+from verilocc_bench.views.turns import TrainingFormat, TrainingTurn
+
+__all__ = ["Examples", "chosen_rows", "make_examples"]
+
+ROWS_PER_FILE = 8
+
+Integers = NDArray[np.int32]
+
+
+class Examples(NamedTuple):
+    """Token ids of many examples: number n is `tokens[starts[n]:starts[n + 1]]`.
+
+    The last `completions[n]` of them are learnt.
+    """
+
+    tokens: Integers
+    starts: NDArray[np.int64]
+    completions: Integers
+
+    def __len__(self) -> int:
+        return len(self.completions)
+
+    def take(self, numbers: NDArray[np.int64]) -> Examples:
+        """Those of these numbers, in their order."""
+        parts = [self.tokens[self.starts[n] : self.starts[n + 1]] for n in numbers]
+        lengths = (self.starts[1:] - self.starts[:-1])[numbers]
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        tokens = np.concatenate([np.zeros(0, np.int32), *parts])
+        return Examples(tokens, ends, self.completions[numbers])
+
+    def save(self, path: Path) -> None:
+        """Writes them to a file that was not there, or not at all."""
+        temporary = path.with_suffix(".part")
+        with temporary.open("wb") as file:
+            np.savez(file, **self._asdict())
+        temporary.rename(path)
+
+    @classmethod
+    def load(cls, path: Path) -> Examples:
+        """Reads a file of `save`."""
+        with np.load(path, allow_pickle=False) as file:
+            return cls(*(file[name] for name in cls._fields))
+
+    @classmethod
+    def join(cls, parts: Sequence[Examples]) -> Examples:
+        """All of them, in this order."""
+        lengths = [np.diff(part.starts) for part in parts]
+        ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]))
+        return cls(
+            np.concatenate([np.zeros(0, np.int32), *(part.tokens for part in parts)]),
+            ends.astype(np.int64),
+            np.concatenate([np.zeros(0, np.int32), *(part.completions for part in parts)]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Some rows of one source; `path` is where its examples go."""
+
+    source: int
+    rows: tuple[Row, ...]
+    path: Path
+
+
+def make_examples(
+    recipe: Recipe, tokenizer: Any, rows: Sequence[Row], folder: Path, jobs: int = 1
+) -> Examples:
+    """The examples of a recipe over rows, in an order that only the seed decides.
+
+    What is in `folder` already is taken from there; it must be of the same
+    recipe and rows. Raises InputError where nothing is to be learnt.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    work = list(_jobs(recipe, rows, folder))
+    missing = [job for job in work if not job.path.exists()]
+    run = partial(_run, recipe, tokenizer)
+    with tqdm(total=len(work), initial=len(work) - len(missing), desc="examples") as bar:
+        if jobs == 1:
+            for job in missing:
+                run(job)
+                bar.update()
+        elif missing:
+            with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+                for _ in pool.imap_unordered(run, missing):
+                    bar.update()
+    found = Examples.join([Examples.load(job.path) for job in work])
+    if not len(found):
+        raise InputError("the recipe's sources find nothing to learn in this dataset")
+    return found
+
+
+def chosen_rows(source: Source, rows: Sequence[Row], seed: int) -> list[Row]:
+    """The rows of a source, spread evenly over its architectures and families."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row.id):
+        if (not source.archs or row.arch in source.archs) and (
+            not source.families or row.family in source.families
+        ):
+            groups.setdefault((row.arch, row.family), []).append(row)
+    left = sum(map(len, groups.values()))
+    if source.functions is not None:
+        left = min(left, source.functions)
+    found: list[Row] = []
+    # The smallest groups first: what they lack falls to the others.
+    for done, (key, group) in enumerate(sorted(groups.items(), key=lambda item: len(item[1]))):
+        share = min(len(group), -(-left // (len(groups) - done)))
+        generator = random.Random(f"{seed} {key}")  # noqa: S311  no secret depends on it
+        found += generator.sample(group, share)
+        left -= share
+    return found
+
+
+def _jobs(recipe: Recipe, rows: Sequence[Row], folder: Path) -> Iterator[_Job]:
+    for number, source in enumerate(recipe.sources):
+        chosen = chosen_rows(source, rows, recipe.seed)
+        for start in range(0, len(chosen), ROWS_PER_FILE):
+            path = folder / f"source-{number}-{start:06}.npz"
+            yield _Job(number, tuple(chosen[start : start + ROWS_PER_FILE]), path)
+
+
+def _run(recipe: Recipe, tokenizer: Any, job: _Job) -> None:
+    codec = _codec(tokenizer)
+    tokens: list[int] = []
+    starts, completions = [0], []
+    for row in job.rows:
+        for prompt, completion in _pairs(recipe.sources[job.source], row, codec, recipe.seed):
+            if len(prompt) + len(completion) <= recipe.training.maximum_tokens:
+                tokens += prompt
+                tokens += completion
+                starts.append(len(tokens))
+                completions.append(len(completion))
+    Examples(
+        np.array(tokens, np.int32), np.array(starts, np.int64), np.array(completions, np.int32)
+    ).save(job.path)
+
+
+@lru_cache(maxsize=1)
+def _codec(tokenizer: Any) -> TokenCodec:
+    end = tokenizer.eos_token_id
+    return TokenCodec(tokenizer, frozenset(() if end is None else (end,)), None, "the tokenizer")
+
+
+def _pairs(
+    source: Source, row: Row, codec: TokenCodec, seed: int
+) -> Iterator[tuple[list[int], list[int]]]:
+    style = get_training_format(source.format)
+    for turn in _turns(source, style, row, seed):
+        completion = [token for piece in turn.pieces for token in codec.piece(piece)]
+        if turn.ends:
+            if not codec.end_tokens:
+                raise InputError("the tokenizer has no end token, with which an answer would end")
+            completion.append(min(codec.end_tokens))
+        yield codec.prompt(turn.messages), completion
+
+
+def _turns(source: Source, style: TrainingFormat, row: Row, seed: int) -> Iterator[TrainingTurn]:
+    problem, seed_of_row = problem_of(row), int(row.id[:8], 16) + seed
+    if source.label is not None:
+        answer = parse_label(source.label).answer(row)
+        if answer is not None:
+            for each in renamed(problem, answer, source.renamings, seed_of_row):
+                yield from style.turns(problem, each, source.every)
+        return
+    assert isinstance(style.style, DecisionFormat)
+    run = best_demonstration(problem, style.style, source.policies, seed_of_row, every=source.every)
+    generator = random.Random(seed_of_row)  # noqa: S311  no secret depends on it
+    for turn in run.turns:
+        moves = generator.random() < source.shifted
+        yield style.decision(shifted(turn, problem.target, generator) if moves else turn)

@@ -1,0 +1,110 @@
+"""The network and tokenizer that a recipe begins with, and how they are written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.model.transformers_model.loading import CONFIGURATION_KEY, load_parts
+from verilocc_bench.training.recipe import LowRank, ModelRecipe
+from verilocc_bench.training.tokenizers import TOKENIZERS
+
+__all__ = ["begin", "merge", "write_model"]
+
+REASON_LENGTH = 300
+
+
+def begin(recipe: ModelRecipe) -> tuple[Any, Any]:
+    """(network, tokenizer), with the low-rank layers where the recipe wants them.
+
+    A new network's weights are drawn from torch's generator as it is.
+    Raises InputError for a model that cannot be made or loaded.
+    """
+    if recipe.pretrained is None:
+        return _new(recipe)
+    network, tokenizer = load_parts(recipe.pretrained, recipe.revision)
+    rows = network.get_input_embeddings().weight.shape[0]
+    if len(tokenizer) > rows:
+        raise InputError(
+            f"the tokenizer has {len(tokenizer)} tokens, but the model knows {rows}",
+            source=recipe.pretrained,
+        )
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return (network if recipe.lora is None else _low_rank(network, recipe.lora)), tokenizer
+
+
+def merge(network: Any) -> Any:
+    """The network with low-rank changes added to its weights, as any program can load it."""
+    return network.merge_and_unload() if hasattr(network, "merge_and_unload") else network
+
+
+def write_model(network: Any, tokenizer: Any, folder: Path, prompt_format: str) -> None:
+    """Writes weights (safetensors), configuration and tokenizer.
+
+    The configuration says which prompt format the model is for, so that
+    `--prompt-format` need not.
+    """
+    merged = merge(network)
+    setattr(merged.config, CONFIGURATION_KEY, {"prompt_format": prompt_format})
+    merged.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def _new(recipe: ModelRecipe) -> tuple[Any, Any]:
+    assert recipe.configuration is not None
+    assert recipe.tokenizer is not None
+    tokenizer = TOKENIZERS[recipe.tokenizer]()
+    configuration = _configuration(dict(recipe.configuration), tokenizer)
+    try:
+        network = transformers.AutoModelForCausalLM.from_config(configuration)
+    except Exception as error:  # bad sizes raise whatever the layers stumble on
+        raise _unusable(error) from error
+    return network.to(torch.float32), tokenizer
+
+
+def _configuration(arguments: dict[str, Any], tokenizer: Any) -> Any:
+    model_type = arguments.pop("model_type")
+    own = {
+        "vocab_size": len(tokenizer),
+        "pad_token_id": tokenizer.pad_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+        "bos_token_id": None,
+    }
+    if twice := sorted(own.keys() & arguments):
+        raise InputError(f"model: configuration: {twice[0]} is the tokenizer's: leave it out")
+    try:
+        usual = transformers.AutoConfig.for_model(model_type)
+        # transformers keeps what it does not know, and goes on without.
+        unknown = [name for name in arguments if not hasattr(usual, name)]
+        if unknown:
+            raise InputError(f"model: configuration: {model_type} knows no {unknown[0]!r}")
+        return transformers.AutoConfig.for_model(model_type, **own, **arguments)
+    except InputError:
+        raise
+    except Exception as error:  # of several kinds, which transformers does not name
+        raise _unusable(error) from error
+
+
+def _unusable(error: Exception) -> InputError:
+    reason = " ".join(str(error).split())[:REASON_LENGTH]
+    return InputError(f"model: configuration: {type(error).__name__}: {reason}")
+
+
+def _low_rank(network: Any, options: LowRank) -> Any:
+    try:
+        import peft
+    except ImportError as error:
+        raise MissingExtraError("peft", "lora", "low-rank adaptation") from error
+    configuration = peft.LoraConfig(
+        r=options.rank,
+        lora_alpha=options.alpha,
+        lora_dropout=options.dropout,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
+    )
+    return peft.get_peft_model(network, configuration)

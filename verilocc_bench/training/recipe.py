@@ -1,0 +1,313 @@
+"""Recipes: files that say everything that decides the weights of a model."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import re
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import yaml
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_text
+from verilocc_bench.targets import TARGETS
+from verilocc_bench.training.teacher import Policy
+from verilocc_bench.training.tokenizers import TOKENIZERS
+from verilocc_bench.views import get_training_format, parse_label
+
+__all__ = [
+    "LowRank",
+    "ModelRecipe",
+    "Optimization",
+    "Recipe",
+    "Source",
+    "find_recipe",
+    "find_recipe_file",
+    "read_document",
+    "read_recipe",
+]
+
+Document = TypeVar("Document")
+
+WHOLE = "the recipe"
+NAMES_OF_TYPES = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number such as 0.1 or 1.0e-3",
+    bool: "true or false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LowRank:
+    """Low-rank adaptation (LoRA) of a pretrained model, merged into its weights at the end."""
+
+    rank: int = 16
+    alpha: int = 32
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rank < 1 or self.alpha < 1:
+            raise InputError("rank and alpha must be at least 1")
+        if not 0 <= self.dropout < 1:
+            raise InputError("dropout must be from 0 to below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecipe:
+    """What is trained: a new model by `configuration`, or a `pretrained` one.
+
+    `configuration`: `model_type` and the arguments of that configuration of
+    transformers. `tokenizer`: one of training.tokenizers, needed for a
+    new model; a pretrained one has its own. `pretrained`: a folder or a Hub
+    id; `lora` trains only a low-rank change of it.
+    """
+
+    configuration: Mapping[str, Any] | None = None
+    tokenizer: str | None = None
+    pretrained: str | None = None
+    revision: str | None = None
+    lora: LowRank | None = None
+
+    def __post_init__(self) -> None:
+        if (self.configuration is None) == (self.pretrained is None):
+            raise InputError("model: expected either 'configuration' or 'pretrained'")
+        if self.configuration is not None and "model_type" not in self.configuration:
+            raise InputError("model: configuration: 'model_type' is missing")
+        if self.configuration is not None and self.tokenizer is None:
+            raise InputError("model: a new model needs a 'tokenizer'")
+        if self.tokenizer is not None and self.tokenizer not in TOKENIZERS:
+            known = ", ".join(TOKENIZERS)
+            raise InputError(f"model: unknown tokenizer {self.tokenizer!r}; known: {known}")
+        if self.pretrained is not None and self.tokenizer is not None:
+            raise InputError("model: a 'pretrained' model has its own 'tokenizer': leave it out")
+        if self.pretrained is None and self.revision is not None:
+            raise InputError("model: 'revision' is of a 'pretrained' model, and there is none")
+        if self.lora is not None and self.pretrained is None:
+            raise InputError("model: 'lora' changes a 'pretrained' model, and there is none")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where examples come from.
+
+    `format`: the prompt format. `label`: the answers, as in views.parse_label;
+    or `policies`, of which the best run on each function is learnt (only
+    `state` and `candidates`). `functions`: at most so many, spread evenly over
+    architectures and families; None takes all. `every`: of the formats that
+    ask for one register at a time about one decision of so many. `archs` and
+    `families` leave out all others. `renamings`: so many times each function
+    is also shown with its registers renamed (training.renaming), where it has
+    a label. `shifted`: this share of the prompts of policies has all register
+    numbers moved alike (training.shifting).
+    """
+
+    format: str
+    label: str | None = None
+    policies: tuple[Policy, ...] = ()
+    functions: int | None = None
+    every: int = 1
+    archs: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    renamings: int = 0
+    shifted: float = 0.0
+
+    def __post_init__(self) -> None:
+        get_training_format(self.format)
+        if (self.label is None) == (not self.policies):
+            raise InputError(f"source {self.format!r}: expected either 'label' or 'policies'")
+        if self.label is not None:
+            parse_label(self.label)
+        elif self.format not in ("state", "candidates"):
+            raise InputError(f"source {self.format!r}: policies are for 'state' and 'candidates'")
+        for arch in self.archs:
+            if arch not in TARGETS:
+                known = ", ".join(TARGETS)
+                raise InputError(f"source {self.format!r}: unknown arch {arch!r}; known: {known}")
+        self._check_augmentation()
+        for name, least in (("functions", 1), ("every", 1), ("renamings", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InputError(f"source {self.format!r}: {name} must be at least {least}")
+
+    def _check_augmentation(self) -> None:
+        if not 0 <= self.shifted <= 1:
+            raise InputError(f"source {self.format!r}: shifted must be from 0 to 1")
+        if self.renamings and self.label is None:
+            raise InputError(f"source {self.format!r}: renamings are for labels, not for policies")
+        if self.shifted and self.label is not None:
+            raise InputError(f"source {self.format!r}: shifted is for policies, not for labels")
+
+
+@dataclass(frozen=True, slots=True)
+class Optimization:
+    """How it is trained: AdamW, a cosine schedule after a linear warm-up.
+
+    `batch_tokens`: tokens of a step, with padding. `maximum_tokens`: longer
+    examples are left out. `threads`: of torch on a CPU; their number decides
+    the last digits of sums, so it belongs to the recipe.
+    """
+
+    steps: int
+    batch_tokens: int = 8192
+    maximum_tokens: int = 1024
+    learning_rate: float = 1e-3
+    warmup_steps: int = 100
+    weight_decay: float = 0.01
+    gradient_norm: float = 1.0
+    adam_beta2: float = 0.95
+    save_steps: int = 500
+    log_steps: int = 50
+    threads: int = 2
+    precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        counts = ("steps", "batch_tokens", "maximum_tokens", "save_steps", "log_steps", "threads")
+        for name in counts:
+            if getattr(self, name) < 1:
+                raise InputError(f"training: {name} must be at least 1")
+        for name in ("learning_rate", "warmup_steps", "weight_decay", "gradient_norm"):
+            if getattr(self, name) < 0:
+                raise InputError(f"training: {name} must not be negative")
+        if not 0 <= self.adam_beta2 < 1:
+            raise InputError("training: adam_beta2 must be from 0 to below 1")
+        if self.precision not in ("float32", "bfloat16"):
+            raise InputError(f"training: unknown precision {self.precision!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that decides the weights, with the dataset itself and the versions of the libraries."""
+
+    name: str
+    description: str
+    model: ModelRecipe
+    sources: tuple[Source, ...]
+    training: Optimization
+    seed: int = 0
+    split: str = "train"
+    validation_split: str | None = "validation"
+    validation_examples: int = 2_000
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.sources:
+            raise InputError("sources: expected at least one")
+        if self.validation_examples < 0:
+            raise InputError("validation_examples must not be negative")
+
+    def as_json(self) -> dict[str, Any]:
+        """The recipe as JSON can say it."""
+        return dataclasses.asdict(self)
+
+    @property
+    def examples_hash(self) -> str:
+        """SHA-256 of what decides the examples, but for the dataset and this package."""
+        told = self.as_json()
+        kept = {key: told[key] for key in ("model", "sources", "seed", "split")}
+        return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
+
+
+def find_recipe(name: str, *, base: str | None = None) -> Recipe:
+    """The recipe of that name among those that come along, or of a file.
+
+    `base` is begun with instead of the recipe's own model; low-rank
+    adaptation stays. Raises InputError where there is no such recipe.
+    """
+    recipe = read_recipe(find_recipe_file(name))
+    if base is None:
+        return recipe
+    return dataclasses.replace(recipe, model=ModelRecipe(pretrained=base, lora=recipe.model.lora))
+
+
+def find_recipe_file(name: str, folder: str = ".") -> Path:
+    """The file of a recipe that comes along, in a folder of theirs, or the file of that name.
+
+    Raises InputError where there is neither.
+    """
+    own = Path(str(files("verilocc_bench.training").joinpath("recipes", folder, f"{name}.yaml")))
+    path = own if re.fullmatch(r"[\w-]+", name) and own.is_file() else Path(name)
+    if not path.is_file():
+        known = ", ".join(sorted(each.stem for each in own.parent.glob("*.yaml")))
+        raise InputError(f"neither a file nor one of {known}", source=name)
+    return path
+
+
+def read_recipe(path: Path) -> Recipe:
+    """The recipe of a YAML file. Raises InputError, naming the place, for anything else."""
+    return read_document(Recipe, path)
+
+
+def read_document(kind: type[Document], path: Path) -> Document:
+    """A dataclass of recipes from a YAML file. Raises InputError, naming the place, as above."""
+    text = read_text(path)
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"not YAML: {reason}", source=str(path)) from None
+    try:
+        found = _read(kind, document, WHOLE)
+    except InputError as error:
+        raise error.located(str(path)) from None
+    assert isinstance(found, kind)
+    return found
+
+
+def _read(kind: Any, value: Any, place: str) -> Any:
+    """A value as a dataclass, tuple or plain type, checked."""
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        if value is None and type(None) in get_args(kind):
+            return None
+        (kind,) = (each for each in get_args(kind) if each is not type(None))
+        return _read(kind, value, place)
+    if dataclasses.is_dataclass(kind):
+        return _read_fields(kind, value, place)
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise InputError(f"{place}: expected a list")
+        inner = get_args(kind)[0]
+        return tuple(_read(inner, each, f"{place} {n}") for n, each in enumerate(value, 1))
+    if origin is not None:  # a mapping
+        if not isinstance(value, dict):
+            raise InputError(f"{place}: expected names and values")
+        return value
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        expected = NAMES_OF_TYPES.get(kind, str(kind))
+        raise InputError(f"{place}: expected {expected}, not {str(value)[:40]!r}")
+    if kind is float and not math.isfinite(value):
+        raise InputError(f"{place}: expected a finite number")
+    return value
+
+
+def _read_fields(kind: Any, value: Any, place: str) -> Any:
+    if not isinstance(value, dict):
+        raise InputError(f"{place}: expected names and values")
+    types_of = get_type_hints(kind)
+    known = {each.name: each for each in dataclasses.fields(kind)}
+    for name in value:
+        if name not in known:
+            raise InputError(f"{place}: unknown key {name!r}; known: {', '.join(known)}")
+    for name, each in known.items():
+        missing = dataclasses.MISSING
+        if name not in value and each.default is missing and each.default_factory is missing:
+            raise InputError(f"{place}: {name!r} is missing")
+    inner = "" if place == WHOLE else f"{place}: "
+    values = {name: _read(types_of[name], value[name], f"{inner}{name}") for name in value}
+    try:
+        return kind(**values)
+    except InputError as error:
+        if error.message.startswith(inner):
+            raise
+        raise InputError(f"{inner}{error.message}") from None

@@ -1,0 +1,244 @@
+"""Reinforcement from the verifier: a trained model draws answers, and learns from the better ones.
+
+Each step draws whole allocations of some functions from the model itself
+(training.rollouts), has them judged (training.rewards) and makes one step of
+the group-relative policy gradient (training.policy_gradient).
+
+The folder of a run holds `run.json` (what decides the weights), `log.jsonl`
+and `checkpoint.pt` while it goes on, and at the end the model's own files and
+`training.json`, with how the model did on the validation split before and
+after. A run that was interrupted goes on from its last checkpoint and gives
+the same weights as one that was not. Each draw has a seed of its own, so that
+no generator's state is to be kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from statistics import fmean
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.dataset.rows import rows_hash
+from verilocc_bench.files import write_atomically
+from verilocc_bench.model.transformers_model.loading import load_parts
+from verilocc_bench.model.transformers_model.model_files import find_model_folder
+from verilocc_bench.training.network import write_model
+from verilocc_bench.training.policy_gradient import LearntDecision, PolicyGradient
+from verilocc_bench.training.reinforcement_recipe import (
+    ReinforcementRecipe,
+    training_rows,
+    validation_rows,
+)
+from verilocc_bench.training.rewards import Judge, Outcome, advantages, summarize
+from verilocc_bench.training.rollouts import Encoder, Rollout, Start, roll_out
+from verilocc_bench.training.run_folder import claim_folder, versions
+
+__all__ = ["ReinforcementRecipe", "reinforce"]
+
+CHECKPOINT = "checkpoint.pt"
+SIDE_BY_SIDE = 32
+"""So many functions of the validation split are allocated at once."""
+
+
+def reinforce(
+    recipe: ReinforcementRecipe,
+    base_folder: str | Path,
+    dataset: str,
+    output: Path,
+    *,
+    revision: str | None = None,
+) -> Path:
+    """Trains the model of a folder further by a recipe; returns the folder with the new one.
+
+    `revision` is the dataset's. Raises InputError where the output folder
+    holds another run, or the model or dataset cannot be used.
+    """
+    base = str(base_folder)
+    rows = load_rows(dataset, split=recipe.split, revision=revision).rows
+    told = {
+        "recipe": recipe.as_json(),
+        "base": {"revision": find_model_folder(base, None, with_code=False)[1]},
+        "dataset": {"name": dataset, "revision": revision, "hash": rows_hash(rows)},
+        "versions": versions(),
+    }
+    ordered = training_rows(recipe, rows)
+    held_out: Sequence[Row] = ()
+    if recipe.validation_functions:
+        split = recipe.validation_split
+        held_out = load_rows(dataset, split=split, revision=revision).rows
+    claim_folder(output, told)
+    if (output / "training.json").exists():  # done already
+        return output
+    torch.set_num_threads(recipe.threads)
+    network, tokenizer = load_parts(base)
+    validation = validation_rows(recipe, held_out)
+    encoder = Encoder(tokenizer)
+    policy = _policy(recipe, network, encoder)
+    run = _Run(recipe, policy, encoder, ordered, validation, output)
+    measured = run.whole()
+    write_model(network, tokenizer, output, "candidates")
+    document = {**told, "measured": measured}
+    write_atomically(output / "training.json", json.dumps(document, indent=2) + "\n")
+    (output / CHECKPOINT).unlink()
+    return output
+
+
+@dataclass
+class _Run:
+    """A run: what its steps have in common, and how far it is."""
+
+    recipe: ReinforcementRecipe
+    policy: PolicyGradient
+    encoder: Encoder
+    rows: Sequence[Row]
+    validation: Sequence[Row]
+    output: Path
+    done: int = 0
+    before: str = ""
+    log: list[str] = field(default_factory=list)
+
+    def whole(self) -> dict[str, Any]:
+        """All steps from the last checkpoint, if there is one; what was measured."""
+        resumed = self._resume()
+        if not resumed:
+            self.before = json.dumps(self._validate())
+            self._save()
+        for step in tqdm(range(self.done, self.recipe.steps), desc="steps"):
+            self._log(self._step(step))
+            self.done = step + 1
+            if self.done % self.recipe.save_steps == 0 or self.done == self.recipe.steps:
+                self._save()
+        seconds = [json.loads(line)["seconds"] for line in self.log]
+        return {
+            "seconds": round(sum(seconds), 1),
+            "resumed": resumed,
+            "device": _device_name(self.policy.network.device),
+            "parameters": self.policy.network.num_parameters(),
+            "before": json.loads(self.before),
+            "after": self._validate(),
+        }
+
+    def _step(self, step: int) -> dict[str, Any]:
+        """Draws, judges and learns; what is logged of it."""
+        started, recipe = time.perf_counter(), self.recipe
+        first = step * recipe.functions
+        judges = [
+            Judge(self.rows[place % len(self.rows)])
+            for place in range(first, first + recipe.functions)
+        ]
+        drawn = [judge for judge in judges for _ in range(recipe.group)]
+        generators = [Random(f"{recipe.seed} {step} {n}") for n in range(len(drawn))]  # noqa: S311
+        starts = [Start(j.problem, g) for j, g in zip(drawn, generators, strict=True)]
+        network = self.policy.network
+        rollouts = roll_out(network, self.encoder, starts, recipe.most_dead_ends)
+        outcomes = [judge.outcome(r) for judge, r in zip(drawn, rollouts, strict=True)]
+        rewards = [j.reward(o, recipe.rewards) for j, o in zip(drawn, outcomes, strict=True)]
+        groups = range(0, len(drawn), recipe.group)
+        found = [a for start in groups for a in advantages(rewards[start : start + recipe.group])]
+        learnt = self._learnt(rollouts, found, generators)
+        update = self.policy.step(learnt)
+        return {
+            "step": step + 1,
+            "reward": fmean(rewards),
+            **_means(list(zip(drawn, outcomes, strict=True))),
+            **dataclasses.asdict(update),
+            "decisions": len(learnt),
+            "seconds": round(time.perf_counter() - started, 2),
+        }
+
+    def _learnt(
+        self,
+        rollouts: Sequence[Rollout],
+        found: Sequence[float],
+        generators: Sequence[Random],
+    ) -> list[LearntDecision]:
+        """Some decisions of each answer; all answers count alike, however long they are."""
+        learnt = []
+        for rollout, advantage, generator in zip(rollouts, found, generators, strict=True):
+            count = min(len(rollout.decisions), self.recipe.learnt_decisions)
+            for decision in generator.sample(rollout.decisions, count):
+                share = 1 / (count * len(rollouts))
+                learnt.append(LearntDecision(decision, advantage, share))
+        return learnt
+
+    def _validate(self) -> dict[str, Any]:
+        """How the model does greedily on the functions of the validation split."""
+        judged: list[tuple[Judge, Outcome]] = []
+        starts = range(0, len(self.validation), SIDE_BY_SIDE)
+        for start in tqdm(starts, desc="validation"):
+            judges = [Judge(row) for row in self.validation[start : start + SIDE_BY_SIDE]]
+            rollouts = roll_out(
+                self.policy.network,
+                self.encoder,
+                [Start(judge.problem) for judge in judges],
+                self.recipe.most_dead_ends,
+            )
+            judged += [(j, j.outcome(r)) for j, r in zip(judges, rollouts, strict=True)]
+        return summarize(judged)
+
+    def _log(self, entry: dict[str, Any]) -> None:
+        self.log.append(json.dumps(entry))
+        with (self.output / "log.jsonl").open("a") as file:
+            file.write(self.log[-1] + "\n")
+
+    def _save(self) -> None:
+        """Writes the checkpoint, whole or not at all."""
+        state = {**self.policy.state(), "done": self.done, "log": self.log, "before": self.before}
+        temporary = self.output / f"{CHECKPOINT}.part"
+        torch.save(state, temporary)
+        temporary.replace(self.output / CHECKPOINT)
+
+    def _resume(self) -> bool:
+        """Goes back to the last checkpoint; whether there is one."""
+        path = self.output / CHECKPOINT
+        if path.exists():
+            # Only tensors and plain values are read: a checkpoint can run no code.
+            state = torch.load(path, map_location=self.policy.network.device, weights_only=True)
+            self.policy.restore(state)
+            self.done, self.log, self.before = state["done"], state["log"], state["before"]
+        write_atomically(self.output / "log.jsonl", "".join(line + "\n" for line in self.log))
+        return path.exists()
+
+
+def _means(judged: Sequence[tuple[Judge, Outcome]]) -> dict[str, Any]:
+    """What a line of the log tells of a step's answers."""
+    valid = [(judge, outcome) for judge, outcome in judged if outcome.valid]
+    told: dict[str, Any] = {
+        "valid": len(valid),
+        "dead_ends": fmean(outcome.dead_ends for _, outcome in judged),
+    }
+    if valid:
+        told["registers_ratio"] = fmean(o.registers / max(j.label_registers, 1) for j, o in valid)
+        told["conflicts_ratio"] = fmean(o.conflicts / max(j.label_conflicts, 1) for j, o in valid)
+    return told
+
+
+def _policy(recipe: ReinforcementRecipe, network: Any, encoder: Encoder) -> PolicyGradient:
+    return PolicyGradient(
+        network.to(_device()),
+        encoder.padding,
+        learning_rate=recipe.learning_rate,
+        gradient_norm=recipe.gradient_norm,
+        divergence=recipe.divergence,
+        batch_tokens=recipe.batch_tokens,
+    )
+
+
+def _device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return str(torch.cuda.get_device_name(device))
+    return f"{device.type}, {torch.get_num_threads()} threads"

@@ -1,0 +1,120 @@
+"""Recipes of reinforcement: what decides a run, and which functions it learns from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from verilocc_bench.dataset import Row
+from verilocc_bench.errors import InputError
+from verilocc_bench.training.examples import chosen_rows
+from verilocc_bench.training.recipe import Source
+
+__all__ = ["ReinforcementRecipe", "RewardWeights", "training_rows", "validation_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class RewardWeights:
+    """What counts how much beside vector registers over their lower bound, which count 1.
+
+    `conflicts`: of log(1 + loop-weighted bank conflicts over the label's);
+    `dead_ends`: of log(1 + dead ends); `copies`: of the share of copies that
+    become identities. `invalid` is what an answer gets that the verifier
+    rejects, or that is none; no other gets less.
+    """
+
+    conflicts: float = 0.1
+    dead_ends: float = 0.02
+    copies: float = 0.05
+    invalid: float = -10.0
+
+    def __post_init__(self) -> None:
+        for name in ("conflicts", "dead_ends", "copies"):
+            if getattr(self, name) < 0:
+                raise InputError(f"rewards: {name} must not be negative")
+
+
+@dataclass(frozen=True, slots=True)
+class ReinforcementRecipe:
+    """All that decides the weights, with the model it begins with, the dataset and the versions.
+
+    A step draws `group` answers to each of `functions` functions of at most
+    `largest` virtual registers. `learnt_decisions`: at most so many of each
+    answer are learnt, drawn evenly. `divergence`: what counts the divergence
+    from the model at the start. `most_dead_ends`: an answer with more is none.
+    `batch_tokens`: of a mini-batch. `validation_functions`: so many of
+    `validation_split`, of any size, are allocated greedily before and after.
+    `threads`: of torch on a CPU, see Optimization.
+    """
+
+    name: str
+    description: str
+    steps: int
+    rewards: RewardWeights = field(default_factory=RewardWeights)
+    functions: int = 2
+    group: int = 4
+    largest: int | None = None
+    archs: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    learnt_decisions: int = 256
+    most_dead_ends: int = 100
+    learning_rate: float = 1e-4
+    gradient_norm: float = 1.0
+    divergence: float = 0.02
+    batch_tokens: int = 6144
+    save_steps: int = 10
+    threads: int = 2
+    seed: int = 0
+    split: str = "train"
+    validation_split: str = "validation"
+    validation_functions: int = 24
+
+    def __post_init__(self) -> None:
+        if self.group < 2:
+            raise InputError("group: an answer is judged by others: expected at least 2")
+        least_one = ("steps", "functions", "learnt_decisions", "batch_tokens", "save_steps")
+        for name in (*least_one, "threads"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1")
+        for name in ("most_dead_ends", "validation_functions", "divergence"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} must not be negative")
+        _source(self, 1)  # checks what it says of architectures
+
+    def as_json(self) -> dict[str, Any]:
+        """The recipe as JSON can say it."""
+        return dataclasses.asdict(self)
+
+
+def training_rows(recipe: ReinforcementRecipe, rows: Sequence[Row]) -> list[Row]:
+    """The rows of all steps, spread over architectures and families, in a seeded order.
+
+    Raises InputError where the recipe allows none of the rows.
+    """
+    fitting = [r for r in rows if recipe.largest is None or r.n_virtual_registers <= recipe.largest]
+    wanted = _source(recipe, recipe.steps * recipe.functions)
+    found = chosen_rows(wanted, fitting, recipe.seed)
+    if not found:
+        raise InputError(f"the split {recipe.split!r} has no function that the recipe allows")
+    Random(recipe.seed).shuffle(found)  # noqa: S311  no secret depends on it
+    return found
+
+
+def validation_rows(recipe: ReinforcementRecipe, rows: Sequence[Row]) -> list[Row]:
+    """The rows, of those of the validation split, on which the model is measured."""
+    if not recipe.validation_functions:
+        return []
+    return chosen_rows(_source(recipe, recipe.validation_functions), rows, recipe.seed)
+
+
+def _source(recipe: ReinforcementRecipe, functions: int) -> Source:
+    return Source(
+        "candidates",
+        label="compiler",
+        functions=functions,
+        archs=recipe.archs,
+        families=recipe.families,
+    )

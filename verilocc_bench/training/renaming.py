@@ -1,0 +1,186 @@
+"""The same answer under other names of physical registers: augmentation of labels.
+
+A function's registers are alike but for alignment, banks, and those that the
+function itself names. So the registers of a file can change places: in blocks
+of the widest alignment in use, which the number of banks divides too. Blocks
+that one value lies across stay together, in their order; a block stays where
+it is if it holds a reserved unit, one that the function names, one beyond the
+budget, or a register whose class allows less than the usual bases. Only blocks
+up to the highest in use change places, so that the registers used of a file
+rise by less than a block.
+
+Who may share a register, which ties hold and which instructions have bank
+conflicts does not change; copies that are identities stay so.
+
+What is left out, as it would be another text and no other answer: virtual
+registers are numbered by their first place in the text, so that other numbers
+are no normalized text; the order of blocks is free, but formats that go
+through the text in its order would then show another kernel's prompts.
+
+Linear in the function.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.ir import FixedUnits, Function, PhysicalRegister, RegisterClass
+from verilocc_bench.targets import TargetFile
+
+__all__ = ["rename", "renamed"]
+
+Run = tuple[int, ...]
+"""Blocks that stay together, in ascending order."""
+
+
+def rename(problem: AllocationProblem, answer: Mapping[str, str], seed: int) -> Mapping[str, str]:
+    """A valid answer with the registers of each file permuted.
+
+    It uses no more registers, and has the same bank conflicts and identity
+    copies. Where nothing can move it is the same answer.
+    """
+    generator = Random(seed)  # noqa: S311  no secret depends on it
+    places = _places(problem, answer)
+    moves = {
+        file.name: _move(problem, file, places, generator)
+        for file in problem.target.files
+        if not file.unit_names  # few, and each has a meaning of its own
+    }
+    return {
+        f"%{place.register}": _name(problem, place, moves.get(place.base.file, {}))
+        for place in places
+    }
+
+
+def renamed(
+    problem: AllocationProblem, answer: Mapping[str, str], times: int, seed: int
+) -> Iterator[Mapping[str, str]]:
+    """The answer itself, then so many renamed ones."""
+    yield answer
+    for number in range(times):
+        yield rename(problem, answer, seed * (times + 1) + number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A virtual register, its class and its base."""
+
+    register: int
+    kind: RegisterClass
+    base: PhysicalRegister
+
+
+def _places(problem: AllocationProblem, answer: Mapping[str, str]) -> list[_Place]:
+    placements = problem.placements
+    return [
+        _Place(number, kind, placements.register(placements.by_name[kind][answer[f"%{number}"]]))
+        for number, kind in enumerate(problem.function.virtual_registers)
+        if f"%{number}" in answer
+    ]
+
+
+def _name(problem: AllocationProblem, place: _Place, move: Mapping[int, int]) -> str:
+    base = PhysicalRegister(place.base.file, move.get(place.base.index, place.base.index))
+    return problem.placements.legal[place.kind][problem.placements.unit(base)]
+
+
+def _move(
+    problem: AllocationProblem, file: TargetFile, places: list[_Place], generator: Random
+) -> dict[int, int]:
+    """Where each unit of a file goes that changes its place."""
+    own = [place for place in places if place.base.file == file.name]
+    size = _block_size(problem.function, file)
+    end = max((place.base.index + place.kind.width for place in own), default=0)
+    pinned = {unit // size for unit in _pinned_units(problem, file, own)}
+    new_blocks = _shuffled(_runs(own, size, end // size, pinned), generator)
+    return {
+        old * size + unit: new * size + unit
+        for old, new in new_blocks.items()
+        for unit in range(size)
+    }
+
+
+def _block_size(function: Function, file: TargetFile) -> int:
+    """The widest alignment of the function's classes in a file, by which its banks divide."""
+    steps = [
+        legal.step
+        for kind in function.classes()
+        for legal in kind.ranges
+        if legal.file == file.name
+    ]
+    return math.lcm(file.banks, *steps)
+
+
+def _pinned_units(problem: AllocationProblem, file: TargetFile, own: list[_Place]) -> Iterator[int]:
+    """The units that must stay where they are."""
+    for units in _fixed(problem.function):
+        if units.file == file.name:
+            yield from range(units.first, units.first + units.count)
+    budget = problem.function.file(file.name).count
+    for place in own:
+        if not _is_usual(place.kind, file.name, budget):
+            yield from range(place.base.index, place.base.index + place.kind.width)
+
+
+def _fixed(function: Function) -> Iterator[FixedUnits]:
+    yield from function.reserved
+    yield from function.live_ins
+    for _, _, instruction in function.instructions():
+        locations = [each.location for each in instruction.definitions + instruction.uses]
+        if instruction.guard is not None:
+            locations.append(instruction.guard.location)
+        yield from (location for location in locations if isinstance(location, FixedUnits))
+
+
+def _is_usual(kind: RegisterClass, file: str, budget: int) -> bool:
+    """Whether a class allows all aligned bases of a file for which there is room."""
+    ranges = [legal for legal in kind.ranges if legal.file == file]
+    room = budget - kind.width
+    return len(ranges) == 1 and ranges[0].first == 0 and ranges[0].last + ranges[0].step > room
+
+
+def _runs(own: list[_Place], size: int, count: int, pinned: set[int]) -> list[Run]:
+    """The first blocks of a file, those together that must stay so; pinned ones are left out."""
+    joined: set[int] = set()
+    for place in own:
+        last = (place.base.index + place.kind.width - 1) // size
+        joined.update(range(place.base.index // size, last))
+    runs: list[list[int]] = []
+    for block in range(max(count, max(joined, default=-1) + 2)):
+        if runs and block - 1 in joined:
+            runs[-1].append(block)
+        else:
+            runs.append([block])
+    return [tuple(run) for run in runs if run[-1] < count and pinned.isdisjoint(run)]
+
+
+def _shuffled(runs: list[Run], generator: Random) -> dict[int, int]:
+    """The new place of every block of these runs, in the room that they have now.
+
+    Runs of one length change places at random; then those that stand side
+    by side, without a pinned block between, are put in another order.
+    """
+    by_length: dict[int, list[Run]] = {}
+    for run in runs:
+        by_length.setdefault(len(run), []).append(run)
+    drawn = {length: generator.sample(alike, len(alike)) for length, alike in by_length.items()}
+    order = [drawn[len(run)].pop() for run in runs]
+    movable = {block for run in runs for block in run}
+    found: dict[int, int] = {}
+    stretch: list[Run] = []
+    for place, (run, new) in enumerate(zip(runs, order, strict=True)):
+        stretch.append(new)
+        following = run[-1] + 1
+        if following in movable and place + 1 < len(runs):
+            continue
+        start = following - sum(map(len, stretch))
+        for moved in generator.sample(stretch, len(stretch)):
+            for block in moved:
+                found[block] = start
+                start += 1
+        stretch = []
+    return found

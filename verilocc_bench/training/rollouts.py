@@ -1,0 +1,186 @@
+"""Whole allocations by a model, many of them side by side, with what it chose from.
+
+The prompts are those of `candidates`. The model says nothing but names that
+are offered: the chance of each is the softmax over the offered names' tokens
+alone, as in constrained decoding. So every base is legal, and dead ends are
+made room for. Where one name alone is offered the model is not asked.
+
+A pass over the network has one prompt of each allocation under way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, NamedTuple
+
+import torch
+
+from verilocc_bench.allocators.register_state import RegisterState
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.edits import Answer
+from verilocc_bench.errors import InputError
+from verilocc_bench.model.prompts.conversation import Turn
+from verilocc_bench.model.prompts.decisions import DecisionFormat
+from verilocc_bench.model.prompts.outlook import decision_order
+from verilocc_bench.model.prompts.search import Search
+from verilocc_bench.model.transformers_model.token_codec import TokenCodec
+from verilocc_bench.views.turns import get_training_format
+
+__all__ = ["Decision", "Encoder", "Rollout", "Start", "offered_scores", "roll_out"]
+
+NEVER = -1e4
+"""The score of what only fills up a row: its chance is 0, and no sum of it is infinite."""
+
+
+class Decision(NamedTuple):
+    """The tokens of a prompt, one token for each name it offers, and the number of the one taken.
+
+    `taken` is -1 before anything is.
+    """
+
+    prompt: tuple[int, ...]
+    offered: tuple[int, ...]
+    taken: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One whole allocation. `decisions` are those with more than one name offered.
+
+    `answer` is None where there were more dead ends than allowed.
+    """
+
+    decisions: tuple[Decision, ...]
+    answer: Answer | None
+    dead_ends: int
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What to allocate; with a generator names are drawn, else the likeliest is taken."""
+
+    problem: AllocationProblem
+    generator: Random | None = None
+
+
+class Encoder:
+    """Prompts of `candidates` and names as tokens."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        end = tokenizer.eos_token_id
+        self.padding: int = tokenizer.pad_token_id or 0
+        self._codec = TokenCodec(
+            tokenizer, frozenset(() if end is None else (end,)), None, "the tokenizer"
+        )
+        self._format = get_training_format("candidates")
+        assert isinstance(self._format.style, DecisionFormat)
+        self.style = self._format.style
+
+    def decision(self, prompt: str, names: Sequence[str]) -> Decision:
+        """What is asked, in tokens. Raises InputError where a name is more than one token."""
+        turn = self._format.decision(Turn(prompt, names[0]))
+        return Decision(
+            tuple(self._codec.prompt(turn.messages)), tuple(self._token(name) for name in names)
+        )
+
+    def _token(self, name: str) -> int:
+        tokens = self._codec.piece(name)
+        if len(tokens) != 1:
+            raise InputError(
+                f"the tokenizer cuts {name!r} into {len(tokens)} tokens; reinforcement needs one "
+                "token for each register name, as the tokenizer 'decisions' has"
+            )
+        return tokens[0]
+
+
+def roll_out(
+    network: Any, encoder: Encoder, starts: Sequence[Start], most_dead_ends: int
+) -> list[Rollout]:
+    """One whole allocation for each start, in their order; no gradients are kept.
+
+    What is drawn depends on a start's own generator and, by rounding alone,
+    on the others beside it.
+    """
+    finished: dict[int, Rollout] = {}
+    walks = {n: _walk(start.problem, encoder, most_dead_ends) for n, start in enumerate(starts)}
+    asked: dict[int, Decision] = {}
+    answers: dict[int, int | None] = dict.fromkeys(walks)
+    while answers:
+        for number, taken in answers.items():
+            try:
+                asked[number] = walks[number].send(taken)
+            except StopIteration as stop:
+                finished[number] = stop.value
+                asked.pop(number, None)
+        answers = {}
+        if asked:
+            with torch.no_grad():
+                scores = offered_scores(network, list(asked.values()), encoder.padding).tolist()
+            for (number, decision), row in zip(asked.items(), scores, strict=True):
+                answers[number] = _choose(row[: len(decision.offered)], starts[number].generator)
+    return [finished[number] for number in range(len(starts))]
+
+
+def offered_scores(network: Any, decisions: Sequence[Decision], padding: int) -> Any:
+    """Log-probabilities of the offered names, of shape (decisions, most names offered).
+
+    What fills up the rows of fewer names has the probability 0.
+    """
+    width = max(len(decision.prompt) for decision in decisions)
+    most = max(len(decision.offered) for decision in decisions)
+    # On the left, so that all prompts end in one column, and one alone is scored.
+    fill = [width - len(decision.prompt) for decision in decisions]
+    ids = [[padding] * n + list(d.prompt) for n, d in zip(fill, decisions, strict=True)]
+    real = [[0] * n + [1] * (width - n) for n in fill]
+    names = [[*d.offered, *[-1] * (most - len(d.offered))] for d in decisions]
+    mask = torch.tensor(real, device=network.device)
+    offered = torch.tensor(names, device=network.device)
+    output = network(
+        input_ids=torch.tensor(ids, device=network.device),
+        attention_mask=mask,
+        position_ids=(mask.cumsum(dim=1) - 1).clamp(min=0),
+        logits_to_keep=1,
+        use_cache=False,
+    )
+    scores = output.logits[:, -1].float().gather(1, offered.clamp(min=0))
+    return torch.log_softmax(scores.masked_fill(offered < 0, NEVER), dim=1)
+
+
+def _choose(scores: Sequence[float], generator: Random | None) -> int:
+    """The number of a name: drawn by log-probabilities, or the likeliest, of equals the first."""
+    if generator is None:
+        return scores.index(max(scores))
+    return generator.choices(range(len(scores)), [math.exp(score) for score in scores])[0]
+
+
+def _walk(
+    problem: AllocationProblem, encoder: Encoder, most_dead_ends: int
+) -> Generator[Decision, int | None, Rollout]:
+    """One allocation: yields what is asked, and is sent the number of the name taken."""
+    viewer = encoder.style.make_viewer(problem)
+    search = Search(RegisterState(problem), decision_order(problem))
+    decisions: list[Decision] = []
+    while (register := search.register) is not None:
+        choices = search.choices()
+        if not choices:
+            if search.steps >= most_dead_ends or not search.eject():
+                return Rollout(tuple(decisions), None, search.steps + 1)
+            continue
+        view = viewer(search.state, register, choices)
+        assert view.names is not None
+        taken = 0
+        if len(view.names) > 1:
+            prompt = "\n".join([viewer.query(search.state, register), *view.lines, ""])
+            asked = encoder.decision(prompt, view.names)
+            taken = (yield asked) or 0
+            decisions.append(asked._replace(taken=taken))
+        search.take(next(b for b, name in choices.items() if name == view.names[taken]))
+    return Rollout(tuple(decisions), _answer(search.state), search.steps)
+
+
+def _answer(state: RegisterState) -> Answer:
+    classes, legal = state.problem.function.virtual_registers, state.problem.placements.legal
+    return {f"%{number}": legal[classes[number]][b] for number, b in sorted(state.placed.items())}

@@ -1,0 +1,167 @@
+"""A training run: examples, steps, checkpoints, and the model with what was measured of it.
+
+The folder of a run holds `run.json` (recipe, dataset, versions: what decides
+the weights), `examples/`, `validation/` and `checkpoints/` while it goes on,
+and at the end the model's own files, `log.jsonl` and `training.json`. A run
+that was interrupted goes on from its last checkpoint and gives the same
+weights as one that was not; one that has ended is left as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import transformers
+from transformers.trainer_utils import get_last_checkpoint
+
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.dataset.rows import rows_hash
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import write_atomically
+from verilocc_bench.model.transformers_model.model_files import find_model_folder
+from verilocc_bench.model.transformers_model.network import Network
+from verilocc_bench.training.card import write_card
+from verilocc_bench.training.curve import plot_log
+from verilocc_bench.training.examples import Examples, make_examples
+from verilocc_bench.training.network import begin, merge, write_model
+from verilocc_bench.training.recipe import ModelRecipe, Recipe
+from verilocc_bench.training.run_folder import claim_folder, versions
+from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
+
+__all__ = ["train"]
+
+FINISHED = "training.json"
+"""It is written last: a folder that has it needs no training."""
+
+
+class Data(NamedTuple):
+    """Where rows come from, and how many processes make examples of them."""
+
+    dataset: str
+    revision: str | None
+    jobs: int
+
+
+def train(
+    recipe: Recipe, dataset: str, output: Path, *, revision: str | None = None, jobs: int = 1
+) -> Path:
+    """Trains a model by a recipe on a dataset; returns the folder with it.
+
+    `jobs` processes make the examples. Raises InputError where the folder
+    holds another run, or the recipe cannot be met.
+    """
+    data = Data(dataset, revision, jobs)
+    rows = load_rows(dataset, split=recipe.split, revision=revision).rows
+    torch.set_num_threads(recipe.training.threads)
+    transformers.set_seed(recipe.seed)
+    network, tokenizer = _begin(recipe)
+    told = _decisive(recipe, dataset, revision, rows)
+    claim_folder(output, told)
+    if not (output / FINISHED).exists():
+        examples = make_examples(recipe, tokenizer, rows, output / "examples", jobs)
+        learnt = Learnt(examples, _validation(recipe, tokenizer, data, output))
+        _check_lengths(learnt, network)
+        trainer = make_trainer(
+            recipe, network, tokenizer.pad_token_id or 0, learnt, output / "checkpoints"
+        )
+        measured = _measured(trainer, learnt, output)
+        merged = merge(network)
+        measured["parameters"] = merged.num_parameters()
+        write_model(merged, tokenizer, output, recipe.sources[0].format)
+        lines = [json.dumps(entry, sort_keys=True) + "\n" for entry in trainer.state.log_history]
+        write_atomically(output / "log.jsonl", "".join(lines))
+        document = {**told, "measured": measured}
+        write_atomically(output / FINISHED, json.dumps(document, indent=2) + "\n")
+        if find_spec("matplotlib") is not None:
+            plot_log(output)
+        write_card(output, dataset, revision=revision)
+    shutil.rmtree(output / "checkpoints", ignore_errors=True)
+    return output
+
+
+def _begin(recipe: Recipe) -> tuple[Any, Any]:
+    try:
+        return begin(recipe.model)
+    except InputError as error:
+        raise error.located(f"recipe {recipe.name!r}") from error
+
+
+def _measured(trainer: CompletionTrainer, learnt: Learnt, output: Path) -> dict[str, Any]:
+    """Trains, from the last checkpoint on if there is any; says what it took."""
+    started = time.perf_counter()
+    last = get_last_checkpoint(str(output / "checkpoints"))
+    trainer.train(resume_from_checkpoint=last)
+    return {
+        "seconds": round(time.perf_counter() - started, 1),
+        "resumed": last is not None,
+        "device": _device_name(trainer),
+        "examples": len(learnt.examples),
+        "tokens": len(learnt.examples.tokens),
+        "validation": trainer.evaluate() if learnt.validation is not None else None,
+    }
+
+
+def _check_lengths(learnt: Learnt, network: Any) -> None:
+    """Raises InputError for examples longer than the model reads."""
+    context = Network(network, torch.device("cpu")).context
+    parts = [part for part in learnt if part is not None]
+    longest = max(int(np.diff(part.starts).max()) for part in parts)
+    if context is not None and longest > context:
+        raise InputError(
+            f"training: maximum_tokens: there are examples of {longest} tokens, "
+            f"and the model reads {context}"
+        )
+
+
+def _validation(recipe: Recipe, tokenizer: Any, data: Data, output: Path) -> Examples | None:
+    """Some examples of the validation split, as many rows of each source as may hold them."""
+    if recipe.validation_split is None or not recipe.validation_examples:
+        return None
+    rows = load_rows(data.dataset, split=recipe.validation_split, revision=data.revision).rows
+    wanted = max(len(recipe.sources), recipe.validation_examples // 100)
+    sources = tuple(
+        dataclasses.replace(
+            source, functions=max(1, wanted // len(recipe.sources)), every=max(source.every, 5)
+        )
+        for source in recipe.sources
+    )
+    smaller = dataclasses.replace(recipe, sources=sources)
+    found = make_examples(smaller, tokenizer, rows, output / "validation", data.jobs)
+    most = min(len(found), recipe.validation_examples)
+    return found.take(np.linspace(0, len(found) - 1, most).astype(np.int64))
+
+
+def _decisive(
+    recipe: Recipe, dataset: str, revision: str | None, rows: Sequence[Row]
+) -> dict[str, Any]:
+    """What decides the weights."""
+    return {
+        "recipe": recipe.as_json(),
+        **_base(recipe.model),
+        "dataset": {"name": dataset, "revision": revision, "hash": rows_hash(rows)},
+        "versions": versions(),
+    }
+
+
+def _base(model: ModelRecipe) -> dict[str, Any]:
+    """What identifies the weights that are begun with, if there are any."""
+    if model.pretrained is None:
+        return {}
+    _, revision = find_model_folder(model.pretrained, model.revision, with_code=False)
+    return {"base": {"name": model.pretrained, "revision": revision}}
+
+
+def _device_name(trainer: CompletionTrainer) -> str:
+    device = trainer.args.device
+    if device.type == "cuda":
+        return str(torch.cuda.get_device_name(device))
+    return f"{device.type}, {torch.get_num_threads()} threads"

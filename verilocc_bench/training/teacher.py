@@ -1,0 +1,152 @@
+"""Whom the reference model learns from: policies that choose by what a prompt shows.
+
+A language model can only learn what follows from its prompt. The compiler's
+choices, and those of a search, follow from the whole function: register names
+may be permuted, and what was decided elsewhere is not in the prompt. So the
+targets come from policies on the prompt's own features, several for each
+function, of which the best run is kept (verifier first, then registers,
+occupancy, conflicts and copies): the model learns what the better of them do
+where they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from verilocc_bench.allocator_options import Objective
+from verilocc_bench.allocators.register_state import RegisterState
+from verilocc_bench.allocators.search.comparison import answer_cost
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.edits import Answer
+from verilocc_bench.errors import InputError
+from verilocc_bench.model.prompts.conversation import Turn
+from verilocc_bench.model.prompts.decisions import DecisionFormat
+from verilocc_bench.model.prompts.outlook import decision_order
+from verilocc_bench.model.prompts.search import Search
+
+__all__ = ["Demonstration", "Policy", "best_demonstration", "demonstrate"]
+
+MOST_DEAD_ENDS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A linear price on the features of `candidates`; the cheapest offer is taken.
+
+    `grows` by unit, `conflicts` by loop-weighted surplus read, `copies` by
+    needless copy, `idle` by binary digit; of offers that cost the same the
+    first. `detours`: the share of decisions where any offer is taken, so that
+    the model sees states that it would not come to by itself.
+    """
+
+    grows: float = 1.0
+    conflicts: float = 0.0
+    copies: float = 0.0
+    idle: float = 0.0
+    detours: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.detours <= 1:
+            raise InputError("detours must be from 0 to 1")
+
+    def choose(self, lines: Sequence[str]) -> int:
+        """The number of the offer that costs least, given the lines of a prompt."""
+        return min(range(len(lines)), key=lambda number: (self._price(lines[number]), number))
+
+    def _price(self, line: str) -> float:
+        words = line.split()
+        features = dict(zip(words[1::2], map(int, words[2::2]), strict=True))
+        conflicts = (1 << features["conflicts"]) >> 1
+        return (
+            self.grows * features["grows"]
+            + self.conflicts * conflicts
+            - self.copies * features["copies"]
+            + self.idle * features["idle"]
+        )
+
+
+@dataclass(slots=True)
+class Demonstration:
+    """One run over a function: its prompts with what was said, and what came of it."""
+
+    turns: list[Turn] = field(default_factory=list)
+    answer: Answer = field(default_factory=dict)
+    dead_ends: int = 0
+
+
+def demonstrate(
+    problem: AllocationProblem,
+    style: DecisionFormat,
+    policy: Policy,
+    seed: int = 0,
+    *,
+    every: int = 1,
+) -> Demonstration:
+    """A run of a policy; `turns` are of one decision in `every`, in the given format.
+
+    `state` shows no conflicts: there the policy is the lowest base of a
+    tuple, and of single registers the one that lies idle for the shortest.
+    Dead ends are made room for, as in constrained decoding.
+    """
+    found = Demonstration()
+    generator = Random(seed)  # noqa: S311  no secret depends on it
+    viewer = style.make_viewer(problem)
+    search = Search(RegisterState(problem), decision_order(problem))
+    while (register := search.register) is not None:
+        choices = search.choices()
+        if not choices:
+            if search.steps >= MOST_DEAD_ENDS or not search.eject():
+                found.dead_ends = search.steps + 1
+                return found
+            continue
+        view = viewer(search.state, register, choices)
+        offers = list(choices.values()) if view.names is None else list(view.names)
+        if view.names is None:
+            number = _tightest(search.state, register, choices)
+        else:
+            number = policy.choose(view.lines)
+        if generator.randrange(every) == 0:
+            prompt = "\n".join([viewer.query(search.state, register), *view.lines, ""])
+            found.turns.append(Turn(prompt, offers[number]))
+        if generator.random() < policy.detours:
+            # What the policy says is learnt, another way is gone.
+            number = generator.randrange(len(offers))
+        bases = {name: base for base, name in choices.items()}
+        search.take(bases[offers[number]])
+    classes, legal = problem.function.virtual_registers, problem.placements.legal
+    placed = sorted(search.state.placed.items())
+    found.answer = {f"%{register}": legal[classes[register]][base] for register, base in placed}
+    found.dead_ends = search.steps
+    return found
+
+
+def best_demonstration(
+    problem: AllocationProblem,
+    style: DecisionFormat,
+    policies: Sequence[Policy],
+    seed: int = 0,
+    *,
+    every: int = 1,
+) -> Demonstration:
+    """The best run of several policies: fewest dead ends, then cost; of equals the first."""
+    runs = [demonstrate(problem, style, policy, seed, every=every) for policy in policies]
+    return min(runs, key=lambda run: _cost(problem, run)) if len(runs) > 1 else runs[0]
+
+
+def _cost(problem: AllocationProblem, run: Demonstration) -> tuple[int, ...]:
+    if not run.answer:
+        return (1, run.dead_ends)
+    # Room is made for a few dead ends; where there are many, it is luck that counts.
+    return (0, run.dead_ends.bit_length(), *answer_cost(problem, run.answer, Objective.REGISTERS))
+
+
+def _tightest(state: RegisterState, register: int, choices: Mapping[int, str]) -> int:
+    """The number of the lowest base of a tuple, of the base that lies idle least of a single."""
+    lifetimes = state.lifetimes(register)
+    if len(lifetimes) > 1:
+        return 0
+    (life,) = lifetimes
+    idle = [state.idle_points(life, base).bit_length() for base in choices]
+    return idle.index(min(idle))
