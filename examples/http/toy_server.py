@@ -3,7 +3,7 @@
 It needs nothing but Python 3, and is there to try the way over HTTP, not to
 score well: it reads the prompts of `--prompt-format candidates`, in which a
 line that names a virtual register is followed by one for each candidate, as
-in `v4 below 0 above 16 copies 0 grows 2`.
+in `v4 idle 3 conflicts 0 copies 0 grows 2`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 MODEL = "first-candidate"
-FIRST_CANDIDATE = re.compile(r"^%\d+ .*\n(\w+) below ", re.MULTILINE)
+FIRST_CANDIDATE = re.compile(r"^%\d+ .*\n(\w+) idle ", re.MULTILINE)
 
 
 def answer(prompt: str) -> str:

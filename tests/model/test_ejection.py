@@ -99,6 +99,33 @@ def test_every_dead_end_counts_where_nothing_helps() -> None:
         assert response.details["backtracks"] == allowed
 
 
+def test_what_has_given_way_is_not_placed() -> None:
+    """%2 of four lanes takes the places of %0 and %1; then %0 has none, and %1 none either."""
+    text = HEAD + "class V4 4 v/2\nbb0\n%0=OP\n%1=OP\n%2:V4=OP\nUSE %0,%1,%2\n"
+    problem = problem_of(text)
+    search = Search(RegisterState(problem), [0, 1, 2])
+    assert not run(search, 1)
+    assert (search.register, search.decided, len(search.state.placed)) == (0, 1, 1)
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_dead_ends_say_how_many_are_placed(name: str) -> None:
+    """Also where others that gave way are not placed again yet."""
+    told = 0
+    for seed in range(200):
+        problem = random_tight_problem(random.Random(seed))
+        options = replace(CONSTRAINED, backtracks=2)
+        style = get_prompt_format(name)
+        response = run_episode(style, Request(problem), options, ScriptedModel())
+        if response.answer is not None:
+            continue
+        search = Search(RegisterState(problem), decision_order(problem))
+        assert not run(search, 2)
+        assert response.details["dead_end"]["placed"] == len(search.state.placed)
+        told += 1
+    assert told > 20
+
+
 @pytest.mark.parametrize("name", ONE_BY_ONE)
 def test_own_registers_of_the_function_do_not_give_way(name: str) -> None:
     text = HEAD.replace("v:4", "v:2") + "bb0\n%0=OP\n%1=OP\nv0=OP\nv1=OP\nUSE v0,v1,%1,%0\n"

@@ -712,8 +712,9 @@ def test_the_toy_server_of_the_example(load: Load, chat: bool) -> None:
     program = Path(__file__).parents[2] / "examples" / "http" / "toy_server.py"
     command = [sys.executable, str(program), "--port", "0"]
     prompt = (
-        "%1 V 1 v\nv9 below 0 above 6 copies 0 grows 1\n\n"  # an example
-        "%12 V2 2 v/2\nv4 below 0 above 2 copies 1 grows 0\nv8 below 1 above 9 copies 0 grows 2\n"
+        "%1 V 1 v lives 2 spare 4\nv9 idle 6 conflicts 0 copies 0 grows 1\n\n"  # an example
+        "%12 V2 2 v/2 lives 3 spare 4\n"
+        "v4 idle 2 conflicts 0 copies 1 grows 0\nv8 idle 1 conflicts 3 copies 0 grows 2\n"
     )
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as toy:
         try:

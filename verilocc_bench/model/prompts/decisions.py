@@ -168,8 +168,7 @@ class _Run:
                 continue
             view = self.viewer(search.state, register, choices)
             if not choices and (constrained or view.names is not None):
-                decided = len(answer.keys() - {register})
-                return self.ledger.dead_end(no_place(search.state, register, decided))
+                return self.ledger.dead_end(no_place(search.state, register, search.decided))
             names = None
             if constrained:
                 names = tuple(choices.values()) if view.names is None else view.names

@@ -35,6 +35,11 @@ class Search:
         """The virtual register to be placed next; None where all are."""
         return self._waiting[-1] if self._waiting else None
 
+    @property
+    def decided(self) -> int:
+        """How many are decided at present."""
+        return len(self._places) - len(self._waiting)
+
     def choices(self) -> dict[int, str]:
         """The bases, with names, that may be taken for it."""
         return self.state.legal(self._waiting[-1])
