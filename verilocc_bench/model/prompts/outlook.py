@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from verilocc_bench.allocators.register_state import FIXED, RegisterState, base_distances
-from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
 from verilocc_bench.analysis.interference import live_spans
 from verilocc_bench.ir import FixedUnits, Instruction, format_class
@@ -74,7 +74,7 @@ class Outlook:
         first = self.problem.placements.first_unit[file]
         units = range(first, first + self.problem.function.file(file).count)
         used = next((u + 1 for u in reversed(units) if state.is_used(u)), first)
-        return max(used, first + self.problem.pressure.maximum.get(file, 0))
+        return max(used, first + self._pressure.get(file, 0))
 
     def idle(self, state: RegisterState, register: int, base: int) -> int:
         """For how many points the units would lie idle just before and after it, in digits."""
@@ -94,6 +94,25 @@ class Outlook:
     def conflicts(self, state: RegisterState, register: int) -> ConflictCounter:
         """Counts the bank conflicts of this register's bases, with what is placed."""
         return ConflictCounter(self.problem, self._sites.get(register, ()), state, register)
+
+    @cached_property
+    def _pressure(self) -> dict[str, int]:
+        """The pressure of each file; of the scored ones only where the function has just one.
+
+        What may be in either of two (VGPRs and AGPRs) is sure to be in neither.
+        """
+        maximum = dict(self.problem.pressure.maximum)
+        scored = [name for name in self.problem.target.vector_files if name in self._files]
+        if len(scored) == 1:
+            maximum[scored[0]] = maximum[VECTOR]
+        return maximum
+
+    @cached_property
+    def _files(self) -> set[str]:
+        """The files that classes and fixed operands of the function name."""
+        function = self.problem.function
+        found = {file for file, _ in self.problem.liveness.fixed_lanes}
+        return found.union(*(each.files for each in function.virtual_registers))
 
     @cached_property
     def _spans(self) -> list[tuple[int, int, int]]:

@@ -8,8 +8,13 @@ from pathlib import Path
 
 __all__ = ["source_hash"]
 
-BESIDES = ("allocators/register_state.py", "allocators/linear_scan.py")
-"""What decides what a prompt says and stands elsewhere: what is legal, and the order."""
+BESIDES = (
+    "allocators/register_state.py",
+    "analysis/bank_conflicts.py",
+    "analysis/interference.py",
+    "analysis/pressure.py",
+)
+"""What decides what a prompt says and stands elsewhere: what is legal, features, the order."""
 
 
 @cache
