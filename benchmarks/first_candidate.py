@@ -1,0 +1,59 @@
+"""What a model must beat that chooses among the bases that `candidates` offers.
+
+    verilocc-bench evaluate --model python:benchmarks.first_candidate:allocator
+
+`allocator` takes the first offer at every decision; `first_policy` takes the
+cheapest offer by the first policy of the recipe `reference`; `teacher` runs
+all of that recipe's policies and keeps the best run. Order of decisions,
+offers, and the room that is made for dead ends are those of the format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from verilocc_bench.allocators import Answer, Assistance, Request
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.model.prompts.candidates import CANDIDATES
+from verilocc_bench.training import find_recipe
+from verilocc_bench.training.teacher import Policy, best_demonstration
+
+__all__ = ["PolicyAllocator", "allocator", "first_policy", "teacher"]
+
+FIRST = Policy(grows=0.0)
+"""To which all offers cost the same: it takes the first."""
+
+NONE_OF = 1 << 30
+"""Of so many decisions one would be kept as an example: none are wanted here."""
+
+
+class PolicyAllocator:
+    """The best run of some policies. Raises AllocationFailed where none finds an answer."""
+
+    assistance = Assistance.CANDIDATES
+    deterministic = True
+
+    def __init__(self, policies: Sequence[Policy]) -> None:
+        self.policies = policies
+
+    def allocate(self, request: Request) -> Answer:
+        run = best_demonstration(request.problem, CANDIDATES, self.policies, every=NONE_OF)
+        if not run.answer:
+            raise AllocationFailed(f"no answer after {run.dead_ends} dead ends")
+        return run.answer
+
+
+def _policies() -> list[Policy]:
+    """Those of the recipe that choose among candidates, without chance."""
+    return [
+        replace(policy, detours=0.0)
+        for source in find_recipe("reference").sources
+        if source.format == CANDIDATES.name
+        for policy in source.policies
+    ]
+
+
+allocator = PolicyAllocator([FIRST])
+first_policy = PolicyAllocator(_policies()[:1])
+teacher = PolicyAllocator(_policies())

@@ -1,0 +1,93 @@
+"""The commands of the study; see the package."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+import benchmarks.model_study as study
+from benchmarks.model_study.configurations import BASELINES, REFERENCE
+from verilocc_bench.errors import VerilocError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        options.action(options)
+    except VerilocError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted: the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="model_study", description=study.__doc__)
+    commands = parser.add_subparsers(required=True)
+    run = commands.add_parser("run", help="ask in every configuration")
+    run.add_argument("--dataset", required=True, help="mini, a folder, or an id on the Hub")
+    run.add_argument("--output", type=Path, required=True, help="the folder of the study")
+    run.add_argument("--limit", type=_positive, help="only the first functions of each task")
+    run.add_argument("--jobs", type=_positive, default=1)
+    run.add_argument(
+        "--model",
+        action="append",
+        type=_named,
+        default=[],
+        metavar="NAME=FOLDER",
+        help=f"a further model; {REFERENCE}=FOLDER stands for the one that comes along",
+    )
+    run.add_argument(
+        "--only",
+        type=lambda text: text.split(","),
+        default=[],
+        metavar="NAME,…",
+        help="only these folders or keys, such as reference/state-free",
+    )
+    run.set_defaults(action=_run)
+    render = commands.add_parser("render", help="write the tables of the document")
+    render.add_argument("--output", type=Path, required=True, help="the folder of the study")
+    render.add_argument("--document", type=Path, required=True, help="a Markdown file with markers")
+    render.set_defaults(action=_render)
+    return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("expected a number from 1 up")
+    return number
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, separator, folder = text.partition("=")
+    usual = name.replace("-", "").replace("_", "").isalnum() and name != BASELINES
+    if not separator or not folder or not usual:
+        raise argparse.ArgumentTypeError("expected NAME=FOLDER, NAME of letters, digits and -")
+    return name, folder
+
+
+def _run(options: argparse.Namespace) -> None:
+    from benchmarks.model_study.running import run
+
+    run(
+        options.dataset,
+        options.output,
+        dict(options.model),
+        limit=options.limit,
+        jobs=options.jobs,
+        only=options.only,
+    )
+
+
+def _render(options: argparse.Namespace) -> None:
+    from benchmarks.model_study.document import render
+
+    render(options.output, options.document)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""Figures over functions: numbers alone, no text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.model_study.records import Kernel
+from verilocc_bench.evaluate.metrics import bootstrap_interval, geometric_mean, mean, pass_at_k
+
+__all__ = ["SIZES", "Figures", "against", "figures", "of_size", "passed"]
+
+SIZES = ((1, 300), (300, 1001), (1001, None))
+"""Virtual registers: from, and below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of some functions: how many, and of those with a valid sample what it is worth.
+
+    `ratio`: registers over the label's, geometric mean; `better`, `equal`,
+    `worse`: shares against the label; `gap`: registers above the bound, mean;
+    `gained`, `lost`: functions with more or less occupancy than the label.
+    None of nothing.
+    """
+
+    kernels: int
+    ratio: float | None
+    better: float | None
+    equal: float | None
+    worse: float | None
+    gap: float | None
+    gained: int
+    lost: int
+
+
+def figures(kernels: Sequence[Kernel]) -> Figures:
+    """The figures of some functions."""
+    pairs = [(k.registers, k.label_registers) for k in kernels]
+    known = [(own, label) for own, label in pairs if own is not None and label is not None]
+    gaps = [
+        float(k.registers - k.bound)
+        for k in kernels
+        if k.registers is not None and k.bound is not None
+    ]
+    changes = [
+        k.occupancy - k.label_occupancy
+        for k in kernels
+        if k.occupancy is not None and k.label_occupancy is not None
+    ]
+
+    def share(holds: Callable[[int, int], bool]) -> float | None:
+        return mean([float(holds(own, label)) for own, label in known])
+
+    return Figures(
+        len(kernels),
+        geometric_mean([own / label for own, label in known if own and label]),
+        share(lambda own, label: own < label),
+        share(lambda own, label: own == label),
+        share(lambda own, label: own > label),
+        mean(gaps),
+        sum(change > 0 for change in changes),
+        sum(change < 0 for change in changes),
+    )
+
+
+def passed(
+    kernels: Sequence[Kernel], k: int, seed: int = 0
+) -> tuple[float | None, float | None, float | None]:
+    """pass@k, and its 95 % interval over functions; None where there are too few samples."""
+    found = [pass_at_k(kernel.samples, kernel.valid, k) for kernel in kernels]
+    known = [value for value in found if value is not None]
+    if len(known) < len(found):
+        return None, None, None
+    low, high = bootstrap_interval(known, seed)
+    return mean(known), low, high
+
+
+def of_size(kernels: Sequence[Kernel], size: tuple[int, int | None]) -> list[Kernel]:
+    """The functions with so many virtual registers."""
+    first, end = size
+    return [
+        k
+        for k in kernels
+        if first <= k.virtual_registers and (end is None or k.virtual_registers < end)
+    ]
+
+
+def against(
+    kernels: Sequence[Kernel], others: Mapping[str, Kernel], measure: str
+) -> tuple[int, int] | None:
+    """Sums of a measure here and there, over functions that have it in both; None of nothing."""
+    pairs = [
+        (getattr(kernel, measure), getattr(others[kernel.id], measure))
+        for kernel in kernels
+        if kernel.id in others
+    ]
+    known = [(own, other) for own, other in pairs if own is not None and other is not None]
+    if not known:
+        return None
+    return sum(own for own, _ in known), sum(other for _, other in known)

@@ -1,0 +1,162 @@
+"""What the study has kept of each configuration, read from the files of `evaluate`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks.model_study.configurations import Configuration, configurations
+from benchmarks.model_study.running import read_models
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.schema import read_results
+from verilocc_bench.files import parse_json, read_text
+
+__all__ = ["Kernel", "Run", "read_runs"]
+
+_COUNTED = ("prompt_tokens", "completion_tokens", "backtracks")
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One function in one run. What is measured of its first valid sample is None without one.
+
+    `samples` and `valid` count samples; `dead_ends`, `tokens` (read and
+    written) and `seconds` are summed over them, and `dead_ends` is None where
+    none are made room for.
+    """
+
+    id: str
+    task: str
+    virtual_registers: int
+    samples: int
+    valid: int
+    registers: int | None
+    label_registers: int | None
+    bound: int | None
+    occupancy: int | None
+    label_occupancy: int | None
+    identity_copies: int | None
+    bank_conflicts: int | None
+    dead_ends: int | None
+    tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A configuration with its functions, and what of results.json tables need."""
+
+    configuration: Configuration
+    kernels: tuple[Kernel, ...]
+    ks: tuple[int, ...]
+    seed: int
+    calls: float | None
+    failures: Mapping[str, int]
+    findings: Mapping[str, int]
+    dataset_hash: str
+    versions: Mapping[str, str | None]
+    revision: str | None
+    prompt: Mapping[str, Any] | None
+    options: Mapping[str, Any]
+
+    @property
+    def tasks(self) -> dict[str, list[Kernel]]:
+        """The functions by task, `architecture/family`."""
+        found: dict[str, list[Kernel]] = {}
+        for kernel in sorted(self.kernels, key=lambda each: each.task):
+            found.setdefault(kernel.task, []).append(kernel)
+        return found
+
+
+def read_runs(output: Path) -> list[Run]:
+    """The runs of a study that are complete, in the order of its table.
+
+    Raises InputError for a folder that is no study, and where runs lack samples
+    or are not of the same dataset and model.
+    """
+    runs = []
+    for each in configurations(read_models(output)):
+        folder = output / each.folder / each.key
+        if (folder / "results.json").exists():
+            runs.append(_read(each, folder))
+    if not runs:
+        raise InputError("no configuration is complete: run the study first", source=output)
+    _check_alike(runs, output)
+    return runs
+
+
+def _check_alike(runs: Sequence[Run], output: Path) -> None:
+    """Raises InputError where runs are of several datasets, weights or versions of a format."""
+    seen: dict[tuple[str, str], str | None] = {}
+    for run in runs:
+        told = run.configuration
+        marks = {("of the split", told.split): run.dataset_hash}
+        if run.prompt is not None:
+            marks["of the model", told.folder] = run.revision
+            marks["of the format", run.prompt["format"]] = run.prompt["hash"]
+        for (kind, name), mark in marks.items():
+            if seen.setdefault((kind, name), mark) != mark:
+                message = (
+                    f"the runs {kind} {name!r} are not all of one version: run the study again"
+                )
+                raise InputError(message, source=output / told.folder / told.key)
+
+
+def _read(configuration: Configuration, folder: Path) -> Run:
+    document = read_results(folder / "results.json")
+    overall, config = document["results"]["overall"], document["config"]
+    if overall["infrastructure_failures"]:
+        message = "samples are missing: run the study again"
+        raise InputError(message, source=folder / "results.json")
+    samples = _samples(folder / "samples.jsonl")
+    return Run(
+        configuration,
+        tuple(_kernel(record, samples) for record in document["kernels"]),
+        tuple(config["k"]),
+        document["seed"],
+        overall["verifier_calls"],
+        overall["failures"],
+        overall["findings"],
+        document["dataset"]["hash"],
+        document["versions"],
+        config["revision"],
+        config["prompt"],
+        config["options"],
+    )
+
+
+def _samples(path: Path) -> dict[tuple[str, str], Counter[str]]:
+    """Sums over the samples of each function, by split and id."""
+    found: dict[tuple[str, str], Counter[str]] = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        document = parse_json(line, path, number)
+        try:
+            sums = found.setdefault((document["split"], document["id"]), Counter())
+            sums["seconds"] += document["allocate_seconds"]
+            details = document["details"]
+            sums.update({name: details[name] for name in _COUNTED if name in details})
+        except (KeyError, TypeError):
+            raise InputError("expected a sample of evaluate", source=path, line=number) from None
+    return found
+
+
+def _kernel(record: Mapping[str, Any], samples: Mapping[tuple[str, str], Counter[str]]) -> Kernel:
+    sums = samples[record["split"], record["id"]]
+    measured = (
+        *("registers", "label_registers", "bound", "occupancy", "label_occupancy"),
+        *("identity_copies", "bank_conflicts"),
+    )
+    return Kernel(
+        record["id"],
+        record["task"],
+        record["n_virtual_registers"],
+        record["samples"],
+        record["valid"],
+        *(record[name] for name in measured),
+        dead_ends=sums.get("backtracks"),
+        tokens=sums["prompt_tokens"] + sums["completion_tokens"],
+        seconds=float(sums["seconds"]),
+    )

@@ -1,0 +1,96 @@
+"""Runs every configuration by `verilocc-bench evaluate`, one after the other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Container, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.model_study.configurations import REFERENCE, Configuration, configurations
+from verilocc_bench.dataset import EMBEDDED, embedded_path, is_local
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_json, write_atomically
+
+__all__ = ["MODELS", "read_models", "run"]
+
+MODELS = "models.json"
+"""Which models the study has asked: name to what evaluate calls it."""
+
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(
+    dataset: str,
+    output: Path,
+    models: Mapping[str, str],
+    *,
+    limit: int | None = None,
+    jobs: int = 1,
+    only: Sequence[str] = (),
+) -> list[Configuration]:
+    """Completes all configurations in `output`, and returns them.
+
+    Samples that are there already are not asked for again. `only` names the
+    folders, keys or both (`reference/state-free`) to be done. Splits that a
+    dataset here does not have are passed over. Raises InputError where
+    evaluate fails, which says why on standard error.
+    """
+    known = read_models(output) if (output / MODELS).exists() else {}
+    models = {REFERENCE: REFERENCE, **known, **models}
+    every = configurations(models)
+    names = {name for each in every for name in _names(each)}
+    for name in only:
+        if name not in names:
+            raise InputError(f"--only {name}: expected one of {', '.join(sorted(names))}")
+    write_atomically(output / MODELS, json.dumps(models, indent=1) + "\n")
+    splits = _splits(dataset)
+    chosen = [
+        each
+        for each in every
+        if (not only or not _names(each).isdisjoint(only))
+        and (splits is None or each.split in splits)
+    ]
+    for number, each in enumerate(chosen, 1):
+        print(f"{number} of {len(chosen)}: {each.folder}/{each.key}", file=sys.stderr, flush=True)
+        _evaluate(each, dataset, output, limit, jobs)
+    return chosen
+
+
+def read_models(output: Path) -> dict[str, str]:
+    """The models of a study by name. Raises InputError for a folder that is none."""
+    found = read_json(output / MODELS)
+    if not isinstance(found, dict) or REFERENCE not in found:
+        raise InputError("expected an object of models by name", source=output / MODELS)
+    return {str(name): str(model) for name, model in found.items()}
+
+
+def _names(each: Configuration) -> set[str]:
+    return {each.folder, each.key, f"{each.folder}/{each.key}"}
+
+
+def _splits(dataset: str) -> Container[str] | None:
+    """The splits of a dataset that is here; None of one that is not."""
+    if not is_local(dataset):
+        return None
+    folder = embedded_path() if dataset == EMBEDDED else Path(dataset)
+    return {path.name.split("-")[0] for path in folder.glob("data/*/*/*.parquet")}
+
+
+def _evaluate(
+    each: Configuration, dataset: str, output: Path, limit: int | None, jobs: int
+) -> None:
+    command = [sys.executable, "-m", "verilocc_bench", "evaluate", "--dataset", dataset]
+    command += ["--model", each.model, "--split", each.split, *each.arguments]
+    command += ["--output-path", str(output / each.folder / each.key), "--jobs", str(jobs)]
+    limits = [number for number in (limit, each.limit) if number is not None]
+    if limits:
+        command += ["--limit", str(min(limits))]
+    # For the models of this folder, wherever the study is begun.
+    paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    result = subprocess.run(command, stdout=subprocess.DEVNULL, env=environment, check=False)
+    if result.returncode:
+        raise InputError(f"evaluate ended with status {result.returncode}", source=each.key)
