@@ -8,13 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from verilocc_bench.cli.argument_types import budget, names, natural, numbers, positive, threads
 from verilocc_bench.cli.model_options import add_model_options
 from verilocc_bench.cli.train_arguments import add_train_options
 
 __all__ = ["add_commands"]
-
-MAX_THREADS = 1024
-"""The largest work-group size of every target so far."""
 
 
 def add_commands(commands: Any) -> None:
@@ -41,47 +39,6 @@ class _HelpFormatter(argparse.HelpFormatter):
         return f"{action.help} (default: {shown})"
 
 
-def _natural(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 12):
-        raise argparse.ArgumentTypeError(f"expected a number, not {text[:40]!r}")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    value = _natural(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"expected a positive number, not {text[:40]!r}")
-    return value
-
-
-def _budget(text: str) -> Any:
-    from verilocc_bench.dataset.tight_budgets import BudgetChoice
-
-    try:
-        return BudgetChoice(text)
-    except ValueError:
-        choices = ", ".join(BudgetChoice)
-        raise argparse.ArgumentTypeError(f"expected {choices}, not {text[:40]!r}") from None
-
-
-def _threads(text: str) -> int:
-    value = _positive(text)
-    if value > MAX_THREADS:
-        raise argparse.ArgumentTypeError(f"expected at most {MAX_THREADS}, not {text[:40]!r}")
-    return value
-
-
-def _names(text: str) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    if not names:
-        raise argparse.ArgumentTypeError("expected names with commas between them")
-    return names
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(sorted({_positive(part.strip()) for part in text.split(",")}))
-
-
 def _add_dataset(parser: argparse.ArgumentParser, *, several_splits: bool = False) -> None:
     parser.add_argument(
         "--dataset", default="mini", help="mini, a folder, or a dataset id on the Hub"
@@ -89,7 +46,7 @@ def _add_dataset(parser: argparse.ArgumentParser, *, several_splits: bool = Fals
     parser.add_argument("--revision", help="revision of a dataset on the Hub")
     if several_splits:
         parser.add_argument(
-            "--split", type=_names, default=("test",), metavar="S,…", help="splits of the dataset"
+            "--split", type=names, default=("test",), metavar="S,…", help="splits of the dataset"
         )
     else:
         parser.add_argument("--split", default="test", help="split of the dataset")
@@ -110,7 +67,7 @@ def _add_machine_ir(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--function", help="function, where a file has several")
     parser.add_argument(
         "--max-threads",
-        type=_threads,
+        type=threads,
         help="largest work-group size, from which the register budget follows; "
         "by default the file's own, else 1024 for machine IR",
     )
@@ -126,23 +83,23 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
     )
     _add_dataset(parser, several_splits=True)
     parser.add_argument("--track", choices=("assign", "split"), default="assign", help="track")
-    parser.add_argument("--arch", type=_names, metavar="A,…", help="only these architectures")
-    parser.add_argument("--family", type=_names, metavar="F,…", help="only these families")
+    parser.add_argument("--arch", type=names, metavar="A,…", help="only these architectures")
+    parser.add_argument("--family", type=names, metavar="F,…", help="only these families")
     parser.add_argument(
         "--budget",
-        type=_budget,
+        type=budget,
         default="full",
         metavar="full|bound|bound+1|occupancy",
         help="how many vector registers a function may use: its own budget, the lower bound, one "
         "more, or the most that give a higher occupancy than the label has",
     )
-    parser.add_argument("--samples", type=_positive, default=1, help="answers for each function")
+    parser.add_argument("--samples", type=positive, default=1, help="answers for each function")
     parser.add_argument(
-        "--k", type=_numbers, default=(1,), metavar="K,…", help="k of pass@k; 1 is always there"
+        "--k", type=numbers, default=(1,), metavar="K,…", help="k of pass@k; 1 is always there"
     )
-    parser.add_argument("--limit", type=_positive, help="only the first functions of each task")
-    parser.add_argument("--seed", type=_natural, default=0, help="seed")
-    parser.add_argument("--jobs", type=_positive, default=1, help="processes")
+    parser.add_argument("--limit", type=positive, help="only the first functions of each task")
+    parser.add_argument("--seed", type=natural, default=0, help="seed")
+    parser.add_argument("--jobs", type=positive, default=1, help="processes")
     parser.add_argument(
         "--output-path",
         type=Path,
@@ -188,7 +145,7 @@ def _bound(parser: argparse.ArgumentParser) -> None:
 def _allocate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="M", help="an allocator")
     _add_instance(parser)
-    parser.add_argument("--seed", type=_natural, default=0, help="seed")
+    parser.add_argument("--seed", type=natural, default=0, help="seed")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the answer there")
     add_model_options(parser)
 
@@ -259,10 +216,10 @@ def _show(parser: argparse.ArgumentParser) -> None:
 
 def _build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sweep", required=True, help="a sweep (see: list sweeps)")
-    parser.add_argument("--arch", type=_names, metavar="A,…", help="only these architectures")
-    parser.add_argument("--limit", type=_positive, help="only the first points of the sweep")
+    parser.add_argument("--arch", type=names, metavar="A,…", help="only these architectures")
+    parser.add_argument("--limit", type=positive, help="only the first points of the sweep")
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the dataset")
-    parser.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, help="processes")
     parser.add_argument(
         "--scheduler",
         metavar="ADDRESS",
@@ -270,7 +227,7 @@ def _build(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--time-limit",
-        type=_positive,
+        type=positive,
         default=600,
         metavar="SECONDS",
         help="how long one kernel may take before it is rejected",
@@ -301,13 +258,13 @@ def _dataset(parser: argparse.ArgumentParser) -> None:
         diff.add_argument(name, metavar=name.upper(), help="mini, a folder, or an id on the Hub")
     rebuild = add("rebuild", "compile rows of a dataset again and compare every byte")
     rebuild.add_argument("folder", metavar="DATASET", help="mini or a folder")
-    rebuild.add_argument("--sample", type=_positive, metavar="N", help="so many rows, not all")
-    rebuild.add_argument("--seed", type=_natural, default=0, help="which rows are in the sample")
+    rebuild.add_argument("--sample", type=positive, metavar="N", help="so many rows, not all")
+    rebuild.add_argument("--seed", type=natural, default=0, help="which rows are in the sample")
     rebuild.add_argument(
         "--id", dest="ids", action="append", metavar="ID", help="this row; several times for more"
     )
     for each in (check, rebuild):
-        each.add_argument("--jobs", type=_positive, default=os.cpu_count() or 1, help="processes")
+        each.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, help="processes")
     for each in (check, stats, diff, rebuild):
         each.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -337,19 +294,19 @@ def _publish(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tag", metavar="NAME", help="tag the commit, for a release")
     parser.add_argument(
-        "--jobs", type=_positive, default=os.cpu_count() or 1, help="processes and connections"
+        "--jobs", type=positive, default=os.cpu_count() or 1, help="processes and connections"
     )
 
 
 def _selftest(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seconds", type=_positive, metavar="N", help="stop after so long")
+    parser.add_argument("--seconds", type=positive, metavar="N", help="stop after so long")
     parser.add_argument(
         "--mutants",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="stop after so many answers; by default 20000, unless --seconds is given",
     )
-    parser.add_argument("--seed", type=_natural, default=0, help="seed")
+    parser.add_argument("--seed", type=natural, default=0, help="seed")
     parser.add_argument(
         "--dataset", default="mini", help="where real kernels come from besides generated functions"
     )
