@@ -205,24 +205,6 @@ class RegisterState:
                 return True
         return False
 
-    def conflicts(self, register: int, base: int | None = None) -> tuple[int, ...]:
-        """The placed virtual registers that block a base, or any base of the class.
-
-        In the order of their placement. Physical registers of the function's
-        own block bases too, and are not among them.
-        """
-        placements = self.problem.placements
-        own_class = self.problem.function.virtual_registers[register]
-        bases = placements.legal[own_class] if base is None else {base: ""}
-        lanes = self.lifetimes(register)
-        tied = self._ties.get(register) or {}
-        return tuple(
-            other
-            for other, its_base in self._placed.items()
-            if (other in tied and any(its_base + tied[other] != base for base in bases))
-            or any(base in bases for base in self._collisions(lanes, other, its_base))
-        )
-
     def _collisions(self, lanes: Sequence[Lifetime], other: int, its_base: int) -> Iterator[int]:
         """The bases at which a register of these lanes collides with a placed one."""
         for unit, (live, defined) in enumerate(self.lifetimes(other), its_base):

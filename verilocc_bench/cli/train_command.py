@@ -6,6 +6,7 @@ import argparse
 from importlib.util import find_spec
 from pathlib import Path
 
+from verilocc_bench.cli.output_stream import reserved_stdout
 from verilocc_bench.errors import InputError, MissingExtraError
 
 __all__ = ["run"]
@@ -18,8 +19,10 @@ def run(options: argparse.Namespace) -> int:
     for package in ("torch", "transformers", "accelerate"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "model", "training")
-    folder = _reinforce(options) if options.reinforce else _train(options)
-    print(f"the model is in {folder}; score it with: verilocc-bench evaluate --model {folder}")
+    with reserved_stdout() as stdout:  # the Trainer prints its losses
+        folder = _reinforce(options) if options.reinforce else _train(options)
+        advice = f"score it with: verilocc-bench evaluate --model {folder}"
+        print(f"the model is in {folder}; {advice}", file=stdout)
     return 0
 
 

@@ -4,7 +4,7 @@ A language model can only learn what follows from its prompt. The compiler's
 choices, and those of a search, follow from the whole function: register names
 may be permuted, and what was decided elsewhere is not in the prompt. So the
 targets come from policies on the prompt's own features, several for each
-function, of which the best run is kept (verifier first, then registers,
+function, of which the best run is kept (fewest dead ends, then registers,
 occupancy, conflicts and copies): the model learns what the better of them do
 where they differ.
 """
@@ -17,7 +17,6 @@ from random import Random
 
 from verilocc_bench.allocator_options import Objective
 from verilocc_bench.allocators.register_state import RegisterState
-from verilocc_bench.allocators.search.comparison import answer_cost
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
@@ -130,12 +129,18 @@ def best_demonstration(
     *,
     every: int = 1,
 ) -> Demonstration:
-    """The best run of several policies: fewest dead ends, then cost; of equals the first."""
+    """The best run of several policies: fewest dead ends, then cost; of equals the first.
+
+    Raises MissingExtraError where there are several and numba is not installed.
+    """
     runs = [demonstrate(problem, style, policy, seed, every=every) for policy in policies]
     return min(runs, key=lambda run: _cost(problem, run)) if len(runs) > 1 else runs[0]
 
 
 def _cost(problem: AllocationProblem, run: Demonstration) -> tuple[int, ...]:
+    # The costs of search need numba (extra `exact`); a single policy, or a label, does not.
+    from verilocc_bench.allocators.search.comparison import answer_cost
+
     if not run.answer:
         return (1, run.dead_ends)
     # Room is made for a few dead ends; where there are many, it is luck that counts.
