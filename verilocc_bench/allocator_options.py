@@ -81,7 +81,7 @@ class AllocatorOptions:
 
     prompt_format: str | None = None
     few_shot: int = 0
-    strategy: SamplingStrategy = SamplingStrategy.RANDOM
+    strategy: SamplingStrategy | None = None
     temperature: float = 1.0
     top_p: float = 1.0
     maximum_tokens: int | None = None

@@ -132,7 +132,10 @@ def test_a_model_of_the_hub_is_trained_further(
         folder = tmp_path / kind
         assert not (folder / "adapter_config.json").exists()
         found = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True)
-        assert found.config.verilocc_bench == {"prompt_format": style}
+        assert found.config.verilocc_bench == {
+            "prompt_format": style,
+            "sampling": "greedy",
+        }
         after = found.state_dict()
         assert after.keys() == before.keys()
         changed = {key for key in after if not after[key].equal(before[key])}

@@ -17,8 +17,11 @@ import torch
 import transformers
 
 from tests.training.small import LLAMA, dataset, document, generated, recipe, smallest, write_recipe
-from verilocc_bench.cli import main
+from verilocc_bench.cli import build_parser, main
+from verilocc_bench.cli.model_options import allocator_options
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate import describe_model
+from verilocc_bench.model.allocator import language_model_allocator
 from verilocc_bench.training.batches import IGNORED, Batches
 from verilocc_bench.training.examples import make_examples
 from verilocc_bench.training.network import begin
@@ -127,7 +130,10 @@ def test_the_loss_falls_and_validation_is_measured(rows_folder: Path, tmp_path: 
 
 def test_the_result_is_a_plain_model_that_knows_its_format(finished: Path) -> None:
     found = transformers.AutoModelForCausalLM.from_pretrained(finished, local_files_only=True)
-    assert found.config.verilocc_bench == {"prompt_format": "candidates"}
+    assert found.config.verilocc_bench == {
+        "prompt_format": "candidates",
+        "sampling": "greedy",
+    }
     told = json.loads((finished / "training.json").read_text())
     assert told["measured"]["parameters"] == found.num_parameters()
     assert told == {**json.loads((finished / "run.json").read_text()), **told}
@@ -140,8 +146,28 @@ def test_it_is_evaluated_in_its_own_format(finished: Path, tmp_path: Path) -> No
     assert main([*arguments, "--output-path", str(tmp_path / "results")]) == 0
     (path,) = (tmp_path / "results").rglob("results.json")
     found = json.loads(path.read_text())
-    assert '"candidates"' in json.dumps(found["config"])
+    assert found["config"]["options"]["prompt_format"] == "candidates"
+    assert found["config"]["options"]["strategy"] == "greedy"
     assert [kernel["valid"] for kernel in found["kernels"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), "greedy"),
+        (("--sampling", "random"), "random"),
+        (("--temperature", "0.5"), "random"),
+        (("--samples", "2"), "random"),
+        (("--decoding", "guided"), "random"),
+    ],
+)
+def test_a_single_answer_is_its_likeliest_unless_something_else_is_said(
+    finished: Path, arguments: tuple[str, ...], expected: str
+) -> None:
+    parsed = build_parser().parse_args(["evaluate", "--model", str(finished), *arguments])
+    asked = allocator_options(parsed, parsed.samples)
+    allocator = language_model_allocator(str(finished), asked)
+    assert describe_model(allocator, asked).options["strategy"] == expected
 
 
 # The loss

@@ -67,7 +67,7 @@ class _ModelRun:
 def run(options: argparse.Namespace) -> int:
     """Evaluates the models and prints one table, or JSON."""
     _check(options)
-    asked = allocator_options(options)
+    asked = allocator_options(options, options.samples)
     check_used(options, options.model)
     data = _load(options)
     allocators = [resolve_model(model, asked, options.jobs) for model in options.model]

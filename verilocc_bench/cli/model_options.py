@@ -122,7 +122,7 @@ def _add_language_models(add: Callable[..., argparse.Action]) -> None:
         choices=list(SamplingStrategy),
         metavar="greedy|random|priority",
         help="take the likeliest tokens, draw them, or unique answers, the likeliest first "
-        "(default: random)",
+        "(default: for a single answer what the model was trained for, else random)",
     )
     add(
         "--temperature",
@@ -210,16 +210,23 @@ def check_used(options: argparse.Namespace, models: Sequence[str]) -> None:
             raise InputError(f"{option} means nothing to {' or '.join(models)}")
 
 
-def allocator_options(options: argparse.Namespace) -> AllocatorOptions:
-    """What the command line asks for. Raises InputError for what contradicts itself."""
+def allocator_options(options: argparse.Namespace, samples: int = 1) -> AllocatorOptions:
+    """What the command line asks for, with so many answers to a function.
+
+    Raises InputError for what contradicts itself.
+    """
     names = [field.name for field in fields(AllocatorOptions)]
     given = {name: getattr(options, name) for name in names}
+    if given["strategy"] is None and (
+        options.temperature is not None or options.top_p is not None or samples > 1
+    ):
+        given["strategy"] = SamplingStrategy.RANDOM
     made = AllocatorOptions(**{k: v for k, v in given.items() if v is not None})
     if made.decoding is not Decoding.GUIDED and (
         options.verifier_calls is not None or options.feedback is not None
     ):
         raise InputError("--verifier-calls and --feedback are for --decoding guided")
-    if made.strategy is not SamplingStrategy.RANDOM and (
+    if made.strategy not in (None, SamplingStrategy.RANDOM) and (
         options.temperature is not None or options.top_p is not None
     ):
         raise InputError("--temperature and --top-p are for --sampling random")

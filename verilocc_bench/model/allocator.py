@@ -14,6 +14,7 @@ import hashlib
 import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -57,9 +58,10 @@ FAILURES_ALONE = 2
 def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageModelAllocator:
     """The allocator of a language model in a folder or on the Hub.
 
-    Where the options name no prompt format, it is the one that the model's
-    configuration says it was trained on. Raises InputError where the model,
-    the prompt format or the options cannot be used, alone or together.
+    Where the options name no prompt format or no sampling, it is what the
+    model's configuration says; attempts at a guided answer must differ, so
+    they are drawn. Raises InputError where the model, the prompt format or the
+    options cannot be used, alone or together.
     """
     asked = get_prompt_format(options.prompt_format or DEFAULT_PROMPT_FORMAT)
     if options.prompt_format is not None:
@@ -70,6 +72,8 @@ def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageMo
     prompt_format = asked
     if options.prompt_format is None and model.prompt_format is not None:
         prompt_format = get_prompt_format(model.prompt_format)
+    if options.strategy is None and options.decoding is not Decoding.GUIDED:
+        options = replace(options, strategy=model.sampling)
     return LanguageModelAllocator(name, model, prompt_format, options)
 
 
@@ -110,7 +114,7 @@ class LanguageModelAllocator:
         self._name = name
         self._model = model
         self._format = prompt_format
-        self._options = options
+        self._options = replace(options, strategy=options.strategy or SamplingStrategy.RANDOM)
         self._width = options.batch_size
         if isinstance(model, RemoteModel):
             self._width = ROUNDS * model.concurrency
@@ -140,6 +144,12 @@ class LanguageModelAllocator:
             "hash": self._format.source_hash,
             "few_shot": self._options.few_shot,
         }
+
+    @property
+    def strategy(self) -> SamplingStrategy:
+        """How tokens are picked."""
+        assert self._options.strategy is not None
+        return self._options.strategy
 
     @property
     def deterministic(self) -> bool:
@@ -195,14 +205,14 @@ class LanguageModelAllocator:
 
     @property
     def _greedy(self) -> bool:
-        strategy = self._options.strategy
-        return strategy is SamplingStrategy.GREEDY or (
-            strategy is SamplingStrategy.RANDOM and self._options.temperature == 0
+        drawn = self.strategy is SamplingStrategy.RANDOM
+        return self.strategy is SamplingStrategy.GREEDY or (
+            drawn and self._options.temperature == 0
         )
 
     def _lanes(self, requests: Sequence[Request]) -> list[Lane]:
         """A lane for every request; or for every function, its samples in their order."""
-        if self._options.strategy is not SamplingStrategy.PRIORITY:
+        if self.strategy is not SamplingStrategy.PRIORITY:
             return [
                 Lane([(place, partial(self._conversation, request))])
                 for place, request in enumerate(requests)

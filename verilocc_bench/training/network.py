@@ -8,6 +8,7 @@ from typing import Any
 import torch
 import transformers
 
+from verilocc_bench.allocators import SamplingStrategy
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.model.transformers_model.loading import CONFIGURATION_KEY, load_parts
 from verilocc_bench.training.recipe import LowRank, ModelRecipe
@@ -46,11 +47,12 @@ def merge(network: Any) -> Any:
 def write_model(network: Any, tokenizer: Any, folder: Path, prompt_format: str) -> None:
     """Writes weights (safetensors), configuration and tokenizer.
 
-    The configuration says which prompt format the model is for, so that
-    `--prompt-format` need not.
+    The configuration says which prompt format the model is for, and that one
+    answer is its likeliest: `--prompt-format` and `--sampling` need not.
     """
     merged = merge(network)
-    setattr(merged.config, CONFIGURATION_KEY, {"prompt_format": prompt_format})
+    told = {"prompt_format": prompt_format, "sampling": SamplingStrategy.GREEDY.value}
+    setattr(merged.config, CONFIGURATION_KEY, told)
     merged.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 

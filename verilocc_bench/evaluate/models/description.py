@@ -87,6 +87,7 @@ def describe_model(allocator: Allocator, options: AllocatorOptions) -> ModelDesc
     every = options.to_json()
     if isinstance(prompt, dict):  # which one, if the model was left the choice
         every["prompt_format"] = prompt["format"]
+        every["strategy"] = getattr(allocator, "strategy", options.strategy)
     names = _option_names(allocator.name) + (("verifier_calls", "feedback") if guided else ())
     return ModelDescription(
         name=allocator.name,

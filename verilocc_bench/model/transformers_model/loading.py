@@ -14,7 +14,7 @@ import torch
 import transformers
 from transformers.utils import logging
 
-from verilocc_bench.allocators import AllocatorOptions
+from verilocc_bench.allocators import AllocatorOptions, SamplingStrategy
 from verilocc_bench.errors import InfrastructureError, InputError
 from verilocc_bench.model.transformers_model.model import TransformersModel
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
@@ -48,16 +48,24 @@ def load_model(name: str, options: AllocatorOptions) -> TransformersModel:
     network = Network(module, device)
     codec = TokenCodec(tokenizer, _end_tokens(module, tokenizer), options.chat, name)
     _check_sizes(name, network, tokenizer)
-    return TransformersModel(network, codec, revision, _prompt_format(configuration, name))
+    told = _told(configuration, name)
+    sampling = told.get("sampling")
+    try:
+        strategy = None if sampling is None else SamplingStrategy(sampling)
+    except ValueError:
+        expected = ", ".join(SamplingStrategy)
+        message = f"config.json: {CONFIGURATION_KEY}: sampling: expected one of {expected}"
+        raise InputError(message, source=name) from None
+    return TransformersModel(network, codec, revision, told.get("prompt_format"), strategy)
 
 
-def _prompt_format(configuration: Any, source: str) -> str | None:
-    """What `verilocc_bench: {"prompt_format": …}` in config.json says, if it is there."""
-    own = getattr(configuration, CONFIGURATION_KEY, None)
-    found = own.get("prompt_format") if isinstance(own, dict) else None
-    if found is not None and not isinstance(found, str):
-        raise InputError(f"config.json: {CONFIGURATION_KEY}: expected a name", source=source)
-    return found
+def _told(configuration: Any, source: str) -> dict[str, str]:
+    """What config.json says of how to ask: `{"prompt_format": …, "sampling": …}`, if anything."""
+    own = getattr(configuration, CONFIGURATION_KEY, None) or {}
+    if not isinstance(own, dict) or not all(isinstance(value, str) for value in own.values()):
+        message = f"config.json: {CONFIGURATION_KEY}: expected names of what is asked how"
+        raise InputError(message, source=source)
+    return own
 
 
 def load_parts(name: str, revision: str | None = None) -> tuple[Any, Any]:
