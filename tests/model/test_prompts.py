@@ -185,6 +185,9 @@ def test_options_that_cannot_be_met(name: str, options: dict[str, object], messa
         style.check(AllocatorOptions(**options))  # type: ignore[arg-type]
 
 
+VERSIONS = {"whole": 1, "window": 1, "state": 3, "candidates": 2}
+
+
 def test_formats_by_name() -> None:
     assistance = {name: get_prompt_format(name).assistance for name in NAMES}
     assert assistance == {
@@ -195,7 +198,7 @@ def test_formats_by_name() -> None:
     }
     for name in NAMES:
         style = get_prompt_format(name)
-        assert (style.name, style.version) == (name, 2 if name in ONE_BY_ONE else 1)
+        assert (style.name, style.version) == (name, VERSIONS[name])
         assert re.fullmatch(r"[0-9a-f]{64}", style.source_hash)
     with pytest.raises(InputError, match="unknown prompt format 'x'; known: whole, window, state"):
         get_prompt_format("x")

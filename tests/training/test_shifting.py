@@ -18,6 +18,8 @@ from verilocc_bench.training.shifting import STEP, shifted
 from verilocc_bench.views.rows import problem_of
 
 NAME = re.compile(r"\b(?:v|a|s|R|UR|P|UP)(\d+)")
+BEGIN = re.compile(r"(?<!\.\.)" + NAME.pattern)
+"""Of a base, or of the first of a run: the last of one may stop at the end of the file."""
 
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "sm_80"])
@@ -35,9 +37,11 @@ def test_registers_move_alike_and_nothing_else_does(arch: str, style: DecisionFo
         moved = shifted(turn, target, generator)
         if style is CANDIDATES:
             assert NAME.sub("", moved.prompt) == NAME.sub("", turn.prompt)
+        for name in NAME.finditer(_offers(moved)):
+            assert int(name[1]) < counts[name[0].rstrip("0123456789")]
         pairs = zip(
-            NAME.finditer(f"{_offers(turn)} {turn.completion}"),
-            NAME.finditer(f"{_offers(moved)} {moved.completion}"),
+            BEGIN.finditer(f"{_offers(turn)} {turn.completion}"),
+            BEGIN.finditer(f"{_offers(moved)} {moved.completion}"),
             strict=True,
         )
         by_file: dict[str, set[int]] = {}
@@ -57,16 +61,21 @@ def _offers(turn: Turn) -> str:
     return turn.prompt.partition("\n")[2]
 
 
-def test_runs_end_within_the_file() -> None:
-    turn = Turn("%0 V2 2 v/2 lives 3 spare 7\nlanes 0-1: v4+6 v200+56\n", "v4")
+def test_runs_end_at_the_last_legal_base() -> None:
+    turn = Turn("%0 V2 2 v/2 lives 3 spare 7\nlanes 0-1: v4..v8 v200..v254\n", "v4")
     target = get_target("gfx942")
     found = [shifted(turn, target, Random(seed)) for seed in range(200)]
     runs = {each.prompt.partition("lanes 0-1: ")[2].strip() for each in found}
-    assert runs == {"v4+6 v200+56", "v20+6 v216+40", "v36+6 v232+24", "v52+6 v248+8"}
+    assert runs == {
+        "v4..v8 v200..v254",
+        "v20..v24 v216..v254",
+        "v36..v40 v232..v254",
+        "v52..v56 v248..v254",
+    }
     assert {each.completion for each in found} == {"v4", "v20", "v36", "v52"}
 
 
-def test_what_is_long_enough_stays_so() -> None:
-    turn = Turn("%0 V8 8 v/2 lives 3 spare 7\nlanes 0-7: v4+6 v236+20\n", "v236")
+def test_a_tuple_stays_in_the_file() -> None:
+    turn = Turn("%0 V8 8 v/2 lives 3 spare 7\nlanes 0-7: v4..v6 v236..v248\n", "v236")
     found = {shifted(turn, get_target("gfx942"), Random(seed)).completion for seed in range(99)}
-    assert found == {"v236"}  # one step more would leave 4 of 8
+    assert found == {"v236"}  # 16 further it would end at v259

@@ -22,30 +22,30 @@ STEP = 16
 def shifted(turn: Turn, target: Target, generator: Random) -> Turn:
     """The turn with the registers of each file moved by a distance that the file has room for.
 
-    Runs of free registers that would go beyond a file end with it: what was
-    long enough stays so.
+    Runs of bases that would go beyond the last legal one end with it.
     """
     counts = {file.name: file.count for file in target.files if not file.unit_names}
-    pattern = re.compile(rf"\b({'|'.join(counts)})(\d+)(?:\+(\d+))?")
+    pattern = re.compile(rf"(\.\.)?\b({'|'.join(counts)})(\d+)\b")
     query, newline, offers = turn.prompt.partition("\n")
     width = int(query.split()[2])
-    lowest: dict[str, int] = {}
-    highest: dict[str, int] = {}
-    for name, first, length in pattern.findall(f"{offers} {turn.completion}"):
-        lowest[name] = min(int(first), lowest.get(name, int(first)))
-        needed = min(int(length or 1), width)
-        highest[name] = max(int(first) + needed - 1, highest.get(name, 0))
+    steps = {name: int(step) for name, step in re.findall(r"(\S+)/(\d+)", query)}
+    last = {
+        name: (count - width) // steps.get(name, 1) * steps.get(name, 1)
+        for name, count in counts.items()
+    }
+    places: dict[str, list[int]] = {}
+    for end, name, number in pattern.findall(f"{offers} {turn.completion}"):
+        if not end:  # a run has to begin within the file
+            places.setdefault(name, []).append(int(number))
     distances = {
-        name: STEP
-        * generator.randint(-(lowest[name] // STEP), (counts[name] - 1 - highest[name]) // STEP)
-        for name in lowest
+        name: STEP * generator.randint(-(min(own) // STEP), max(last[name] - max(own), 0) // STEP)
+        for name, own in places.items()
     }
 
     def moved(found: re.Match[str]) -> str:
-        name, first, length = found.groups()
-        start = int(first) + distances[name]
-        if length is None:
-            return f"{name}{start}"
-        return f"{name}{start}+{min(int(length), counts[name] - start)}"
+        end, name, number = found.groups()
+        place = int(number) + distances[name]
+        # A function's budget can be smaller than the file; what is beyond its runs stays as it is.
+        return f"{end}{name}{min(place, last[name])}" if end else f"{name}{place}"
 
     return Turn(query + newline + pattern.sub(moved, offers), pattern.sub(moved, turn.completion))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from verilocc_bench.allocators import Assistance
@@ -11,9 +11,8 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass
 from verilocc_bench.model.prompts.decisions import DecisionFormat, View
 from verilocc_bench.model.prompts.outlook import Outlook
-from verilocc_bench.model.prompts.units import Run, format_runs, runs_of
 
-__all__ = ["STATE"]
+__all__ = ["STATE", "lane_line", "least_idle", "tightest_lines"]
 
 SHOWN = 16
 """At most so many runs are shown of each line: the lowest, or of a single lane the least idle."""
@@ -22,15 +21,18 @@ SYSTEM = """\
 You allocate registers for a GPU kernel, one virtual register at a time, the widest first. The \
 first line names it, its class, how many registers wide it is and its legal bases (v/2 is v0, v2, \
 v4, …); "lives" is how long it lives, "spare" how many registers of the budget are left, both in \
-binary digits: 3 is 4 to 7. Each other line lists the registers that are free for some of its \
-lanes as long as these live: v4+6 is v4 to v9, v4+6~3 that they would lie idle before and after \
-for a time of 3 binary digits. Lane k is in register base+k; every lane must be in a free \
-register. A line "tied: v4" allows that base alone. Low numbers are better, and short idle times. \
-Answer with the name of the base alone, such as v4."""
+binary digits: 3 is 4 to 7. Each other line has bases at which some of its lanes would be in free \
+registers for as long as these live: v4..v8 is all legal bases from v4 to v8, v4..v8~3 that the \
+register would lie idle before and after for a time of 3 binary digits. Lane k is in register \
+base+k. Take a base that is in every line. A line "tied: v4" allows that base alone. Low numbers \
+are better, and short idle times. Answer with the name of the base alone, such as v4."""
+
+IdleRun = tuple[int, int, int]
+"""How long registers lie idle, in digits; the first base, and the last."""
 
 
 class _StateViewer:
-    """Free runs for each run of lanes to which the same units are free."""
+    """The bases that suit each run of lanes to which the same units are free."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.problem = problem
@@ -42,75 +44,119 @@ class _StateViewer:
 
     def __call__(self, state: RegisterState, register: int, _: Mapping[int, str], /) -> View:
         """See Viewer."""
-        placements = self.problem.placements
         register_class = self.problem.function.virtual_registers[register]
+        names = self.problem.placements.legal[register_class]
         lifetimes = state.lifetimes(register)
-        places = [
-            range(
-                placements.first_unit[bases.file] + bases.first,
-                placements.first_unit[bases.file] + bases.last + register_class.width,
-            )
-            for bases in register_class.ranges
-        ]
-        free = [[u for units in places for u in units if state.is_free(x, u)] for x in lifetimes]
-        lines: list[str] = []
-        lane = 0
-        for units, group in groupby(free):
-            count = len(list(group))
-            runs = self._runs(register_class, units, lane, count)
-            if register_class.width == 1:
-                text = self._with_idle_times(state, lifetimes[0], runs)
-            else:
-                text = format_runs(runs[:SHOWN], placements)
-            lanes = f"lane {lane}" if count == 1 else f"lanes {lane}-{lane + count - 1}"
-            lines.append(f"{lanes}: {text}")
-            lane += count
+        if register_class.width == 1:
+            runs = list(self._idle_runs(state, register_class, lifetimes[0]))
+            lines = [lane_line(least_idle(runs), names)]
+        else:
+            lines = self._tuple_lines(state, register_class, lifetimes)
         tied = state.bases(register)
-        if len(tied) < len(placements.legal[register_class]):
+        if len(tied) < len(names):
             lines.append("tied: " + (" ".join(tied.values()) or "none"))
         return View(tuple(lines))
 
-    def _runs(
-        self, register_class: RegisterClass, free: list[int], lane: int, count: int
-    ) -> list[Run]:
-        """The runs of free units that so many lanes from one on may reach."""
-        found: list[Run] = []
-        for bases in register_class.ranges:
-            first = self.problem.placements.first_unit[bases.file] + bases.first + lane
-            end = first + bases.last - bases.first + count
-            runs = runs_of([u for u in free if first <= u < end], self.problem.placements)
-            found += _clip(runs, first, bases.step)
-        return found
+    def _ranges(self, register_class: RegisterClass) -> list[range]:
+        """The legal bases as units, range by range."""
+        first_unit = self.problem.placements.first_unit
+        found = (
+            range(
+                first_unit[bases.file] + bases.first,
+                first_unit[bases.file] + bases.last + 1,
+                bases.step,
+            )
+            for bases in register_class.ranges
+        )
+        return [bases for bases in found if bases]
 
-    def _with_idle_times(self, state: RegisterState, lifetime: Lifetime, runs: list[Run]) -> str:
-        """The runs, cut where the idle time changes: the shortest of these times."""
-        parts = [
-            (idle, start, len(units))
-            for first, length in runs
-            for (idle, start), units in _alike(state, lifetime, range(first, first + length))
-        ]
-        shown = sorted(sorted(parts)[:SHOWN], key=lambda part: part[1])
-        name = self.problem.placements.unit_name
-        return " ".join(f"{name(start)}+{length}~{idle}" for idle, start, length in shown) or "none"
+    def _tuple_lines(
+        self,
+        state: RegisterState,
+        register_class: RegisterClass,
+        lifetimes: Sequence[Lifetime],
+    ) -> list[str]:
+        names = self.problem.placements.legal[register_class]
+        ranges = self._ranges(register_class)
+        units = [u for bases in ranges for u in range(bases[0], bases[-1] + len(lifetimes))]
+        free = [frozenset(u for u in units if state.is_free(life, u)) for life in lifetimes]
+        groups: list[tuple[range, frozenset[int]]] = []
+        lane = 0
+        for own, group in groupby(free):
+            lanes = range(lane, lane + len(list(group)))
+            suited = frozenset(
+                base
+                for bases in ranges
+                for base in bases
+                if base in names and all(base + number in own for number in lanes)
+            )
+            groups.append((lanes, suited))
+            lane = lanes.stop
+        return tightest_lines(groups, ranges, names)
+
+    def _idle_runs(
+        self, state: RegisterState, register_class: RegisterClass, lifetime: Lifetime
+    ) -> Iterator[IdleRun]:
+        """Runs of free bases, cut where the idle time changes: the shortest of these times."""
+        names = self.problem.placements.legal[register_class]
+        for bases in self._ranges(register_class):
+            free = [base for base in bases if base in names and state.is_free(lifetime, base)]
+            for first, last in _runs(free, bases):
+                members = range(first, last + 1, bases.step)
+                idle_times = (
+                    (state.idle_points(lifetime, base).bit_length(), base) for base in members
+                )
+                for idle, group in groupby(idle_times, lambda pair: pair[0]):
+                    alike = [base for _, base in group]
+                    yield idle, alike[0], alike[-1]
 
 
-def _alike(
-    state: RegisterState, lifetime: Lifetime, units: range
-) -> Iterator[tuple[tuple[int, int], list[int]]]:
-    """((idle time in digits, first unit), units) of neighbours with the same idle time."""
-    for idle, group in groupby(units, lambda u: state.idle_points(lifetime, u).bit_length()):
-        members = list(group)
-        yield (idle, members[0]), members
+def tightest_lines(
+    groups: Sequence[tuple[range, frozenset[int]]],
+    ranges: Sequence[range],
+    names: Mapping[int, str],
+) -> list[str]:
+    """The lines of a tuple: lanes, and the bases that suit them.
+
+    A group whose bases include all those of another says nothing more and is
+    left out; of groups with the same bases the first is shown. `ranges` are
+    the legal bases in their order, `names` what they are called.
+    """
+    lines = []
+    for number, (lanes, suited) in enumerate(groups):
+        others = (
+            bases < suited or (bases == suited and other < number)
+            for other, (_, bases) in enumerate(groups)
+        )
+        if any(others):
+            continue
+        runs = [run for each in ranges for run in _runs([b for b in each if b in suited], each)]
+        listed = " ".join(f"{names[first]}..{names[last]}" for first, last in runs[:SHOWN])
+        place = f"lane {lanes[0]}" if len(lanes) == 1 else f"lanes {lanes[0]}-{lanes[-1]}"
+        lines.append(f"{place}: {listed or 'none'}")
+    return lines
 
 
-def _clip(runs: list[Run], first: int, step: int) -> list[Run]:
-    """Runs that begin where a base could put the lanes; those without such a place are gone."""
-    clipped: list[Run] = []
-    for start, length in runs:
-        skipped = -(start - first) % step
-        if skipped < length:
-            clipped.append((start + skipped, length - skipped))
-    return clipped
+def least_idle(runs: Iterable[IdleRun]) -> list[IdleRun]:
+    """Those that are shown of the runs of a single lane, in the order of their bases."""
+    return sorted(sorted(runs)[:SHOWN], key=lambda run: run[1])
 
 
-STATE = DecisionFormat("state", Assistance.STATE, SYSTEM, _StateViewer, version=2)
+def lane_line(runs: Iterable[IdleRun], names: Mapping[int, str]) -> str:
+    """The line of a single lane."""
+    listed = [f"{names[first]}..{names[last]}~{idle}" for idle, first, last in runs]
+    return f"lane 0: {' '.join(listed) or 'none'}"
+
+
+def _runs(bases: Collection[int], legal: range) -> list[tuple[int, int]]:
+    """(first, last) of runs of legal bases without a gap between, given in ascending order."""
+    runs: list[tuple[int, int]] = []
+    for base in bases:
+        if runs and base - runs[-1][1] == legal.step:
+            runs[-1] = (runs[-1][0], base)
+        else:
+            runs.append((base, base))
+    return runs
+
+
+STATE = DecisionFormat("state", Assistance.STATE, SYSTEM, _StateViewer, version=3)
