@@ -126,6 +126,7 @@ def write_card(
         "## Training data",
         _data_words(training, dataset),
         _sources_table(training, rows),
+        *words.augmentation(training.recipe["sources"]),
         "## Training",
         training_table(training),
         version_words(training),
@@ -245,6 +246,10 @@ def _sources_table(training: Training, rows: Sequence[Row]) -> str:
         if source["label"] is None and len(source["policies"]) == 1:
             answers = "a policy"
         only = ", ".join([*source["archs"], *source["families"]]) or "all"
+        if made_up := source.get("synthetic"):
+            answers = f"{made_up:,} made-up decisions"
+            lines.append((f"`{source['format']}`", answers, "–", "–", "–"))
+            continue
         lines.append((f"`{source['format']}`", answers, only, f"{taken:,}", f"{fitting:,}"))
     headers = ("format", "answers", "architectures and families", "functions", "of")
     return _table(headers, lines, 3)

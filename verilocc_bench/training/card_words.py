@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from verilocc_bench.model.prompts.candidates import OFFERED
+from verilocc_bench.training.recipe import AUXILIARY_EVERY
 
-__all__ = ["usage"]
+__all__ = ["augmentation", "usage"]
 
 LICENSE = "apache-2.0"
 TAGS = ("register-allocation", "compilers", "gpu", "code", "verilocc-bench")
@@ -58,6 +60,13 @@ SOURCES = (
     "each function is learnt. `of` counts the functions of the split that the source allows."
 )
 
+MORE = {
+    "renamings": "with other names of physical registers {renamings} times more",
+    "orderings": "with its blocks in other orders {orderings} times more",
+    "auxiliary": "with further questions ({tasks}) about one prompt in {auxiliary_every}",
+}
+"""What keys of a source add, by key."""
+
 RECIPE = "The whole recipe, as `verilocc-bench train` reads it:"
 
 NOT_AT_HAND = (
@@ -93,6 +102,16 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 model = AutoModelForCausalLM.from_pretrained("{name}")
 tokenizer = AutoTokenizer.from_pretrained("{name}")
 ```"""
+
+
+def augmentation(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Sentences about what is shown besides each function as it is, of a recipe's sources."""
+    for source in sources:
+        told = [text for key, text in MORE.items() if source.get(key)]
+        if told:
+            values = {**source, "tasks": " and ".join(source.get("auxiliary", ()))}
+            values.setdefault("auxiliary_every", AUXILIARY_EVERY)
+            yield f"`{source['format']}` was shown {' and '.join(told)}.".format(**values)
 
 
 def usage(model_name: str, formats: Sequence[str]) -> Iterator[str]:

@@ -18,9 +18,12 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
+from verilocc_bench.training.auxiliary import Auxiliary, with_auxiliary
+from verilocc_bench.training.ordering import Reordered, reordered
 from verilocc_bench.training.recipe import Recipe, Source
 from verilocc_bench.training.renaming import renamed
 from verilocc_bench.training.shifting import shifted
+from verilocc_bench.training.synthetic import synthetic_turns
 from verilocc_bench.training.teacher import best_demonstration
 from verilocc_bench.views import get_training_format, parse_label
 from verilocc_bench.views.rows import problem_of
@@ -29,6 +32,7 @@ from verilocc_bench.views.turns import TrainingFormat, TrainingTurn
 __all__ = ["Examples", "chosen_rows", "make_examples"]
 
 ROWS_PER_FILE = 8
+SYNTHETIC_PER_FILE = 10_000
 
 Integers = NDArray[np.int32]
 
@@ -81,11 +85,12 @@ class Examples(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Some rows of one source; `path` is where its examples go."""
+    """Some rows of one source, or so many synthetic examples; `path` is where they go."""
 
     source: int
     rows: tuple[Row, ...]
     path: Path
+    synthetic: int = 0
 
 
 def make_examples(
@@ -138,7 +143,10 @@ def chosen_rows(source: Source, rows: Sequence[Row], seed: int) -> list[Row]:
 
 def _jobs(recipe: Recipe, rows: Sequence[Row], folder: Path) -> Iterator[_Job]:
     for number, source in enumerate(recipe.sources):
-        chosen = chosen_rows(source, rows, recipe.seed)
+        for start in range(0, source.synthetic, SYNTHETIC_PER_FILE):
+            count = min(SYNTHETIC_PER_FILE, source.synthetic - start)
+            yield _Job(number, (), folder / f"source-{number}-{start:06}.npz", count)
+        chosen = [] if source.synthetic else chosen_rows(source, rows, recipe.seed)
         for start in range(0, len(chosen), ROWS_PER_FILE):
             path = folder / f"source-{number}-{start:06}.npz"
             yield _Job(number, tuple(chosen[start : start + ROWS_PER_FILE]), path)
@@ -148,13 +156,13 @@ def _run(recipe: Recipe, tokenizer: Any, job: _Job) -> None:
     codec = _codec(tokenizer)
     tokens: list[int] = []
     starts, completions = [0], []
-    for row in job.rows:
-        for prompt, completion in _pairs(recipe.sources[job.source], row, codec, recipe.seed):
-            if len(prompt) + len(completion) <= recipe.training.maximum_tokens:
-                tokens += prompt
-                tokens += completion
-                starts.append(len(tokens))
-                completions.append(len(completion))
+    for turn in _turns_of(job, recipe):
+        prompt, completion = _pair(turn, codec)
+        if len(prompt) + len(completion) <= recipe.training.maximum_tokens:
+            tokens += prompt
+            tokens += completion
+            starts.append(len(tokens))
+            completions.append(len(completion))
     Examples(
         np.array(tokens, np.int32), np.array(starts, np.int64), np.array(completions, np.int32)
     ).save(job.path)
@@ -166,17 +174,24 @@ def _codec(tokenizer: Any) -> TokenCodec:
     return TokenCodec(tokenizer, frozenset(() if end is None else (end,)), None, "the tokenizer")
 
 
-def _pairs(
-    source: Source, row: Row, codec: TokenCodec, seed: int
-) -> Iterator[tuple[list[int], list[int]]]:
+def _pair(turn: TrainingTurn, codec: TokenCodec) -> tuple[list[int], list[int]]:
+    """Prompt and completion in tokens."""
+    completion = [token for piece in turn.pieces for token in codec.piece(piece)]
+    if turn.ends:
+        if not codec.end_tokens:
+            raise InputError("the tokenizer has no end token, with which an answer would end")
+        completion.append(min(codec.end_tokens))
+    return codec.prompt(turn.messages), completion
+
+
+def _turns_of(job: _Job, recipe: Recipe) -> Iterator[TrainingTurn]:
+    source = recipe.sources[job.source]
     style = get_training_format(source.format)
-    for turn in _turns(source, style, row, seed):
-        completion = [token for piece in turn.pieces for token in codec.piece(piece)]
-        if turn.ends:
-            if not codec.end_tokens:
-                raise InputError("the tokenizer has no end token, with which an answer would end")
-            completion.append(min(codec.end_tokens))
-        yield codec.prompt(turn.messages), completion
+    seed = f"{recipe.seed} {job.path.stem}"
+    for turn in synthetic_turns(job.synthetic, seed):
+        yield style.decision(turn)
+    for row in job.rows:
+        yield from _turns(source, style, row, recipe.seed)
 
 
 def _turns(source: Source, style: TrainingFormat, row: Row, seed: int) -> Iterator[TrainingTurn]:
@@ -184,8 +199,8 @@ def _turns(source: Source, style: TrainingFormat, row: Row, seed: int) -> Iterat
     if source.label is not None:
         answer = parse_label(source.label).answer(row)
         if answer is not None:
-            for each in renamed(problem, answer, source.renamings, seed_of_row):
-                yield from style.turns(problem, each, source.every)
+            for version in reordered(problem, answer, source.orderings, seed_of_row):
+                yield from _labelled(source, style, version)
         return
     assert isinstance(style.style, DecisionFormat)
     run = best_demonstration(problem, style.style, source.policies, seed_of_row, every=source.every)
@@ -193,3 +208,13 @@ def _turns(source: Source, style: TrainingFormat, row: Row, seed: int) -> Iterat
     for turn in run.turns:
         moves = generator.random() < source.shifted
         yield style.decision(shifted(turn, problem.target, generator) if moves else turn)
+
+
+def _labelled(source: Source, style: TrainingFormat, version: Reordered) -> Iterator[TrainingTurn]:
+    """The turns of a label, in one order of the function's blocks."""
+    problem, answer, seed = version
+    asked = Auxiliary(source.auxiliary, source.auxiliary_every)
+    for each in renamed(problem, answer, source.renamings, seed):
+        turns = style.turns(problem, each, source.every)
+        yield from with_auxiliary(problem, source.format, turns, asked, seed)
+        asked = Auxiliary()  # what is asked beside has nothing to do with the names

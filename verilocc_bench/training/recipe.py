@@ -19,11 +19,13 @@ import yaml
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text
 from verilocc_bench.targets import TARGETS
+from verilocc_bench.training.auxiliary import FORMATS, QUESTIONS
 from verilocc_bench.training.teacher import Policy
 from verilocc_bench.training.tokenizers import TOKENIZERS
 from verilocc_bench.views import get_training_format, parse_label
 
 __all__ = [
+    "AUXILIARY_EVERY",
     "LowRank",
     "ModelRecipe",
     "Optimization",
@@ -44,6 +46,28 @@ NAMES_OF_TYPES = {
     float: "a number such as 0.1 or 1.0e-3",
     bool: "true or false",
 }
+
+AUXILIARY_EVERY = 4
+
+LEAST = {
+    "functions": 1,
+    "every": 1,
+    "renamings": 0,
+    "orderings": 0,
+    "auxiliary_every": 1,
+    "synthetic": 0,
+}
+
+LATER: Mapping[str, Any] = {
+    "orderings": 0,
+    "auxiliary": [],
+    "auxiliary_every": AUXILIARY_EVERY,
+    "synthetic": 0,
+}
+"""Keys of a source, with their defaults in JSON, that are told only where they are used.
+
+They came later; without them a run is the one that it was before.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +132,15 @@ class Source:
     is also shown with its registers renamed (training.renaming), where it has
     a label. `shifted`: this share of the prompts of policies has all register
     numbers moved alike (training.shifting).
+
+    Only for labels in `whole` and `window`: `orderings`, so many times each
+    function is also shown with its blocks in another order
+    (training.ordering), and renamed in each as often as `renamings` says;
+    `auxiliary`, further questions about what is shown (training.auxiliary),
+    each about one prompt in `auxiliary_every`, once in each order.
+
+    In place of label and policies: `synthetic`, so many made-up decisions of
+    `state` (training.synthetic).
     """
 
     format: str
@@ -119,13 +152,22 @@ class Source:
     families: tuple[str, ...] = ()
     renamings: int = 0
     shifted: float = 0.0
+    orderings: int = 0
+    auxiliary: tuple[str, ...] = ()
+    auxiliary_every: int = AUXILIARY_EVERY
+    synthetic: int = 0
 
     def __post_init__(self) -> None:
         get_training_format(self.format)
-        if (self.label is None) == (not self.policies):
-            raise InputError(f"source {self.format!r}: expected either 'label' or 'policies'")
+        given = (self.label is not None, bool(self.policies), self.synthetic != 0)
+        if sum(given) != 1:
+            message = f"source {self.format!r}: expected one of 'label', 'policies', 'synthetic'"
+            raise InputError(message)
         if self.label is not None:
             parse_label(self.label)
+        elif self.synthetic:
+            if self.format != "state":
+                raise InputError(f"source {self.format!r}: synthetic decisions are for 'state'")
         elif self.format not in ("state", "candidates"):
             raise InputError(f"source {self.format!r}: policies are for 'state' and 'candidates'")
         for arch in self.archs:
@@ -133,7 +175,8 @@ class Source:
                 known = ", ".join(TARGETS)
                 raise InputError(f"source {self.format!r}: unknown arch {arch!r}; known: {known}")
         self._check_augmentation()
-        for name, least in (("functions", 1), ("every", 1), ("renamings", 0)):
+        self._check_auxiliary()
+        for name, least in LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(f"source {self.format!r}: {name} must be at least {least}")
@@ -145,6 +188,20 @@ class Source:
             raise InputError(f"source {self.format!r}: renamings are for labels, not for policies")
         if self.shifted and self.label is not None:
             raise InputError(f"source {self.format!r}: shifted is for policies, not for labels")
+        if self.orderings and self.format not in FORMATS:
+            raise InputError(f"source {self.format!r}: orderings are for {' and '.join(FORMATS)}")
+
+    def _check_auxiliary(self) -> None:
+        for task in self.auxiliary:
+            if task not in QUESTIONS:
+                known = ", ".join(QUESTIONS)
+                raise InputError(f"source {self.format!r}: auxiliary {task!r}; known: {known}")
+        if len(set(self.auxiliary)) != len(self.auxiliary):
+            raise InputError(f"source {self.format!r}: auxiliary names one twice")
+        if self.auxiliary and self.format not in FORMATS:
+            raise InputError(f"source {self.format!r}: auxiliary is for {' and '.join(FORMATS)}")
+        if not self.auxiliary and self.auxiliary_every != AUXILIARY_EVERY:
+            raise InputError(f"source {self.format!r}: auxiliary_every is of 'auxiliary'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +263,12 @@ class Recipe:
 
     def as_json(self) -> dict[str, Any]:
         """The recipe as JSON can say it."""
-        return dataclasses.asdict(self)
+        told: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
+        told["sources"] = [
+            {key: v for key, v in source.items() if key not in LATER or v != LATER[key]}
+            for source in told["sources"]
+        ]
+        return told
 
     @property
     def examples_hash(self) -> str:

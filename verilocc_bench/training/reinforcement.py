@@ -28,7 +28,6 @@ import torch
 from tqdm import tqdm
 
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.dataset.rows import rows_hash
 from verilocc_bench.files import write_atomically
 from verilocc_bench.model.transformers_model.loading import load_parts
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
@@ -41,7 +40,7 @@ from verilocc_bench.training.reinforcement_recipe import (
 )
 from verilocc_bench.training.rewards import Judge, Outcome, advantages, summarize
 from verilocc_bench.training.rollouts import Encoder, Rollout, Start, roll_out
-from verilocc_bench.training.run_folder import claim_folder, versions
+from verilocc_bench.training.run_folder import claim_folder, data_source, versions
 
 __all__ = ["ReinforcementRecipe", "reinforce"]
 
@@ -68,7 +67,7 @@ def reinforce(
     told = {
         "recipe": recipe.as_json(),
         "base": {"revision": find_model_folder(base, None, with_code=False)[1]},
-        "dataset": {"name": dataset, "revision": revision, "hash": rows_hash(rows)},
+        "dataset": data_source(dataset, revision, rows),
         "versions": versions(),
     }
     ordered = training_rows(recipe, rows)

@@ -12,10 +12,9 @@ rise by less than a block.
 Who may share a register, which ties hold and which instructions have bank
 conflicts does not change; copies that are identities stay so.
 
-What is left out, as it would be another text and no other answer: virtual
-registers are numbered by their first place in the text, so that other numbers
-are no normalized text; the order of blocks is free, but formats that go
-through the text in its order would then show another kernel's prompts.
+Virtual registers keep their numbers: the text numbers them by their first
+place in it, so that others would be no normalized text. They have other numbers
+where blocks stand in another order, see training.ordering.
 
 Linear in the function.
 """

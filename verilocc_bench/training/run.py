@@ -24,7 +24,6 @@ import transformers
 from transformers.trainer_utils import get_last_checkpoint
 
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.dataset.rows import rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
@@ -33,8 +32,8 @@ from verilocc_bench.training.card import write_card
 from verilocc_bench.training.curve import plot_log
 from verilocc_bench.training.examples import Examples, make_examples
 from verilocc_bench.training.network import begin, merge, write_model
-from verilocc_bench.training.recipe import ModelRecipe, Recipe
-from verilocc_bench.training.run_folder import claim_folder, versions
+from verilocc_bench.training.recipe import AUXILIARY_EVERY, ModelRecipe, Recipe
+from verilocc_bench.training.run_folder import claim_folder, data_source, versions
 from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
 
 __all__ = ["train"]
@@ -84,7 +83,8 @@ def train(
         if find_spec("matplotlib") is not None:
             plot_log(output)
         write_card(output, dataset, revision=revision)
-    shutil.rmtree(output / "checkpoints", ignore_errors=True)
+    for name in ("checkpoints", "examples", "validation"):
+        shutil.rmtree(output / name, ignore_errors=True)
     return output
 
 
@@ -130,9 +130,15 @@ def _validation(recipe: Recipe, tokenizer: Any, data: Data, output: Path) -> Exa
     wanted = max(len(recipe.sources), recipe.validation_examples // 100)
     sources = tuple(
         dataclasses.replace(
-            source, functions=max(1, wanted // len(recipe.sources)), every=max(source.every, 5)
+            source,
+            functions=max(1, wanted // len(recipe.sources)),
+            every=max(source.every, 5),
+            orderings=0,
+            auxiliary=(),
+            auxiliary_every=AUXILIARY_EVERY,
         )
         for source in recipe.sources
+        if not source.synthetic
     )
     smaller = dataclasses.replace(recipe, sources=sources)
     found = make_examples(smaller, tokenizer, rows, output / "validation", data.jobs)
@@ -147,7 +153,7 @@ def _decisive(
     return {
         "recipe": recipe.as_json(),
         **_base(recipe.model),
-        "dataset": {"name": dataset, "revision": revision, "hash": rows_hash(rows)},
+        "dataset": data_source(dataset, revision, rows),
         "versions": versions(),
     }
 

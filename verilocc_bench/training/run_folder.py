@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from verilocc_bench import __version__
+from verilocc_bench.dataset import Row, is_local
+from verilocc_bench.dataset.rows import rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 
-__all__ = ["claim_folder", "versions"]
+__all__ = ["claim_folder", "data_source", "versions"]
 
 VERSIONED = ("torch", "transformers", "accelerate", "tokenizers", "numpy")
 
@@ -25,6 +27,12 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         **{name: version(name) for name in VERSIONED},
     }
+
+
+def data_source(dataset: str, revision: str | None, rows: Sequence[Row]) -> dict[str, Any]:
+    """Name, revision and hash of what is trained on; of a folder not where it lies."""
+    name = Path(dataset).resolve().name if is_local(dataset) else dataset
+    return {"name": name, "revision": revision, "hash": rows_hash(rows)}
 
 
 def claim_folder(output: Path, told: Mapping[str, Any]) -> None:

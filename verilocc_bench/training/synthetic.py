@@ -1,0 +1,146 @@
+"""Made-up decisions of `state`: states of the registers that kernels seldom come to.
+
+Most tuples of a kernel are placed while much is free, and the lowest base
+will do. A model has to see many cases where several lines leave little in
+common, or runs of a single lane are many, and registers from all over a file.
+Here free bases are drawn, and the prompt is written as the format does; what
+is learnt is what the policy of `state` says: the lowest base of a tuple that
+is in all lines, of a single register the least idle, of equals the lowest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from random import Random
+from typing import NamedTuple
+
+from verilocc_bench.model.prompts.conversation import Turn
+from verilocc_bench.model.prompts.state import IdleRun, lane_line, least_idle, tightest_lines
+from verilocc_bench.targets import TARGETS, TargetFile
+
+__all__ = ["synthetic_turns"]
+
+WIDTHS = (1, 2, 3, 4, 5, 6, 8, 16)
+FREQUENCIES = (6, 6, 1, 6, 1, 2, 3, 1)
+"""How often each width is drawn: those that kernels have many of the most."""
+
+STEPS = (1, 2, 4)
+MOST_DIGITS = 14
+TIED = 0.03
+"""The share of tuples with a tie to what is placed."""
+
+Bases = frozenset[int]
+
+
+class _Class(NamedTuple):
+    """A made-up register class: its width, its legal bases by file, their names, and its words."""
+
+    width: int
+    ranges: tuple[range, ...]
+    names: dict[int, str]
+    words: str
+
+    @property
+    def bases(self) -> list[int]:
+        return [base for bases in self.ranges for base in bases]
+
+
+def synthetic_turns(count: int, seed: str) -> Iterator[Turn]:
+    """So many prompts of `state`, each with its answer; the same for the same seed."""
+    generator = Random(f"synthetic {seed}")  # noqa: S311  no secret depends on it
+    architectures = sorted(TARGETS)
+    for _ in range(count):
+        target = TARGETS[generator.choice(architectures)]
+        files = [file for file in target.files if not file.unit_names]
+        register_class = _draw_class(files, generator)
+        if register_class.width == 1:
+            lines, base = _single(register_class, generator)
+        else:
+            lines, base = _tuple(register_class, generator)
+        digits = [generator.randrange(MOST_DIGITS) for _ in range(2)]
+        query = f"%0 V {register_class.words} lives {digits[0]} spare {digits[1]}"
+        yield Turn("\n".join([query, *lines, ""]), register_class.names[base])
+
+
+def _draw_class(files: Sequence[TargetFile], generator: Random) -> _Class:
+    while True:
+        (width,) = generator.choices(WIDTHS, FREQUENCIES)
+        step = 1 if width == 1 else generator.choice(STEPS)
+        chosen = [generator.choice(files)]
+        if {file.name for file in files} >= {"v", "a"} and generator.random() < 0.3:
+            chosen = [file for file in files if file.name in ("v", "a")]
+        if all(file.count >= width for file in chosen):
+            break
+    ranges, names, first = [], {}, 0
+    for file in chosen:
+        bases = range(first, first + file.count - width + 1, step)
+        ranges.append(bases)
+        names.update({base: f"{file.name}{base - first}" for base in bases})
+        first += file.count
+    words = " ".join(file.name + (f"/{step}" if step > 1 else "") for file in chosen)
+    return _Class(width, tuple(ranges), names, f"{width} {words}")
+
+
+def _tuple(register_class: _Class, generator: Random) -> tuple[list[str], int]:
+    """Lines of groups of lanes with something in common, which is shown."""
+    width, names = register_class.width, register_class.names
+    while True:
+        count = min(width, 1 + int(generator.expovariate(0.4)))
+        common = _draw_bases(register_class, 1 + int(generator.expovariate(0.7)), 2, generator)
+        cuts = [0, *sorted(generator.sample(range(1, width), count - 1)), width]
+        groups = [
+            (
+                range(first, end),
+                common | _draw_bases(register_class, generator.randrange(1, 9), 4, generator),
+            )
+            for first, end in pairwise(cuts)
+        ]
+        suited = frozenset[int].intersection(*(bases for _, bases in groups))
+        base = min(suited)
+        lines = tightest_lines(groups, register_class.ranges, names)
+        if generator.random() < TIED:
+            base = generator.choice(sorted(suited))
+            return [*lines, f"tied: {names[base]}"], base
+        if all(_shows(line, base, register_class) for line in lines):
+            return lines, base
+
+
+def _single(register_class: _Class, generator: Random) -> tuple[list[str], int]:
+    free = _draw_bases(register_class, 1 + generator.randrange(12), 2, generator)
+    runs: list[IdleRun] = []
+    for bases in register_class.ranges:
+        previous = None
+        for base in (each for each in bases if each in free):
+            if previous is None or base - previous != bases.step or generator.random() < 0.2:
+                runs.append((generator.randrange(MOST_DIGITS), base, base))
+            else:
+                idle, first, _ = runs[-1]
+                runs[-1] = (idle, first, base)
+            previous = base
+    return [lane_line(least_idle(runs), register_class.names)], min(runs)[1]
+
+
+def _draw_bases(register_class: _Class, pieces: int, shorter: int, generator: Random) -> Bases:
+    """Some runs of bases, `shorter` in proportion; now and then all from one on.
+
+    Their lengths are spread evenly over orders of magnitude.
+    """
+    bases = register_class.bases
+    found: set[int] = set()
+    for _ in range(pieces):
+        longest = max(1, len(bases) // shorter)
+        length = int(math.exp(generator.random() * math.log(longest + 1)))
+        start = generator.randrange(len(bases) - length + 1)
+        found.update(bases[start : start + length])
+    if generator.random() < 0.5:
+        found.update(bases[generator.randrange(len(bases)) :])
+    return frozenset(found)
+
+
+def _shows(line: str, base: int, register_class: _Class) -> bool:
+    """Whether a base is in one of the runs that a line shows."""
+    numbers = {name: each for each, name in register_class.names.items()}
+    runs = [run.split("..") for run in line.partition(": ")[2].split()]
+    return any(numbers[first] <= base <= numbers[last] for first, last in runs)
