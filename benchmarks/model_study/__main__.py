@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import benchmarks.model_study as study
-from benchmarks.model_study.configurations import BASELINES, REFERENCE
+from benchmarks.model_study.configurations import BASELINES, REFERENCE, REFERENCE_TEXT, TEXT
 from verilocc_bench.errors import VerilocError
 
 
@@ -38,19 +38,31 @@ def _parser() -> argparse.ArgumentParser:
         type=_named,
         default=[],
         metavar="NAME=FOLDER",
-        help=f"a further model; {REFERENCE}=FOLDER stands for the one that comes along",
+        help=f"a further model; {REFERENCE}=FOLDER stands for the one that comes along, "
+        f"{REFERENCE_TEXT} and what begins with {TEXT} are asked in `window`",
     )
     run.add_argument(
         "--only",
-        type=lambda text: text.split(","),
+        type=_names,
         default=[],
         metavar="NAME,…",
         help="only these folders or keys, such as reference/state-free",
     )
     run.set_defaults(action=_run)
+    train = commands.add_parser("train", help="train the models that are compared")
+    train.add_argument("--dataset", required=True, help="a folder, or an id on the Hub")
+    train.add_argument("--output", type=Path, required=True, help="the folder of the study")
+    train.add_argument("--jobs", type=_positive, default=1, help="processes that make examples")
+    train.add_argument(
+        "--only", type=_names, default=[], metavar="NAME,…", help="only these, such as all-short"
+    )
+    train.set_defaults(action=_train)
     render = commands.add_parser("render", help="write the tables of the document")
     render.add_argument("--output", type=Path, required=True, help="the folder of the study")
     render.add_argument("--document", type=Path, required=True, help="a Markdown file with markers")
+    render.add_argument(
+        "--images", type=Path, help="the folder of pictures (default: images, beside the document)"
+    )
     render.set_defaults(action=_render)
     return parser
 
@@ -60,6 +72,10 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError("expected a number from 1 up")
     return number
+
+
+def _names(text: str) -> list[str]:
+    return text.split(",")
 
 
 def _named(text: str) -> tuple[str, str]:
@@ -83,10 +99,16 @@ def _run(options: argparse.Namespace) -> None:
     )
 
 
+def _train(options: argparse.Namespace) -> None:
+    from benchmarks.model_study.variants import train_variants
+
+    train_variants(options.dataset, options.output, only=options.only, jobs=options.jobs)
+
+
 def _render(options: argparse.Namespace) -> None:
     from benchmarks.model_study.document import render
 
-    render(options.output, options.document)
+    render(options.output, options.document, options.images)
 
 
 if __name__ == "__main__":

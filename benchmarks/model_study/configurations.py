@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["BASELINES", "REFERENCE", "Configuration", "configurations", "of_model"]
+__all__ = [
+    "BASELINES",
+    "MAIN",
+    "REFERENCE",
+    "REFERENCE_TEXT",
+    "TEXT",
+    "Configuration",
+    "configurations",
+    "of_model",
+]
 
-REFERENCE, BASELINES = "reference", "baselines"
-"""Folders of the study: of the model that it is about, and of what needs none."""
+REFERENCE, REFERENCE_TEXT, BASELINES = "reference", "reference-text", "baselines"
+"""Folders of the study: of the models that it is about, and of what needs none."""
+
+MAIN = (REFERENCE, REFERENCE_TEXT, BASELINES)
+"""The folders that most tables are about; all others are further models."""
+
+TEXT = "text-"
+"""What the names of further models begin with that are asked in `window`."""
 
 SPLIT = "test"
 OTHER_SPLITS = (
@@ -22,6 +37,9 @@ OTHER_LIMIT = 15
 
 SAMPLES, SAMPLED_LIMIT = 10, 10
 """So many samples of so many functions of each task, where chance decides."""
+
+TEXT_SAMPLES, TEXT_SAMPLED_LIMIT = 100, 5
+"""The same of a model that reads text."""
 
 _BACKTRACKS = ("--backtracks", "4000")
 _GREEDY = ("--sampling", "greedy")
@@ -45,7 +63,7 @@ class Configuration:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """How a language model is asked; `further`: other models than the reference are too."""
+    """How a language model is asked; `further`: further models are, too."""
 
     key: str
     title: str
@@ -56,35 +74,42 @@ class _Asked:
     further: bool = False
 
 
-_CONSTRAINED = ("--decoding", "constrained", *_GREEDY, *_BACKTRACKS)
 _FREE = ("--decoding", "free", *_GREEDY)
+# `window` makes no room at a dead end: it ends the sample.
+_CONSTRAINED = ("--decoding", "constrained", *_GREEDY)
+_MAKING_ROOM = (*_CONSTRAINED, *_BACKTRACKS)
 # Feedback is words that the model's tokenizer does not know: it tries again instead.
 _GUIDED = (
     *("--decoding", "guided", "--verifier-calls", "10", "--feedback", "resample"),
     *("--sampling", "random", "--temperature", "0.5", *_BACKTRACKS),
 )
-_SAMPLED = (
-    *("--decoding", "free", "--sampling", "random", "--temperature", "1"),
-    *("--samples", str(SAMPLES), "--k", f"1,{SAMPLES}"),
-)
 
-_ASKED = (
+
+def _sampled(temperature: str, *ks: int) -> tuple[str, ...]:
+    """As many samples as the last k needs."""
+    return (
+        *("--decoding", "free", "--sampling", "random", "--temperature", temperature),
+        *("--samples", str(ks[-1]), "--k", ",".join(map(str, ks))),
+    )
+
+
+_DECISIONS = (
     _Asked(
         "candidates-constrained",
         "`candidates`, constrained",
         "candidates",
-        _CONSTRAINED,
+        _MAKING_ROOM,
         further=True,
     ),
     _Asked("candidates-free", "`candidates`, free", "candidates", _FREE),
-    _Asked("state-constrained", "`state`, constrained", "state", _CONSTRAINED, further=True),
+    _Asked("state-constrained", "`state`, constrained", "state", _MAKING_ROOM, further=True),
     _Asked("state-free", "`state`, free", "state", _FREE, further=True),
     _Asked("state-guided", "`state`, guided, 10 attempts", "state", _GUIDED),
     _Asked(
         "state-sampled",
         f"`state`, free, {SAMPLES} samples",
         "state",
-        _SAMPLED,
+        _sampled("1", 1, SAMPLES),
         limit=SAMPLED_LIMIT,
     ),
     *(
@@ -92,13 +117,27 @@ _ASKED = (
             f"candidates-constrained-{split}",
             "`candidates`, constrained",
             "candidates",
-            _CONSTRAINED,
+            _MAKING_ROOM,
             split,
             OTHER_LIMIT,
         )
         for split in OTHER_SPLITS
     ),
 )
+"""Of a model that places one register after the other."""
+
+_WINDOWS = (
+    _Asked("window-free", "`window`, free", "window", _FREE, further=True),
+    _Asked("window-constrained", "`window`, constrained", "window", _CONSTRAINED, further=True),
+    _Asked(
+        "window-sampled",
+        f"`window`, free, {TEXT_SAMPLES} samples",
+        "window",
+        _sampled("0.8", 1, 10, TEXT_SAMPLES),
+        limit=TEXT_SAMPLED_LIMIT,
+    ),
+)
+"""Of a model that reads text."""
 
 _PYTHON = "python:benchmarks.first_candidate"
 
@@ -113,16 +152,18 @@ _NO_MODEL = (
 
 
 def configurations(models: Mapping[str, str]) -> list[Configuration]:
-    """All of them, given the models by name; of these REFERENCE is asked for more than others."""
+    """All of them, given the models by name; those of MAIN are asked for more than others."""
     return [*_NO_MODEL, *(each for name, model in models.items() for each in of_model(name, model))]
 
 
 def of_model(name: str, model: str) -> Iterator[Configuration]:
-    """What is asked of a language model, `model` as evaluate names it."""
-    asked: Iterable[_Asked] = _ASKED
-    if name != REFERENCE:
-        asked = (each for each in _ASKED if each.further)
-    for each in asked:
-        title = each.title if name == REFERENCE else f"{name}: {each.title}"
-        arguments = ("--prompt-format", each.prompt_format, *each.arguments)
-        yield Configuration(name, each.key, title, model, arguments, each.split, each.limit)
+    """What is asked of a language model, `model` as evaluate names it.
+
+    Its name says whether it reads text: REFERENCE_TEXT does, and what begins with TEXT.
+    """
+    reads_text = name == REFERENCE_TEXT or name.startswith(TEXT)
+    for each in _WINDOWS if reads_text else _DECISIONS:
+        if each.further or name in MAIN:
+            title = each.title if name == REFERENCE else f"{name}: {each.title}"
+            arguments = ("--prompt-format", each.prompt_format, *each.arguments)
+            yield Configuration(name, each.key, title, model, arguments, each.split, each.limit)

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from benchmarks.model_study.configurations import REFERENCE
+from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT
 from benchmarks.model_study.records import Run, read_runs
-from benchmarks.model_study.running import read_models
 from benchmarks.model_study.tables import TABLES
+from benchmarks.model_study.training_tables import (
+    reinforcement_words,
+    scaling_words,
+    training_words,
+    variant_table,
+)
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text, write_atomically
-from verilocc_bench.model.shipped import shipped_folder
-from verilocc_bench.training.card import (
-    TRAINING,
-    Training,
-    read_training,
-    training_table,
-    version_words,
-)
 
 __all__ = ["render"]
 
@@ -29,43 +27,48 @@ _BLOCK = re.compile(r"(<!-- begin ([\w-]+) -->\n).*?(?=<!-- end -->)", re.DOTALL
 UNKNOWN = "Not measured."
 
 
-def render(output: Path, document: Path) -> None:
-    """Puts what a study has measured into a document.
+def render(output: Path, document: Path, images: Path | None = None) -> None:
+    """Puts what a study has measured into a document, and its pictures into `images`.
 
     A block is `<!-- begin NAME -->`, lines, `<!-- end -->`, each marker on a
-    line of its own. Raises InputError for a document with other names, or
-    with a block that does not end.
+    line of its own. The folder `images` beside the document is the usual one.
+    Raises InputError for a document with other names, or with a block that
+    does not end, and MissingExtraError without what draws a picture.
     """
     runs = read_runs(output)
-    blocks = _blocks(output)
+    makers = _makers(runs, output, document, images or document.parent / "images")
     text = read_text(document)
     found = _BLOCK.findall(text)
     if not found or len(found) != text.count(_BEGIN) or len(found) != text.count("<!-- end -->"):
         message = "expected blocks, each '<!-- begin NAME -->', lines, '<!-- end -->'"
         raise InputError(message, source=document)
     for _, name in found:
-        if name not in blocks:
-            known = ", ".join(blocks)
+        if name not in makers:
+            known = ", ".join(makers)
             raise InputError(f"there is no block {name!r}; known: {known}", source=document)
-    write_atomically(document, _BLOCK.sub(lambda m: f"{m[1]}\n{blocks[m[2]](runs)}\n\n", text))
+    made = {name: makers[name]() or UNKNOWN for _, name in found}
+    write_atomically(document, _BLOCK.sub(lambda m: f"{m[1]}\n{made[m[2]]}\n\n", text))
 
 
-def _blocks(output: Path) -> Mapping[str, Callable[[Sequence[Run]], str]]:
+def _makers(
+    runs: Sequence[Run], output: Path, document: Path, images: Path
+) -> Mapping[str, Callable[[], str]]:
+    """What makes the text of a block, by its name; empty where there is nothing to show."""
     return {
-        **{name: _shown(table) for name, table in TABLES.items()},
-        "asked": asked_words,
-        "training": lambda _: _training_words(output),
+        **{name: partial(_filled, table, runs) for name, table in TABLES.items()},
+        "asked": partial(asked_words, runs),
+        "training": partial(training_words, output, REFERENCE),
+        "training-text": partial(training_words, output, REFERENCE_TEXT),
+        "variants": partial(variant_table, output),
+        "scaling": partial(scaling_words, output, images, document),
+        "reinforcement": partial(reinforcement_words, output),
     }
 
 
-def _shown(table: Callable[[Sequence[Run]], str]) -> Callable[[Sequence[Run]], str]:
-    """A table, or that there is nothing to show."""
-
-    def show(runs: Sequence[Run]) -> str:
-        text = table(runs)
-        return text if text.count("\n") > 1 else UNKNOWN
-
-    return show
+def _filled(table: Callable[[Sequence[Run]], str], runs: Sequence[Run]) -> str:
+    """A table, or nothing where it is its head alone."""
+    text = table(runs)
+    return text if text.count("\n") > 1 else ""
 
 
 def asked_words(runs: Sequence[Run]) -> str:
@@ -91,13 +94,3 @@ def asked_words(runs: Sequence[Run]) -> str:
         first = models[0]
     told = ", ".join(f"{name} {version}" for name, version in first.versions.items() if version)
     return " ".join([*sentences, f"Versions: {told}."])
-
-
-def _training_words(output: Path) -> str:
-    """The model and what training took, from the training.json of the reference model."""
-    name = read_models(output)[REFERENCE]
-    folder = shipped_folder(name) or Path(name)
-    if not (folder / TRAINING).exists():
-        return "The folder of the model does not say how it was trained."
-    training: Training = read_training(folder)
-    return f"{training_table(training)}\n\n{version_words(training)}"

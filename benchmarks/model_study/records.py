@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from benchmarks.model_study.configurations import Configuration, configurations
-from benchmarks.model_study.running import read_models
+from benchmarks.model_study.models import read_models
+from verilocc_bench.allocators import FailureKind
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.schema import read_results
 from verilocc_bench.files import parse_json, read_text
 
 __all__ = ["Kernel", "Run", "read_runs"]
+
+DEAD_END = "dead_end"
+"""A kind of failure in tables: no legal register was left, and that ended the sample."""
 
 _COUNTED = ("prompt_tokens", "completion_tokens", "backtracks")
 
@@ -47,7 +51,11 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A configuration with its functions, and what of results.json tables need."""
+    """A configuration with its functions, and what of the files of `evaluate` tables need.
+
+    `failures` counts samples by kind as results.json does, but tells dead ends
+    from whatever else is `no_answer`; `unparsable` counts by reason.
+    """
 
     configuration: Configuration
     kernels: tuple[Kernel, ...]
@@ -56,6 +64,7 @@ class Run:
     calls: float | None
     failures: Mapping[str, int]
     findings: Mapping[str, int]
+    unparsable: Mapping[str, int]
     dataset_hash: str
     versions: Mapping[str, str | None]
     revision: str | None
@@ -65,9 +74,17 @@ class Run:
     @property
     def tasks(self) -> dict[str, list[Kernel]]:
         """The functions by task, `architecture/family`."""
+        return self._grouped(lambda kernel: kernel.task)
+
+    @property
+    def architectures(self) -> dict[str, list[Kernel]]:
+        """The functions by architecture."""
+        return self._grouped(lambda kernel: kernel.task.split("/")[0])
+
+    def _grouped(self, name_of: Callable[[Kernel], str]) -> dict[str, list[Kernel]]:
         found: dict[str, list[Kernel]] = {}
         for kernel in sorted(self.kernels, key=lambda each: each.task):
-            found.setdefault(kernel.task, []).append(kernel)
+            found.setdefault(name_of(kernel), []).append(kernel)
         return found
 
 
@@ -93,7 +110,7 @@ def _check_alike(runs: Sequence[Run], output: Path) -> None:
     seen: dict[tuple[str, str], str | None] = {}
     for run in runs:
         told = run.configuration
-        marks = {("of the split", told.split): run.dataset_hash}
+        marks: dict[tuple[str, str], str | None] = {("of the split", told.split): run.dataset_hash}
         if run.prompt is not None:
             marks["of the model", told.folder] = run.revision
             marks["of the format", run.prompt["format"]] = run.prompt["hash"]
@@ -112,20 +129,29 @@ def _read(configuration: Configuration, folder: Path) -> Run:
         message = "samples are missing: run the study again"
         raise InputError(message, source=folder / "results.json")
     samples = _samples(folder / "samples.jsonl")
+    dead_ends = sum(sums[DEAD_END] for sums in samples.values())
     return Run(
         configuration,
         tuple(_kernel(record, samples) for record in document["kernels"]),
         tuple(config["k"]),
         document["seed"],
         overall["verifier_calls"],
-        overall["failures"],
+        _failures(overall["failures"], dead_ends),
         overall["findings"],
+        overall["unparsable"],
         document["dataset"]["hash"],
         document["versions"],
         config["revision"],
         config["prompt"],
         config["options"],
     )
+
+
+def _failures(counts: Mapping[str, int], dead_ends: int) -> dict[str, int]:
+    """Samples by kind of failure, with dead ends taken out of those without an answer."""
+    found = Counter(counts)
+    found.update({DEAD_END: dead_ends, FailureKind.NO_ANSWER: -dead_ends})
+    return {str(kind): count for kind, count in found.items() if count}
 
 
 def _samples(path: Path) -> dict[tuple[str, str], Counter[str]]:
@@ -138,7 +164,8 @@ def _samples(path: Path) -> dict[tuple[str, str], Counter[str]]:
             sums["seconds"] += document["allocate_seconds"]
             details = document["details"]
             sums.update({name: details[name] for name in _COUNTED if name in details})
-        except (KeyError, TypeError):
+            sums[DEAD_END] += (document["message"] or "").startswith("dead end: ")
+        except (AttributeError, KeyError, TypeError):
             raise InputError("expected a sample of evaluate", source=path, line=number) from None
     return found
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.model_study.configurations import REFERENCE, Configuration, configurations
+from benchmarks.model_study.configurations import Configuration, configurations
+from benchmarks.model_study.models import read_models, write_models
 from verilocc_bench.dataset import EMBEDDED, embedded_path, is_local
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import read_json, write_atomically
 
-__all__ = ["MODELS", "read_models", "run"]
-
-MODELS = "models.json"
-"""Which models the study has asked: name to what evaluate calls it."""
+__all__ = ["run"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,19 +29,18 @@ def run(
 ) -> list[Configuration]:
     """Completes all configurations in `output`, and returns them.
 
+    Models that were trained into the study are asked with those given.
     Samples that are there already are not asked for again. `only` names the
     folders, keys or both (`reference/state-free`) to be done. Splits that a
     dataset here does not have are passed over. Raises InputError where
     evaluate fails, which says why on standard error.
     """
-    known = read_models(output) if (output / MODELS).exists() else {}
-    models = {REFERENCE: REFERENCE, **known, **models}
-    every = configurations(models)
+    write_models(output, models)
+    every = configurations(read_models(output))
     names = {name for each in every for name in _names(each)}
     for name in only:
         if name not in names:
             raise InputError(f"--only {name}: expected one of {', '.join(sorted(names))}")
-    write_atomically(output / MODELS, json.dumps(models, indent=1) + "\n")
     splits = _splits(dataset)
     chosen = [
         each
@@ -57,14 +52,6 @@ def run(
         print(f"{number} of {len(chosen)}: {each.folder}/{each.key}", file=sys.stderr, flush=True)
         _evaluate(each, dataset, output, limit, jobs)
     return chosen
-
-
-def read_models(output: Path) -> dict[str, str]:
-    """The models of a study by name. Raises InputError for a folder that is none."""
-    found = read_json(output / MODELS)
-    if not isinstance(found, dict) or REFERENCE not in found:
-        raise InputError("expected an object of models by name", source=output / MODELS)
-    return {str(name): str(model) for name, model in found.items()}
 
 
 def _names(each: Configuration) -> set[str]:

@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.allocation_study.tables import markdown
-from benchmarks.model_study.configurations import BASELINES, REFERENCE, SPLIT
+from benchmarks.model_study.cells import (
+    NONE,
+    REGISTERS,
+    change,
+    interval,
+    number,
+    of_kernels,
+    share,
+)
+from benchmarks.model_study.configurations import BASELINES, MAIN, SPLIT
 from benchmarks.model_study.figures import SIZES, against, figures, of_size, passed
 from benchmarks.model_study.records import Kernel, Run
+from benchmarks.model_study.variants import unseen_by
 
 __all__ = ["TABLES"]
 
 Runs = Sequence[Run]
 
-NONE = "–"
 COMPILER = "compiler"
 
 
 def _main(runs: Runs) -> list[Run]:
-    """The runs of the reference model and of what needs none, over the split that is theirs."""
-    folders = (REFERENCE, BASELINES)
-    return [r for r in runs if r.configuration.split == SPLIT and r.configuration.folder in folders]
+    """The runs of the models of MAIN and of what needs none, over the split that is theirs."""
+    return [r for r in runs if r.configuration.split == SPLIT and r.configuration.folder in MAIN]
 
 
 def _asked(runs: Runs) -> list[Run]:
     return [run for run in _main(runs) if run.prompt is not None]
-
-
-def _share(value: float | None) -> str:
-    return NONE if value is None else f"{100 * value:.1f} %"
-
-
-def _number(value: float | None, digits: int = 0) -> str:
-    return NONE if value is None else f"{value:,.{digits}f}"
-
-
-def _of_kernels(kernels: Sequence[Kernel]) -> tuple[str, ...]:
-    found = figures(kernels)
-    return (
-        _number(found.ratio, 3),
-        *map(_share, (found.better, found.equal, found.worse)),
-        _number(found.gap, 2),
-        f"+{found.gained} −{found.lost}",
-    )
-
-
-_REGISTERS = ("registers", "fewer", "equal", "more", "above bound", "occupancy")
 
 
 def overall_table(runs: Runs) -> str:
@@ -53,10 +40,9 @@ def overall_table(runs: Runs) -> str:
     rows = []
     for run in _main(runs):
         value, low, high = passed(run.kernels, 1, run.seed)
-        interval = NONE if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f} %"
-        head = (run.configuration.title, _number(len(run.kernels)), _share(value), interval)
-        rows.append((*head, *_of_kernels(run.kernels)))
-    return markdown(("asked", "kernels", "valid", "95 % interval", *_REGISTERS), rows)
+        head = (run.configuration.title, number(len(run.kernels)), share(value))
+        rows.append((*head, interval(low, high), *of_kernels(run.kernels)))
+    return markdown(("asked", "kernels", "valid", "95 % interval", *REGISTERS), rows)
 
 
 def code_table(runs: Runs) -> str:
@@ -69,11 +55,15 @@ def code_table(runs: Runs) -> str:
         cells: list[str] = []
         for measure in ("bank_conflicts", "identity_copies"):
             found = against(run.kernels, compiler, measure)
-            cells += (NONE, NONE, NONE) if found is None else _change(*found)
+            cells += (NONE, NONE, NONE) if found is None else _beside(*found)
         rows.append((run.configuration.title, *cells))
     conflicts = ("bank conflicts", "the compiler's", "change")
     copies = ("copies removed", "the compiler's", "change")
     return markdown(("asked", *conflicts, *copies), rows)
+
+
+def _beside(own: int, other: int) -> tuple[str, str, str]:
+    return f"{own:,}", f"{other:,}", change(own, other)
 
 
 def _compiler(runs: Runs) -> Mapping[str, Kernel]:
@@ -81,11 +71,6 @@ def _compiler(runs: Runs) -> Mapping[str, Kernel]:
         r for r in runs if (r.configuration.folder, r.configuration.key) == (BASELINES, COMPILER)
     ]
     return {kernel.id: kernel for run in own for kernel in run.kernels}
-
-
-def _change(own: int, other: int) -> tuple[str, str, str]:
-    change = f"{100 * (own - other) / other:+.1f} %".replace("-", "−") if other else NONE
-    return f"{own:,}", f"{other:,}", change
 
 
 def _by_task(runs: Runs, cell: Callable[[Sequence[Kernel]], str]) -> str:
@@ -100,23 +85,35 @@ def _by_task(runs: Runs, cell: Callable[[Sequence[Kernel]], str]) -> str:
 
 def validity_table(runs: Runs) -> str:
     """pass@1 by architecture and family."""
-    return _by_task(runs, lambda kernels: _share(passed(kernels, 1)[0]))
+    return _by_task(runs, _validity_cell)
+
+
+def _validity_cell(kernels: Sequence[Kernel]) -> str:
+    return share(passed(kernels, 1)[0])
 
 
 def registers_table(runs: Runs) -> str:
     """Registers over the compiler's by architecture and family."""
-    return _by_task(runs, lambda kernels: _number(figures(kernels).ratio, 3))
+    return _by_task(runs, _registers_cell)
+
+
+def _registers_cell(kernels: Sequence[Kernel]) -> str:
+    return number(figures(kernels).ratio, 3)
 
 
 def conflicts_table(runs: Runs) -> str:
     """Change of bank conflicts against the compiler by architecture and family."""
+    return _by_task(runs, _conflicts_cell(runs))
+
+
+def _conflicts_cell(runs: Runs) -> Callable[[Sequence[Kernel]], str]:
     compiler = _compiler(runs)
 
     def cell(kernels: Sequence[Kernel]) -> str:
         found = against(kernels, compiler, "bank_conflicts")
-        return NONE if found is None else _change(*found)[2]
+        return NONE if found is None else change(*found)
 
-    return _by_task(runs, cell)
+    return cell
 
 
 def size_table(runs: Runs) -> str:
@@ -126,7 +123,7 @@ def size_table(runs: Runs) -> str:
         cells = []
         for size in SIZES:
             own = of_size(run.kernels, size)
-            cells += [f"{len(own):,}", _share(passed(own, 1)[0]), _number(figures(own).ratio, 3)]
+            cells += [f"{len(own):,}", share(passed(own, 1)[0]), number(figures(own).ratio, 3)]
         rows.append((run.configuration.title, *cells))
     headers = [part for size in SIZES for part in (_size_name(size), "valid", "registers")]
     return markdown(("asked", *headers), rows)
@@ -140,18 +137,23 @@ def _size_name(size: tuple[int, int | None]) -> str:
 
 
 def failure_table(runs: Runs) -> str:
-    """Samples without a valid answer, by kind; wrong answers by what the verifier found."""
+    """Samples without a valid answer, by kind, and what was wrong with them."""
     shown = _main(runs)
     kinds = sorted({kind for run in shown for kind in run.failures})
     rows = []
     for run in shown:
-        counts = [_number(run.failures.get(kind, 0)) for kind in kinds]
-        found = sorted(run.findings.items(), key=lambda item: (-item[1], item[0]))
-        named = ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in found)
+        counts = [number(run.failures.get(kind, 0)) for kind in kinds]
         samples = sum(kernel.samples for kernel in run.kernels)
-        rows.append((run.configuration.title, named or NONE, f"{samples:,}", *counts))
-    headers = ("asked", "samples in which the verifier found", "samples")
-    return markdown((*headers, *(kind.replace("_", " ") for kind in kinds)), rows, 2)
+        wrong = (_counted(run.findings), _counted(run.unparsable))
+        rows.append((run.configuration.title, *wrong, f"{samples:,}", *counts))
+    headers = ("asked", "samples in which the verifier found", "unparsable because", "samples")
+    return markdown((*headers, *(kind.replace("_", " ") for kind in kinds)), rows, 3)
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    """Names with their counts, the most frequent first."""
+    found = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name.replace('_', ' ')} {count:,}" for name, count in found) or NONE
 
 
 def dead_end_table(runs: Runs) -> str:
@@ -161,7 +163,7 @@ def dead_end_table(runs: Runs) -> str:
         counts = [k.dead_ends for k in run.kernels if k.dead_ends is not None]
         if counts:
             some = sum(count > 0 for count in counts) / len(counts)
-            figures_of = (_share(some), f"{sum(counts):,}", f"{max(counts):,}")
+            figures_of = (share(some), f"{sum(counts):,}", f"{max(counts):,}")
             rows.append((run.configuration.title, f"{len(counts):,}", *figures_of))
     headers = ("asked", "kernels", "with a dead end", "dead ends", "most in one kernel")
     return markdown(headers, rows)
@@ -175,7 +177,7 @@ def cost_table(runs: Runs) -> str:
         tokens = sum(kernel.tokens for kernel in kernels) / samples
         seconds = sum(kernel.seconds for kernel in kernels) / samples
         told = NONE if run.prompt is None else f"{tokens:,.0f}"
-        cells = (f"{samples:,}", told, f"{seconds:.2f}", _number(run.calls, 2))
+        cells = (f"{samples:,}", told, f"{seconds:.2f}", number(run.calls, 2))
         rows.append((run.configuration.title, *cells))
     headers = ("asked", "samples", "tokens a sample", "seconds a sample", "attempts, if valid")
     return markdown(headers, rows)
@@ -188,11 +190,8 @@ def sample_table(runs: Runs) -> str:
         if len(run.ks) > 1:
             for k in run.ks:
                 value, low, high = passed(run.kernels, k, run.seed)
-                told = (
-                    NONE if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f} %"
-                )
-                title = run.configuration.title
-                rows.append((title, f"{len(run.kernels):,}", k, _share(value), told))
+                head = (run.configuration.title, f"{len(run.kernels):,}", k)
+                rows.append((*head, share(value), interval(low, high)))
     return markdown(("asked", "kernels", "k", "pass@k", "95 % interval"), rows)
 
 
@@ -204,34 +203,58 @@ def split_table(runs: Runs) -> str:
     rows = []
     for run in [*usual, *other]:
         head = (f"`{run.configuration.split}`", run.configuration.title)
-        valid = _share(passed(run.kernels, 1)[0])
-        rows.append((*head, f"{len(run.kernels):,}", valid, *_of_kernels(run.kernels)))
-    return markdown(("split", "asked", "kernels", "valid", *_REGISTERS), rows, 2)
+        valid = share(passed(run.kernels, 1)[0])
+        rows.append((*head, f"{len(run.kernels):,}", valid, *of_kernels(run.kernels)))
+    return markdown(("split", "asked", "kernels", "valid", *REGISTERS), rows, 2)
 
 
 def model_table(runs: Runs) -> str:
-    """Further models, each beside the reference model asked in the same way, by architecture."""
-    own = {r.configuration.key: r for r in runs if r.configuration.folder == REFERENCE}
-    rows = []
-    for run in runs:
-        told = run.configuration
-        if told.folder in (REFERENCE, BASELINES):
-            continue
-        for each in filter(None, [own.get(told.key), run]):
-            rows += [(each.configuration.title, *line) for line in _by_architecture(each.kernels)]
-    return markdown(("asked", "architecture", "kernels", "valid", *_REGISTERS), rows, 2)
+    """Validity and registers of further models by architecture, beside those of MAIN."""
+    return _by_model(runs, {"valid": _validity_cell, "registers": _registers_cell})
 
 
-def _by_architecture(kernels: Sequence[Kernel]) -> Iterable[tuple[str, ...]]:
-    for arch in sorted({kernel.task.split("/")[0] for kernel in kernels}):
-        own = [kernel for kernel in kernels if kernel.task.split("/")[0] == arch]
-        yield arch, f"{len(own):,}", _share(passed(own, 1)[0]), *_of_kernels(own)
+def model_conflicts_table(runs: Runs) -> str:
+    """The same of the change of bank conflicts against the compiler."""
+    return _by_model(runs, {"conflicts": _conflicts_cell(runs)})
+
+
+Cells = Mapping[str, Callable[[Sequence[Kernel]], str]]
+
+
+def _by_model(runs: Runs, cells: Cells) -> str:
+    """What is asked of further models, of one model after the other; first of those of MAIN."""
+    usual = [run for run in runs if run.configuration.split == SPLIT and run.prompt is not None]
+    further = [run for run in usual if run.configuration.folder not in MAIN]
+    keys = dict.fromkeys(run.configuration.key for run in further)
+    archs = sorted({arch for run in further for arch in run.architectures})
+    chosen = [run for key in keys for run in usual if run.configuration.key == key]
+    rows = [_of_model(run, archs, cells) for run in chosen]
+    headers = [f"{name}, {arch}" for name in cells for arch in (*archs, "all")]
+    return markdown(("asked", "kernels", *headers), rows)
+
+
+def _of_model(run: Run, archs: Sequence[str], cells: Cells) -> tuple[str, ...]:
+    own, unseen = run.architectures, unseen_by(run.configuration.folder)
+    told = [
+        text
+        for cell in cells.values()
+        for text in (
+            *(cell(own.get(arch, [])) + (" *" if arch == unseen else "") for arch in archs),
+            cell(run.kernels),
+        )
+    ]
+    return run.configuration.title, f"{len(run.kernels):,}", *told
 
 
 PAPER = ("VeriLocc, as its paper says", "machine IR as text", "85–99 %", "near 100 %, k = 100")
 """Of arXiv 2506.17506: what is shown, single shot, many samples."""
 
-_SHOWN = {"text": "machine IR as text", "state": "the state", "candidates": "legal candidates"}
+_SHOWN = {
+    "whole": "machine IR as text",
+    "window": "windows of machine IR as text, and what is occupied",
+    "state": "the state",
+    "candidates": "legal candidates",
+}
 
 
 def paper_table(runs: Runs) -> str:
@@ -240,10 +263,10 @@ def paper_table(runs: Runs) -> str:
     for run in _asked(runs):
         assert run.prompt is not None
         most = max(run.ks)
-        value = _share(passed(run.kernels, most)[0])
+        value = share(passed(run.kernels, most)[0])
         many = f"{value}, k = {most}" if most > 1 else NONE
-        shown = _SHOWN.get(run.prompt["format"], _SHOWN["text"])
-        rows.append((run.configuration.title, shown, _share(passed(run.kernels, 1)[0]), many))
+        shown = _SHOWN[run.prompt["format"]]
+        rows.append((run.configuration.title, shown, share(passed(run.kernels, 1)[0]), many))
     return markdown(("", "the model is shown", "one sample", "k samples"), rows, 2)
 
 
@@ -260,6 +283,7 @@ TABLES: Mapping[str, Callable[[Runs], str]] = {
     "samples": sample_table,
     "splits": split_table,
     "models": model_table,
+    "models-conflicts": model_conflicts_table,
     "paper": paper_table,
 }
 """By name, as the document's markers call them. A table without rows is its head alone."""

@@ -15,7 +15,13 @@ import pytest
 from benchmarks.first_candidate import allocator, first_policy, teacher
 from benchmarks.model_study import running
 from benchmarks.model_study.__main__ import main
-from benchmarks.model_study.configurations import BASELINES, REFERENCE, configurations
+from benchmarks.model_study.configurations import (
+    BASELINES,
+    MAIN,
+    REFERENCE,
+    REFERENCE_TEXT,
+    configurations,
+)
 from benchmarks.model_study.document import render
 from benchmarks.model_study.figures import SIZES, against, figures, of_size, passed
 from benchmarks.model_study.records import Kernel, read_runs
@@ -33,7 +39,13 @@ from verilocc_bench.verify import IndependentVerifier
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "benchmarks/model_study/template.md"
 SMALL = sorted(load_rows("mini").rows, key=lambda row: row.n_virtual_registers)[:2]
-MODELS = {REFERENCE: "reference", "other": "a/folder"}
+MODELS = {
+    REFERENCE: "reference",
+    REFERENCE_TEXT: "a/text",
+    "without-sm_80": "a/folder",
+    "text-short": "a/curve",
+}
+GIVEN = [f"--model={name}={model}" for name, model in MODELS.items() if name != REFERENCE]
 
 
 @pytest.mark.parametrize("row", SMALL, ids=[row.id for row in SMALL])
@@ -60,17 +72,31 @@ def test_policies_have_valid_answers_and_take_no_detours() -> None:
 def test_every_configuration_is_one_that_evaluate_takes() -> None:
     found = configurations(MODELS)
     assert len({(each.folder, each.key) for each in found}) == len(found)
-    assert {each.folder for each in found} == {BASELINES, REFERENCE, "other"}
-    kinds = set()
+    assert {each.folder for each in found} == {BASELINES, *MODELS}
+    kinds, asked = set(), dict[str, set[str]]()
     for each in found:
         arguments = ["evaluate", "--model", each.model, "--split", each.split, *each.arguments]
-        options = allocator_options(build_parser().parse_args(arguments))
+        parsed = build_parser().parse_args(arguments)
+        options = allocator_options(parsed, parsed.samples)
         if each.folder != BASELINES:
             assert options.prompt_format is not None
             get_prompt_format(options.prompt_format).check(options)
             kinds.add((options.prompt_format, options.decoding))
+            asked.setdefault(each.folder, set()).add(options.prompt_format)
+            assert each.title.startswith(f"{each.folder}: ") == (each.folder != REFERENCE)
     assert ("state", Decoding.GUIDED) in kinds
-    assert {style for style, _ in kinds} == {"state", "candidates"}
+    assert ("window", Decoding.CONSTRAINED) in kinds
+    decisions, windows = {"state", "candidates"}, {"window"}
+    assert asked == dict(zip(MODELS, (decisions, windows, decisions, windows), strict=True))
+
+
+def test_many_samples_are_asked_of_few_functions() -> None:
+    sampled = {each.folder: each for each in configurations(MODELS) if "sampled" in each.key}
+    assert sampled.keys() == {REFERENCE, REFERENCE_TEXT}
+    of_text = sampled[REFERENCE_TEXT]
+    options = build_parser().parse_args(["evaluate", "--model", "a/text", *of_text.arguments])
+    assert (options.samples, options.k, options.temperature) == (100, (1, 10, 100), 0.8)
+    assert of_text.limit == 5
 
 
 Commands = list[list[str]]
@@ -93,7 +119,7 @@ def test_a_run_asks_for_everything_the_dataset_has(
     commands: Commands, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["run", "--dataset", "mini", "--output", str(tmp_path), "--jobs", "3"]
-    assert main([*arguments, "--limit", "2", "--model", "other=a/folder"]) == 0
+    assert main([*arguments, "--limit", "2", *GIVEN]) == 0
     expected = [each for each in configurations(MODELS) if each.split == "test"]
     assert len(commands) == len(expected)
     for command, each in zip(commands, expected, strict=True):
@@ -104,7 +130,7 @@ def test_a_run_asks_for_everything_the_dataset_has(
     assert said.count("\n") == len(expected)
     assert f"1 of {len(expected)}: baselines/compiler" in said
     commands.clear()
-    assert main([*arguments, "--limit", "99", "--only", "other,state-sampled"]) == 0
+    assert main([*arguments, "--limit", "99", "--only", "without-sm_80,state-sampled"]) == 0
     limits = {command[command.index("--limit") + 1] for command in commands}
     folders = {Path(command[command.index("--output-path") + 1]).name for command in commands}
     assert limits == {"10", "99"}  # of its own, and as asked
@@ -141,7 +167,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert verilocc_bench(arguments) == 0
     for each in configurations(MODELS):
         if each.folder != BASELINES:
-            source = "linear-scan" if each.folder == REFERENCE else "graph-coloring"
+            source = "linear-scan" if each.folder in MAIN else "graph-coloring"
             shutil.copytree(output / BASELINES / source, output / each.folder / each.key)
             options = dict(zip(each.arguments[::2], each.arguments[1::2], strict=True))
             style = options["--prompt-format"]
@@ -233,7 +259,8 @@ def test_the_document_is_filled_between_its_markers(measured: Path, tmp_path: Pa
     assert "the compiler |" not in compiler
     assert "85–99 %" in block(text, "paper")
     assert "`test_larger`" in block(text, "splits")
-    assert "| other: `state`, free |" in block(text, "models")
+    check_models(block(text, "models"))
+    assert "| without-sm_80: `state`, free |" in block(text, "models-conflicts")
     assert "| 77 |" in block(text, "cost")
     assert block(text, "samples").strip() == "Not measured."
     kernels = record["n"]
@@ -241,6 +268,20 @@ def test_the_document_is_filled_between_its_markers(measured: Path, tmp_path: Pa
     assert [cell.strip() for cell in constrained.split("|")[2:6]] == [
         *(f"{kernels}", "100.0 %", f"{3 * kernels}", "3")
     ]
+
+
+def check_models(text: str) -> None:
+    """The reference first, then the other one, whose cell of what it has not seen is marked."""
+    head, _, *lines = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in text.strip().splitlines()
+    )
+    titles = [line[0] for line in lines]
+    place = titles.index("without-sm_80: `state`, free")
+    assert titles[place - 1] == "`state`, free"
+    assert "text-short: `window`, free" in titles
+    marked = [name for name, cell in zip(head, lines[place], strict=True) if "*" in cell]
+    assert marked == [name for name in head if name.endswith("sm_80")] != []
+    assert not any("*" in cell for cell in lines[place - 1])
 
 
 def prose_of(text: str) -> str:
@@ -254,7 +295,8 @@ def block(text: str, name: str) -> str:
 
 def test_the_document_has_every_table() -> None:
     text = DOCUMENT.read_text()
-    for name in (*TABLES, "asked", "training"):
+    others = ("asked", "training", "training-text", "variants", "scaling", "reinforcement")
+    for name in (*TABLES, *others):
         assert text.count(f"<!-- begin {name} -->\n") == 1
 
 
@@ -275,6 +317,32 @@ def test_wrong_documents_are_refused(
     with pytest.raises(InputError, match=message):
         render(measured, document)
     assert document.read_text() == text
+
+
+def test_kinds_of_failures_are_told_apart(measured: Path, tmp_path: Path) -> None:
+    output = tmp_path / "study"
+    shutil.copytree(measured, output)
+    folder = output / REFERENCE_TEXT / "window-constrained"
+    lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    stuck, unfit = lines[:2]
+    for line, message in ((stuck, "dead end: %1 fits nowhere"), (unfit, "it does not fit")):
+        line |= {"failure": "no_answer", "message": message}
+    (folder / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    document = json.loads((folder / "results.json").read_text())
+    document["results"]["overall"] |= {
+        "failures": {"no_answer": 2, "unparsable": 1},
+        "unparsable": {"not_json": 1},
+    }
+    (folder / "results.json").write_text(json.dumps(document))
+    (run,) = (
+        r
+        for r in read_runs(output)
+        if r.configuration.key == "window-constrained" and r.configuration.folder == REFERENCE_TEXT
+    )
+    assert run.failures == {"dead_end": 1, "no_answer": 1, "unparsable": 1}
+    head, *_ = (table := TABLES["failures"]([run])).splitlines()
+    assert "| dead end | no answer | unparsable |" in head
+    assert table.endswith(f"| – | not json 1 | {len(lines)} | 1 | 1 | 1 |")
 
 
 def lacking(document: dict[str, Any]) -> None:

@@ -1,0 +1,46 @@
+"""What stands in the cells of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.model_study.figures import figures
+from benchmarks.model_study.records import Kernel
+
+__all__ = ["NONE", "REGISTERS", "change", "interval", "number", "of_kernels", "share"]
+
+NONE = "–"
+
+REGISTERS = ("registers", "fewer", "equal", "more", "above bound", "occupancy")
+"""The headers of `of_kernels`."""
+
+
+def share(value: float | None) -> str:
+    """A share in per cent."""
+    return NONE if value is None else f"{100 * value:.1f} %"
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """A number with so many decimals."""
+    return NONE if value is None else f"{value:,.{digits}f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """From one share to another."""
+    return NONE if low is None or high is None else f"{100 * low:.1f}–{100 * high:.1f} %"
+
+
+def change(own: int, other: int) -> str:
+    """By how much a sum is another than a second one, in proportion."""
+    return f"{100 * (own - other) / other:+.1f} %".replace("-", "−") if other else NONE
+
+
+def of_kernels(kernels: Sequence[Kernel]) -> tuple[str, ...]:
+    """Registers and occupancy over the functions with a valid answer."""
+    found = figures(kernels)
+    return (
+        number(found.ratio, 3),
+        *map(share, (found.better, found.equal, found.worse)),
+        number(found.gap, 2),
+        f"+{found.gained} −{found.lost}",
+    )

@@ -1,0 +1,59 @@
+"""The models of a study: those it was given, and those that were trained into its folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from benchmarks.model_study.configurations import BASELINES, REFERENCE, TEXT
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_json, write_atomically
+from verilocc_bench.model.shipped import shipped_folder
+from verilocc_bench.training.card import TRAINING
+
+__all__ = ["MODELS", "model_folder", "read_models", "trained_folder", "write_models"]
+
+MODELS = "models.json"
+"""Which models the study asks: name to what evaluate calls it."""
+
+_TRAINED = "models"
+
+
+def trained_folder(output: Path, name: str) -> Path:
+    """Where a model is trained for a study."""
+    return output / _TRAINED / name
+
+
+def read_models(output: Path) -> dict[str, str]:
+    """The models of a study by name. Raises InputError for a folder that is none."""
+    found = read_json(output / MODELS)
+    if not isinstance(found, dict) or REFERENCE not in found:
+        raise InputError("expected an object of models by name", source=output / MODELS)
+    return {str(name): str(model) for name, model in found.items()}
+
+
+def write_models(output: Path, given: Mapping[str, str] | None = None) -> None:
+    """Enters the models given, and those that were trained here and are to be asked."""
+    known = read_models(output) if (output / MODELS).exists() else {}
+    models = {REFERENCE: REFERENCE, **_trained(output), **known, **(given or {})}
+    write_atomically(output / MODELS, json.dumps(models, indent=1) + "\n")
+
+
+def _trained(output: Path) -> dict[str, str]:
+    """Models whose training has ended, but for those that make a curve."""
+    folders = [path.parent for path in sorted((output / _TRAINED).glob(f"*/{TRAINING}"))]
+    return {
+        folder.name: str(folder)
+        for folder in folders
+        if folder.name != BASELINES and not folder.name.startswith(TEXT)
+    }
+
+
+def model_folder(output: Path, name: str) -> Path | None:
+    """The folder of a model of the study that says how it was trained; None if it does not."""
+    model = read_models(output).get(name)
+    folder = trained_folder(output, name)
+    if model is not None:
+        folder = shipped_folder(model) or Path(model)
+    return folder if (folder / TRAINING).exists() else None

@@ -1,0 +1,88 @@
+"""How what a text model learns goes with steps, parameters and functions, as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+# One form for the pictures of both studies; there it is no part of the module's own interface.
+from benchmarks.allocation_study.plots import _svg
+from benchmarks.model_study.trainings import Trained, Validation
+from benchmarks.model_study.variants import BY_FUNCTIONS, BY_PARAMETERS
+from verilocc_bench.files import write_atomically
+from verilocc_bench.report.picture import INK
+from verilocc_bench.report.plots import MARKS, mark_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["SCALING", "draw_scaling"]
+
+SCALING = "reference-text-scaling.svg"
+
+HEIGHT_INCHES = 5.2
+
+Points = Sequence[tuple[int, Validation]]
+
+
+def draw_scaling(trained: Mapping[str, Trained], path: Path) -> None:
+    """Draws the trainings, by name in the order given; those without validation are left out.
+
+    The left panels have all, the others those of BY_PARAMETERS and
+    BY_FUNCTIONS. Raises MissingExtraError without matplotlib.
+    """
+    shown = [each for each in trained.values() if each.curve]
+    ends = {each.name: each.curve[-1] for each in shown}
+    sizes = [(trained[name].parameters, ends[name]) for name in BY_PARAMETERS if name in ends]
+    counts = [(trained[name].functions[0], ends[name]) for name in BY_FUNCTIONS if name in ends]
+
+    def draw(figure: Figure, _: object) -> None:
+        losses, answers = figure.subplots(2, 3, sharex="col", sharey="row")
+        for (steps, parameters, functions), rights in ((losses, False), (answers, True)):
+            for place, each in enumerate(shown):
+                points = [(seen.step, seen) for seen in each.curve]
+                _line(steps, points, mark_of(place)[0], each.name, place=place, rights=rights)
+            _line(parameters, sizes, INK, rights=rights)
+            _line(functions, counts, INK, rights=rights)
+        _name_axes(losses, answers)
+        _ticks(answers[1], {count: f"{count / 1e6:.2g} M" for count, _ in sizes})
+        _ticks(answers[2], {count: f"{count:,}" for count, _ in counts})
+        handles, names = losses[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper center", ncols=3, fontsize=8)
+
+    write_atomically(path, _svg(draw, (), HEIGHT_INCHES))
+
+
+def _line(
+    axes: Axes,
+    points: Points,
+    colour: str,
+    name: str | None = None,
+    *,
+    place: int = 0,
+    rights: bool,
+) -> None:
+    across = [x for x, _ in points]
+    up = [seen.right if rights else seen.loss for _, seen in points]
+    mark = MARKS[place % len(MARKS)][0]
+    axes.plot(across, up, color=colour, marker=mark, markersize=4, linewidth=1.4, label=name)
+
+
+def _ticks(axes: Axes, names: Mapping[int, str]) -> None:
+    """Names what is there on a logarithmic axis, and nothing else."""
+    axes.set_xscale("log")
+    axes.set_xticks(list(names), list(names.values()))
+    axes.minorticks_off()
+
+
+def _name_axes(losses: Sequence[Axes], answers: Sequence[Axes]) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    losses[0].set_ylabel("validation loss, nats a token")
+    answers[0].set_ylabel("answers wholly right")
+    answers[0].yaxis.set_major_formatter(PercentFormatter(1.0))
+    names = ("steps", "parameters", "functions, at most")
+    for axes, name in zip(answers, names, strict=True):
+        axes.set_xlabel(name)

@@ -1,0 +1,122 @@
+"""What trainings have come to, as tables and pictures of the document."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.allocation_study.tables import markdown
+from benchmarks.model_study.cells import NONE, number, share
+from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT
+from benchmarks.model_study.models import model_folder, read_models
+from benchmarks.model_study.scaling_plot import SCALING, draw_scaling
+from benchmarks.model_study.trainings import (
+    Reinforced,
+    Trained,
+    read_reinforced,
+    read_trained,
+)
+from benchmarks.model_study.variants import OF_REFERENCE, OF_TEXT, VARIANTS
+from verilocc_bench.training.card import read_training, training_table, version_words
+
+__all__ = [
+    "REINFORCED",
+    "reinforcement_words",
+    "scaling_words",
+    "training_words",
+    "variant_table",
+]
+
+REINFORCED = "reference-reinforced"
+
+UNTOLD = "The folder of the model does not say how it was trained."
+
+
+def training_words(output: Path, name: str) -> str:
+    """A model and what its training took; empty where the study has no such model."""
+    if name not in read_models(output):
+        return ""
+    folder = model_folder(output, name)
+    if folder is None:
+        return UNTOLD
+    training = read_training(folder)
+    return f"{training_table(training)}\n\n{version_words(training)}"
+
+
+def variant_table(output: Path) -> str:
+    """What the trainings of the reference model's variants have come to; empty without any."""
+    names = [each.name for each in OF_REFERENCE]
+    return _table(read_trained(output, names), read_trained(output, [REFERENCE]))
+
+
+def scaling_words(output: Path, images: Path, document: Path) -> str:
+    """Draws the curves of the text models into `images`; the picture and its figures.
+
+    Empty, and nothing is drawn, where none was trained for the study.
+    """
+    found = read_trained(output, [each.name for each in OF_TEXT])
+    if not found:
+        return ""
+    usual = read_trained(output, [REFERENCE_TEXT])
+    draw_scaling({**usual, **found}, images / SCALING)
+    place = os.path.relpath(images / SCALING, document.parent)
+    picture = f"![Validation loss and answers by steps, parameters and functions]({place})"
+    return f"{picture}\n\n{_table(found, usual)}"
+
+
+_HEADERS = (
+    *("model", "what is different", "parameters", "functions", "tokens of examples", "steps"),
+    *("validation loss", "answers wholly right", "seconds"),
+)
+
+
+def _table(found: Mapping[str, Trained], usual: Mapping[str, Trained]) -> str:
+    """The usual model, then the others; empty without others."""
+    if not found:
+        return ""
+    return markdown(_HEADERS, map(_row, (*usual.values(), *found.values())), 2)
+
+
+def _row(each: Trained) -> tuple[str, ...]:
+    seen = each.last
+    return (
+        f"`{each.name}`",
+        VARIANTS[each.name].words if each.name in VARIANTS else NONE,
+        f"{each.parameters:,}",
+        " + ".join(f"{count:,}" for count in each.functions) or NONE,
+        f"{each.tokens:,}",
+        f"{each.steps:,}",
+        number(seen and seen.loss, 3),
+        share(seen and seen.right),
+        f"{each.seconds:,.0f}" + (" since resumed" if each.resumed else ""),
+    )
+
+
+def reinforcement_words(output: Path) -> str:
+    """How the model did before and after; empty where it was not reinforced."""
+    found = read_reinforced(output, REINFORCED)
+    if found is None:
+        return ""
+    rows = [("before", *_measures(found.before)), ("after", *_measures(found.after))]
+    return f"{_took(found)}\n\n{markdown(_MEASURED, rows)}"
+
+
+def _took(found: Reinforced) -> str:
+    return (
+        f"{found.steps:,} steps of {found.answers:,} answers each, in {found.seconds:,.0f} seconds."
+    )
+
+
+_MEASURED = (
+    *("", "kernels", "valid", "registers", "fewer", "equal", "more"),
+    *("bank conflicts", "the compiler's", "ratio", "dead ends"),
+)
+
+
+def _measures(seen: Mapping[str, Any]) -> Iterable[str]:
+    yield from (f"{seen['functions']:,}", f"{seen['valid']:,}", number(seen["registers_ratio"], 3))
+    yield from (share(seen[f"share_{name}"]) for name in ("better", "equal", "worse"))
+    yield from (f"{seen['conflicts']:,}", f"{seen['label_conflicts']:,}")
+    yield from (number(seen["conflicts_ratio"], 3), f"{seen['dead_ends']:,}")

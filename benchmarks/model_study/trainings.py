@@ -1,0 +1,125 @@
+"""What trainings have come to, read from the folders of their models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.model_study.models import model_folder
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import parse_json, read_json, read_text
+from verilocc_bench.training.card import TRAINING, read_training
+
+__all__ = ["Reinforced", "Trained", "Validation", "read_reinforced", "read_trained"]
+
+LOG = "log.jsonl"
+
+
+class Validation(NamedTuple):
+    """After so many steps: the loss in nats a token, and the share of answers wholly right."""
+
+    step: int
+    loss: float
+    right: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A training that has ended.
+
+    `functions`: at most so many of each source that has some; `tokens`: of all
+    examples, read or not; `resumed`: `seconds` count from its last
+    interruption on. `curve` has what was seen of the validation split, each
+    step once; it is empty where there is none.
+    """
+
+    name: str
+    parameters: int
+    functions: tuple[int, ...]
+    tokens: int
+    steps: int
+    seconds: float
+    resumed: bool
+    curve: tuple[Validation, ...]
+
+    @property
+    def last(self) -> Validation | None:
+        """What was seen at the end."""
+        return self.curve[-1] if self.curve else None
+
+
+def read_trained(output: Path, names: Iterable[str]) -> dict[str, Trained]:
+    """Those of these models of a study that have been trained, by name.
+
+    Raises InputError where a folder has files of another form.
+    """
+    folders = {name: model_folder(output, name) for name in names}
+    return {name: _read(name, folder) for name, folder in folders.items() if folder is not None}
+
+
+def _read(name: str, folder: Path) -> Trained:
+    found = read_training(folder)
+    measured, sources = found.measured, found.recipe["sources"]
+    return Trained(
+        name,
+        measured["parameters"],
+        tuple(source["functions"] for source in sources if source.get("functions")),
+        measured["tokens"],
+        found.recipe["training"]["steps"],
+        measured["seconds"],
+        bool(measured.get("resumed")),
+        _curve(folder / LOG),
+    )
+
+
+def _curve(path: Path) -> tuple[Validation, ...]:
+    found = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        entry = parse_json(line, path, number)
+        try:
+            if "eval_accuracy" in entry:
+                seen = Validation(entry["step"], entry["eval_loss"], entry["eval_accuracy"])
+                found[seen.step] = seen
+        except (KeyError, TypeError):
+            message = "expected a line of a training's log"
+            raise InputError(message, source=path, line=number) from None
+    return tuple(found[step] for step in sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Reinforced:
+    """A reinforcement that has ended: how the model did `before` and `after` (training.rewards)."""
+
+    steps: int
+    answers: int
+    seconds: float
+    before: Mapping[str, Any]
+    after: Mapping[str, Any]
+
+
+SEEN = (
+    *("functions", "valid", "registers_ratio", "share_better", "share_equal", "share_worse"),
+    *("conflicts", "label_conflicts", "conflicts_ratio", "dead_ends"),
+)
+
+
+def read_reinforced(output: Path, name: str) -> Reinforced | None:
+    """What came of a reinforcement; None where it has not ended. Raises InputError as above."""
+    folder = model_folder(output, name)
+    if folder is None:
+        return None
+    document = read_json(folder / TRAINING)
+    try:
+        recipe, measured = document["recipe"], document["measured"]
+        found = Reinforced(
+            recipe["steps"],
+            recipe["functions"] * recipe["group"],
+            measured["seconds"],
+            *({key: measured[when][key] for key in SEEN} for when in ("before", "after")),
+        )
+    except (KeyError, TypeError) as error:
+        message = f"expected what `train --reinforce` writes ({type(error).__name__}: {error})"
+        raise InputError(message, source=folder / TRAINING) from None
+    return found

@@ -1,0 +1,181 @@
+"""The trainings beside the recipes that come along: with less, or of another size.
+
+Each is a recipe that comes along with some of it replaced. Those of one
+recipe have the same steps, so that what they learnt is to be compared: with
+each other, not with the model of the recipe itself, which had more.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT
+from benchmarks.model_study.models import trained_folder, write_models
+from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.targets import TARGETS
+from verilocc_bench.training import Recipe, find_recipe
+from verilocc_bench.training.recipe import ModelRecipe, Source
+
+__all__ = [
+    "BY_FUNCTIONS",
+    "BY_PARAMETERS",
+    "OF_REFERENCE",
+    "OF_TEXT",
+    "VARIANTS",
+    "Variant",
+    "recipe_of",
+    "train_variants",
+    "unseen_by",
+]
+
+STEPS, TEXT_STEPS = 1_500, 800
+TEXT_SAVE_STEPS = 200
+"""So often the validation split is looked at: the curve over steps."""
+
+TEXT_FUNCTIONS = 1_300
+"""Of the recipe `reference-text`; part of them is as many as are named below."""
+
+HEAD = 32
+"""The width of an attention head of both recipes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """What of a recipe that comes along is replaced.
+
+    `part`: so much of the recipe's functions and made-up decisions. `unseen`:
+    the architecture that is left out. `hidden` and `layers`: the model's size,
+    where it is another; its feed-forward layers are three times as wide. Less
+    of `save_steps` is a finer curve.
+    """
+
+    name: str
+    words: str
+    recipe: str
+    steps: int
+    part: Fraction
+    unseen: str | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    save_steps: int | None = None
+
+
+_SHORTER = Fraction(STEPS, 4_000)
+"""As much less to learn as there are fewer steps: each example is still read about once."""
+
+OF_REFERENCE = (
+    Variant("all-short", f"in {STEPS:,} steps", REFERENCE, STEPS, _SHORTER),
+    *(
+        Variant(f"without-{arch}", f"without {arch}", REFERENCE, STEPS, _SHORTER, unseen=arch)
+        for arch in sorted(TARGETS)
+    ),
+    Variant("smaller", "a smaller model", REFERENCE, STEPS, _SHORTER, hidden=64, layers=2),
+    Variant("fewer-data", "a quarter of the examples", REFERENCE, STEPS, _SHORTER / 4),
+)
+"""They are asked, as further models of the study."""
+
+
+def _text(
+    name: str, words: str, *, functions: int = TEXT_FUNCTIONS, hidden: int = 128, layers: int = 5
+) -> Variant:
+    part = Fraction(functions, TEXT_FUNCTIONS)
+    return Variant(
+        name,
+        words,
+        REFERENCE_TEXT,
+        TEXT_STEPS,
+        part,
+        hidden=hidden,
+        layers=layers,
+        save_steps=TEXT_SAVE_STEPS,
+    )
+
+
+OF_TEXT = (
+    _text("text-short", f"in {TEXT_STEPS:,} steps"),
+    _text("text-width-64", "width 64, 3 layers", hidden=64, layers=3),
+    _text("text-width-192", "width 192, 6 layers", hidden=192, layers=6),
+    _text("text-functions-80", "80 functions", functions=80),
+    _text("text-functions-325", "325 functions", functions=325),
+)
+"""They make a curve of what is learnt, and are not asked: their validation is what counts."""
+
+BY_PARAMETERS = ("text-width-64", "text-short", "text-width-192")
+BY_FUNCTIONS = ("text-functions-80", "text-functions-325", "text-short")
+"""Names of those that differ in this alone."""
+
+VARIANTS = {each.name: each for each in (*OF_REFERENCE, *OF_TEXT)}
+
+
+def unseen_by(name: str) -> str | None:
+    """The architecture that a model of the study was not shown, if there is one."""
+    return VARIANTS[name].unseen if name in VARIANTS else None
+
+
+def recipe_of(variant: Variant) -> Recipe:
+    """The whole recipe of a variant."""
+    recipe = find_recipe(variant.recipe)
+    training = replace(
+        recipe.training,
+        steps=variant.steps,
+        save_steps=variant.save_steps or recipe.training.save_steps,
+    )
+    return replace(
+        recipe,
+        name=variant.name,
+        description=f"the recipe `{recipe.name}`, {variant.words}",
+        model=_model(recipe.model, variant),
+        sources=tuple(_source(source, variant) for source in recipe.sources),
+        training=training,
+    )
+
+
+def _source(source: Source, variant: Variant) -> Source:
+    archs = source.archs
+    if variant.unseen is not None:
+        archs = tuple(arch for arch in sorted(TARGETS) if arch != variant.unseen)
+    functions = None if source.functions is None else round(source.functions * variant.part)
+    synthetic = round(source.synthetic * variant.part)
+    return replace(source, archs=archs, functions=functions, synthetic=synthetic)
+
+
+def _model(model: ModelRecipe, variant: Variant) -> ModelRecipe:
+    if variant.hidden is None or model.configuration is None:
+        return model
+    heads = variant.hidden // HEAD
+    changes = {
+        "hidden_size": variant.hidden,
+        "intermediate_size": 3 * variant.hidden,
+        "num_hidden_layers": variant.layers,
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads,
+    }
+    return replace(model, configuration={**model.configuration, **changes})
+
+
+def train_variants(
+    dataset: str, output: Path, *, only: Sequence[str] = (), jobs: int = 1
+) -> list[Variant]:
+    """Trains variants into the study of `output`, and enters those that `run` is to ask.
+
+    One that was interrupted goes on, one that is finished is left as it is.
+    `only` names those that are wanted, all if it names none. Raises InputError
+    for another name, and for a folder of another recipe, dataset or version.
+    """
+    for name in only:
+        if name not in VARIANTS:
+            raise InputError(f"--only {name}: expected one of {', '.join(VARIANTS)}")
+    chosen = [each for each in VARIANTS.values() if not only or each.name in only]
+    try:
+        from verilocc_bench.training.run import train
+    except ImportError as error:
+        raise MissingExtraError(error.name or "torch", "model", "training") from None
+    for number, each in enumerate(chosen, 1):
+        print(f"{number} of {len(chosen)}: {each.name}", file=sys.stderr, flush=True)
+        train(recipe_of(each), dataset, trained_folder(output, each.name), jobs=jobs)
+        write_models(output)
+    return chosen
