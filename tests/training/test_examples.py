@@ -68,15 +68,15 @@ def test_interrupted_and_resumed_it_is_the_same(
     folder = tmp_path / "resumed"
     made = []
 
-    def interrupted(source: Source, row: Row, *others: Any) -> Any:
+    def interrupted(source: Source, style: Any, row: Row, *others: Any) -> Any:
         made.append(row.id)
         if len(made) == 14:
             raise KeyboardInterrupt
-        return plain(source, row, *others)
+        return plain(source, style, row, *others)
 
-    plain = examples._pairs
+    plain = examples._turns
     with monkeypatch.context() as patch:
-        patch.setattr(examples, "_pairs", interrupted)
+        patch.setattr(examples, "_turns", interrupted)
         with pytest.raises(KeyboardInterrupt):
             make_examples(wanted, tokenizer(), rows, folder)
     # The file in the making is not there; those before it are not made again.

@@ -108,8 +108,11 @@ MISTAKES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "lora of nothing": ({"model": {**NEW, "lora": {}}}, ("model", "'lora'")),
     "revision of nothing": ({"model": {**NEW, "revision": "x"}}, ("model", "'revision'")),
     "rank 0": ({"model": {"pretrained": "a/b", "lora": {"rank": 0}}}, ("model: lora", "rank")),
-    "label and policies": (source(label="best"), ("sources 2", "'label' or 'policies'")),
-    "no answers": ({"sources": [{"format": "state"}]}, ("sources 1", "'label' or 'policies'")),
+    "label and policies": (source(label="best"), ("sources 2", "'label', 'policies', 'synthetic'")),
+    "no answers": (
+        {"sources": [{"format": "state"}]},
+        ("sources 1", "'label', 'policies', 'synthetic'"),
+    ),
     "unknown format": (source(format="stat"), ("sources 2", "format", "'stat'", "candidates")),
     "policies for whole": (source(format="whole"), ("sources 2", "'whole'", "policies")),
     "unknown label": (

@@ -188,7 +188,7 @@ def _turns_of(job: _Job, recipe: Recipe) -> Iterator[TrainingTurn]:
     source = recipe.sources[job.source]
     style = get_training_format(source.format)
     seed = f"{recipe.seed} {job.path.stem}"
-    for turn in synthetic_turns(job.synthetic, seed):
+    for turn in synthetic_turns(job.synthetic, seed, source.archs):
         yield style.decision(turn)
     for row in job.rows:
         yield from _turns(source, style, row, recipe.seed)

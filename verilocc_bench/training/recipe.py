@@ -140,7 +140,7 @@ class Source:
     each about one prompt in `auxiliary_every`, once in each order.
 
     In place of label and policies: `synthetic`, so many made-up decisions of
-    `state` (training.synthetic).
+    `state` (training.synthetic), with the register files of `archs`.
     """
 
     format: str

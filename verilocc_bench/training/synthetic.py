@@ -11,7 +11,7 @@ is in all lines, of a single register the least idle, of equals the lowest.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise
 from random import Random
 from typing import NamedTuple
@@ -28,6 +28,9 @@ FREQUENCIES = (6, 6, 1, 6, 1, 2, 3, 1)
 
 STEPS = (1, 2, 4)
 MOST_DIGITS = 14
+SEVERAL, TRIES = 0.6, 20
+"""The share of tuples that are drawn again, so often, until they have several lines."""
+
 TIED = 0.03
 """The share of tuples with a tie to what is placed."""
 
@@ -47,10 +50,13 @@ class _Class(NamedTuple):
         return [base for bases in self.ranges for base in bases]
 
 
-def synthetic_turns(count: int, seed: str) -> Iterator[Turn]:
-    """So many prompts of `state`, each with its answer; the same for the same seed."""
+def synthetic_turns(count: int, seed: str, archs: Collection[str] = ()) -> Iterator[Turn]:
+    """So many prompts of `state`, each with its answer; the same for the same seed.
+
+    `archs` are those whose register files are drawn from; none stands for all.
+    """
     generator = Random(f"synthetic {seed}")  # noqa: S311  no secret depends on it
-    architectures = sorted(TARGETS)
+    architectures = sorted(archs or TARGETS)
     for _ in range(count):
         target = TARGETS[generator.choice(architectures)]
         files = [file for file in target.files if not file.unit_names]
@@ -84,9 +90,10 @@ def _draw_class(files: Sequence[TargetFile], generator: Random) -> _Class:
 
 
 def _tuple(register_class: _Class, generator: Random) -> tuple[list[str], int]:
-    """Lines of groups of lanes with something in common, which is shown."""
+    """Lines of groups of lanes, and the lowest base that suits all of them."""
     width, names = register_class.width, register_class.names
-    while True:
+    fewest = 2 if generator.random() < SEVERAL else 1
+    for _ in range(TRIES):
         count = min(width, 1 + int(generator.expovariate(0.4)))
         common = _draw_bases(register_class, 1 + int(generator.expovariate(0.7)), 2, generator)
         cuts = [0, *sorted(generator.sample(range(1, width), count - 1)), width]
@@ -97,14 +104,15 @@ def _tuple(register_class: _Class, generator: Random) -> tuple[list[str], int]:
             )
             for first, end in pairwise(cuts)
         ]
-        suited = frozenset[int].intersection(*(bases for _, bases in groups))
-        base = min(suited)
         lines = tightest_lines(groups, register_class.ranges, names)
-        if generator.random() < TIED:
-            base = generator.choice(sorted(suited))
-            return [*lines, f"tied: {names[base]}"], base
-        if all(_shows(line, base, register_class) for line in lines):
-            return lines, base
+        if len(lines) >= fewest:
+            break
+    suited = frozenset[int].intersection(*(bases for _, bases in groups))
+    base = min(suited)
+    if generator.random() < TIED:
+        base = generator.choice(sorted(suited))
+        lines.append(f"tied: {names[base]}")
+    return lines, base
 
 
 def _single(register_class: _Class, generator: Random) -> tuple[list[str], int]:
@@ -137,10 +145,3 @@ def _draw_bases(register_class: _Class, pieces: int, shorter: int, generator: Ra
     if generator.random() < 0.5:
         found.update(bases[generator.randrange(len(bases)) :])
     return frozenset(found)
-
-
-def _shows(line: str, base: int, register_class: _Class) -> bool:
-    """Whether a base is in one of the runs that a line shows."""
-    numbers = {name: each for each, name in register_class.names.items()}
-    runs = [run.split("..") for run in line.partition(": ")[2].split()]
-    return any(numbers[first] <= base <= numbers[last] for first, last in runs)

@@ -116,24 +116,36 @@ def tightest_lines(
     ranges: Sequence[range],
     names: Mapping[int, str],
 ) -> list[str]:
-    """The lines of a tuple: lanes, and the bases that suit them.
+    """The lines of a tuple: lanes, and the runs of bases that suit them.
 
-    A group whose bases include all those of another says nothing more and is
-    left out; of groups with the same bases the first is shown. `ranges` are
-    the legal bases in their order, `names` what they are called.
+    Runs without a base that suits all groups are left out, unless there is
+    none at all: so the lowest such base is in the first run of every line. A
+    group whose runs have all bases of another's says nothing more and is left
+    out; of groups with the same runs the first is shown. `ranges` are the
+    legal bases in their order, `names` what they are called.
     """
+    common = frozenset[int].intersection(*(suited for _, suited in groups))
+    shown: list[tuple[range, list[tuple[int, int]], frozenset[int]]] = []
+    for lanes, suited in groups:
+        runs: list[tuple[int, int]] = []
+        members: set[int] = set()
+        for bases in ranges:
+            for first, last in _runs([base for base in bases if base in suited], bases):
+                run = range(first, last + 1, bases.step)
+                if not common or not common.isdisjoint(run):
+                    runs.append((first, last))
+                    members.update(run)
+        shown.append((lanes, runs, frozenset(members)))
     lines = []
-    for number, (lanes, suited) in enumerate(groups):
+    for number, (lanes, runs, own) in enumerate(shown):
         others = (
-            bases < suited or (bases == suited and other < number)
-            for other, (_, bases) in enumerate(groups)
+            bases < own or (bases == own and other < number)
+            for other, (_, _, bases) in enumerate(shown)
         )
-        if any(others):
-            continue
-        runs = [run for each in ranges for run in _runs([b for b in each if b in suited], each)]
-        listed = " ".join(f"{names[first]}..{names[last]}" for first, last in runs[:SHOWN])
-        place = f"lane {lanes[0]}" if len(lanes) == 1 else f"lanes {lanes[0]}-{lanes[-1]}"
-        lines.append(f"{place}: {listed or 'none'}")
+        if not any(others):
+            listed = " ".join(f"{names[first]}..{names[last]}" for first, last in runs[:SHOWN])
+            place = f"lane {lanes[0]}" if len(lanes) == 1 else f"lanes {lanes[0]}-{lanes[-1]}"
+            lines.append(f"{place}: {listed or 'none'}")
     return lines
 
 
