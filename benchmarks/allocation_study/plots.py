@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PLOTS", "draw_plots"]
+__all__ = ["PLOTS", "draw_plots", "svg"]
 
 WIDTH_INCHES = 8.0
 MOST_SHOWN = 12
@@ -31,7 +31,7 @@ _Drawing = Callable[["Figure", Measurements], None]
 def draw_plots(measurements: Measurements, folder: Path) -> None:
     """Writes all plots. Raises MissingExtraError without matplotlib."""
     for name, (drawing, height) in PLOTS.items():
-        write_atomically(folder / name, _svg(drawing, measurements, height))
+        write_atomically(folder / name, svg(drawing, measurements, height))
 
 
 def _panels(figure: Figure, count: int, *, sharey: bool = True) -> list[Axes]:
@@ -187,7 +187,8 @@ PLOTS: dict[str, tuple[_Drawing, float]] = {
 """By file name how each is drawn, and its height in inches."""
 
 
-def _svg(drawing: _Drawing, measurements: Measurements, height: float) -> bytes:
+def svg(drawing: _Drawing, measurements: Measurements, height: float) -> bytes:
+    """A drawing as an SVG file, the same bytes each time. Raises MissingExtraError."""
     try:
         import matplotlib as mpl
         from matplotlib import style

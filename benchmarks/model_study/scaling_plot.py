@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-# One form for the pictures of both studies; there it is no part of the module's own interface.
-from benchmarks.allocation_study.plots import _svg
+from benchmarks.allocation_study.plots import svg
 from benchmarks.model_study.trainings import Trained, Validation
 from benchmarks.model_study.variants import BY_FUNCTIONS, BY_PARAMETERS
 from verilocc_bench.files import write_atomically
@@ -52,7 +51,7 @@ def draw_scaling(trained: Mapping[str, Trained], path: Path) -> None:
         handles, names = losses[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper center", ncols=3, fontsize=8)
 
-    write_atomically(path, _svg(draw, (), HEIGHT_INCHES))
+    write_atomically(path, svg(draw, (), HEIGHT_INCHES))
 
 
 def _line(

@@ -80,6 +80,8 @@ def test_the_seed_decides() -> None:
         ({"format": "candidates", "synthetic": 5}, "are for 'state'"),
         ({"format": "state", "synthetic": -1}, "synthetic must be at least 0"),
         ({"format": "state", "synthetic": 5, "label": "best"}, "one of 'label'"),
+        ({"format": "state", "synthetic": 1, "functions": 3}, "functions means nothing"),
+        ({"format": "state", "synthetic": 5, "shifted": 0.5}, "shifted means nothing"),
     ],
 )
 def test_what_a_recipe_may_not_say(keys: dict[str, object], expected: str) -> None:

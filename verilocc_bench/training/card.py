@@ -248,7 +248,7 @@ def _sources_table(training: Training, rows: Sequence[Row]) -> str:
         only = ", ".join([*source["archs"], *source["families"]]) or "all"
         if made_up := source.get("synthetic"):
             answers = f"{made_up:,} made-up decisions"
-            lines.append((f"`{source['format']}`", answers, "–", "–", "–"))
+            lines.append((f"`{source['format']}`", answers, only, "–", "–"))
             continue
         lines.append((f"`{source['format']}`", answers, only, f"{taken:,}", f"{fitting:,}"))
     headers = ("format", "answers", "architectures and families", "functions", "of")

@@ -166,8 +166,7 @@ class Source:
         if self.label is not None:
             parse_label(self.label)
         elif self.synthetic:
-            if self.format != "state":
-                raise InputError(f"source {self.format!r}: synthetic decisions are for 'state'")
+            self._check_synthetic()
         elif self.format not in ("state", "candidates"):
             raise InputError(f"source {self.format!r}: policies are for 'state' and 'candidates'")
         for arch in self.archs:
@@ -180,6 +179,15 @@ class Source:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InputError(f"source {self.format!r}: {name} must be at least {least}")
+
+    def _check_synthetic(self) -> None:
+        if self.format != "state":
+            raise InputError(f"source {self.format!r}: synthetic decisions are for 'state'")
+        for each in dataclasses.fields(self):
+            other = each.name in ("functions", "every", "families", "shifted")
+            if other and getattr(self, each.name) != each.default:
+                message = f"source {self.format!r}: {each.name} means nothing to 'synthetic'"
+                raise InputError(message)
 
     def _check_augmentation(self) -> None:
         if not 0 <= self.shifted <= 1:

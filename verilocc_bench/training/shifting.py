@@ -45,7 +45,6 @@ def shifted(turn: Turn, target: Target, generator: Random) -> Turn:
     def moved(found: re.Match[str]) -> str:
         end, name, number = found.groups()
         place = int(number) + distances[name]
-        # A function's budget can be smaller than the file; what is beyond its runs stays as it is.
         return f"{end}{name}{min(place, last[name])}" if end else f"{name}{place}"
 
     return Turn(query + newline + pattern.sub(moved, offers), pattern.sub(moved, turn.completion))

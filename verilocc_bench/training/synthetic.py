@@ -11,14 +11,14 @@ is in all lines, of a single register the least idle, of equals the lowest.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import pairwise
 from random import Random
 from typing import NamedTuple
 
 from verilocc_bench.model.prompts.conversation import Turn
 from verilocc_bench.model.prompts.state import IdleRun, lane_line, least_idle, tightest_lines
-from verilocc_bench.targets import TARGETS, TargetFile
+from verilocc_bench.targets import TARGETS, Target
 
 __all__ = ["synthetic_turns"]
 
@@ -59,8 +59,7 @@ def synthetic_turns(count: int, seed: str, archs: Collection[str] = ()) -> Itera
     architectures = sorted(archs or TARGETS)
     for _ in range(count):
         target = TARGETS[generator.choice(architectures)]
-        files = [file for file in target.files if not file.unit_names]
-        register_class = _draw_class(files, generator)
+        register_class = _draw_class(target, generator)
         if register_class.width == 1:
             lines, base = _single(register_class, generator)
         else:
@@ -70,13 +69,15 @@ def synthetic_turns(count: int, seed: str, archs: Collection[str] = ()) -> Itera
         yield Turn("\n".join([query, *lines, ""]), register_class.names[base])
 
 
-def _draw_class(files: Sequence[TargetFile], generator: Random) -> _Class:
+def _draw_class(target: Target, generator: Random) -> _Class:
+    files = [file for file in target.files if not file.unit_names]
+    scored = [file for file in files if file.name in target.vector_files]
     while True:
         (width,) = generator.choices(WIDTHS, FREQUENCIES)
         step = 1 if width == 1 else generator.choice(STEPS)
         chosen = [generator.choice(files)]
-        if {file.name for file in files} >= {"v", "a"} and generator.random() < 0.3:
-            chosen = [file for file in files if file.name in ("v", "a")]
+        if len(scored) > 1 and generator.random() < 0.3:  # a class may allow either
+            chosen = scored
         if all(file.count >= width for file in chosen):
             break
     ranges, names, first = [], {}, 0

@@ -1,4 +1,4 @@
-"""`state`: one virtual register, and the units that are free for its lanes."""
+"""`state`: one virtual register, and the bases at which its lanes would be in free units."""
 
 from __future__ import annotations
 
