@@ -1,1 +1,1 @@
-"""The leaderboard's package. It takes no submissions yet: it holds no code so far."""
+"""The leaderboard: submissions that are data, and their revalidation. See docs/leaderboard.md."""

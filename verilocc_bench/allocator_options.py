@@ -85,7 +85,7 @@ class AllocatorOptions:
     temperature: float = 1.0
     top_p: float = 1.0
     maximum_tokens: int | None = None
-    backtracks: int = 0
+    backtracks: int | None = None
     batch_size: int = 16
     device: str | None = None
     dtype: str = "auto"

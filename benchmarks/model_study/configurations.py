@@ -41,7 +41,7 @@ SAMPLES, SAMPLED_LIMIT = 10, 10
 TEXT_SAMPLES, TEXT_SAMPLED_LIMIT = 100, 5
 """The same of a model that reads text."""
 
-_BACKTRACKS = ("--backtracks", "4000")
+_BACKTRACKS = ("--backtracks", "30000")
 _GREEDY = ("--sampling", "greedy")
 
 
@@ -74,10 +74,11 @@ class _Asked:
     further: bool = False
 
 
-_FREE = ("--decoding", "free", *_GREEDY)
+_FREE = ("--decoding", "free", *_GREEDY, "--backtracks", "0")
+_FREE_MAKING_ROOM = ("--decoding", "free", *_GREEDY, *_BACKTRACKS)
 # `window` makes no room at a dead end: it ends the sample.
-_CONSTRAINED = ("--decoding", "constrained", *_GREEDY)
-_MAKING_ROOM = (*_CONSTRAINED, *_BACKTRACKS)
+_CONSTRAINED = ("--decoding", "constrained", *_GREEDY, "--backtracks", "0")
+_MAKING_ROOM = ("--decoding", "constrained", *_GREEDY, *_BACKTRACKS)
 # Feedback is words that the model's tokenizer does not know: it tries again instead.
 _GUIDED = (
     *("--decoding", "guided", "--verifier-calls", "10", "--feedback", "resample"),
@@ -103,13 +104,14 @@ _DECISIONS = (
     ),
     _Asked("candidates-free", "`candidates`, free", "candidates", _FREE),
     _Asked("state-constrained", "`state`, constrained", "state", _MAKING_ROOM, further=True),
-    _Asked("state-free", "`state`, free", "state", _FREE, further=True),
+    _Asked("state-free", "`state`, free", "state", _FREE),
+    _Asked("state-free-room", "`state`, free, room made", "state", _FREE_MAKING_ROOM, further=True),
     _Asked("state-guided", "`state`, guided, 10 attempts", "state", _GUIDED),
     _Asked(
         "state-sampled",
-        f"`state`, free, {SAMPLES} samples",
+        f"`state`, free, room made, {SAMPLES} samples",
         "state",
-        _sampled("1", 1, SAMPLES),
+        (*_sampled("1", 1, SAMPLES), *_BACKTRACKS),
         limit=SAMPLED_LIMIT,
     ),
     *(

@@ -64,7 +64,7 @@ class Variant:
     save_steps: int | None = None
 
 
-_SHORTER = Fraction(STEPS, 4_000)
+_SHORTER = Fraction(STEPS, find_recipe(REFERENCE).training.steps)
 """As much less to learn as there are fewer steps: each example is still read about once."""
 
 OF_REFERENCE = (

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from tqdm import tqdm
 
 from dataset_builders.publishing.contents import LocalFile
-from dataset_builders.publishing.failures import WAITS_SECONDS, HubError
 from dataset_builders.publishing.hub_dataset import HubDataset, Operations, State
 from dataset_builders.publishing.plan import Plan, make_plan
 from dataset_builders.publishing.request import PublishRequest
+from verilocc_bench.dataset.hub_requests import WAITS_SECONDS, HubError
 from verilocc_bench.errors import InputError
 
 __all__ = ["Committed", "send_and_commit"]

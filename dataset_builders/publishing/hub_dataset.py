@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dataset_builders.publishing.failures import LOGGED_OUT, HubError, ask, ask_once
 from dataset_builders.publishing.plan import Plan, RemoteFile
 from dataset_builders.publishing.request import MAIN
+from verilocc_bench.dataset.hub_requests import LOGGED_OUT, HubError, ask, ask_once
 from verilocc_bench.errors import InputError
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from contextlib import contextmanager
 
 from dataset_builders.publishing.committing import Committed, send_and_commit
 from dataset_builders.publishing.contents import LocalFile, local_files
-from dataset_builders.publishing.failures import HubError
 from dataset_builders.publishing.hub_dataset import HubDataset, State
 from dataset_builders.publishing.plan import make_plan
 from dataset_builders.publishing.request import MAIN, Publication, PublishRequest
 from verilocc_bench.dataset.hub_messages import quiet
+from verilocc_bench.dataset.hub_requests import HubError
 from verilocc_bench.errors import InputError
 
 __all__ = ["publish_dataset"]

@@ -260,7 +260,7 @@ def test_the_document_is_filled_between_its_markers(measured: Path, tmp_path: Pa
     assert "85–99 %" in block(text, "paper")
     assert "`test_larger`" in block(text, "splits")
     check_models(block(text, "models"))
-    assert "| without-sm_80: `state`, free |" in block(text, "models-conflicts")
+    assert "| without-sm_80: `state`, free, room made |" in block(text, "models-conflicts")
     assert "| 77 |" in block(text, "cost")
     assert block(text, "samples").strip() == "Not measured."
     kernels = record["n"]
@@ -276,8 +276,8 @@ def check_models(text: str) -> None:
         [cell.strip() for cell in line.split("|")[1:-1]] for line in text.strip().splitlines()
     )
     titles = [line[0] for line in lines]
-    place = titles.index("without-sm_80: `state`, free")
-    assert titles[place - 1] == "`state`, free"
+    place = titles.index("without-sm_80: `state`, free, room made")
+    assert titles[place - 1] == "`state`, free, room made"
     assert "text-short: `window`, free" in titles
     marked = [name for name, cell in zip(head, lines[place], strict=True) if "*" in cell]
     assert marked == [name for name in head if name.endswith("sm_80")] != []

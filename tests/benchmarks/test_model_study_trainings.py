@@ -90,10 +90,10 @@ def test_variants_differ_from_the_one_they_are_compared_with_in_one_thing() -> N
 def test_the_shorter_recipe_is_as_much_shorter_everywhere() -> None:
     whole, short = find_recipe(REFERENCE), RECIPES["all-short"]
     part = short.training.steps / whole.training.steps
-    assert part == 1500 / 4000
+    assert 0 < part < 1
     for own, before in zip(short.sources, whole.sources, strict=True):
         assert (own.functions or 0) == pytest.approx((before.functions or 0) * part, abs=0.5)
-        assert own.synthetic == before.synthetic * part
+        assert own.synthetic == pytest.approx(before.synthetic * part, abs=0.5)
     assert RECIPES["smaller"].model.configuration == {
         **(whole.model.configuration or {}),
         "hidden_size": 64,

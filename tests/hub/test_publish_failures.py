@@ -131,7 +131,7 @@ def test_no_network(folder: Path, tmp_path: Path) -> None:
     line = refused(UNREACHABLE, tmp_path, folder)
     assert line.startswith(f"{NAME}: the Hub cannot be reached at {UNREACHABLE.address}: ")
     line = refused(UNREACHABLE, tmp_path, folder, HF_HUB_OFFLINE="1")
-    assert line == f"{NAME}: HF_HUB_OFFLINE is set, and publishing needs the Hub"
+    assert line == f"{NAME}: HF_HUB_OFFLINE is set, and this needs the Hub"
 
 
 @pytest.mark.parametrize("kind", ["GET /api/datasets/", "POST .*/preupload/", UPLOAD, COMMIT])
@@ -148,7 +148,7 @@ def test_a_token_is_never_printed(hub: LocalHub, changed: Path, tmp_path: Path, 
 
 SHOW_ERROR = """
 import pathlib, pickle, sys, traceback
-from dataset_builders.publishing.failures import HubError
+from verilocc_bench.dataset.hub_requests import HubError
 from dataset_builders.publishing.hub_dataset import HubDataset
 try:
     HubDataset(sys.argv[1]).state("main")

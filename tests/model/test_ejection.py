@@ -18,7 +18,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Ask
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.prompts.outlook import decision_order
-from verilocc_bench.model.prompts.search import Search
+from verilocc_bench.model.prompts.search import LOOKED_AT, Search
 from verilocc_bench.verify import FastVerifier, IndependentVerifier
 
 HEAD = TIGHT.partition("class S")[0].replace("v:2", "v:4")
@@ -66,7 +66,9 @@ def is_valid(problem: AllocationProblem, answer: object) -> bool:
 
 
 @pytest.mark.parametrize("name", ONE_BY_ONE)
-@pytest.mark.parametrize("options", [CONSTRAINED, GUIDED], ids=lambda o: o.decoding)
+@pytest.mark.parametrize(
+    "options", [AllocatorOptions(), CONSTRAINED, GUIDED], ids=lambda o: o.decoding
+)
 def test_room_is_made_for_what_fits_nowhere(name: str, options: AllocatorOptions) -> None:
     model = saying({"%0": ["v0", "v1"], "%1": ["s3"]})
     response = episode(name, TIGHT, options, model, 1)
@@ -141,7 +143,8 @@ def test_what_is_tied_elsewhere_gives_way(name: str) -> None:
     """v0, which %0 has, is no place for %1, which must be where %0 is."""
     model = ScriptedModel()
     response = episode(name, TIED, CONSTRAINED, model, 1)
-    assert response.answer == {"%0": "v1", "%1": "v1"}
+    assert response.answer is not None
+    assert response.answer["%0"] == response.answer["%1"] != "v0"
     assert is_valid(problem_of(TIED), response.answer)
     assert [asked(ask)[0] for ask in model.asks] == ["%0", "%0"]
     without = episode(name, TIED, CONSTRAINED, ScriptedModel(), 0)
@@ -249,20 +252,18 @@ def test_assignments_are_found_where_there_are_any() -> None:
 
 
 def test_real_kernels_at_a_tight_budget() -> None:
-    """Any base at random, with no more than a few vector registers to spare."""
-    ejections = complete = 0
-    for seed, row in enumerate(row for row in SMALL if row.arch != "sm_80"):
-        generator = random.Random(seed)
+    """Any base at random, with no more than one vector register to spare."""
+    ejections = 0
+    for row in (row for row in SMALL if row.arch != "sm_80"):
         pressure = AllocationProblem.from_text(row.normalized).pressure.maximum["vector"]
-        text = row.normalized.replace("registers v:256 a:256", f"registers v:{pressure + 2} a:0")
+        text = row.normalized.replace("registers v:256 a:256", f"registers v:{pressure + 1} a:0")
         problem = problem_of(text)
-        search = Search(RegisterState(problem), decision_order(problem))
-        if run(search, 400, generator.choice):
-            complete += 1
+        for seed in range(3):
+            search = Search(RegisterState(problem), decision_order(problem))
+            assert run(search, 1_000, random.Random(seed).choice)
             assert is_valid(problem, named(search.state))
-        ejections += search.steps
-    assert complete == 4
-    assert ejections > 10
+            ejections += search.steps
+    assert ejections > 20
 
 
 class Witness:
@@ -271,12 +272,13 @@ class Witness:
     def __init__(self, search: Search, order: Sequence[int]) -> None:
         self.search, self.order = search, order
         self.dead_ends: Counter[int] = Counter()
+        self.not_the_lightest = 0
 
     def check(self) -> bool:
         """Ejects; whether there was something to eject."""
         search, register = self.search, self.search.register
         assert register is not None
-        state, classes = search.state, search.state.problem.function.virtual_registers
+        state = search.state
         before, blockers = dict(state.placed), state.blockers(register)
         steps = search.steps
         assert search.eject() == bool(blockers)
@@ -286,21 +288,54 @@ class Witness:
             return False
         self.dead_ends[register] += 1
 
-        def weight(base: int) -> int:
-            return sum(classes[o].width * (1 + self.dead_ends[o]) for o in blockers[base])
-
-        # The first of the lightest, in the order of units.
         (base,) = [b for r, b in state.placed.items() if r not in before]
-        assert (weight(base), base) == min((weight(b), b) for b in blockers)
+        self._check_choice(before, register, base, blockers)
         gone = before.keys() - state.placed.keys()
         assert gone == blockers[base]
         assert state.placed == {r: b for r, b in before.items() if r not in gone} | {register: base}
         assert search.register == next(r for r in self.order if r in gone)
         return True
 
+    def _check_choice(
+        self, before: Mapping[int, int], register: int, base: int, blockers: Mapping[int, set[int]]
+    ) -> None:
+        """Of what is light enough to be looked at, the first that leaves least without a place."""
+        weights = {b: sum(map(self._weight, others)) for b, others in blockers.items()}
+        left = {b: self._homeless(before, register, b, blockers[b]) for b in blockers}
+        lighter = [b for b in weights if weights[b] < weights[base]]
+        assert len(lighter) < LOOKED_AT
+        assert all(left[b] > left[base] for b in lighter)
+        # What has fewer than so many that are as light is surely looked at.
+        sure = [b for b in weights if sum(w <= weights[b] for w in weights.values()) <= LOOKED_AT]
+        assert all(left[b] >= left[base] for b in sure)
+        self.not_the_lightest += bool(lighter)
+
+    def _homeless(
+        self, before: Mapping[int, int], register: int, base: int, others: set[int]
+    ) -> int:
+        """On a state that is built anew."""
+        state = RegisterState(self.search.state.problem)
+        for other, its_base in before.items():
+            if other not in others:
+                state.place(other, its_base)
+        state.place(register, base)
+        homeless = 0
+        for other in sorted(others, key=self.order.index):
+            bases = list(state.legal(other))
+            if bases:
+                state.place(other, bases[0])
+            else:
+                homeless += self._weight(other)
+        return homeless
+
+    def _weight(self, register: int) -> int:
+        state = self.search.state
+        lives = (live | defined for live, defined in state.lifetimes(register))
+        return sum(map(int.bit_count, lives)) * (1 + self.dead_ends[register])
+
 
 def test_the_lightest_give_way_and_come_next() -> None:
-    heavier = several = 0
+    heavier = several = looked = 0
     for seed in range(300):
         generator = random.Random(seed)
         problem = random_tight_problem(generator)
@@ -316,8 +351,10 @@ def test_the_lightest_give_way_and_come_next() -> None:
             count = len(search.state.placed)
             assert witness.check()
             several += len(search.state.placed) < count
+        looked += witness.not_the_lightest
         heavier += max(witness.dead_ends.values(), default=0) > 1
         if search.register is None:
             assert len(search.state.placed) == len(order)
     assert heavier > 50
     assert several > 20
+    assert looked > 5

@@ -21,8 +21,11 @@ from tests.model.tiny_models import (
     load,
     save_model,
 )
-from verilocc_bench.allocators import AllocatorOptions
+from verilocc_bench.allocators import AllocatorOptions, Decoding, SamplingStrategy
 from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.evaluate.models.description import describe_model
+from verilocc_bench.model.advice import Advice
+from verilocc_bench.model.allocator import language_model_allocator
 from verilocc_bench.model.transformers_model import load_transformers_model
 
 
@@ -102,6 +105,11 @@ def _write(name: str, text: str) -> Callable[[Path], None]:
         (_set(intermediate_size=48), "another shape|cannot load its weights"),
         (_set(model_type="t5", is_encoder_decoder=True), "encoder-decoder|cannot load"),
         (_set(hidden_size="many"), "cannot load"),
+        (_set(verilocc_bench=["state"]), "verilocc_bench: expected an object"),
+        (_set(verilocc_bench={"prompt_format": 1}), "prompt_format: expected a name"),
+        (_set(verilocc_bench={"sampling": "best"}), "expected greedy, random, priority"),
+        (_set(verilocc_bench={"backtracks": -1}), "backtracks: expected a number from 0"),
+        (_set(verilocc_bench={"backtracks": "7"}), "backtracks: expected a number from 0"),
     ],
 )
 def test_a_spoilt_folder_is_one_line(
@@ -112,6 +120,36 @@ def test_a_spoilt_folder_is_one_line(
         load(copy)
     assert "\n" not in str(caught.value)
     assert str(copy) in str(caught.value)
+
+
+def test_what_the_model_says_of_itself(folder: Path, copy: Path) -> None:
+    assert load(folder).advice == Advice()
+    told = {"prompt_format": "state", "sampling": "priority", "backtracks": 7, "other": []}
+    _set(verilocc_bench=told)(copy)
+    assert load(copy).advice == Advice("state", SamplingStrategy.PRIORITY, 7)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, ("state", "greedy", 7)),
+        ({"prompt_format": "candidates"}, ("candidates", "greedy", 7)),
+        ({"prompt_format": "whole"}, ("whole", "greedy", 0)),
+        ({"backtracks": 0}, ("state", "greedy", 0)),
+        ({"strategy": SamplingStrategy.RANDOM, "backtracks": 3}, ("state", "random", 3)),
+        ({"decoding": Decoding.GUIDED}, ("state", "random", 7)),
+    ],
+)
+def test_options_come_before_what_the_model_says(
+    copy: Path, given: dict[str, Any], expected: tuple[str, str, int]
+) -> None:
+    told = {"prompt_format": "state", "sampling": "greedy", "backtracks": 7}
+    _set(verilocc_bench=told)(copy)
+    options = AllocatorOptions(device="cpu", **given)
+    allocator = language_model_allocator(str(copy), options)
+    described = describe_model(allocator, options).options
+    names = ("prompt_format", "strategy", "backtracks")
+    assert tuple(described[name] for name in names) == expected
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,7 @@ def test_the_result_is_a_plain_model_that_knows_its_format(finished: Path) -> No
     assert found.config.verilocc_bench == {
         "prompt_format": "candidates",
         "sampling": "greedy",
+        "backtracks": 30_000,
     }
     told = json.loads((finished / "training.json").read_text())
     assert told["measured"]["parameters"] == found.num_parameters()

@@ -7,12 +7,15 @@ wrong whatever follows, and if all virtual registers are placed at legal bases
 the assignment is valid.
 
 Cost: two bit-set operations for each lane and base tried; a pass over 1,700
-virtual registers takes a few hundredths of a second.
+virtual registers takes a few hundredths of a second. What is in the way of one
+takes as long as the registers are many that it can collide with.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -56,13 +59,17 @@ class RegisterState:
             self._fixed[unit] = liveness.live[lane], liveness.defined[lane]
             self._live[unit], self._defined[unit] = self._fixed[unit]
         self._placed: dict[int, int] = {}
+        self._occupants: list[set[int]] = [set() for _ in self._live]
         self._steps: list[_Step] = []
         self._ties = _tie_distances(problem)
+        self._collisions = _Collisions(problem)
 
     def copy(self) -> RegisterState:
         """A state of its own that holds the same."""
         twin = RegisterState.__new__(RegisterState)
         twin.problem, twin._ties, twin._fixed = self.problem, self._ties, self._fixed
+        twin._collisions = self._collisions
+        twin._occupants = [others.copy() for others in self._occupants]
         twin._live, twin._defined = self._live.copy(), self._defined.copy()
         twin._placed, twin._steps = self._placed.copy(), self._steps.copy()
         return twin
@@ -74,10 +81,7 @@ class RegisterState:
 
     def lifetimes(self, register: int) -> tuple[Lifetime, ...]:
         """For each lane where it is live and where it is defined."""
-        liveness = self.problem.liveness
-        first = liveness.lane_offsets[register]
-        last = first + self.problem.function.virtual_registers[register].width
-        return tuple(zip(liveness.live[first:last], liveness.defined[first:last], strict=True))
+        return self._collisions.lifetimes[register]
 
     def bases(self, register: int) -> Mapping[int, str]:
         """The bases of a register's class that its ties to what is placed allow, with names."""
@@ -148,6 +152,7 @@ class RegisterState:
         for unit, (live, defined) in enumerate(lanes, base):
             self._live[unit] |= live
             self._defined[unit] |= defined
+            self._occupants[unit].add(register)
         self._placed[register] = base
 
     def undo(self) -> int:
@@ -156,21 +161,23 @@ class RegisterState:
         base = self._placed.pop(register)
         self._live[base : base + len(live)] = live
         self._defined[base : base + len(defined)] = defined
+        for unit in range(base, base + len(live)):
+            self._occupants[unit].remove(register)
         return register
 
     def evict(self, register: int) -> None:
         """Takes back one placement, whenever it was made. Nothing before can be undone then."""
         base = self._placed.pop(register)
         self._steps.clear()
-        units = range(base, base + len(self.lifetimes(register)))
-        for unit in units:
-            self._live[unit], self._defined[unit] = self._fixed.get(unit, (0, 0))
-        for other, its_base in self._placed.items():
-            lanes = self.lifetimes(other)
-            for unit in range(max(base, its_base), min(units.stop, its_base + len(lanes))):
-                live, defined = lanes[unit - its_base]
-                self._live[unit] |= live
-                self._defined[unit] |= defined
+        for unit in range(base, base + len(self.lifetimes(register))):
+            others = self._occupants[unit]
+            others.remove(register)
+            live, defined = self._fixed.get(unit, (0, 0))
+            for other in others:
+                its_live, its_defined = self.lifetimes(other)[unit - self._placed[other]]
+                live |= its_live
+                defined |= its_defined
+            self._live[unit], self._defined[unit] = live, defined
 
     def blockers(self, register: int) -> dict[int, set[int]]:
         """For each base of the class the placed virtual registers that are in its way.
@@ -187,14 +194,19 @@ class RegisterState:
             for base in self.problem.placements.legal[own_class]
             if tied.get(FIXED, base) == base and not self._is_fixed(lanes, base)
         }
-        for other, its_base in self._placed.items():
-            if other in tied:
+        for other, distance in tied.items():
+            if other in self._placed:
+                due = self._placed[other] + distance
                 for base, others in found.items():
-                    if base != its_base + tied[other]:
+                    if base != due:
                         others.add(other)
-            for base in self._collisions(lanes, other, its_base):
-                if base in found:
-                    found[base].add(other)
+        for other, distances in self._collisions.distances(register):
+            its_base = self._placed.get(other)
+            if its_base is not None:
+                for distance in distances:
+                    others_there = found.get(its_base + distance)
+                    if others_there is not None:
+                        others_there.add(other)
         return found
 
     def _is_fixed(self, lanes: Sequence[Lifetime], base: int) -> bool:
@@ -205,19 +217,50 @@ class RegisterState:
                 return True
         return False
 
-    def _collisions(self, lanes: Sequence[Lifetime], other: int, its_base: int) -> Iterator[int]:
-        """The bases at which a register of these lanes collides with a placed one."""
-        for unit, (live, defined) in enumerate(self.lifetimes(other), its_base):
-            for lane, (own_live, own_defined) in enumerate(lanes):
-                if live & own_defined or defined & own_live:
-                    yield unit - lane
-
     def _fits(self, lanes: Sequence[Lifetime], base: int) -> bool:
         live, defined = self._live, self._defined
         for unit, (lane_live, lane_defined) in enumerate(lanes, base):
             if live[unit] & lane_defined or defined[unit] & lane_live:
                 return False
         return True
+
+
+class _Collisions:
+    """At which distances two virtual registers of a function collide, found when first asked."""
+
+    def __init__(self, problem: AllocationProblem) -> None:
+        liveness, classes = problem.liveness, problem.function.virtual_registers
+        lanes = list(zip(liveness.live, liveness.defined, strict=True))
+        ends = [
+            first + each.width for first, each in zip(liveness.lane_offsets, classes, strict=False)
+        ]
+        self.lifetimes: list[tuple[Lifetime, ...]] = [
+            tuple(lanes[end - each.width : end]) for end, each in zip(ends, classes, strict=True)
+        ]
+        self._points = [
+            reduce(or_, (live | defined for live, defined in each), 0) for each in self.lifetimes
+        ]
+        self._known: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
+
+    def distances(self, register: int) -> list[tuple[int, tuple[int, ...]]]:
+        """Those it can collide with, and by how much its base is then above theirs."""
+        if register not in self._known:
+            points = self._points[register]
+            found = (
+                (other, tuple(sorted(self._between(register, other))))
+                for other, its_points in enumerate(self._points)
+                if other != register and its_points & points
+            )
+            self._known[register] = [each for each in found if each[1]]
+        return self._known[register]
+
+    def _between(self, register: int, other: int) -> set[int]:
+        return {
+            its_lane - lane
+            for lane, (live, defined) in enumerate(self.lifetimes[register])
+            for its_lane, (its_live, its_defined) in enumerate(self.lifetimes[other])
+            if live & its_defined or defined & its_live
+        }
 
 
 def base_distances(

@@ -298,6 +298,28 @@ def _publish(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _submit(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder of a submission")
+    parser.add_argument(
+        "--from-run",
+        type=Path,
+        metavar="RUN",
+        help="begin it: write DIR from the folder of a run of evaluate, and send nothing",
+    )
+    parser.add_argument(
+        "--repo-id",
+        default="verilocc/submissions",
+        metavar="OWNER/NAME",
+        help="the submissions dataset on the Hub (default: %(default)s)",
+    )
+    parser.add_argument("--dataset", help="a copy of the board's dataset (default: its name)")
+    parser.add_argument("--revision", help="a branch, tag or commit of it on the Hub")
+    parser.add_argument("--dry-run", action="store_true", help="only check it")
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="write it there, and send nothing"
+    )
+
+
 def _selftest(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=positive, metavar="N", help="stop after so long")
     parser.add_argument(
@@ -354,6 +376,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "build": ("compile a sweep of kernels into a dataset", _build),
     "dataset": ("check, count, compare or rebuild datasets", _dataset),
     "publish": ("publish a dataset folder on the Hub, in one commit", _publish),
+    "submit": ("send a submission to the leaderboard", _submit),
     "train": ("train a language model by a recipe", add_train_options),
     "report": ("compare runs side by side", _report),
     "selftest": ("corrupt answers and set the judges against each other", _selftest),

@@ -148,8 +148,8 @@ def _add_language_models(add: Callable[..., argparse.Action]) -> None:
         "--backtracks",
         type=_at_least(int, 0),
         metavar="N",
-        help="dead ends at which room is made, where constrained or guided "
-        f"(default: {_DEFAULT.backtracks})",
+        help="dead ends at which room is made, with `state` and `candidates` "
+        "(default: what the model says of itself, else 0)",
     )
     _add_machines(add)
 

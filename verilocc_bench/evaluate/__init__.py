@@ -6,8 +6,10 @@ from verilocc_bench.evaluate.fingerprints import fingerprint
 from verilocc_bench.evaluate.ledger import LEDGER, Ledger
 from verilocc_bench.evaluate.models import (
     ModelDescription,
+    PredictedFailure,
     Predictions,
     describe_model,
+    parse_prediction,
     resolve_model,
     used_options,
 )
@@ -28,6 +30,7 @@ __all__ = [
     "Ledger",
     "ModelDescription",
     "Outcome",
+    "PredictedFailure",
     "Predictions",
     "PreparedProblem",
     "PreparedRow",
@@ -45,6 +48,7 @@ __all__ = [
     "judge",
     "load_few_shot",
     "make_results",
+    "parse_prediction",
     "resolve_model",
     "results_json",
     "results_tables",

@@ -42,6 +42,7 @@ from verilocc_bench.model.prompts import (
     PromptFormat,
     get_prompt_format,
 )
+from verilocc_bench.model.prompts.decisions import DecisionFormat
 
 __all__ = ["LanguageModelAllocator", "check_language_model_options", "language_model_allocator"]
 
@@ -58,10 +59,10 @@ FAILURES_ALONE = 2
 def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageModelAllocator:
     """The allocator of a language model in a folder or on the Hub.
 
-    Where the options name no prompt format or no sampling, it is what the
-    model's configuration says; attempts at a guided answer must differ, so
-    they are drawn. Raises InputError where the model, the prompt format or the
-    options cannot be used, alone or together.
+    Where the options name no prompt format, no sampling or no number of
+    backtracks, it is what the model's configuration says; attempts at a guided
+    answer must differ, so they are drawn. Raises InputError where the model,
+    the prompt format or the options cannot be used, alone or together.
     """
     asked = get_prompt_format(options.prompt_format or DEFAULT_PROMPT_FORMAT)
     if options.prompt_format is not None:
@@ -69,11 +70,13 @@ def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageMo
     from verilocc_bench.model.transformers_model import load_transformers_model
 
     model = load_transformers_model(name, options)
-    prompt_format = asked
-    if options.prompt_format is None and model.prompt_format is not None:
-        prompt_format = get_prompt_format(model.prompt_format)
+    prompt_format, advice = asked, model.advice
+    if options.prompt_format is None and advice.prompt_format is not None:
+        prompt_format = get_prompt_format(advice.prompt_format)
     if options.strategy is None and options.decoding is not Decoding.GUIDED:
-        options = replace(options, strategy=model.sampling)
+        options = replace(options, strategy=advice.sampling)
+    if options.backtracks is None and isinstance(prompt_format, DecisionFormat):
+        options = replace(options, backtracks=advice.backtracks)
     return LanguageModelAllocator(name, model, prompt_format, options)
 
 
@@ -114,7 +117,11 @@ class LanguageModelAllocator:
         self._name = name
         self._model = model
         self._format = prompt_format
-        self._options = replace(options, strategy=options.strategy or SamplingStrategy.RANDOM)
+        self._options = replace(
+            options,
+            strategy=options.strategy or SamplingStrategy.RANDOM,
+            backtracks=options.backtracks or 0,
+        )
         self._width = options.batch_size
         if isinstance(model, RemoteModel):
             self._width = ROUNDS * model.concurrency
@@ -150,6 +157,12 @@ class LanguageModelAllocator:
         """How tokens are picked."""
         assert self._options.strategy is not None
         return self._options.strategy
+
+    @property
+    def backtracks(self) -> int:
+        """At how many dead ends room is made."""
+        assert self._options.backtracks is not None
+        return self._options.backtracks
 
     @property
     def deterministic(self) -> bool:

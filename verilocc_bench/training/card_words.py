@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from verilocc_bench.model.advice import BACKTRACKS
 from verilocc_bench.model.prompts.candidates import OFFERED
 from verilocc_bench.training.recipe import AUXILIARY_EVERY
 
@@ -12,9 +13,6 @@ __all__ = ["augmentation", "usage"]
 
 LICENSE = "apache-2.0"
 TAGS = ("register-allocation", "compilers", "gpu", "code", "verilocc-bench")
-
-BACKTRACKS = 4_000
-"""Dead ends that are made room for, in the commands of the card."""
 
 BASE = "begun with `{pretrained}`"
 

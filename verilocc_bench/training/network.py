@@ -10,7 +10,10 @@ import transformers
 
 from verilocc_bench.allocators import SamplingStrategy
 from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.model.transformers_model.loading import CONFIGURATION_KEY, load_parts
+from verilocc_bench.model.advice import BACKTRACKS, CONFIGURATION_KEY, Advice
+from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.model.prompts.decisions import DecisionFormat
+from verilocc_bench.model.transformers_model.loading import load_parts
 from verilocc_bench.training.recipe import LowRank, ModelRecipe
 from verilocc_bench.training.tokenizers import TOKENIZERS
 
@@ -47,12 +50,14 @@ def merge(network: Any) -> Any:
 def write_model(network: Any, tokenizer: Any, folder: Path, prompt_format: str) -> None:
     """Writes weights (safetensors), configuration and tokenizer.
 
-    The configuration says which prompt format the model is for, and that one
-    answer is its likeliest: `--prompt-format` and `--sampling` need not.
+    The configuration says which prompt format the model is for, that one
+    answer is its likeliest, and that dead ends are made room for: so
+    `--prompt-format`, `--sampling` and `--backtracks` need not be given.
     """
     merged = merge(network)
-    told = {"prompt_format": prompt_format, "sampling": SamplingStrategy.GREEDY.value}
-    setattr(merged.config, CONFIGURATION_KEY, told)
+    decides = isinstance(get_prompt_format(prompt_format), DecisionFormat)
+    advice = Advice(prompt_format, SamplingStrategy.GREEDY, BACKTRACKS if decides else None)
+    setattr(merged.config, CONFIGURATION_KEY, advice.to_json())
     merged.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 

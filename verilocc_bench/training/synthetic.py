@@ -28,7 +28,7 @@ FREQUENCIES = (6, 6, 1, 6, 1, 2, 3, 1)
 
 STEPS = (1, 2, 4)
 MOST_DIGITS = 14
-SEVERAL, TRIES = 0.6, 20
+SEVERAL, TRIES = 0.4, 20
 """The share of tuples that are drawn again, so often, until they have several lines."""
 
 TIED = 0.03

@@ -6,8 +6,10 @@ from verilocc_bench.evaluate.models.description import (
     used_options,
 )
 from verilocc_bench.evaluate.models.predictions import (
+    PredictedFailure,
     Predictions,
     failure_to_json,
+    parse_prediction,
     read_predictions,
 )
 from verilocc_bench.evaluate.models.resolve import (
@@ -19,10 +21,12 @@ from verilocc_bench.evaluate.models.resolve import (
 __all__ = [
     "PLUG_IN_GROUP",
     "ModelDescription",
+    "PredictedFailure",
     "Predictions",
     "describe_model",
     "failure_to_json",
     "is_language_model",
+    "parse_prediction",
     "read_predictions",
     "resolve_model",
     "used_options",

@@ -88,6 +88,7 @@ def describe_model(allocator: Allocator, options: AllocatorOptions) -> ModelDesc
     if isinstance(prompt, dict):  # which one, if the model was left the choice
         every["prompt_format"] = prompt["format"]
         every["strategy"] = getattr(allocator, "strategy", options.strategy)
+        every["backtracks"] = getattr(allocator, "backtracks", options.backtracks)
     names = _option_names(allocator.name) + (("verifier_calls", "feedback") if guided else ())
     return ModelDescription(
         name=allocator.name,

@@ -14,7 +14,13 @@ from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate.fingerprints import file_fingerprint
 from verilocc_bench.files import MIB, parse_json, read_text
 
-__all__ = ["Predictions", "failure_to_json", "read_predictions"]
+__all__ = [
+    "PredictedFailure",
+    "Predictions",
+    "failure_to_json",
+    "parse_prediction",
+    "read_predictions",
+]
 
 LIMIT_BYTES = 4096 * MIB
 
@@ -23,7 +29,7 @@ _FAILURE_KEYS = {"id", "failure", "message"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Failure:
+class PredictedFailure:
     """A sample that has no answer."""
 
     kind: FailureKind
@@ -36,7 +42,7 @@ class Predictions:
 
     name: str
     path: Path
-    samples: Mapping[str, list[AnyAnswer | _Failure]]
+    samples: Mapping[str, list[AnyAnswer | PredictedFailure]]
     revision: str
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = False
@@ -47,7 +53,7 @@ class Predictions:
         if request.sample >= len(samples):
             raise AllocationFailed("the file has no such sample for the function")
         found = samples[request.sample]
-        if isinstance(found, _Failure):
+        if isinstance(found, PredictedFailure):
             raise AllocationFailed(found.message, found.kind)
         return found
 
@@ -66,10 +72,10 @@ def read_predictions(name: str, path: Path) -> Predictions:
     A line of a function that is no answer is a sample that cannot be parsed.
     Raises InputError for a line that does not even say whose answer it is.
     """
-    samples: dict[str, list[AnyAnswer | _Failure]] = {}
+    samples: dict[str, list[AnyAnswer | PredictedFailure]] = {}
     for number, line in enumerate(read_text(path, LIMIT_BYTES).split("\n"), 1):
         if line.strip():
-            identifier, sample = _sample(line, path, number)
+            identifier, sample = parse_prediction(line, path, number)
             samples.setdefault(identifier, []).append(sample)
     return Predictions(name, path, samples, file_fingerprint(path))
 
@@ -79,7 +85,10 @@ def failure_to_json(row_id: str, kind: str, message: str | None) -> dict[str, An
     return {"id": row_id, "failure": kind, "message": message or ""}
 
 
-def _sample(line: str, path: Path, number: int) -> tuple[str, AnyAnswer | _Failure]:
+def parse_prediction(
+    line: str, path: Path, number: int | None = None
+) -> tuple[str, AnyAnswer | PredictedFailure]:
+    """The id of a line of a predictions file, and its sample; see read_predictions."""
     try:
         document = parse_json(line, path, number)
         if isinstance(document, dict) and "failure" in document:
@@ -89,13 +98,16 @@ def _sample(line: str, path: Path, number: int) -> tuple[str, AnyAnswer | _Failu
         found = _ID.search(line)
         if found is None:
             raise
-        return found[1], _Failure(FailureKind.UNPARSABLE, f"line {number}: {error.message}")
+        message = error.message if number is None else f"line {number}: {error.message}"
+        return found[1], PredictedFailure(FailureKind.UNPARSABLE, message)
     if identifier is None:
         raise InputError("the answer has no 'id'", source=path, line=number)
     return identifier, answer
 
 
-def _failure(document: dict[str, Any], path: Path, number: int) -> tuple[str, _Failure]:
+def _failure(
+    document: dict[str, Any], path: Path, number: int | None
+) -> tuple[str, PredictedFailure]:
     kinds = [kind.value for kind in FailureKind]
     identifier, kind = document.get("id"), document["failure"]
     message = document.get("message", "")
@@ -109,4 +121,4 @@ def _failure(document: dict[str, Any], path: Path, number: int) -> tuple[str, _F
     assert isinstance(identifier, str)
     if kind == FailureKind.INFRASTRUCTURE:  # a file cannot take samples out of the count
         kind, message = FailureKind.NO_ANSWER, f"infrastructure failed: {message}"
-    return identifier, _Failure(FailureKind(kind), message)
+    return identifier, PredictedFailure(FailureKind(kind), message)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from verilocc_bench.allocators import AllocatorOptions, Decoding, Example, Request
+from verilocc_bench.allocators import AllocatorOptions, Example, Request
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
@@ -71,14 +71,11 @@ def check_options(name: str, options: AllocatorOptions, *, can_backtrack: bool) 
     """Raises InputError for options that a format of this name cannot meet."""
     if options.maximum_tokens is not None and options.maximum_tokens < 1:
         raise InputError(f"expected at least 1 token a completion, not {options.maximum_tokens}")
-    if options.backtracks < 0:
-        raise InputError(f"expected 0 backtracks or more, not {options.backtracks}")
-    if options.backtracks == 0:
-        return
-    if not can_backtrack:
+    backtracks = options.backtracks or 0
+    if backtracks < 0:
+        raise InputError(f"expected 0 backtracks or more, not {backtracks}")
+    if backtracks and not can_backtrack:
         raise InputError(f"prompt format {name!r} cannot backtrack; 'state' and 'candidates' can")
-    if options.decoding is Decoding.FREE:
-        raise InputError("backtracks need constrained or guided decoding, not 'free' decoding")
 
 
 def object_tokens(registers: int, options: AllocatorOptions) -> int:

@@ -143,26 +143,28 @@ class _Run:
         self.problem = request.problem
         self.viewer = style.make_viewer(self.problem)
         self.attempt: Feedback | None = latest_attempt(request, options)
+        self.backtracks = options.backtracks or 0
         self.ledger = Ledger()
         if options.few_shot:
             self.ledger.more["examples"] = len(turns)
-        if options.backtracks:
+        if self.backtracks:
             self.ledger.more["backtracks"] = 0
 
     def whole(self) -> Episode:
         """One word for every virtual register.
 
         Free words are taken as they are: what is no base takes no room.
-        Constrained ones are legal. Dead ends are made room for, at most so
-        often as the options allow; beyond that they end a constrained
-        episode, and a free one where the format has nothing to ask.
+        Constrained ones are legal. Dead ends are made room for, however
+        decoded, at most so often as the options allow; beyond that they end
+        a constrained episode, and a free one where the format has nothing to
+        ask.
         """
         constrained = self.options.decoding is Decoding.CONSTRAINED
         search = Search(RegisterState(self.problem), decision_order(self.problem))
         answer: dict[int, str] = {}
         while (register := search.register) is not None:
             choices = search.choices()
-            if not choices and search.steps < self.options.backtracks and search.eject():
+            if not choices and search.steps < self.backtracks and search.eject():
                 self.ledger.more["backtracks"] = search.steps
                 answer[register] = self._name(register, search.state.placed[register])
                 continue

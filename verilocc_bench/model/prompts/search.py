@@ -1,22 +1,29 @@
 """Decisions in a fixed order, and what gives way where one comes to a dead end.
 
-Where a virtual register fits nowhere, it takes the base whose occupants weigh
-least, and these are asked about again, next of all. A virtual register weighs
-its width, times one more for each dead end of its own: so what was hard to
-place stays, and the same two do not push each other out for ever. This is the
-move of tabu search on partial colourings (Blöchliger and Zufferey, "A graph
-coloring heuristic using partial solutions and a reactive tabu scheme", 2008),
-with weights for a tabu list.
+Where a virtual register fits nowhere, it takes a base from where others give
+way, and these are asked about again, next of all. A virtual register weighs
+the points of its lanes' lives, times one more for each dead end of its own: so
+what was hard to place stays, and the same two do not push each other out for
+ever. Of the bases whose occupants weigh least that one is taken whose occupants
+can best be placed again elsewhere.
+
+This is the move of tabu search on partial colourings (Blöchliger and Zufferey,
+"A graph coloring heuristic using partial solutions and a reactive tabu scheme",
+2008), with weights for a tabu list.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from random import Random
 
 from verilocc_bench.allocators.register_state import RegisterState
 
 __all__ = ["Search"]
+
+LOOKED_AT = 8
+"""So many bases are looked at for where their occupants could go."""
 
 
 class Search:
@@ -26,7 +33,12 @@ class Search:
         self.state = state
         self.steps = 0
         self._places = {register: place for place, register in enumerate(order)}
-        self._widths = [c.width for c in state.problem.function.virtual_registers]
+        self._points = [
+            sum((live | defined).bit_count() for live, defined in state.lifetimes(register))
+            for register in range(len(state.problem.function.virtual_registers))
+        ]
+        # Decides between bases that weigh the same; always taking the first goes round in circles.
+        self._generator = Random(0)  # noqa: S311  no secret depends on it
         self._waiting = list(reversed(order))
         self._dead_ends: Counter[int] = Counter()
 
@@ -58,12 +70,50 @@ class Search:
             return False
         self.steps += 1
         self._dead_ends[register] += 1
-        base = min(blockers, key=lambda base: (self._weight(blockers[base]), base))
+        base = self._best(register, blockers)
         for other in blockers[base]:
             self.state.evict(other)
         self.take(base)
         self._waiting += sorted(blockers[base], key=self._places.__getitem__, reverse=True)
         return True
 
-    def _weight(self, registers: set[int]) -> int:
-        return sum(self._widths[r] * (1 + self._dead_ends[r]) for r in registers)
+    def _best(self, register: int, blockers: Mapping[int, set[int]]) -> int:
+        """Of the bases with the lightest occupants the one that leaves least without a place."""
+        weights = {base: sum(map(self._weight, others)) for base, others in blockers.items()}
+        ranked = sorted(weights, key=lambda base: (weights[base], self._generator.random()))
+        best, least = ranked[0], None
+        for base in ranked[:LOOKED_AT]:
+            homeless = self._homeless(register, base, blockers[base])
+            if least is None or homeless < least:
+                best, least = base, homeless
+            if homeless == 0:
+                break
+        return best
+
+    def _homeless(self, register: int, base: int, others: set[int]) -> int:
+        """What those weigh that fit nowhere if a register takes a base of others.
+
+        Each of these takes its first legal base, in the order of decisions.
+        """
+        state = self.state
+        before = {other: state.placed[other] for other in others}
+        for other in others:
+            state.evict(other)
+        state.place(register, base)
+        homeless = 0
+        moved = [register]
+        for other in sorted(others, key=self._places.__getitem__):
+            place = next(iter(state.legal(other)), None)
+            if place is None:
+                homeless += self._weight(other)
+            else:
+                state.place(other, place)
+                moved.append(other)
+        for other in moved:
+            state.evict(other)
+        for other, its_base in before.items():
+            state.place(other, its_base)
+        return homeless
+
+    def _weight(self, register: int) -> int:
+        return self._points[register] * (1 + self._dead_ends[register])

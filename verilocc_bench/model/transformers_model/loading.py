@@ -14,16 +14,16 @@ import torch
 import transformers
 from transformers.utils import logging
 
-from verilocc_bench.allocators import AllocatorOptions, SamplingStrategy
+from verilocc_bench.allocators import AllocatorOptions
 from verilocc_bench.errors import InfrastructureError, InputError
+from verilocc_bench.model.advice import CONFIGURATION_KEY, Advice
 from verilocc_bench.model.transformers_model.model import TransformersModel
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
 from verilocc_bench.model.transformers_model.network import Network
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 
-__all__ = ["CONFIGURATION_KEY", "load_model", "load_parts"]
+__all__ = ["load_model", "load_parts"]
 
-CONFIGURATION_KEY = "verilocc_bench"
 """Under which a model's configuration says what concerns this package."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -48,24 +48,8 @@ def load_model(name: str, options: AllocatorOptions) -> TransformersModel:
     network = Network(module, device)
     codec = TokenCodec(tokenizer, _end_tokens(module, tokenizer), options.chat, name)
     _check_sizes(name, network, tokenizer)
-    told = _told(configuration, name)
-    sampling = told.get("sampling")
-    try:
-        strategy = None if sampling is None else SamplingStrategy(sampling)
-    except ValueError:
-        expected = ", ".join(SamplingStrategy)
-        message = f"config.json: {CONFIGURATION_KEY}: sampling: expected one of {expected}"
-        raise InputError(message, source=name) from None
-    return TransformersModel(network, codec, revision, told.get("prompt_format"), strategy)
-
-
-def _told(configuration: Any, source: str) -> dict[str, str]:
-    """What config.json says of how to ask: `{"prompt_format": …, "sampling": …}`, if anything."""
-    own = getattr(configuration, CONFIGURATION_KEY, None) or {}
-    if not isinstance(own, dict) or not all(isinstance(value, str) for value in own.values()):
-        message = f"config.json: {CONFIGURATION_KEY}: expected names of what is asked how"
-        raise InputError(message, source=source)
-    return own
+    advice = Advice.from_json(getattr(configuration, CONFIGURATION_KEY, None), name)
+    return TransformersModel(network, codec, revision, advice)
 
 
 def load_parts(name: str, revision: str | None = None) -> tuple[Any, Any]:

@@ -13,8 +13,8 @@ from itertools import takewhile
 
 import torch
 
-from verilocc_bench.allocators import SamplingStrategy
 from verilocc_bench.errors import InfrastructureError
+from verilocc_bench.model.advice import Advice
 from verilocc_bench.model.language_model import Ask, Completion, TokenSampling
 from verilocc_bench.model.transformers_model.network import Network, Stream
 from verilocc_bench.model.transformers_model.picking import say_next
@@ -32,8 +32,7 @@ class TransformersModel:
     The same asks with the same sampling in one batch give the same bytes on
     one machine. In other batches scores differ in their last digits, as the
     shapes of the computation do. `largest_batch` is None until memory has
-    run out once. `prompt_format` and `sampling`: what the model says it was
-    trained for, if anything.
+    run out once. `advice`: what the model says of how it is best asked.
     """
 
     can_constrain = True
@@ -43,12 +42,10 @@ class TransformersModel:
         network: Network,
         codec: TokenCodec,
         revision: str,
-        prompt_format: str | None = None,
-        sampling: SamplingStrategy | None = None,
+        advice: Advice | None = None,
     ) -> None:
         self._network = network
-        self.prompt_format = prompt_format
-        self.sampling = sampling
+        self.advice = advice or Advice()
         self._codec = codec
         self._revision = revision
         self.largest_batch: int | None = None

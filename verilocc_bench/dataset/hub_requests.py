@@ -89,7 +89,7 @@ def _explained(source: str, error: BaseException) -> HubError:
     if isinstance(error, HfHubHTTPError) and error.response is not None:
         return _refused(source, error)
     if isinstance(error, OfflineModeIsEnabled):
-        return HubError("HF_HUB_OFFLINE is set, and publishing needs the Hub", source)
+        return HubError("HF_HUB_OFFLINE is set, and this needs the Hub", source)
     if isinstance(error, LocalTokenNotFoundError):
         return HubError(LOGGED_OUT, source)
     reason = _short(str(error)) or type(error).__name__

@@ -1,0 +1,149 @@
+"""The lines of a file of answers, found without holding them, and within bounds.
+
+The lines of a function lie anywhere in the file, its samples in their order.
+Compressed files are unpacked next to the results, never further than honest
+answers to these functions can be long.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from leaderboard.folder import open_file
+from verilocc_bench.dataset import Row
+from verilocc_bench.errors import InputError
+
+__all__ = ["FoundLines", "FunctionLines", "byte_limits", "index_lines", "unpacked"]
+
+PIECE_BYTES = 1 << 20
+LINE_BYTES = 4_096
+"""What a line may have in any case: an id, or a failure's message."""
+
+REGISTER_BYTES = 48
+"""What each virtual register adds: `"%1234": "ttmp12", ` has 20 bytes."""
+
+EDIT_BYTES = 512
+"""What each virtual register, and each instruction, adds on the split track."""
+
+_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([0-9a-f]{16})"')
+
+
+@dataclass(slots=True)
+class FunctionLines:
+    """Where the samples of a function stand, as (offset, length), and a hash of them.
+
+    `count` is how many there are; no more places are kept than are allowed.
+    """
+
+    count: int = 0
+    places: list[tuple[int, int]] = field(default_factory=list)
+    digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+
+
+@dataclass(slots=True)
+class FoundLines:
+    """The lines of a file by function; and how many are of others, the first of which is named."""
+
+    functions: dict[str, FunctionLines] = field(default_factory=dict)
+    strange: str | None = None
+    strange_lines: int = 0
+
+
+def byte_limits(rows: Mapping[str, Row]) -> dict[str, int]:
+    """How long the answer to each function may be, in bytes."""
+    found = {}
+    for identifier, row in rows.items():
+        limit = LINE_BYTES + REGISTER_BYTES * row.n_virtual_registers
+        if row.track == "split":
+            limit += EDIT_BYTES * (row.n_virtual_registers + row.n_instructions)
+        found[identifier] = limit
+    return found
+
+
+def unpacked(path: Path, work: Path, limit_bytes: int) -> Path:
+    """The file itself, or what is in it, unpacked into `work`.
+
+    Raises InputError for a file with more than `limit_bytes` in it, and for
+    one that cannot be unpacked.
+    """
+    with os.fdopen(open_file(path), "rb") as file:
+        if path.suffix != ".gz":
+            size = os.fstat(file.fileno()).st_size
+            if size > limit_bytes:
+                raise _too_long(path, limit_bytes)
+            return path
+        target = work / "answers.jsonl"
+        with target.open("wb") as unpacked_file:
+            written = 0
+            for piece in _pieces(file, path):
+                written += len(piece)
+                if written > limit_bytes:
+                    raise _too_long(path, limit_bytes)
+                unpacked_file.write(piece)
+    return target
+
+
+def _pieces(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    try:
+        with gzip.GzipFile(fileobj=file, mode="rb") as stream:
+            while piece := stream.read(PIECE_BYTES):
+                yield piece
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"cannot be unpacked: {error}", source=path) from None
+
+
+def _too_long(path: Path, limit_bytes: int) -> InputError:
+    return InputError(
+        f"more than the {limit_bytes:,} bytes that answers to these functions can have",
+        source=path,
+    )
+
+
+def index_lines(path: Path, limits: Mapping[str, int], samples: int, shown: Path) -> FoundLines:
+    """The lines of every function that `limits` has, and which others there are.
+
+    Of each function one place more than `samples` is kept at most. Raises
+    InputError, about `shown`, for a line that is too long or does not begin
+    with its id.
+    """
+    found = FoundLines()
+    longest = max(limits.values(), default=LINE_BYTES)
+    offset = number = 0
+    with os.fdopen(open_file(path), "rb") as file:
+        while line := file.readline(longest + 2):
+            number += 1
+            if line.strip():
+                matched = _ID.match(line)
+                if matched is None:
+                    raise InputError(
+                        'expected a line that begins with {"id": …}, 16 hexadecimal digits',
+                        source=shown,
+                        line=number,
+                    )
+                identifier = matched[1].decode()
+                limit = limits.get(identifier, longest)
+                if len(line.rstrip(b"\n")) > limit:
+                    raise InputError(
+                        f"longer than the {limit:,} bytes that an answer to {identifier} can have",
+                        source=shown,
+                        line=number,
+                    )
+                if identifier not in limits:
+                    found.strange = found.strange or identifier
+                    found.strange_lines += 1
+                else:
+                    lines = found.functions.setdefault(identifier, FunctionLines())
+                    lines.count += 1
+                    if lines.count <= samples:
+                        lines.places.append((offset, len(line)))
+                        lines.digest.update(line.rstrip(b"\n") + b"\n")
+            offset += len(line)
+    return found

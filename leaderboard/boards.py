@@ -1,0 +1,83 @@
+"""The frozen tasks that the leaderboard has: which functions of which dataset."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from verilocc_bench.dataset import Row, iterate_rows, load_rows
+from verilocc_bench.errors import InputError
+
+__all__ = ["Board", "BoardCopy", "boards"]
+
+SPLITS = (
+    "train",
+    "validation",
+    "test_larger",
+    "test_unseen_tile_shape",
+    "test_unseen_head_dimension",
+    "test_unseen_data_type",
+)
+"""Splits that are no board's; a dataset may have fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """One track of one dataset's test split, frozen by its hash.
+
+    `dataset` is its name for people, `hash` that of all rows of the split,
+    `functions` their number.
+    """
+
+    name: str
+    dataset: str
+    track: str
+    split: str
+    functions: int
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCopy:
+    """A board, and a copy of its dataset that the reviewer trusts: a folder, or on the Hub."""
+
+    board: Board
+    dataset: str
+    revision: str | None = None
+
+    def rows(self) -> tuple[Row, ...]:
+        """The functions. Raises InputError for a copy that has others."""
+        board = self.board
+        found = load_rows(
+            self.dataset, split=board.split, track=board.track, revision=self.revision
+        )
+        if found.hash != board.hash:
+            raise InputError(
+                f"its {board.split} split of the {board.track} track has the hash "
+                f"{found.hash[:16]}…, that of the board {board.name!r} is {board.hash[:16]}…",
+                source=self.dataset,
+            )
+        return found.rows
+
+    def where_else(self, identifier: str) -> str | None:
+        """The split or track that has a function which is not the board's; None where none has."""
+        board, tracks = self.board, ("assign", "split")
+        places = [(board.split, track) for track in tracks if track != board.track]
+        places += [(split, track) for track in tracks for split in SPLITS]
+        for split, track in places:
+            try:
+                rows = iterate_rows(self.dataset, split=split, track=track, revision=self.revision)
+                if any(row.id == identifier for row in rows):
+                    return f"the split {split!r} of the {track} track"
+            except InputError:  # a dataset may have fewer splits
+                continue
+        return None
+
+
+@cache
+def boards() -> tuple[Board, ...]:
+    """All boards, the first the one that is shown first."""
+    text = Path(__file__).with_name("boards.json").read_text("utf-8")
+    return tuple(Board(**each) for each in json.loads(text))

@@ -1,0 +1,88 @@
+"""A verdict in words: the comment on a pull request."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tabulate import tabulate
+
+from leaderboard.shown_text import UNSEEN
+
+__all__ = ["comment", "plain"]
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~<>&@:-])")
+
+
+def plain(text: object) -> str:
+    """Text of strangers as Markdown that shows it and does nothing else: no link, no mention."""
+    words = "".join(c if unicodedata.category(c) not in UNSEEN else " " for c in str(text))
+    words = " ".join(words.split())
+    return _MARKUP.sub(lambda found: f"&#{ord(found[1])};", words)
+
+
+def comment(document: Mapping[str, Any]) -> str:
+    """The comment, in Markdown."""
+    return "\n\n".join(_parts(document)) + "\n"
+
+
+def _parts(document: Mapping[str, Any]) -> Iterator[str]:
+    submission, board = document["submission"], document["board"]
+    name = "This submission" if submission is None else f"**{plain(submission['name'])}**"
+    yield f"## {'Accepted' if document['accepted'] else 'Refused'}"
+    if board is not None:
+        yield (
+            f"{name}, on the board `{board['name']}`: the {board['split']} split of the "
+            f"{board['track']} track of {board['dataset']}, `{board['hash'][:16]}`."
+        )
+    if document["refusals"]:
+        yield f"{name} cannot be taken:"
+        yield "\n".join(
+            f"- **{each['kind']}**, {plain(each['place'])}: {plain(each['message'])}"
+            for each in document["refusals"]
+        )
+    if document["results"]:
+        yield _table(document["results"])
+    if document["marks"]:
+        yield "To be shown beside it:"
+        yield "\n".join(f"- {plain(each['message'])}" for each in document["marks"])
+    differ = [claim for claim in document["claims"] if not claim["same"]]
+    if differ:
+        rows = [
+            (claim["task"], claim["figure"], _figure(claim["claimed"]), _figure(claim["found"]))
+            for claim in differ
+        ]
+        headers = ("task", "figure", "claimed", "found")
+        yield tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+    version = document["versions"].get("verilocc-bench")
+    hashes = ", ".join(f"{key} `{value[:16]}`" for key, value in document["files"].items())
+    yield html.escape(f"verilocc-bench {version}, checkers {document['checkers']}") + (
+        f"; {hashes}" if hashes else ""
+    )
+
+
+def _table(results: Mapping[str, Any]) -> str:
+    keys = [key for key in next(iter(results.values())) if re.fullmatch(r"pass@\d+", key)]
+    rows = []
+    for task, record in results.items():
+        figures = [_share(record, key) for key in keys]
+        ratio, conflicts = record["registers_ratio"], record["bank_conflicts"]
+        rows.append((task, record["n"], *figures, _figure(ratio), _figure(conflicts)))
+    headers = ("task", "functions", *keys, "registers/label", "bank conflicts")
+    return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
+
+
+def _share(record: Mapping[str, Any], key: str) -> str:
+    if record[key] is None:
+        return "–"
+    value, low, high = (100 * record[each] for each in (key, f"{key}_low", f"{key}_high"))
+    return f"{value:.1f} % ({low:.1f}–{high:.1f})"
+
+
+def _figure(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.3f}"

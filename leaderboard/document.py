@@ -1,0 +1,185 @@
+"""The verdict on a submission as one JSON document: what the page is made from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from leaderboard.boards import Board
+from leaderboard.judging import FunctionVerdict
+from leaderboard.refusals import Refusal
+from leaderboard.submission import Submission
+from verilocc_bench.dataset import Row
+from verilocc_bench.evaluate.fingerprints import code_fingerprint
+from verilocc_bench.evaluate.results import versions
+from verilocc_bench.evaluate.summary import (
+    OVERALL,
+    Summary,
+    group_results,
+    kernel_record,
+    summarise,
+)
+
+__all__ = ["FORMAT", "code_hash", "document_text", "refused", "revalidated"]
+
+FORMAT = 1
+KS = (1, 10, 100)
+REPEATED = 0.9
+"""So large a share of one answer among a function's samples counts as repetition."""
+
+TOLERANCE = 0.0005
+"""Claims are compared to three digits."""
+
+Document = dict[str, Any]
+
+
+def refused(
+    submission: Submission | None, board: Board | None, refusals: Sequence[Refusal], files: Any
+) -> Document:
+    """The document of a submission that is not taken."""
+    return _document(submission, board, files) | {
+        "accepted": False,
+        "refusals": [refusal.to_json() for refusal in refusals],
+    }
+
+
+def revalidated(
+    submission: Submission,
+    board: Board,
+    rows: Sequence[Row],
+    verdicts: Mapping[str, FunctionVerdict],
+    *,
+    files: Mapping[str, str],
+    examples: Sequence[Document] = (),
+) -> Document:
+    """The document of a submission whose answers were all judged.
+
+    `examples` are answers that may be drawn: id, sample and assignment.
+    """
+    found = [verdicts[row.id].row_result(row, board.split) for row in rows]
+    ks = tuple(k for k in KS if k <= submission.samples)
+    summary = Summary(submission.assistance, submission.decoding, board.track, ks, seed=0)
+    tasks: dict[str, list[Any]] = {}
+    for result in found:
+        tasks.setdefault(result.task, []).append(result)
+    results = {task: summarise(tasks[task], summary) for task in sorted(tasks)}
+    results[OVERALL] = summarise(found, summary)
+    judged = [verdicts[row.id] for row in rows]
+    disagreements = sum(verdict.disagreements for verdict in judged)
+    refusals = []
+    if disagreements:
+        message = (
+            f"the two checkers disagree about {disagreements} samples; this is no fault of the "
+            "submission's, and must be looked into before it counts"
+        )
+        refusals.append(Refusal("checkers-disagree", message, "answers").to_json())
+    claims = _compare(submission, results)
+    return _document(submission, board, files) | {
+        "accepted": not refusals,
+        "refusals": refusals,
+        "marks": list(_marks(submission, judged, claims)),
+        "results": results,
+        "groups": {
+            name: {value: summarise(some, summary) for value, some in groups.items()}
+            for name, groups in group_results(found).items()
+        },
+        "kernels": [
+            kernel_record(result, guided=False)
+            | {"label_bank_conflicts": verdicts[result.row.id].label_conflicts}
+            for result in found
+        ],
+        "answers": {
+            "samples": sum(len(verdict.samples) for verdict in judged),
+            "distinct": sum(verdict.distinct for verdict in judged),
+            "compiler": sum(verdict.labels.get("compiler", 0) for verdict in judged),
+            "best": sum(verdict.labels.get("best", 0) for verdict in judged),
+        },
+        "claims": claims,
+        "examples": list(examples),
+    }
+
+
+def _document(submission: Submission | None, board: Board | None, files: Any) -> Document:
+    return {
+        "format": FORMAT,
+        "accepted": False,
+        "refusals": [],
+        "marks": [],
+        "submission": None if submission is None else submission.to_json(),
+        "board": None
+        if board is None
+        else {
+            "name": board.name,
+            "dataset": board.dataset,
+            "track": board.track,
+            "split": board.split,
+            "hash": board.hash,
+        },
+        "files": dict(files),
+        "versions": versions(language_model=False),
+        "checkers": code_hash(),
+        "results": {},
+        "groups": {},
+        "kernels": [],
+        "answers": {},
+        "claims": [],
+        "examples": [],
+    }
+
+
+def _compare(submission: Submission, results: Mapping[str, Any]) -> list[Document]:
+    """Every claim beside what was found; `found` is None where there is no such figure."""
+    compared = []
+    for task, figures in submission.claims.items():
+        for figure, claimed in figures.items():
+            found = results.get(task, {}).get(figure)
+            same = found is not None and abs(found - claimed) <= TOLERANCE
+            compared.append(
+                {"task": task, "figure": figure, "claimed": claimed, "found": found, "same": same}
+            )
+    return compared
+
+
+def _marks(
+    submission: Submission, judged: Sequence[FunctionVerdict], claims: Sequence[Document]
+) -> Any:
+    """What a reader should know of the answers; none of it makes them worse."""
+    total = sum(len(verdict.samples) for verdict in judged)
+    for name, words in (
+        ("compiler", "the compiler's own assignment, or nearly so"),
+        ("best", "the best assignment that the dataset has, or nearly so"),
+    ):
+        copies = sum(verdict.labels.get(name, 0) for verdict in judged)
+        if 2 * copies >= total:
+            message = f"{copies:,} of {total:,} answers are {words}"
+            yield {"kind": f"{name}-label", "message": message}
+    if submission.samples > 1:
+        same = sum(verdict.repeated >= REPEATED * submission.samples for verdict in judged)
+        if 2 * same >= len(judged):
+            message = (
+                f"nearly all of the {submission.samples} samples are the same for {same:,} of "
+                f"{len(judged):,} functions"
+            )
+            yield {"kind": "repeated-samples", "message": message}
+    differ = [claim for claim in claims if not claim["same"]]
+    if differ:
+        message = f"{len(differ)} of {len(claims)} claims are not what was found"
+        yield {"kind": "claims-differ", "message": message}
+
+
+@cache
+def code_hash() -> str:
+    """A hash of all code that judges: the package's, and the leaderboard's own."""
+    digest = hashlib.sha256(code_fingerprint().encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def document_text(document: Mapping[str, Any]) -> str:
+    """The text of a document's file."""
+    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=True) + "\n"

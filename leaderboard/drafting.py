@@ -1,0 +1,88 @@
+"""A submission begun from what `evaluate` wrote: all that a run knows, and what people must add."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leaderboard.boards import boards
+from leaderboard.folder import ANSWERS, SUBMISSION
+from leaderboard.submission import CLAIMED, FORMAT
+from verilocc_bench.allocators import Decoding
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.output import RESULTS
+from verilocc_bench.evaluate.schema import read_results
+from verilocc_bench.files import write_atomically
+
+__all__ = ["TO_FILL_IN", "draft"]
+
+TO_FILL_IN = ("name", "authors", "contact", "training_data", "hardware", "licence", "command")
+"""What no run can know."""
+
+HEAD = """\
+# What each field means: docs/leaderboard.md. These are to be filled in:
+name:
+authors: []
+contact:
+training_data:
+hardware:
+licence: apache-2.0
+command:
+# parameters, base, description and links may be added. The rest is from the run.
+"""
+
+
+def draft(run: Path, folder: Path) -> None:
+    """Writes the answers of a run and a submission.yaml to a new folder.
+
+    Raises InputError for a run of part of a board, or of none, and for a
+    folder that exists.
+    """
+    if folder.exists():
+        raise InputError("exists already: expected a new folder to write to", source=folder)
+    document = read_results(run / RESULTS)
+    answers = run / ANSWERS[0]
+    if not answers.is_file():
+        raise InputError(f"there is no {ANSWERS[0]}: expected the folder of a run", source=run)
+    text = yaml.safe_dump(_fields(document, run), sort_keys=False)
+    folder.mkdir(parents=True)
+    shutil.copyfile(answers, folder / ANSWERS[0])
+    write_atomically(folder / SUBMISSION, HEAD + text)
+
+
+def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
+    config, digest = document["config"], document["dataset"]["hash"]
+    known = [each for each in boards() if (each.hash, each.track) == (digest, config["track"])]
+    if not known:
+        names = ", ".join(f"{board.dataset} ({board.hash[:16]}…)" for board in boards())
+        raise InputError(
+            f"this run is of no board's dataset ({digest[:16]}…); boards: {names}", source=run
+        )
+    for key in ("limit", "family"):
+        if config[key] is not None:
+            raise InputError(f"this run is of part of the board (--{key})", source=run)
+    if config["budget"] != "full":
+        raise InputError("this run is at another budget (--budget)", source=run)
+    # Of several samples evaluate measures the first valid one, the leaderboard the middle one.
+    named = [key for key in CLAIMED if config["samples"] == 1 or key.startswith("pass@")]
+    claims = {
+        task: {key: record[key] for key in named if record.get(key) is not None}
+        for task, record in document["results"].items()
+    }
+    guided = config["decoding"] == Decoding.GUIDED
+    fields = {
+        "format": FORMAT,
+        "dataset": known[0].dataset,
+        "dataset_hash": digest,
+        "track": config["track"],
+        "architectures": config["arch"],
+        "assistance": config["assistance"],
+        "decoding": config["decoding"],
+        "samples": config["samples"],
+        "verifier_calls": config["options"].get("verifier_calls") if guided else 1,
+        "claims": claims,
+    }
+    return {key: value for key, value in fields.items() if value is not None}

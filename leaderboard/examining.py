@@ -1,0 +1,163 @@
+"""A submission looked at before any answer is judged: is it whole, and what it says it is?"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leaderboard.answer_lines import FunctionLines, byte_limits, index_lines, unpacked
+from leaderboard.boards import Board, BoardCopy, boards
+from leaderboard.folder import SUBMISSION, answers_file, check_folder, open_file
+from leaderboard.refusals import Refusal
+from leaderboard.submission import Submission, read_submission
+from verilocc_bench.dataset import Row
+from verilocc_bench.errors import InputError
+
+__all__ = ["Answers", "Examined", "examine"]
+
+NAMED = 5
+"""So many functions are named where there may be hundreds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers of a submission, found: the file, and the lines of each function.
+
+    `strange_lines` are of functions that it has not to answer; the first is `strange`.
+    """
+
+    path: Path
+    lines: Mapping[str, FunctionLines]
+    strange: str | None
+    strange_lines: int
+
+
+@dataclass(slots=True)
+class Examined:
+    """What is known of a submission; with `refusals` the rest may be missing.
+
+    `files` has hashes by name, `rows` the functions that it has to answer.
+    """
+
+    submission: Submission | None = None
+    board: Board | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    rows: dict[str, Row] = field(default_factory=dict)
+    answers: Answers | None = None
+    refusals: list[Refusal] = field(default_factory=list)
+
+
+def examine(
+    folder: Path, work: Path, dataset: str | None = None, revision: str | None = None
+) -> Examined:
+    """Looks at a submission; compressed answers are unpacked into `work`.
+
+    `dataset` is a copy of the board's that is trusted. Raises InputError for
+    one that has other functions; whatever is wrong with the submission is
+    among the refusals.
+    """
+    found = Examined()
+    try:
+        check_folder(folder)
+        found.submission, found.refusals = read_submission(folder)
+        if found.submission is None:
+            return found
+        found.board = _board(found.submission)
+        found.files = _hashes(folder)
+    except InputError as error:
+        found.refusals = [_refusal("format", error, folder)]
+        return found
+    copy = BoardCopy(found.board, found.board.dataset if dataset is None else dataset, revision)
+    architectures = found.submission.architectures
+    found.rows = {row.id: row for row in copy.rows() if row.arch in architectures}
+    work.mkdir(parents=True, exist_ok=True)
+    try:
+        found.answers = _find_answers(folder, work, found.rows, found.submission)
+    except InputError as error:
+        found.refusals = [_refusal("answers", error, folder)]
+        return found
+    found.refusals = list(_mismatches(found.answers, found.rows, found.submission, copy))
+    return found
+
+
+def _board(submission: Submission) -> Board:
+    for board in boards():
+        if (board.hash, board.track) == (submission.dataset_hash, submission.track):
+            return board
+    known = "; ".join(
+        f"{board.name}: {board.dataset}, {board.split} split of the {board.track} track, "
+        f"{board.hash[:16]}…"
+        for board in boards()
+    )
+    raise InputError(
+        f"{SUBMISSION}: dataset_hash: answers of the {submission.track} track to the revision "
+        f"{submission.dataset_hash[:16]}…, which is no board's; boards: {known}"
+    )
+
+
+def _refusal(kind: str, error: InputError, folder: Path) -> Refusal:
+    """An error as a refusal; files are named as in the folder, wherever that lies."""
+    place = str(error).removesuffix(" ".join(error.message.split())).rstrip(": ")
+    place = place.removeprefix(str(folder)).lstrip("/") or "the folder"
+    return Refusal(kind, " ".join(error.message.split()), place)
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """The SHA-256 of the files that say something."""
+    found = {}
+    for path in (folder / SUBMISSION, answers_file(folder)):
+        with os.fdopen(open_file(path), "rb") as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
+def _find_answers(
+    folder: Path, work: Path, rows: Mapping[str, Row], submission: Submission
+) -> Answers:
+    limits = byte_limits(rows)
+    path = answers_file(folder)
+    # Line breaks, and answers to functions that are refused by name, need some room too.
+    total = submission.samples * sum(limits.values())
+    found = unpacked(path, work, total)
+    lines = index_lines(found, limits, submission.samples, path)
+    return Answers(found, lines.functions, lines.strange, lines.strange_lines)
+
+
+def _mismatches(
+    answers: Answers, rows: Mapping[str, Row], submission: Submission, copy: BoardCopy
+) -> Iterator[Refusal]:
+    """Functions that are missing, that do not belong there, or have other than so many samples."""
+    place = "answers"
+    if answers.strange is not None:
+        known = {row.id: row for row in copy.rows()}
+        if answers.strange in known:
+            why = f"of {known[answers.strange].arch}, which `architectures` does not name"
+        else:
+            there = copy.where_else(answers.strange)
+            why = "no function of the dataset" if there is None else f"in {there}"
+        message = (
+            f"{answers.strange_lines:,} lines answer functions that are not of this board; the "
+            f"first, {answers.strange}, is {why}"
+        )
+        yield Refusal("unknown-function", message, place)
+    missing = [identifier for identifier in rows if identifier not in answers.lines]
+    if missing:
+        named = ", ".join(missing[:NAMED])
+        message = f"{len(missing):,} of {len(rows):,} functions have no answer: {named}"
+        yield Refusal("missing-function", message, place)
+    counts = {
+        identifier: answers.lines[identifier].count
+        for identifier in rows
+        if identifier in answers.lines
+    }
+    wrong = {key: count for key, count in counts.items() if count != submission.samples}
+    if wrong:
+        first = next(iter(wrong))
+        message = (
+            f"{len(wrong):,} functions have another number of samples than the "
+            f"{submission.samples} of {SUBMISSION}; the first, {first}, has {wrong[first]:,}"
+        )
+        yield Refusal("sample-count", message, place)

@@ -1,0 +1,206 @@
+"""One function of a submission: every sample judged by two checkers, and measured.
+
+Works on the lines alone, in a process of its own; what it gives back is plain
+JSON, so that it can be kept and read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from leaderboard.folder import open_file
+from verilocc_bench.allocators import AnyAnswer, FailureKind, Response
+from verilocc_bench.answers import answer_to_json
+from verilocc_bench.dataset import Row
+from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate import PredictedFailure, parse_prediction
+from verilocc_bench.evaluate.asking import judge
+from verilocc_bench.evaluate.outcome import measure_outcome
+from verilocc_bench.evaluate.prepared import PreparedRow
+from verilocc_bench.evaluate.records import Outcome, RowResult, Sample
+
+__all__ = ["FunctionVerdict", "judge_function"]
+
+
+NEARLY_ALL = 0.95
+"""An answer is a label's copy if it gives so many virtual registers what the label does."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionVerdict:
+    """What became of the samples of one function.
+
+    `outcome` is the quality of the middle one of the valid samples, by
+    registers, then bank conflicts: so the order of samples decides nothing.
+    `distinct` counts answers that differ, `repeated` how often the most
+    frequent one is given, `labels` samples that say what a compiler's label or
+    the dataset's best answer says. `label_conflicts` are the bank conflicts of
+    the compiler's label. `disagreements` counts samples of which the two
+    checkers say different things.
+    """
+
+    id: str
+    samples: tuple[Sample, ...]
+    outcome: Outcome | None
+    distinct: int
+    repeated: int
+    labels: Mapping[str, int]
+    label_conflicts: int | None
+    disagreements: int
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields by name."""
+        return {
+            "id": self.id,
+            "samples": [sample.to_json() for sample in self.samples],
+            "outcome": None if self.outcome is None else self.outcome.to_json(),
+            "distinct": self.distinct,
+            "repeated": self.repeated,
+            "labels": dict(self.labels),
+            "label_conflicts": self.label_conflicts,
+            "disagreements": self.disagreements,
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> FunctionVerdict:
+        """The inverse of to_json. Raises KeyError, TypeError or ValueError for another form."""
+        outcome, conflicts = document["outcome"], document["label_conflicts"]
+        return cls(
+            str(document["id"]),
+            tuple(map(Sample.from_json, document["samples"])),
+            None if outcome is None else Outcome.from_json(outcome),
+            int(document["distinct"]),
+            int(document["repeated"]),
+            {str(key): int(value) for key, value in document["labels"].items()},
+            None if conflicts is None else int(conflicts),
+            int(document["disagreements"]),
+        )
+
+    def row_result(self, row: Row, split: str) -> RowResult:
+        """The same as evaluate has it."""
+        return RowResult(row, split, self.samples, self.outcome)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is kept of an answer that was judged: it may come again, but is long."""
+
+    sample: Sample
+    outcome: Outcome | None
+    agreed: bool
+    copies: tuple[str, ...]
+    count: int = 0
+
+
+def judge_function(row: Row, path: Path, places: Sequence[tuple[int, int]]) -> FunctionVerdict:
+    """The verdict on the samples of a function, whose lines stand at these places of a file."""
+    prepared = PreparedRow(row)
+    known: dict[str, _Known] = {}
+    order: list[_Known] = []
+    with os.fdopen(open_file(path), "rb") as file:
+        for offset, length in places:
+            file.seek(offset)
+            found = _sample(prepared, file.read(length), path, known)
+            found.count += 1
+            order.append(found)
+    copies: Counter[str] = Counter()
+    for each in known.values():
+        for name in each.copies:
+            copies[name] += each.count
+    return FunctionVerdict(
+        row.id,
+        tuple(replace(each.sample, index=index) for index, each in enumerate(order)),
+        _middle(order),
+        len(known),
+        max(each.count for each in known.values()),
+        dict(copies),
+        _label_conflicts(prepared),
+        sum(each.count for each in known.values() if not each.agreed),
+    )
+
+
+def _sample(prepared: PreparedRow, line: bytes, path: Path, known: dict[str, _Known]) -> _Known:
+    """A line judged, or what the same answer was judged before."""
+    identifier, said = _read(line, path)
+    if identifier != prepared.row.id:  # a second "id", or one that is hidden from a search
+        message = "the line has another id than it begins with"
+        said = PredictedFailure(FailureKind.UNPARSABLE, message)
+    if isinstance(said, PredictedFailure):
+        key = f"{said.kind}: {said.message}"
+        response = Response(None, said.kind, said.message)
+    else:
+        text = json.dumps(answer_to_json("", said), sort_keys=True)
+        key, response = hashlib.sha256(text.encode()).hexdigest(), Response(said)
+    if key not in known:
+        known[key] = _judged(prepared, response)
+    return known[key]
+
+
+def _read(line: bytes, path: Path) -> tuple[str, AnyAnswer | PredictedFailure]:
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        identifier, _ = parse_prediction(line.decode(errors="replace"), path)
+        return identifier, PredictedFailure(FailureKind.UNPARSABLE, "expected UTF-8 text")
+    return parse_prediction(text, path)
+
+
+def _judged(prepared: PreparedRow, response: Response) -> _Known:
+    """A sample with its quality, and whether the independent checker says the same."""
+    judged = judge(prepared.verifier, response, 0)
+    sample = replace(judged.sample, verify_seconds=0.0)
+    answer, verdict = judged.answer, judged.verdict
+    if answer is None or verdict is None:
+        return _Known(sample, None, True, ())
+    agreed = True
+    if not isinstance(answer, SplitAnswer):  # with edits it was the independent one that judged
+        try:
+            second = prepared.verifier.independent.verify(answer)
+        except InputError:  # beyond its bounds, which the fast one has not
+            agreed = False
+        else:
+            agreed = (second.valid, second.registers_used) == (
+                verdict.valid,
+                verdict.registers_used,
+            )
+    outcome = measure_outcome(prepared, answer, verdict, 0) if verdict.valid else None
+    labels = {"compiler": prepared.row.label, "best": prepared.row.best_label}
+    copies = [name for name, label in labels.items() if _is_copy(answer, label)]
+    return _Known(sample, outcome, agreed, tuple(copies))
+
+
+def _is_copy(answer: AnyAnswer, label: Mapping[str, str] | None) -> bool:
+    if label is None or isinstance(answer, SplitAnswer):
+        return False
+    same = sum(answer.get(name) == base for name, base in label.items())
+    return same >= NEARLY_ALL * len(label)
+
+
+def _label_conflicts(prepared: PreparedRow) -> int | None:
+    label, verdict = prepared.row.label, prepared.label
+    if label is None or verdict is None:
+        return None
+    return measure_outcome(prepared, label, verdict, 0).bank_conflicts.any
+
+
+def _middle(samples: Sequence[_Known]) -> Outcome | None:
+    """The quality of the middle one of the valid samples; of two middle ones the worse."""
+    found = [
+        (each.outcome.registers, each.outcome.bank_conflicts.any, index)
+        for index, each in enumerate(samples)
+        if each.outcome is not None
+    ]
+    if not found:
+        return None
+    index = sorted(found)[len(found) // 2][2]
+    outcome = samples[index].outcome
+    assert outcome is not None
+    return replace(outcome, sample=index)

@@ -1,0 +1,80 @@
+"""A submission made ready to be sent: examined, its answers compressed, under a path of its own."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from leaderboard.examining import Examined, examine
+from leaderboard.folder import ANSWERS, SUBMISSION
+from verilocc_bench.errors import InputError
+
+__all__ = ["Package", "packed", "path_of"]
+
+ROOT = "submissions"
+README = "README.md"
+LEVEL = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A folder that holds a submission as it is sent, and where it goes in the repository."""
+
+    folder: Path
+    path: str
+    name: str
+    examined: Examined
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files by their paths in the repository."""
+        return {f"{self.path}/{each.name}": each for each in sorted(self.folder.iterdir())}
+
+
+def path_of(name: str, board: str) -> str:
+    """Where a submission of that name to a board goes: one place for names that look alike."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return f"{ROOT}/{board}/{slug or 'unnamed'}"
+
+
+@contextmanager
+def packed(folder: Path, dataset: str | None, revision: str | None) -> Iterator[Package]:
+    """The package of a submission, in a folder that is gone afterwards.
+
+    Raises InputError, with all reasons, for a submission that would be refused.
+    """
+    if not folder.is_dir():
+        raise InputError("expected the folder of a submission", source=folder)
+    with tempfile.TemporaryDirectory(prefix="verilocc-bench-") as temporary:
+        work, target = Path(temporary, "work"), Path(temporary, "package")
+        work.mkdir()
+        target.mkdir()
+        found = examine(folder, work, dataset, revision)
+        if found.refusals:
+            reasons = "; ".join(f"{each.place}: {each.message}" for each in found.refusals)
+            raise InputError(f"would be refused: {reasons}", source=folder)
+        assert found.submission is not None
+        assert found.board is not None
+        assert found.answers is not None
+        for name in (SUBMISSION, README):
+            if (folder / name).is_file():
+                shutil.copyfile(folder / name, target / name)
+        _compress(found.answers.path, target / ANSWERS[1])
+        path = path_of(found.submission.name, found.board.name)
+        yield Package(target, path, found.submission.name, found)
+
+
+def _compress(source: Path, target: Path) -> None:
+    """The same bytes for the same bytes: no time, no name."""
+    with (
+        source.open("rb") as answers,
+        target.open("wb") as file,
+        gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as stream,
+    ):
+        shutil.copyfileobj(answers, stream, 1 << 20)

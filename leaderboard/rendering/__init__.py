@@ -1,0 +1,1 @@
+"""The page: static files made from the documents that revalidation writes."""

@@ -1,0 +1,215 @@
+"""What the page shows of each revalidated submission, and figures for every choice of kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from leaderboard.document import FORMAT, KS
+from leaderboard.packing import path_of
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.metrics import (
+    bootstrap_interval,
+    geometric_mean,
+    mean,
+    pass_at_k,
+)
+from verilocc_bench.evaluate.summary import SIZES
+from verilocc_bench.files import read_json
+
+__all__ = ["ALL", "Entry", "Figures", "Scope", "read_entries", "scopes"]
+
+ALL = "all"
+
+Kernel = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A choice of kernels; ALL leaves a question open."""
+
+    architecture: str = ALL
+    family: str = ALL
+    size: str = ALL
+
+    @property
+    def key(self) -> str:
+        """What the page's script calls it."""
+        return f"{self.architecture}|{self.family}|{self.size}"
+
+    def has(self, kernel: Kernel) -> bool:
+        """Whether a kernel is among them."""
+        architecture, family = kernel["task"].split("/")
+        return (
+            self.architecture in (ALL, architecture)
+            and self.family in (ALL, family)
+            and self.size in (ALL, size_of(kernel))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What is found of some kernels; None where it cannot be computed.
+
+    `passed` has (k, share, low, high); `valid` kernels have a valid answer,
+    which all that follows is over. `registers` is the geometric mean of
+    vector registers over the label's, `conflicts` bank conflicts over the
+    label's, `above_bound` registers above the lower bound, `gained` and `lost`
+    kernels whose occupancy changed.
+    """
+
+    kernels: int
+    valid: int
+    passed: tuple[tuple[int, float, float | None, float | None], ...]
+    registers: float | None
+    conflicts: float | None
+    above_bound: float | None
+    gained: int | None
+    lost: int | None
+
+
+def size_of(kernel: Kernel) -> str:
+    """The group of a kernel by its number of virtual registers."""
+    below = 1
+    for size in SIZES:
+        if kernel["n_virtual_registers"] < size:
+            return f"{below}–{size - 1}"
+        below = size
+    return f"{below} and more"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One revalidated submission."""
+
+    document: Mapping[str, Any]
+
+    @property
+    def submission(self) -> Mapping[str, Any]:
+        """What it says of itself."""
+        found: Mapping[str, Any] = self.document["submission"]
+        return found
+
+    @property
+    def board(self) -> str:
+        """Which board it is on."""
+        return str(self.document["board"]["name"])
+
+    @property
+    def hash(self) -> str:
+        """The frozen revision of its board."""
+        return str(self.document["board"]["hash"])
+
+    @cached_property
+    def path(self) -> str:
+        """Its page, from the root of the site."""
+        return (
+            path_of(self.submission["name"], self.board).replace("submissions", "entries") + ".html"
+        )
+
+    @property
+    def kernels(self) -> Sequence[Kernel]:
+        """Its kernels."""
+        found: Sequence[Kernel] = self.document["kernels"]
+        return found
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What only such entries are compared with that have the same: assistance, decoding."""
+        return self.submission["assistance"], self.submission["decoding"]
+
+    def figures(self, scope: Scope, count: int) -> Figures | None:
+        """Its figures for the `count` kernels of a scope; None where some have no answer of it."""
+        kernels = [kernel for kernel in self.kernels if scope.has(kernel)]
+        if not kernels or len(kernels) < count:
+            return None
+        passed = []
+        for k in KS:
+            shares = [pass_at_k(each["samples"], each["valid"], k) for each in kernels]
+            known = [share for share in shares if share is not None]
+            share = mean(known)
+            if share is not None and len(known) == len(shares):
+                passed.append((k, share, *bootstrap_interval(known, 0)))
+        valid = [each for each in kernels if each["registers"] is not None]
+        pairs = [(each["registers"], each["label_registers"]) for each in valid]
+        conflicts = [
+            (each["bank_conflicts"], each["label_bank_conflicts"])
+            for each in valid
+            if each["label_bank_conflicts"] is not None
+        ]
+        theirs = sum(label for _, label in conflicts)
+        waves = [
+            each["occupancy"] - each["label_occupancy"]
+            for each in valid
+            if each["label_occupancy"] is not None
+        ]
+        # With spills an answer may use fewer registers than were live at once.
+        gaps = [] if self.is_split else [float(each["registers"] - each["bound"]) for each in valid]
+        return Figures(
+            len(kernels),
+            len(valid),
+            tuple(passed),
+            geometric_mean([own / label for own, label in pairs if own and label]),
+            sum(own for own, _ in conflicts) / theirs if theirs else None,
+            mean(gaps),
+            sum(each > 0 for each in waves) if waves else None,
+            sum(each < 0 for each in waves) if waves else None,
+        )
+
+    @property
+    def is_split(self) -> bool:
+        """Whether its answers may have edits."""
+        return bool(self.document["board"]["track"] == "split")
+
+
+def scopes(entries: Sequence[Entry], functions: int) -> list[tuple[Scope, int]]:
+    """Every choice that leaves some kernels of these entries, with their count; all come first.
+
+    `functions` is how many the board has. Entries answer whole architectures:
+    where none answers one of them, nobody answers all.
+    """
+    kernels = {kernel["id"]: kernel for entry in entries for kernel in entry.kernels}.values()
+    tasks = {kernel["task"] for kernel in kernels}
+    architectures = sorted({task.split("/")[0] for task in tasks})
+    families = sorted({task.split("/")[1] for task in tasks})
+    sizes = sorted({size_of(kernel) for kernel in kernels}, key=_lower_end)
+    found = []
+    for choice in product((ALL, *architectures), (ALL, *families), (ALL, *sizes)):
+        scope = Scope(*choice)
+        count = sum(scope.has(kernel) for kernel in kernels)
+        if scope.architecture == ALL and len(kernels) < functions:
+            count = functions
+        if count:
+            found.append((scope, count))
+    return found
+
+
+def _lower_end(size: str) -> int:
+    found = re.match(r"\d+", size)
+    assert found is not None
+    return int(found[0])
+
+
+def read_entries(folder: Path) -> list[Entry]:
+    """The entries in a folder, however deep, that were accepted; by board, then name.
+
+    Raises InputError for a file that is no document of revalidation, and for
+    two entries of one name.
+    """
+    found: dict[str, Entry] = {}
+    for path in sorted(folder.rglob("*.json")):
+        document = read_json(path)
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise InputError("expected a document of leaderboard.revalidate", source=path)
+        if not document.get("accepted"):
+            continue
+        entry = Entry(document)
+        if entry.path in found:
+            raise InputError(f"a second entry named {entry.submission['name']!r}", source=path)
+        found[entry.path] = entry
+    return [found[path] for path in sorted(found)]

@@ -1,0 +1,169 @@
+"use strict";
+// Sorting and filtering of the tables, which are there without it.
+(() => {
+  const holder = document.getElementById("data");
+  if (!holder) return;
+  const data = JSON.parse(holder.textContent);
+  const form = document.getElementById("filters");
+  const status = document.getElementById("status");
+  const missing = "–";
+  const share = (value) => `${(100 * value).toFixed(1)} %`;
+
+  function passed(figures, k) {
+    return figures && figures.passed.find((each) => each[0] === k);
+  }
+
+  const template = document.querySelector(".bar");
+
+  function bar(found) {
+    const copy = template.cloneNode(true);
+    const [, value, low, high] = found;
+    copy.querySelector(".value").setAttribute("width", 100 * value);
+    const interval = copy.querySelector(".interval");
+    interval.setAttribute("x", 100 * low);
+    interval.setAttribute("width", Math.max(100 * (high - low), 0.6));
+    return copy;
+  }
+
+  function fill(cell, figures) {
+    const name = cell.dataset.figure;
+    if (name.startsWith("pass@")) {
+      const found = passed(figures, Number(name.slice(5)));
+      cell.dataset.value = found ? found[1] : "";
+      const figure = document.createElement("span");
+      figure.className = "figure";
+      figure.textContent = found ? share(found[1]) : missing;
+      cell.replaceChildren(figure);
+      if (found) {
+        const interval = document.createElement("small");
+        interval.textContent = `${(100 * found[2]).toFixed(1)}–${(100 * found[3]).toFixed(1)}`;
+        cell.append(" ", interval);
+        if (template) cell.append(bar(found));
+      }
+    } else if (name === "occupancy") {
+      const known = figures && figures.gained !== null;
+      cell.dataset.value = known ? figures.gained - figures.lost : "";
+      cell.textContent = known ? `+${figures.gained} −${figures.lost}` : missing;
+    } else {
+      const value = figures ? figures[name] : null;
+      cell.dataset.value = value === null ? "" : value;
+      const digits = name === "above_bound" ? 2 : 3;
+      const whole = digits === 2 && Number.isInteger(value);
+      cell.textContent = value === null ? missing : whole ? `${value}` : value.toFixed(digits);
+      if (name === "registers" && figures && figures.valid < figures.kernels) {
+        const note = document.createElement("small");
+        note.textContent = `of ${figures.valid} valid`;
+        cell.append(" ", note);
+      }
+    }
+  }
+
+  function compare(a, b, column, direction, text) {
+    const [x, y] = [a, b].map((row) => row.children[column].dataset.value);
+    if (x === "" || y === "") return (x === "") - (y === ""); // what is missing comes last
+    return direction * (text ? x.localeCompare(y, "en") : x - y);
+  }
+
+  function sort(table, column, direction) {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, at) => {
+      if (at === column) head.setAttribute("aria-sort", direction > 0 ? "ascending" : "descending");
+      else head.removeAttribute("aria-sort");
+    });
+    const text = heads[column].dataset.sort === "text";
+    const rows = [...table.tBodies[0].rows];
+    rows.sort((a, b) => compare(a, b, column, direction, text));
+    table.tBodies[0].append(...rows);
+  }
+
+  function fits(row, wanted) {
+    if (wanted.text && !row.dataset.text.includes(wanted.text.trim().toLowerCase())) return false;
+    const count = row.dataset.parameters === "" ? null : Number(row.dataset.parameters);
+    switch (wanted.parameters) {
+      case "all": return true;
+      case "none": return count === null;
+      case "more": return count !== null && count > 1e10;
+      default: return count !== null && count <= Number(wanted.parameters);
+    }
+  }
+
+  const usual = form.elements.sort.value;
+
+  function sortAll(column) {
+    for (const table of document.querySelectorAll("section[data-kind] table")) {
+      sort(table, column, table.tHead.rows[0].cells[column].dataset.sort === "down" ? -1 : 1);
+    }
+  }
+
+  function apply() {
+    const wanted = Object.fromEntries(new FormData(form));
+    const key = [wanted.architecture, wanted.family, wanted.size].join("|");
+    const figures = data.figures[key] || {};
+    let shown = 0;
+    for (const section of document.querySelectorAll("section[data-kind]")) {
+      let any = false;
+      for (const row of section.querySelectorAll("tbody tr")) {
+        const found = figures[row.dataset.entry] || null;
+        for (const cell of row.querySelectorAll("[data-figure]")) fill(cell, found);
+        row.hidden = found === null || !fits(row, wanted);
+        any = any || !row.hidden;
+        shown += !row.hidden;
+      }
+      section.hidden = !any || !["all", section.dataset.kind].includes(wanted.kind);
+      if (section.hidden) {
+        shown -= [...section.querySelectorAll("tbody tr")].filter((row) => !row.hidden).length;
+      }
+      const table = section.querySelector("table");
+      const head = table.querySelector("[aria-sort]");
+      if (head) sort(table, head.cellIndex, head.getAttribute("aria-sort") === "ascending" ? 1 : -1);
+    }
+    const kernels = Math.max(0, ...Object.values(figures).map((each) => (each ? each.kernels : 0)));
+    status.textContent = `${shown} ${shown === 1 ? "entry" : "entries"} on ${kernels} kernels`;
+    const bound = data.bound[key];
+    for (const cell of document.querySelectorAll("[data-bound]")) {
+      cell.textContent = typeof bound === "number" ? bound.toFixed(3) : missing;
+    }
+    const kept = new URLSearchParams();
+    for (const [name, value] of Object.entries(wanted)) if (value && value !== "all" && !(name === "sort" && value === usual)) kept.set(name, value);
+    const text = kept.toString();
+    history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
+  }
+
+  for (const table of document.querySelectorAll("section[data-kind] table")) {
+    [...table.tHead.rows[0].cells].forEach((head, column) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...head.childNodes);
+      head.append(button);
+      button.addEventListener("click", () => {
+        const before = head.getAttribute("aria-sort");
+        const first = head.dataset.sort === "down" ? -1 : 1;
+        const direction = before ? (before === "ascending" ? -1 : 1) : first;
+        sort(table, column, direction);
+        form.elements.sort.value = column;
+        const way = direction > 0 ? "ascending" : "descending";
+        status.textContent = `sorted by ${button.firstChild.textContent.trim()}, ${way}`;
+      });
+    });
+  }
+
+  for (const [name, value] of new URLSearchParams(location.hash.slice(1))) {
+    const field = [...form.elements].find((each) => each.name === name);
+    if (!field) continue;
+    const known = field.tagName !== "SELECT" || [...field.options].some((each) => each.value === value);
+    if (known) field.value = value;
+  }
+  form.hidden = false;
+  sortAll(Number(form.elements.sort.value));
+  form.addEventListener("change", (event) => {
+    if (event.target.name === "sort") sortAll(Number(event.target.value));
+    apply();
+  });
+  form.elements.text.addEventListener("input", apply);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", () => setTimeout(() => {
+    sortAll(Number(usual));
+    apply();
+  }));
+  apply();
+})();

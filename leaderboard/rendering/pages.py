@@ -1,0 +1,215 @@
+"""The pages as text: Jinja templates, with everything escaped that is not ours."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from leaderboard.boards import Board
+from leaderboard.document import KS
+from leaderboard.rendering.entries import ALL, Entry, Figures, Scope, scopes
+from verilocc_bench.errors import MissingExtraError
+from verilocc_bench.evaluate.metrics import geometric_mean
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+__all__ = ["BoardPage", "board_page", "entry_page"]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table: entries that are shown the same and decoded in the same way."""
+
+    assistance: str
+    decoding: str
+    entries: Sequence[Entry]
+
+
+@dataclass(frozen=True)
+class BoardPage:
+    """All that a board's page shows."""
+
+    board: Board
+    entries: Sequence[Entry]
+    shown: Sequence[Board]
+
+    @property
+    def sections(self) -> list[Section]:
+        """The tables, those with the least help first."""
+        kinds = sorted(
+            {entry.kind for entry in self.entries},
+            key=lambda kind: (_place(kind[0], ASSISTANCE), _place(kind[1], DECODING)),
+        )
+        return [
+            Section(*kind, [entry for entry in self.entries if entry.kind == kind])
+            for kind in kinds
+        ]
+
+    @cached_property
+    def scopes(self) -> list[tuple[Scope, int]]:
+        """The choices of kernels, with their counts."""
+        return scopes(self.entries, self.board.functions)
+
+    @cached_property
+    def figures(self) -> dict[str, dict[str, Figures | None]]:
+        """By scope, then by the entry's path."""
+        return {
+            scope.key: {entry.path: entry.figures(scope, count) for entry in self.entries}
+            for scope, count in self.scopes
+        }
+
+    @property
+    def choices(self) -> dict[str, list[str]]:
+        """What there is to choose, by question."""
+        found: dict[str, list[str]] = {"architecture": [], "family": [], "size": []}
+        for scope, _ in self.scopes:
+            for name, value in asdict(scope).items():
+                if value != ALL and value not in found[name]:
+                    found[name].append(value)
+        return found
+
+    @property
+    def bound(self) -> dict[str, float | None]:
+        """The lower bound over the label's registers, by scope; none where there may be spills."""
+        if self.board.track == "split":
+            return {}
+        kernels = {kernel["id"]: kernel for entry in self.entries for kernel in entry.kernels}
+        return {
+            scope.key: geometric_mean(
+                [
+                    kernel["bound"] / kernel["label_registers"]
+                    for kernel in kernels.values()
+                    if scope.has(kernel) and kernel["bound"] and kernel["label_registers"]
+                ]
+            )
+            for scope, count in self.scopes
+            if sum(scope.has(kernel) for kernel in kernels.values()) == count
+        }
+
+
+ASSISTANCE, DECODING = ("text", "state", "candidates"), ("free", "constrained", "guided")
+
+
+def _place(value: str, order: Sequence[str]) -> int:
+    return order.index(value) if value in order else len(order)
+
+
+@cache
+def _environment() -> Environment:
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingExtraError("jinja2", "page", "rendering the leaderboard") from None
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(files("leaderboard.rendering") / "templates")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"share": _share, "ratio": _ratio, "number": _number, "signed": _signed}
+    return environment
+
+
+def board_page(page: BoardPage) -> str:
+    """The page of a board."""
+    figures, bound = page.figures, page.bound
+    data = {
+        "figures": {
+            key: {path: None if each is None else asdict(each) for path, each in found.items()}
+            for key, found in figures.items()
+        },
+        "bound": bound,
+    }
+    ks = [k for k in KS if any(entry.submission["samples"] >= k for entry in page.entries)]
+    return _render(
+        "board.html",
+        root="",
+        page=page,
+        board=page.board,
+        boards=[board for board in page.shown if board.name != page.board.name],
+        ks=ks or [1],
+        first=figures.get(Scope().key, {}),
+        bound=bound.get(Scope().key),
+        data=_script_json(data),
+    )
+
+
+def entry_page(entry: Entry, page: BoardPage, pictures: Mapping[str, str]) -> str:
+    """The page of an entry; `pictures` are addresses of images, relative to it, by kernel."""
+    return _render(
+        "entry.html",
+        root="../../",
+        entry=entry,
+        document=entry.document,
+        submission=entry.submission,
+        board=page.board,
+        ks=[k for k in KS if k <= entry.submission["samples"]],
+        kernels={kernel["id"]: kernel for kernel in entry.kernels},
+        pictures=pictures,
+    )
+
+
+def _render(template: str, **values: Any) -> str:
+    style, script = _asset("page.css"), _asset("page.js")
+    policy = (
+        "default-src 'none'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+        f"style-src '{_digest(style)}'; script-src '{_digest(script)}'"
+    )
+    import markupsafe
+
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            style=markupsafe.Markup(style),  # noqa: S704  our own files
+            script=markupsafe.Markup(script),  # noqa: S704
+            policy=policy,
+            **values,
+        )
+    )
+
+
+def _asset(name: str) -> str:
+    return "\n" + (files("leaderboard.rendering") / name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _script_json(data: Any) -> Any:
+    """JSON that can stand in an HTML script element, whatever it holds."""
+    import markupsafe
+
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    escaped = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return markupsafe.Markup(escaped)  # noqa: S704  no character of markup is left
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"
+
+
+def _ratio(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _number(value: float | None) -> str:
+    return (
+        "–" if value is None else f"{value:,.0f}" if float(value).is_integer() else f"{value:.2f}"
+    )
+
+
+def _signed(figures: Figures | None) -> str:
+    if figures is None or figures.gained is None:
+        return "–"
+    return f"+{figures.gained} −{figures.lost}"

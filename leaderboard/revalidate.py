@@ -1,0 +1,221 @@
+"""Verifies a submission again, from its answers alone.
+
+    python -m leaderboard.revalidate FOLDER [--dataset DATASET] [--output DIR] [--jobs N]
+
+Every answer is judged by the fast check and by the independent checker, and
+every figure is computed anew. Writes revalidation.json, what the page is made
+from, and comment.md, the same in words. Ends with status 0 where the
+submission is taken, 1 where it is refused, 2 where nothing can be said.
+
+Nothing of a submission is executed, and nothing is written but in the output
+folder. A run that was interrupted goes on from the functions that are judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from leaderboard.comment import comment
+from leaderboard.document import code_hash, document_text, refused, revalidated
+from leaderboard.examining import Answers, examine
+from leaderboard.folder import open_file
+from leaderboard.judging import FunctionVerdict, judge_function
+from verilocc_bench.dataset import Row
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.fingerprints import fingerprint
+from verilocc_bench.files import write_atomically
+
+__all__ = ["COMMENT", "REVALIDATION", "main", "revalidate"]
+
+REVALIDATION, COMMENT = "revalidation.json", "comment.md"
+WORK = ".revalidating"
+JUDGED = "judged.jsonl"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m leaderboard.revalidate", description=(__doc__ or "").splitlines()[0]
+    )
+    add = parser.add_argument
+    add("folder", type=Path, help="the submission: submission.yaml and answers.jsonl[.gz]")
+    add("--dataset", help="a copy of the board's dataset (default: its name on the Hub, or mini)")
+    add("--revision", help="a branch, tag or commit of it on the Hub")
+    add(
+        "--output", type=Path, help="where results go (default: revalidated/ and the folder's name)"
+    )
+    add("--jobs", type=int, default=1, help="processes (default: 1)")
+    options = parser.parse_args(arguments)
+    if options.jobs < 1:
+        parser.error("--jobs: expected at least 1")
+    output = options.output or Path("revalidated") / options.folder.resolve().name
+    try:
+        document = revalidate(
+            options.folder,
+            output,
+            dataset=options.dataset,
+            revision=options.revision,
+            jobs=options.jobs,
+        )
+    except InputError as error:
+        print(f"revalidate: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("revalidate: interrupted; the same command goes on", file=sys.stderr)
+        return 130
+    print((output / COMMENT).read_text("utf-8"), end="")
+    return 0 if document["accepted"] else 1
+
+
+def revalidate(
+    folder: Path,
+    output: Path,
+    *,
+    dataset: str | None = None,
+    revision: str | None = None,
+    jobs: int = 1,
+) -> dict[str, Any]:
+    """The verdict on a submission, which is written to `output` too.
+
+    `dataset` is a copy that the reviewer trusts. Raises InputError where
+    nothing can be said: no such folder, or a copy that is not the board's.
+    """
+    if not folder.is_dir():
+        raise InputError("expected the folder of a submission", source=folder)
+    if output.resolve().is_relative_to(folder.resolve()):
+        raise InputError("expected a folder outside of the submission", source=output)
+    for name in (COMMENT, REVALIDATION):  # what an earlier run said is not said of this one
+        (output / name).unlink(missing_ok=True)
+    document = _revalidated(folder, output / WORK, dataset, revision, jobs)
+    write_atomically(output / COMMENT, comment(document))
+    write_atomically(output / REVALIDATION, document_text(document))
+    shutil.rmtree(output / WORK, ignore_errors=True)
+    return document
+
+
+def _revalidated(
+    folder: Path, work: Path, dataset: str | None, revision: str | None, jobs: int
+) -> dict[str, Any]:
+    found = examine(folder, work, dataset, revision)
+    if found.refusals:
+        return refused(found.submission, found.board, found.refusals, found.files)
+    assert found.submission is not None
+    assert found.board is not None
+    assert found.answers is not None
+    verdicts = _judge(found.answers, found.rows, work / JUDGED, jobs)
+    rows = list(found.rows.values())
+    examples = list(_examples(found.answers, rows, verdicts))
+    return revalidated(
+        found.submission, found.board, rows, verdicts, files=found.files, examples=examples
+    )
+
+
+def _examples(
+    answers: Answers, rows: Sequence[Row], verdicts: Mapping[str, FunctionVerdict]
+) -> Iterator[dict[str, Any]]:
+    """The answer that was measured to the smallest function of each task that has a valid one."""
+    smallest: dict[str, Row] = {}
+    for row in rows:
+        task = f"{row.arch}/{row.family}"
+        if row.track == "assign" and verdicts[row.id].outcome is not None:
+            known = smallest.get(task, row)
+            smallest[task] = min(known, row, key=lambda each: (each.n_instructions, each.id))
+    with os.fdopen(open_file(answers.path), "rb") as file:
+        for _, row in sorted(smallest.items()):
+            outcome = verdicts[row.id].outcome
+            assert outcome is not None
+            offset, length = answers.lines[row.id].places[outcome.sample]
+            file.seek(offset)
+            answer = json.loads(file.read(length))["assignment"]
+            yield {"id": row.id, "sample": outcome.sample, "assignment": answer}
+
+
+def _judge(
+    answers: Answers, rows: Mapping[str, Row], path: Path, jobs: int
+) -> dict[str, FunctionVerdict]:
+    """The verdict on every function; those that stand in the file at `path` are read from it."""
+    keys = {
+        identifier: fingerprint(
+            [
+                code_hash(),
+                row.normalized,
+                row.best_assignment,
+                row.assignment,
+                answers.lines[identifier].digest.hexdigest(),
+            ]
+        )
+        for identifier, row in rows.items()
+    }
+    found = _read_judged(path, keys)
+    todo = [identifier for identifier in rows if identifier not in found]
+    # The longest first, so that no process is left alone with one at the end.
+    todo.sort(key=lambda each: -rows[each].n_instructions * len(answers.lines[each].places))
+    with (
+        path.open("a", encoding="ascii") as file,
+        tqdm(
+            total=len(rows), initial=len(found), unit="function", desc="revalidate", disable=None
+        ) as bar,
+        _executor(jobs) as executor,
+    ):
+        futures = {
+            executor.submit(
+                judge_function, rows[each], answers.path, answers.lines[each].places
+            ): each
+            for each in todo
+        }
+        try:
+            for future in as_completed(futures):
+                verdict = future.result()
+                found[verdict.id] = verdict
+                line = {"key": keys[verdict.id], **verdict.to_json()}
+                # The line break before it ends what a killed run has left half-written.
+                file.write("\n" + json.dumps(line, allow_nan=False) + "\n")
+                file.flush()
+                bar.update()
+        except BrokenProcessPool:
+            raise InputError(
+                "a process that judges answers was killed, by the system's memory limit perhaps: "
+                "the same command goes on, with fewer --jobs"
+            ) from None
+    return found
+
+
+@contextmanager
+def _executor(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    executor = ProcessPoolExecutor(jobs)
+    try:
+        yield executor
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _read_judged(path: Path, keys: Mapping[str, str]) -> dict[str, FunctionVerdict]:
+    """What an earlier run judged, of the same answers by the same code."""
+    found: dict[str, FunctionVerdict] = {}
+    if not path.is_file():
+        return found
+    for line in path.read_text("ascii", errors="replace").split("\n"):
+        try:
+            document = json.loads(line)
+            verdict = FunctionVerdict.from_json(document)
+            if keys.get(verdict.id) == document["key"]:
+                found[verdict.id] = verdict
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue  # the rest of a line whose writer was killed
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

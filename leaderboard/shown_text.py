@@ -1,0 +1,79 @@
+"""Text of strangers that is to be shown: what it may hold, so that it is what it looks like."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from urllib.parse import urlsplit
+
+__all__ = ["NAME", "UNSEEN", "text_problem", "url_problem"]
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+()-]{0,59}", re.ASCII)
+"""Names of submissions: plain characters, so that no two that differ look the same."""
+
+UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+"""Categories of characters that show nothing, or turn or break what is around them."""
+
+BLANK = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and symbols that look like nothing."""
+
+URL_LENGTH = 300
+_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII)
+
+
+def text_problem(text: object, limit: int) -> str | None:
+    """What is wrong with a text of one line; None if nothing is.
+
+    Control and format characters (line breaks, marks that turn the direction
+    of text, characters without width) can make it look like another.
+    """
+    if not isinstance(text, str):
+        return f"expected text, not {_kind(text)} (quotes make text of it)"
+    if not text.strip():
+        return "expected some text"
+    if len(text) > limit:
+        return f"{len(text):,} characters, more than the {limit:,} accepted"
+    for character in text:
+        if unicodedata.category(character) in UNSEEN or character in BLANK:
+            return f"the character U+{ord(character):04X} is not taken"
+    stacked = re.search(
+        r"(?:\w\W?)?[\u0300-\u036f\u20d0-\u20ff]{3}", unicodedata.normalize("NFD", text)
+    )
+    if stacked is not None:
+        return "more than two marks on one letter are not taken"
+    if unicodedata.normalize("NFC", text) != text:
+        return "expected normalized text (Unicode NFC)"
+    return None
+
+
+def url_problem(url: object) -> str | None:
+    """What is wrong with a link; None if nothing is."""
+    problem = text_problem(url, URL_LENGTH)
+    if problem is not None:
+        return problem
+    assert isinstance(url, str)
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return "expected an address such as https://example.org/paper"
+    plain = url.isascii() and not re.search(r"[\s\"'<>`\\^{}|]", url)
+    if parts.scheme != "https" or not plain or host is None or not _HOST.fullmatch(host):
+        return "expected an address such as https://example.org/paper"
+    if parts.username is not None or parts.password is not None or port is not None:
+        return "expected an address without a user or port"
+    return None
+
+
+def _kind(value: object) -> str:
+    names = {
+        "NoneType": "nothing",
+        "bool": "true or false",
+        "int": "a number",
+        "float": "a number",
+        "list": "a list",
+        "dict": "a mapping",
+        "date": "a date",
+        "datetime": "a date",
+    }
+    return names.get(type(value).__name__, f"a {type(value).__name__}")

@@ -1,0 +1,264 @@
+"""What `submission.yaml` says, checked field by field.
+
+docs/leaderboard.md has the form. Every field that is wrong is named, not only
+the first. Nothing that it says decides a number on the leaderboard; claims are
+compared with what is found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leaderboard.folder import SUBMISSION, read_small
+from leaderboard.refusals import Refusal
+from leaderboard.shown_text import NAME, text_problem, url_problem
+from leaderboard.strict_yaml import LIMIT_BYTES, parse_yaml
+from verilocc_bench.allocators import Assistance, Decoding
+from verilocc_bench.targets import TARGETS
+
+__all__ = ["MOST_SAMPLES", "Submission", "read_submission"]
+
+FORMAT = 1
+MOST_SAMPLES = 100
+"""So many answers to a function a submission may have."""
+
+MOST_VERIFIER_CALLS = 100
+MOST_AUTHORS = 50
+MOST_CLAIMS = 50
+MOST_PARAMETERS = 10**14
+LICENCES = ("apache-2.0", "cc0-1.0", "cc-by-4.0", "mit")
+LINKS = ("code", "paper", "model")
+TRACKS = ("assign", "split")
+CLAIMED = ("pass@1", "pass@10", "pass@100", "registers_ratio", "bank_conflicts")
+_TASK = re.compile(r"overall|[a-z0-9_]{1,20}/[a-z0-9_]{1,20}", re.ASCII)
+_EMAIL = re.compile(
+    r"[^@\s<>\"'(),:;\[\]\\]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+", re.ASCII
+)
+_HASH = re.compile(r"[0-9a-f]{16,64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a submission says of itself.
+
+    `parameters` is None for what is no model or does not say; `samples` is
+    the number of answers to each function, `verifier_calls` how many attempts
+    each of them took at most; `architectures` are those that it answers.
+    """
+
+    name: str
+    authors: tuple[str, ...]
+    contact: str
+    training_data: str
+    hardware: str
+    licence: str
+    command: str
+    dataset: str
+    dataset_hash: str
+    track: str
+    architectures: tuple[str, ...]
+    assistance: str
+    decoding: str
+    samples: int
+    verifier_calls: int
+    parameters: int | None = None
+    base: str | None = None
+    description: str | None = None
+    links: Mapping[str, str] = field(default_factory=dict)
+    claims: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields by name."""
+        return {
+            **asdict(self),
+            "authors": list(self.authors),
+            "architectures": list(self.architectures),
+        }
+
+
+def read_submission(folder: Path) -> tuple[Submission | None, list[Refusal]]:
+    """What submission.yaml says, or all that is wrong with it.
+
+    Raises InputError for a file that is no YAML of the kind that is taken.
+    """
+    path = folder / SUBMISSION
+    document = parse_yaml(read_small(path, LIMIT_BYTES), path)
+    reader = _Reader(document)
+    submission = reader.submission()
+    return (None if reader.refusals else submission), reader.refusals
+
+
+class _Reader:
+    """Takes fields out of a document, and notes what is wrong."""
+
+    def __init__(self, document: Any) -> None:
+        self.refusals: list[Refusal] = []
+        self._document: dict[str, Any] = document if isinstance(document, dict) else {}
+        self._seen: set[str] = set()
+        if not isinstance(document, dict):
+            self._refuse("", "expected a mapping of fields")
+
+    def submission(self) -> Submission:
+        version = self._take("format", required=True)
+        if version is not None and (type(version) is not int or version != FORMAT):
+            self._refuse("format", f"expected {FORMAT}")
+        found = Submission(
+            name=self._name(),
+            authors=self._authors(),
+            contact=self._checked("contact", _contact_problem),
+            training_data=self._text("training_data", 2_000),
+            hardware=self._text("hardware", 300),
+            licence=self._one_of("licence", LICENCES),
+            command=self._text("command", 1_000),
+            dataset=self._text("dataset", 100),
+            dataset_hash=self._checked("dataset_hash", _hash_problem),
+            track=self._one_of("track", TRACKS, default="assign"),
+            architectures=self._architectures(),
+            assistance=self._one_of("assistance", [each.value for each in Assistance]),
+            decoding=self._one_of("decoding", [each.value for each in Decoding]),
+            samples=self._number("samples", 1, MOST_SAMPLES, default=1) or 1,
+            verifier_calls=self._number("verifier_calls", 1, MOST_VERIFIER_CALLS, default=1) or 1,
+            parameters=self._number("parameters", 1, MOST_PARAMETERS, default=None),
+            base=self._text("base", 100, required=False) or None,
+            description=self._text("description", 500, required=False) or None,
+            links=self._links(),
+            claims=self._claims(),
+        )
+        if found.decoding != Decoding.GUIDED and found.verifier_calls != 1:
+            self._refuse("verifier_calls", "only guided decoding may call the verifier: expected 1")
+        for key in sorted(self._document.keys() - self._seen):
+            self._refuse(str(key)[:40], "there is no such field")
+        return found
+
+    def _refuse(self, place: str, message: str) -> None:
+        self.refusals.append(Refusal("submission", message, f"{SUBMISSION}: {place}".rstrip(": ")))
+
+    def _take(self, key: str, *, required: bool) -> Any:
+        self._seen.add(key)
+        value = self._document.get(key)
+        if value is None and required:
+            self._refuse(key, "this field is missing")
+        return value
+
+    def _checked(
+        self, key: str, problem_of: Callable[[Any], str | None], *, required: bool = True
+    ) -> str:
+        value = self._take(key, required=required)
+        if value is None:
+            return ""
+        problem = problem_of(value)
+        if problem is not None:
+            self._refuse(key, problem)
+            return ""
+        return str(value)
+
+    def _text(self, key: str, limit: int, *, required: bool = True) -> str:
+        return self._checked(key, lambda value: text_problem(value, limit), required=required)
+
+    def _name(self) -> str:
+        def problem(value: Any) -> str | None:
+            if isinstance(value, str) and NAME.fullmatch(value) and value == value.strip():
+                return None
+            return "expected up to 60 of A-Z a-z 0-9 space . _ + ( ) -, the first a letter or digit"
+
+        return self._checked("name", problem)
+
+    def _one_of(self, key: str, values: Any, default: str | None = None) -> str:
+        value = self._take(key, required=default is None)
+        if value is None:
+            return default or ""
+        if value not in values:
+            self._refuse(key, f"expected one of {', '.join(values)}")
+            return ""
+        return str(value)
+
+    def _number(self, key: str, low: int, high: int, default: int | None) -> int | None:
+        value = self._take(key, required=False)
+        if value is None:
+            return default
+        if type(value) is not int or not low <= value <= high:
+            self._refuse(key, f"expected a whole number from {low:,} to {high:,}")
+            return default
+        return value
+
+    def _authors(self) -> tuple[str, ...]:
+        value = self._take("authors", required=True)
+        if value is None:
+            return ()
+        if not isinstance(value, list) or not 1 <= len(value) <= MOST_AUTHORS:
+            self._refuse("authors", f"expected a list of 1 to {MOST_AUTHORS} names")
+            return ()
+        for number, author in enumerate(value, 1):
+            problem = text_problem(author, 80)
+            if problem is not None:
+                self._refuse(f"authors, {number}", problem)
+        return tuple(map(str, value))
+
+    def _architectures(self) -> tuple[str, ...]:
+        value = self._take("architectures", required=False)
+        if value is None:
+            return tuple(TARGETS)
+        names = value if isinstance(value, list) else []
+        wrong = [each for each in names if not isinstance(each, str) or each not in TARGETS]
+        if not names or wrong or len(set(names)) < len(names):
+            self._refuse("architectures", f"expected a list of {', '.join(TARGETS)}, each once")
+            return tuple(TARGETS)
+        return tuple(name for name in TARGETS if name in names)
+
+    def _links(self) -> dict[str, str]:
+        value = self._take("links", required=False)
+        if value is None:
+            return {}
+        if not isinstance(value, dict) or value.keys() - set(LINKS):
+            self._refuse("links", f"expected a mapping of {', '.join(LINKS)}")
+            return {}
+        for key, url in value.items():
+            problem = url_problem(url)
+            if problem is not None:
+                self._refuse(f"links, {key}", problem)
+        return {key: str(value[key]) for key in LINKS if key in value}
+
+    def _claims(self) -> dict[str, dict[str, float]]:
+        value = self._take("claims", required=False)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self._refuse("claims", "expected a mapping of tasks")
+            return {}
+        found: dict[str, dict[str, float]] = {}
+        if len(value) > MOST_CLAIMS:
+            self._refuse("claims", f"expected at most {MOST_CLAIMS} tasks")
+            return {}
+        for task, figures in value.items():
+            if not isinstance(task, str) or not _TASK.fullmatch(task):
+                self._refuse("claims", "expected tasks such as overall or gfx90a/gemm")
+            elif not isinstance(figures, dict) or figures.keys() - set(CLAIMED):
+                self._refuse(f"claims, {task}", f"expected a mapping of {', '.join(CLAIMED)}")
+            elif not all(_is_number(number) for number in figures.values()):
+                self._refuse(f"claims, {task}", "expected numbers from 0")
+            else:
+                found[task] = {key: float(figures[key]) for key in CLAIMED if key in figures}
+        return found
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value < 10**15
+
+
+def _contact_problem(value: Any) -> str | None:
+    plain = isinstance(value, str) and value.isascii() and text_problem(value, 200) is None
+    if plain and _EMAIL.fullmatch(value):
+        return None
+    if url_problem(value) is None:
+        return None
+    return "expected an e-mail address, or one that begins with https://"
+
+
+def _hash_problem(value: Any) -> str | None:
+    if isinstance(value, str) and _HASH.fullmatch(value):
+        return None
+    return "expected the hash that results.json has under dataset, in quotes"

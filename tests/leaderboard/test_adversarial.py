@@ -1,0 +1,468 @@
+"""Submissions that cheat or attack: each refused with its message, or made harmless."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from leaderboard.comment import plain
+from leaderboard.revalidate import COMMENT, REVALIDATION
+from tests.leaderboard.submissions import (
+    Arena,
+    arena,
+    arena_folder,
+    check,
+    kinds,
+    messages,
+    submitted,
+)
+
+__all__ = ["arena", "arena_folder"]
+
+Spoil = Callable[[Path, Arena], None]
+GIB = 1 << 30
+
+
+def fields(**changes: Any) -> Spoil:
+    """Other fields in submission.yaml; None leaves one out."""
+
+    def spoil(folder: Path, _: Arena) -> None:
+        path = folder / "submission.yaml"
+        document = {**yaml.safe_load(path.read_text()), **changes}
+        kept = {key: value for key, value in document.items() if value is not None}
+        path.write_text(yaml.safe_dump(kept, allow_unicode=True, sort_keys=False))
+
+    return spoil
+
+
+def appended(text: str) -> Spoil:
+    """More text in submission.yaml."""
+
+    def spoil(folder: Path, _: Arena) -> None:
+        with (folder / "submission.yaml").open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    return spoil
+
+
+def lines(change: Callable[[list[dict[str, Any]], Arena], list[dict[str, Any]]]) -> Spoil:
+    """Other lines of answers."""
+
+    def spoil(folder: Path, arena: Arena) -> None:
+        path = folder / "answers.jsonl"
+        found = change([json.loads(line) for line in path.read_text().splitlines()], arena)
+        path.write_text("".join(json.dumps(line) + "\n" for line in found))
+
+    return spoil
+
+
+def raw(change: Callable[[str], str | bytes]) -> Spoil:
+    """Another text of answers."""
+
+    def spoil(folder: Path, _: Arena) -> None:
+        path = folder / "answers.jsonl"
+        text = change(path.read_text())
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+
+    return spoil
+
+
+def beside(name: str, data: bytes = b"x") -> Spoil:
+    def spoil(folder: Path, _: Arena) -> None:
+        (folder / name).write_bytes(data)
+
+    return spoil
+
+
+def packed(pack: Callable[[bytes], bytes]) -> Spoil:
+    """The answers compressed, after a fashion."""
+
+    def spoil(folder: Path, _: Arena) -> None:
+        path = folder / "answers.jsonl"
+        (folder / "answers.jsonl.gz").write_bytes(pack(path.read_bytes()))
+        path.unlink()
+
+    return spoil
+
+
+def linked(name: str, target: str) -> Spoil:
+    def spoil(folder: Path, _: Arena) -> None:
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(target)
+
+    return spoil
+
+
+def described(data: bytes) -> Spoil:
+    """Another submission.yaml."""
+
+    def spoil(folder: Path, _: Arena) -> None:
+        (folder / "submission.yaml").write_bytes(data)
+
+    return spoil
+
+
+def fifo(folder: Path, _: Arena) -> None:
+    (folder / "answers.jsonl").unlink()
+    os.mkfifo(folder / "answers.jsonl")
+
+
+def sub_folder(folder: Path, _: Arena) -> None:
+    (folder / "answers.jsonl").unlink()
+    (folder / "answers.jsonl").mkdir()
+
+
+def of_training(found: list[dict[str, Any]], arena: Arena) -> list[dict[str, Any]]:
+    return [*found, {"id": arena.trained.id, "assignment": arena.trained.label}]
+
+
+BOMB = "\n".join(
+    [
+        "claims:",
+        "  a: &a {x: 1}",
+        *(
+            f"  {b}: &{b} [{', '.join(['*' + a] * 9)}]"
+            for a, b in zip("abcdefgh", "bcdefghi", strict=True)
+        ),
+    ]
+)
+
+REFUSED: dict[str, tuple[Spoil, str, str]] = {
+    # What the answers are to
+    "another revision": (
+        fields(dataset_hash="0" * 64),
+        "format",
+        "which is no board's; boards: small",
+    ),
+    "another track": (fields(track="split"), "format", "answers of the split track"),
+    "a training function": (lines(of_training), "unknown-function", "in the split 'train'"),
+    "an unknown function": (
+        lines(lambda found, _: [*found, {"id": "0" * 16, "assignment": {}}]),
+        "unknown-function",
+        "1 lines answer .* 0000000000000000, is no function of the dataset",
+    ),
+    "an architecture that is not named": (
+        fields(architectures=["sm_80"]),
+        "unknown-function",
+        "which `architectures` does not name",
+    ),
+    "a function left out": (
+        lines(lambda found, _: found[1:]),
+        "missing-function",
+        "1 of 6 functions",
+    ),
+    # How many
+    "more samples than are said": (lines(lambda found, _: found * 2), "sample-count", "has 2"),
+    "more samples for what fails": (
+        lines(lambda found, _: [*found, found[0]]),
+        "sample-count",
+        "the first, .* has 2",
+    ),
+    "more samples than are allowed": (fields(samples=101), "submission", "from 1 to 100"),
+    "samples without end": (fields(samples=10**30), "submission", "from 1 to 100"),
+    "no verifier calls": (fields(verifier_calls=0), "submission", "from 1 to 100"),
+    "calls without guidance": (fields(verifier_calls=9), "submission", "only guided decoding"),
+    # The folder
+    "a link for the answers": (linked("answers.jsonl", "/etc/passwd"), "format", "is a link"),
+    "a link for the description": (
+        linked("submission.yaml", "/etc/hostname"),
+        "format",
+        "is a link",
+    ),
+    "a link besides": (linked("README.md", "../../secret"), "format", "'README.md' is a link"),
+    "a pipe": (fifo, "format", "is no plain file"),
+    "a folder for a file": (sub_folder, "format", "is no plain file"),
+    "code": (beside("allocator.py", b"import os"), "format", "'allocator.py' does not belong"),
+    "a pickle": (beside("model.pkl", b"\x80\x04."), "format", "'model.pkl' does not belong"),
+    "an archive": (beside("answers.zip", b"PK\x03\x04"), "format", "'answers.zip' does not belong"),
+    "a name that turns": (beside("answers\u202elnosj.py"), "format", "does not belong"),
+    "two files of answers": (beside("answers.jsonl.gz"), "format", "expected one of answers.jsonl"),
+    # Sizes
+    "a long line": (
+        raw(lambda text: text.replace("{", "{" + " " * 9_000_000, 1)),
+        "answers",
+        "bytes that answers",
+    ),
+    "a line longer than its function": (
+        raw(lambda text: text.replace('"assignment": {', '"assignment": {' + " " * 40_000, 1)),
+        "answers",
+        "longer than the|more than the",
+    ),
+    "many lines": (raw(lambda text: text * 2_000), "answers", "more than the [0-9,]* bytes"),
+    "a gzip bomb": (
+        packed(lambda _: gzip.compress(bytes(200_000_000), 9)),
+        "answers",
+        "more than the [0-9,]* bytes",
+    ),
+    "a bomb of many members": (
+        packed(lambda data: gzip.compress(data) + gzip.compress(b"\n" * 50_000_000) * 40),
+        "answers",
+        "more than the [0-9,]* bytes",
+    ),
+    "half a file": (packed(lambda data: gzip.compress(data)[:-9]), "answers", "cannot be unpacked"),
+    "no gzip at all": (packed(lambda data: data), "answers", "cannot be unpacked"),
+    "rubbish behind it": (
+        packed(lambda data: gzip.compress(data) + b"rubbish"),
+        "answers",
+        "cannot be unpacked",
+    ),
+    "a description of megabytes": (
+        appended("# " + "x" * 2_000_000),
+        "format",
+        "more than the 65,536",
+    ),
+    # YAML
+    "anchors that explode": (appended(BOMB), "format", "anchors and aliases are not taken"),
+    "a tag that runs code": (
+        appended("base: !!python/object/apply:os.system ['touch /tmp/owned']"),
+        "format",
+        "tags are not taken",
+    ),
+    "a key twice": (appended("name: Another\n"), "format", "the key 'name' stands twice"),
+    "nested without end": (
+        appended("claims: " + "[" * 20_000),
+        "format",
+        "nested more than 8 deep",
+    ),
+    "a number without end": (appended("parameters: " + "9" * 50_000), "format", "expected YAML"),
+    "a number without end in hex": (
+        appended("parameters: 0x" + "f" * 50_000),
+        "submission",
+        "parameters: expected a whole number",
+    ),
+    "two documents": (appended("---\nname: x\n"), "format", "expected YAML"),
+    "no mapping": (described(b"[1]"), "submission", "expected a mapping"),
+    "no text": (described(b"\xff\xfe\x00"), "format", "expected UTF-8"),
+    "keys that are no names": (appended('"\\ud800": 1\n'), "format", "expected a plain name"),
+    "keys that clear a terminal": (appended('"\\e[2J": 1\n'), "format", "expected a plain name"),
+    "keys that are no texts": (appended("1: 2\n"), "format", "expected a plain name as a key"),
+    "a contact that turns": (
+        fields(contact="\u202eabc@example.org"),
+        "submission",
+        "contact: expected an e-mail",
+    ),
+    "lists in lists": (fields(architectures=[["gfx90a"]]), "submission", "architectures: exp"),
+    "mappings in lists": (
+        fields(architectures=[{"a": 1}]),
+        "submission",
+        "architectures: expected",
+    ),
+    "a version that is true": (fields(format=True), "submission", "format: expected 1"),
+    "an author who is not there": (fields(authors=["\u3164"]), "submission", r"U\+3164"),
+    "claims without end": (
+        fields(claims={f"a/{number}": {} for number in range(200)}),
+        "submission",
+        "at most 50 tasks",
+    ),
+    "nothing at all": (described(b"{}"), "submission", "name: this field is missing"),
+    "a field of its own": (fields(score=100), "submission", "score: there is no such field"),
+    "no contact": (fields(contact=None), "submission", "contact: this field is missing"),
+    "no disclosure": (
+        fields(training_data=None),
+        "submission",
+        "training_data: this field is missing",
+    ),
+    "a licence of its own": (
+        fields(licence="all rights reserved"),
+        "submission",
+        "expected one of",
+    ),
+    # Text that is not what it looks like
+    "an id in other digits": (
+        raw(lambda text: text.replace('"id": "', '"id": "\uff10', 1)),
+        "answers",
+        "begins with",
+    ),
+    "an id that does not come first": (
+        lines(
+            lambda found, _: [
+                {"assignment": each["assignment"], "id": each["id"]} for each in found
+            ]
+        ),
+        "answers",
+        "line that begins with",
+    ),
+    "a name of look-alikes": (fields(name="Тhe compiler"), "submission", "name: expected up to 60"),
+    "a name of markup": (fields(name="<b>best</b>"), "submission", "name: expected up to 60"),
+    "a text that turns": (fields(hardware="H200\u202e002H"), "submission", r"U\+202E is not taken"),
+    "a text without width": (fields(authors=["A\u200bda"]), "submission", r"U\+200B is not taken"),
+    "marks on marks": (fields(authors=["A" + "\u0301" * 9]), "submission", "more than two marks"),
+    "a break in a line": (
+        fields(command="a\n\n## Accepted"),
+        "submission",
+        r"U\+000A is not taken",
+    ),
+    "a link that runs": (
+        fields(links={"code": "javascript:alert(1)"}),
+        "submission",
+        "such as https",
+    ),
+    "a link with a user": (
+        fields(links={"code": "https://huggingface.co@evil.example"}),
+        "submission",
+        "without a user",
+    ),
+    "a link that ends a quote": (
+        fields(links={"code": 'https://example.org/"onload="x'}),
+        "submission",
+        "such as https",
+    ),
+    "a number for a text": (fields(hardware=7), "submission", "expected text, not a number"),
+    "claims of infinities": (
+        fields(claims={"overall": {"pass@1": float("inf")}}),
+        "submission",
+        "from 0",
+    ),
+    "a claim of a huge number": (
+        fields(claims={"overall": {"pass@1": 10**400}}),
+        "submission",
+        "from 0",
+    ),
+}
+
+
+def snapshot(folder: Path) -> dict[str, tuple[int, int]]:
+    return {
+        str(path.relative_to(folder)): (path.lstat().st_size, path.lstat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_it_is_refused_and_told_why(name: str, arena: Arena, tmp_path: Path) -> None:
+    spoil, kind, expected = REFUSED[name]
+    (tmp_path / "secret").write_text("nobody's business")
+    folder = submitted(arena).write(tmp_path / "deep" / "submission")
+    spoil(folder, arena)
+    output = tmp_path / "out"
+    before = snapshot(tmp_path)
+    document = check(folder, output)
+    assert not document["accepted"]
+    assert set(kinds(document)) == {kind}, messages(document)
+    assert re.search(expected, messages(document)), messages(document)
+    assert str(tmp_path) not in messages(document)
+    assert document["results"] == {}
+    # Nothing is touched but the folder of results, where nothing else is left.
+    assert {path.name for path in output.iterdir()} == {REVALIDATION, COMMENT}
+    after = snapshot(tmp_path)
+    assert {key: after[key] for key in before} == before
+    assert all(key.startswith("out") for key in after.keys() - before.keys())
+    assert json.loads((output / REVALIDATION).read_text()) == document
+    assert "nobody's business" not in (output / COMMENT).read_text()
+    assert not Path("/tmp/owned").exists()
+
+
+NEUTRALIZED: dict[str, Spoil] = {
+    "an id in capitals": raw(lambda text: text.replace('{"id"', '{"id" ', 1)),
+    "a second id": raw(
+        lambda text: text.replace('"assignment"', '"id": "0000000000000000", "assignment"', 1)
+    ),
+    "an answer that is no mapping": lines(
+        lambda found, _: [{**found[0], "assignment": []}, *found[1:]]
+    ),
+    "numbers for names": lines(
+        lambda found, _: [{**found[0], "assignment": {"%0": 1}}, *found[1:]]
+    ),
+    "more keys": lines(lambda found, _: [{**found[0], "valid": True}, *found[1:]]),
+    "no JSON": raw(lambda text: text.replace("}}\n", "}\n", 1)),
+    "no UTF-8": raw(lambda text: text.encode().replace(b'"%0"', b'"%\xff0"', 1)),
+    "an infrastructure failure": lines(
+        lambda found, _: [
+            {"id": found[0]["id"], "failure": "infrastructure", "message": "no"},
+            *found[1:],
+        ]
+    ),
+    "JSON nested without end": raw(
+        lambda text: text.replace('"assignment": {', '"assignment": ' + "[" * 3_000 + "{", 1)
+    ),
+    "registers of other digits": lines(
+        lambda found, _: [
+            {
+                **found[0],
+                "assignment": {
+                    k: v.replace("1", "\u0661") for k, v in found[0]["assignment"].items()
+                },
+            },
+            *found[1:],
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NEUTRALIZED)
+def test_it_counts_as_a_wrong_answer(name: str, arena: Arena, tmp_path: Path) -> None:
+    folder = submitted(arena).write(tmp_path / "submission")
+    NEUTRALIZED[name](folder, arena)
+    document = check(folder, tmp_path / "out")
+    assert document["accepted"], messages(document)
+    count = len(arena.rows)
+    right = count if name == "an id in capitals" else count - 1
+    assert [kernel["valid"] for kernel in document["kernels"]].count(1) == right
+    assert document["results"]["overall"]["infrastructure_failures"] == 0
+    assert document["results"]["overall"]["samples"] == count
+
+
+def test_markup_in_texts_does_nothing(arena: Arena, tmp_path: Path) -> None:
+    nasty = "<script>a()</script> [x](javascript:1) @all #1 `code` **b** | ![](http://x)"
+    found = submitted(arena, authors=[nasty], hardware=nasty, claims={"overall": {"pass@1": 0}})
+    document = check(found.write(tmp_path / "s"), tmp_path / "out")
+    assert document["accepted"]
+    for character in "<>[]@#`*|!":
+        assert character not in plain(nasty).replace("&#", "").replace(";", "")
+    from markdown_it import MarkdownIt
+
+    rendered = MarkdownIt("commonmark", {"html": False}).render(plain(nasty))
+    assert rendered.count("<") == 2  # the paragraph's own
+    text = (tmp_path / "out" / COMMENT).read_text()
+    assert "<script" not in text
+
+
+def test_memory_stays_small(arena: Arena, tmp_path: Path) -> None:
+    """A bomb of 4 GiB, and a file of 2 GiB without a line break, in a process that has 1 GiB."""
+    bomb = submitted(arena).write(tmp_path / "bomb")
+    (bomb / "answers.jsonl").unlink()
+    member = gzip.compress(bytes(64 << 20), 9)
+    (bomb / "answers.jsonl.gz").write_bytes(member * 64)
+    huge = submitted(arena).write(tmp_path / "huge")
+    with (huge / "answers.jsonl").open("wb") as file:
+        file.truncate(2 * GIB)
+    for folder in (bomb, huge):
+        command = [
+            sys.executable,
+            "-c",
+            SCRIPT,
+            str(folder),
+            str(tmp_path / "out"),
+            arena.board.hash,
+            str(arena.folder),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr[-2000:]
+        kind, peak = done.stdout.split()
+        assert kind == "answers"
+        assert int(peak) < GIB // 1024
+
+
+SCRIPT = """
+import resource
+import sys
+from pathlib import Path
+from leaderboard import examining, revalidate
+from leaderboard.boards import Board
+folder, output, digest, copy = sys.argv[1:]
+board = Board("small", "small", "assign", "test", 6, digest)
+examining.boards = lambda: (board,)
+document = revalidate.revalidate(Path(folder), Path(output), dataset=copy)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(document["refusals"][0]["kind"], peak)
+"""

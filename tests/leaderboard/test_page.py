@@ -1,0 +1,370 @@
+"""The page in a browser: sorting, filters, details, keyboard, narrow, dark, and what axe finds."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jinja2")
+pytest.importorskip("selenium")
+
+from axe_core_python.selenium import Axe
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+
+from leaderboard import boards as boards_module
+from leaderboard import examining, render
+from leaderboard.boards import Board
+from leaderboard.document import document_text
+from leaderboard.rendering.entries import Scope, read_entries
+from leaderboard.rendering.pages import BoardPage
+from leaderboard.revalidate import REVALIDATION, revalidate
+from tests.leaderboard.submissions import Arena, Submitted, arena_folder, submitted
+from tests.leaderboard.test_revalidate import broken
+from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.answers import answer_to_json
+from verilocc_bench.dataset import Row, load_rows
+
+__all__ = ["arena_folder"]
+
+SHARP = "<img src=x onerror=alert(1)>"
+
+
+def entries_of(arena: Arena) -> dict[str, Submitted]:
+    def drawn(seed: int, samples: int, **fields: Any) -> Submitted:
+        found = submitted(arena, samples, **fields)
+        lines = [dict(line) for line in found.lines]
+        broken(arena, lines, random.Random(seed))
+        found.lines = list(lines)
+        return found
+
+    model = {"assistance": "state", "decoding": "constrained"}
+    part = submitted(arena, name="One architecture", architectures=["gfx90a"])
+    ids = {row.id for row in arena.rows if row.arch == "gfx90a"}
+    part.lines = [line for line in part.lines if line["id"] in ids]
+    return {
+        "compiler": submitted(arena),
+        "drawn": drawn(1, 1, name="Another", authors=[SHARP]),
+        "part": part,
+        "small": drawn(2, 10, name="Small model", parameters=1_000_000, **model),
+        "large": drawn(3, 10, name="Large model", parameters=7_000_000_000, **model),
+    }
+
+
+@pytest.fixture(scope="module")
+def site(arena_folder: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder, board, (rows, trained) = arena_folder
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (boards_module, examining, render):
+            patch.setattr(module, "boards", lambda: (board,))
+        arena = Arena(folder, board, rows, trained)
+        root = tmp_path_factory.mktemp("page")
+        (root / "entries").mkdir()
+        for name, each in entries_of(arena).items():
+            revalidate(each.write(root / name), root / f"out-{name}")
+            shutil.copyfile(root / f"out-{name}" / REVALIDATION, root / "entries" / f"{name}.json")
+        render.render(root / "entries", root / "site", dataset=str(folder))
+    return root / "site"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        reason = "needs chromium and its driver (Debian: chromium, chromium-driver)"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(shutil.which("chromium"))
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(str(shutil.which("chromedriver")))
+    driver = webdriver.Chrome(options, service)
+    driver.set_page_load_timeout(300)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture
+def page(browser: webdriver.Chrome, site: Path) -> Iterator[webdriver.Chrome]:
+    browser.set_window_size(1280, 1000)
+    browser.get((site / "index.html").as_uri())
+    yield browser
+    assert browser.get_log("browser") == []
+
+
+def shown(page: webdriver.Chrome) -> list[list[str]]:
+    """The names of the rows in sight, by table."""
+    tables = page.find_elements(By.CSS_SELECTOR, "section[data-kind]")
+    return [
+        [
+            link.text
+            for link in table.find_elements(By.CSS_SELECTOR, "tbody a")
+            if link.is_displayed()
+        ]
+        for table in tables
+        if table.is_displayed()
+    ]
+
+
+def choose(page: webdriver.Chrome, name: str, value: str) -> None:
+    Select(page.find_element(By.NAME, name)).select_by_value(value)
+
+
+def figures(page: webdriver.Chrome, name: str) -> list[str]:
+    found = page.find_elements(By.CSS_SELECTOR, f'tbody tr [data-figure="{name}"]')
+    return [each.text.split("\n")[0].split(" %")[0] for each in found if each.is_displayed()]
+
+
+def heading(page: webdriver.Chrome, text: str) -> Any:
+    buttons = page.find_elements(By.CSS_SELECTOR, "thead button")
+    return next(button for button in buttons if button.text.startswith(text))
+
+
+def test_kinds_have_tables_of_their_own(page: webdriver.Chrome) -> None:
+    first, second = shown(page)
+    # What answers only a part of the kernels is not among those that answer all.
+    assert first == ["The compiler", "Another"]
+    assert set(second) == {"Small model", "Large model"}
+    status = page.find_element(By.ID, "status")
+    assert status.text == "4 entries on 6 kernels"
+    assert "Lower bound" in page.find_element(By.CSS_SELECTOR, "tfoot").text
+
+
+def test_sorting(page: webdriver.Chrome) -> None:
+    assert figures(page, "pass@1")[0] == "100.0"
+    button = heading(page, "Entry")
+    cell = button.find_element(By.XPATH, "..")
+    button.click()
+    assert cell.get_attribute("aria-sort") == "ascending"
+    assert shown(page)[0] == ["Another", "The compiler"]
+    button.click()
+    assert cell.get_attribute("aria-sort") == "descending"
+    assert shown(page)[0] == ["The compiler", "Another"]
+    assert page.find_element(By.ID, "status").text == "sorted by Entry, descending"
+    sorted_heads = page.find_elements(By.CSS_SELECTOR, "section:first-of-type th[aria-sort]")
+    assert len(sorted_heads) == 1
+    choose(page, "sort", "1")
+    choose(page, "sort", "0")
+    assert shown(page)[0] == ["Another", "The compiler"]
+
+
+def test_filters(page: webdriver.Chrome, site: Path) -> None:
+    choose(page, "architecture", "gfx90a")
+    assert set(shown(page)[0]) == {"The compiler", "Another", "One architecture"}
+    assert "on 2 kernels" in page.find_element(By.ID, "status").text
+    choose(page, "parameters", "none")
+    assert len(shown(page)) == 1
+    choose(page, "parameters", "100000000")
+    assert shown(page) == [["Small model"]]
+    choose(page, "parameters", "10000000000")
+    assert {name for table in shown(page) for name in table} == {"Small model", "Large model"}
+    page.find_element(By.CSS_SELECTOR, "button[type=reset]").click()
+    assert len(shown(page)) == 2
+    choose(page, "kind", "state constrained")
+    assert len(shown(page)) == 1
+    page.find_element(By.CSS_SELECTOR, "button[type=reset]").click()
+    page.find_element(By.NAME, "text").send_keys("onerror")
+    assert shown(page) == [["Another"]]
+    # The address keeps it.
+    page.find_element(By.NAME, "text").clear()
+    choose(page, "family", "mha")
+    assert page.current_url.endswith("#family=mha")
+    page.refresh()
+    assert Select(page.find_element(By.NAME, "family")).first_selected_option.text == "mha"
+
+
+def test_figures_are_those_of_the_documents(page: webdriver.Chrome, site: Path) -> None:
+    entries = read_entries(site.parent / "entries")
+    board = BoardPage(Board("small", "", "assign", "test", 6, ""), entries, ())
+    for entry in entries:
+        for task, record in entry.document["results"].items():
+            arch, _, family = task.partition("/")
+            scope = Scope() if task == "overall" else Scope(arch, family)
+            found = board.figures[scope.key][entry.path]
+            if found is None:  # it answers one architecture, and these are all
+                assert (entry.submission["name"], task) == ("One architecture", "overall")
+                continue
+            assert found.kernels == record["n"]
+            assert found.registers == record["registers_ratio"]
+            assert found.above_bound == record["gap_to_bound"]
+            for k, share, low, high in found.passed:
+                expected = [record[f"pass@{k}{end}"] for end in ("", "_low", "_high")]
+                assert [share, low, high] == expected
+    # What the script writes is what the template wrote.
+    before = page.find_element(By.CSS_SELECTOR, "section").text
+    choose(page, "architecture", "sm_80")
+    page.find_element(By.CSS_SELECTOR, "button[type=reset]").click()
+    assert page.find_element(By.CSS_SELECTOR, "section").text == before
+
+
+def test_by_keyboard_alone(page: webdriver.Chrome) -> None:
+    body = page.find_element(By.TAG_NAME, "body")
+    body.send_keys(Keys.TAB)
+    assert page.switch_to.active_element.text == "Skip to the content"
+    seen = []
+    for _ in range(40):
+        active = page.switch_to.active_element
+        seen.append(active.get_attribute("name") or active.text.split("\n")[0])
+        if active.tag_name == "button" and active.text.startswith("Entry"):
+            active.send_keys(Keys.ENTER)
+            break
+        active.send_keys(Keys.TAB)
+    assert {"architecture", "family", "sort", "text", "Show all"} <= set(seen)
+    assert shown(page)[0] == ["Another", "The compiler"]
+    outline = page.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+
+
+def test_details(page: webdriver.Chrome, site: Path) -> None:
+    page.find_element(By.LINK_TEXT, "Another").click()
+    assert page.find_element(By.TAG_NAME, "h1").text == "Another"
+    text = page.find_element(By.TAG_NAME, "main").text
+    assert SHARP in text
+    assert "verilocc-bench evaluate --model compiler" in text
+    assert "What goes wrong" in text
+    assert "no_answer" in text
+    pictures = page.find_elements(By.CSS_SELECTOR, "figure img")
+    assert pictures
+    for picture in pictures:
+        page.execute_script(
+            "arguments[0].loading = 'eager'; arguments[0].scrollIntoView()", picture
+        )
+    loaded = "return [...document.images].every((each) => each.complete && each.naturalWidth > 0)"
+    for _ in range(200):
+        if page.execute_script(loaded):
+            break
+    assert page.execute_script(loaded)
+    page.find_element(By.LINK_TEXT, "Leaderboard: small").click()
+    assert page.find_element(By.TAG_NAME, "h1").text == "Leaderboard: small"
+
+
+@pytest.mark.parametrize("path", ["index.html", "entries/small/another.html"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing(
+    page: webdriver.Chrome, site: Path, path: str, scheme: str, width: int
+) -> None:
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    media = [{"name": "prefers-color-scheme", "value": scheme}]
+    page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": media})
+    try:
+        page.get((site / path).as_uri())
+        paper = page.execute_script("return getComputedStyle(document.body).backgroundColor")
+        assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+        sideways = "return document.documentElement.scrollWidth > window.innerWidth"
+        assert not page.execute_script(sideways)
+        found = Axe().run(page)["violations"]
+        assert [(each["id"], each["impact"], each["help"]) for each in found] == []
+    finally:
+        page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_nothing_comes_from_elsewhere(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        text = path.read_text()
+        for attribute in ('src="http', 'src="//', 'href="http', "url("):
+            assert attribute not in text, path
+        assert SHARP not in text
+        assert "default-src 'none'" in html.unescape(text)
+    readme = (site / "README.md").read_text()
+    assert "sdk: static" in readme
+    assert "app_file: index.html" in readme
+
+
+def test_two_renderings_are_the_same(site: Path, tmp_path: Path, arena_folder: Any) -> None:
+    folder, board, _ = arena_folder
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(render, "boards", lambda: (board,))
+        for name in ("one", "two"):
+            render.render(site.parent / "entries", tmp_path / name, dataset=str(folder))
+        render.render(site.parent / "entries", tmp_path / "one", dataset=str(folder))
+    texts = [
+        {
+            path.relative_to(tmp_path / name): path.read_bytes()
+            for path in (tmp_path / name).rglob("*")
+            if path.is_file()
+        }
+        for name in ("one", "two")
+    ]
+    assert texts[0] == texts[1]
+
+
+def test_the_split_track_has_a_page(tmp_path: Path) -> None:
+    """There are no labels, and spills go below the bound."""
+    rows = load_rows("mini", track="split").rows
+    with pytest.MonkeyPatch.context() as patch:
+        lines = [
+            {"id": row.id, "assignment": {}} if number else spilled(row)
+            for number, row in enumerate(rows)
+        ]
+        board = next(board for board in boards_module.boards() if board.name == "mini-split")
+        arena = Arena(tmp_path, board, rows, rows[0])
+        found = Submitted({**submitted(arena).fields, "track": "split"}, lines)
+        (tmp_path / "entries").mkdir()
+        document = revalidate(found.write(tmp_path / "s"), tmp_path / "out")
+        assert document["accepted"]
+        assert document["results"]["overall"]["pass@1"] == 1 / len(rows)
+        shutil.copyfile(tmp_path / "out" / REVALIDATION, tmp_path / "entries" / "a.json")
+        patch.chdir(tmp_path)
+        render.render(tmp_path / "entries", tmp_path / "site", dataset="mini")
+    text = (tmp_path / "site" / "mini-split.html").read_text()
+    assert "Lower bound" not in text
+    assert "11.1 %" in text
+
+
+def spilled(row: Row) -> dict[str, Any]:
+    """What spilling everything everywhere says."""
+    answer = BUILT_IN["spill-everywhere"].allocate(
+        Request(AllocationProblem.from_text(row.normalized))
+    )
+    return answer_to_json(row.id, answer)
+
+
+def test_an_entry_of_another_revision_is_refused(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "entries").mkdir()
+    shutil.copyfile(site.parent / "entries" / "compiler.json", tmp_path / "entries" / "a.json")
+    command = [str(tmp_path / "entries"), "--output", str(tmp_path / "site")]
+    assert render.main(command) == 2  # the boards are those of the package here
+    assert "'The compiler' is of no board" in capsys.readouterr().err
+
+
+def test_what_cannot_be_rendered(
+    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = ["--output", str(tmp_path / "site")]
+    assert render.main([str(tmp_path / "none"), *output]) == 2
+    assert "expected a folder" in capsys.readouterr().err
+    entries = tmp_path / "entries"
+    entries.mkdir()
+    (entries / "a.json").write_text('{"format": 99}')
+    assert render.main([str(entries), *output]) == 2
+    assert "a.json: expected a document of leaderboard.revalidate" in capsys.readouterr().err
+    compiler = json.loads((site.parent / "entries" / "compiler.json").read_text())
+    for name in ("a", "b"):
+        (entries / f"{name}.json").write_text(document_text(compiler))
+    assert render.main([str(entries), *output]) == 2
+    assert "a second entry named 'The compiler'" in capsys.readouterr().err
+    (entries / "b.json").write_text(document_text(compiler | {"accepted": False}))
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "index.html").write_text("mine")
+    assert render.main([str(entries), "--output", str(mine)]) == 2
+    assert (mine / "index.html").read_text() == "mine"
+    assert not (tmp_path / "site").exists()

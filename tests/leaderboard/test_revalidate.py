@@ -1,0 +1,275 @@
+"""Honest submissions: what is found is what evaluate finds, whatever the order of samples."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from leaderboard import revalidate as module
+from leaderboard.judging import judge_function
+from leaderboard.revalidate import COMMENT, REVALIDATION, WORK, main
+from tests.leaderboard.submissions import (
+    Arena,
+    Submitted,
+    arena,
+    arena_folder,
+    check,
+    kinds,
+    messages,
+    submitted,
+)
+from verilocc_bench.cli import main as verilocc_bench
+from verilocc_bench.verify import IndependentVerifier, Verdict
+
+__all__ = ["arena", "arena_folder"]
+
+
+def without_times(record: Any) -> Any:
+    return {key: value for key, value in record.items() if not key.endswith("_seconds")}
+
+
+def evaluated(arena: Arena, path: Path, samples: int) -> dict[str, Any]:
+    """What evaluate says of a file of answers."""
+    output = path.parent / "run"
+    command = ["evaluate", "--dataset", str(arena.folder), "--model", f"predictions:{path}"]
+    command += ["--samples", str(samples), "--output-path", str(output)]
+    assert verilocc_bench(command) == 0
+    (results,) = output.rglob("results.json")
+    found: dict[str, Any] = json.loads(results.read_text())
+    return found
+
+
+def broken(arena: Arena, lines: list[dict[str, Any]], generator: random.Random) -> None:
+    """Makes some answers wrong, in the usual ways."""
+    for line in lines:
+        match generator.randrange(5):
+            case 0:
+                names = sorted(line["assignment"])
+                line["assignment"] = dict.fromkeys(names, line["assignment"][names[0]])
+            case 1:
+                line["assignment"] = {}
+            case 2:
+                del line["assignment"]
+                line |= {"failure": "no_answer", "message": "gave up"}
+
+
+def drawn(arena: Arena, samples: int, seed: int = 0) -> Submitted:
+    """A submission with right and wrong answers."""
+    found = submitted(arena, samples)
+    lines = [dict(line) for line in found.lines]
+    broken(arena, lines, random.Random(seed))
+    found.lines = list(lines)
+    return found
+
+
+def test_it_finds_what_evaluate_finds(arena: Arena, tmp_path: Path) -> None:
+    for samples in (1, 10):
+        folder = drawn(arena, samples).write(tmp_path / f"submission-{samples}")
+        document = check(folder, tmp_path / f"out-{samples}", jobs=2)
+        assert document["accepted"], messages(document)
+        expected = evaluated(arena, folder / "answers.jsonl", samples)
+        assert document["results"].keys() == expected["results"].keys()
+        for task, record in document["results"].items():
+            same = expected["results"][task]
+            names = set(without_times(record)) & set(without_times(same))
+            assert {"pass@1", "registers_ratio", "failures", "findings"} <= names
+            assert [record[name] for name in sorted(names)] == [
+                same[name] for name in sorted(names)
+            ]
+        assert 0 < document["results"]["overall"]["pass@1"] < 1
+        assert ("pass@10" in document["results"]["overall"]) == (samples == 10)
+
+
+def test_the_order_of_samples_decides_nothing(arena: Arena, tmp_path: Path) -> None:
+    found = drawn(arena, 10)
+    first = check(found.write(tmp_path / "one"), tmp_path / "out-one")
+    for seed in range(2):
+        random.Random(seed).shuffle(found.lines)
+        again = check(found.write(tmp_path / f"{seed}"), tmp_path / f"out-{seed}")
+        assert again["results"] == first["results"]
+        for kernel, other in zip(again["kernels"], first["kernels"], strict=True):
+            assert kernel | {"first_valid": 0} == other | {"first_valid": 0}
+
+
+def test_two_runs_write_the_same_bytes(arena: Arena, tmp_path: Path) -> None:
+    folder = drawn(arena, 3).write(tmp_path / "submission")
+    packed = drawn(arena, 3).write(tmp_path / "packed")
+    data = (packed / "answers.jsonl").read_bytes()
+    (packed / "answers.jsonl.gz").write_bytes(gzip.compress(data))
+    (packed / "answers.jsonl").unlink()
+    for number, (each, jobs) in enumerate([(folder, 1), (folder, 2), (packed, 2)]):
+        check(each, tmp_path / f"out-{number}", jobs=jobs)
+    texts = [(tmp_path / f"out-{n}" / REVALIDATION).read_text() for n in range(3)]
+    assert texts[0] == texts[1]
+    documents = [json.loads(text) for text in texts]
+    assert documents[2] | {"files": 0} == documents[0] | {"files": 0}
+    for number in range(3):
+        left = {path.name for path in (tmp_path / f"out-{number}").iterdir()}
+        assert left == {REVALIDATION, COMMENT}
+
+
+def test_it_goes_on_where_it_was_interrupted(
+    arena: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = drawn(arena, 2).write(tmp_path / "submission")
+    output = tmp_path / "out"
+    expected = check(folder, tmp_path / "whole")
+
+    def interrupted(row: Any, *rest: Any) -> Any:
+        if row is arena.rows[-1] or row.id == arena.rows[-1].id:
+            raise KeyboardInterrupt
+        return judge_function(row, *rest)
+
+    class Here:
+        """Runs what it is given at once, so that an interruption has its place."""
+
+        def submit(self, call: Any, *arguments: Any) -> Any:
+            from concurrent.futures import Future
+
+            future: Any = Future()
+            try:
+                future.set_result(call(*arguments))
+            except BaseException as error:
+                future.set_exception(error)
+            return future
+
+        def __enter__(self) -> Here:  # noqa: PYI034
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(module, "_executor", lambda jobs: Here())
+    monkeypatch.setattr(module, "judge_function", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        check(folder, output)
+    assert not (output / REVALIDATION).exists()
+    judged = output / WORK / "judged.jsonl"
+    count = judged.read_text().count('"key"')
+    judged.write_text(judged.read_text() + '{"key": "half a li')
+    calls: list[str] = []
+
+    def counted(row: Any, *rest: Any) -> Any:
+        calls.append(row.id)
+        return judge_function(row, *rest)
+
+    monkeypatch.setattr(module, "judge_function", counted)
+    assert check(folder, output) == expected
+    assert 0 < len(calls) == len(arena.rows) - count
+
+
+def test_what_is_kept_is_of_these_answers(arena: Arena, tmp_path: Path) -> None:
+    """Verdicts in a work folder that are of other answers are not taken."""
+    good = submitted(arena).write(tmp_path / "good")
+    bad = drawn(arena, 1, seed=3).write(tmp_path / "bad")
+    output = tmp_path / "out"
+    expected = check(bad, tmp_path / "expected")
+    with mock.patch("shutil.rmtree"):
+        check(good, output)
+    assert (output / WORK / "judged.jsonl").exists()
+    assert check(bad, output) == expected
+
+
+def test_a_part_of_the_board(arena: Arena, tmp_path: Path) -> None:
+    found = submitted(arena, architectures=["gfx90a"])
+    found.lines = [line for line in found.lines if arena_row(arena, line).arch == "gfx90a"]
+    document = check(found.write(tmp_path / "one"), tmp_path / "out")
+    assert document["accepted"]
+    assert {task.split("/")[0] for task in document["results"]} == {"gfx90a", "overall"}
+
+
+def arena_row(arena: Arena, line: Any) -> Any:
+    return next(row for row in arena.rows if row.id == line["id"])
+
+
+def test_copies_of_labels_are_marked(arena: Arena, tmp_path: Path) -> None:
+    document = check(submitted(arena).write(tmp_path / "one"), tmp_path / "out")
+    assert document["accepted"]
+    count = len(arena.rows)
+    assert document["answers"]["compiler"] == count
+    marks = {mark["kind"]: mark["message"] for mark in document["marks"]}
+    assert marks["compiler-label"] == (
+        f"{count} of {count} answers are the compiler's own assignment, or nearly so"
+    )
+    assert "the compiler's own assignment" in (tmp_path / "out" / COMMENT).read_text()
+
+
+def test_repeated_samples_are_marked_and_gain_nothing(arena: Arena, tmp_path: Path) -> None:
+    once = drawn(arena, 1)
+    many = submitted(arena, 10)
+    many.lines = [line for line in once.lines for _ in range(10)]
+    first = check(once.write(tmp_path / "once"), tmp_path / "out-once")
+    found = check(many.write(tmp_path / "many"), tmp_path / "out-many")
+    assert "repeated-samples" in {mark["kind"] for mark in found["marks"]}
+    # One that differs hides nothing.
+    many.lines[0] = {"id": many.lines[0]["id"], "failure": "no_answer", "message": "no"}
+    again = check(many.write(tmp_path / "nearly"), tmp_path / "out-nearly")
+    assert "repeated-samples" in {mark["kind"] for mark in again["marks"]}
+    overall = found["results"]["overall"]
+    assert overall["pass@10"] == overall["pass@1"] == first["results"]["overall"]["pass@1"]
+
+
+def test_claims_are_compared(arena: Arena, tmp_path: Path) -> None:
+    claims = {"overall": {"pass@1": 1.0, "registers_ratio": 0.9}, "gfx1100/gemm": {"pass@1": 1}}
+    document = check(submitted(arena, claims=claims).write(tmp_path / "s"), tmp_path / "out")
+    assert document["accepted"]
+    assert [claim["same"] for claim in document["claims"]] == [True, False, False]
+    assert document["claims"][2]["found"] is None
+    assert "claims-differ" in {mark["kind"] for mark in document["marks"]}
+    assert "0.900" in (tmp_path / "out" / COMMENT).read_text()
+
+
+def test_checkers_that_disagree_stop_it(
+    arena: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = IndependentVerifier.verify
+
+    def lenient(self: Any, answer: Any) -> Verdict:
+        verdict = real(self, answer)
+        mine = self.problem.id == arena.rows[0].id
+        return replace(verdict, valid=not verdict.valid) if mine else verdict
+
+    monkeypatch.setattr(IndependentVerifier, "verify", lenient)
+    document = check(submitted(arena).write(tmp_path / "s"), tmp_path / "out")
+    assert kinds(document) == ["checkers-disagree"]
+    assert not document["accepted"]
+
+
+def test_the_command(arena: Arena, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = submitted(arena).write(tmp_path / "s")
+    assert main([str(folder), "--output", str(tmp_path / "out")]) == 0
+    assert capsys.readouterr().out == (tmp_path / "out" / COMMENT).read_text()
+    (folder / "answers.jsonl").write_text("nothing\n")
+    assert main([str(folder), "--output", str(tmp_path / "out")]) == 1
+    assert "## Refused" in capsys.readouterr().out
+    assert main([str(tmp_path / "none"), "--output", str(tmp_path / "out")]) == 2
+    assert "expected the folder of a submission" in capsys.readouterr().err
+    assert main([str(folder), "--output", str(folder / "out")]) == 2
+    assert "outside of the submission" in capsys.readouterr().err
+    other = ["--dataset", "mini", "--output", str(tmp_path / "out")]
+    submitted(arena).write(tmp_path / "again")
+    assert main([str(tmp_path / "again"), *other]) == 2
+    assert "that of the board 'small'" in capsys.readouterr().err
+
+
+def test_the_boards_are_those_of_the_embedded_dataset() -> None:
+    from leaderboard.boards import BoardCopy, boards
+
+    found = {board.name: board for board in boards()}
+    assert len(BoardCopy(found["mini"], "mini").rows()) == 60
+    assert len(BoardCopy(found["mini-split"], "mini").rows()) == 9
+
+
+def test_it_runs_as_a_module(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "leaderboard.revalidate", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0
+    assert "Verifies a submission again" in done.stdout

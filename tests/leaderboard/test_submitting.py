@@ -1,0 +1,228 @@
+"""From a run of evaluate to a pull request on the Hub, its review, and what is merged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from leaderboard.drafting import draft
+from leaderboard.packing import path_of
+from leaderboard.revalidate import COMMENT, REVALIDATION
+from tests.hub.look import ask, edit, look
+from tests.hub.server import LocalHub
+from tests.leaderboard.submissions import Arena, arena, arena_folder, submitted
+from verilocc_bench.cli import main
+
+__all__ = ["arena", "arena_folder"]
+
+REPOSITORY = "verilocc/submissions"
+FILLED = {
+    "name": "Graph coloring",
+    "authors": ["Ada Lovelace"],
+    "contact": "ada@example.org",
+    "training_data": "none",
+    "hardware": "a laptop",
+    "licence": "apache-2.0",
+    "command": "verilocc-bench evaluate --model graph-coloring",
+}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on one architecture of mini."""
+    folder = tmp_path_factory.mktemp("run")
+    arguments = ["evaluate", "--model", "graph-coloring", "--arch", "gfx90a"]
+    assert main([*arguments, "--output-path", str(folder)]) == 0
+    (results,) = folder.rglob("results.json")
+    return results.parent
+
+
+def begun(run: Path, folder: Path) -> Path:
+    """A submission of a run, with what people must add."""
+    draft(run, folder)
+    path = folder / "submission.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **FILLED}))
+    return folder
+
+
+def test_what_a_run_knows_is_filled_in(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new" / "submission"
+    assert main(["submit", str(folder), "--from-run", str(run)]) == 0
+    said = capsys.readouterr().out
+    assert "to be filled in: name, authors, contact" in said
+    found = yaml.safe_load((folder / "submission.yaml").read_text())
+    results = json.loads((run / "results.json").read_text())
+    assert found["dataset_hash"] == results["dataset"]["hash"]
+    assert found["architectures"] == ["gfx90a"]
+    assert found["claims"]["gfx90a/gemm"]["pass@1"] == results["results"]["gfx90a/gemm"]["pass@1"]
+    # As it is, it says what is missing.
+    assert main(["submit", str(folder), "--dry-run"]) == 2
+    complaint = capsys.readouterr().err
+    for name in ("name", "authors", "contact", "training_data", "hardware", "command"):
+        assert f"{name}: " in complaint
+    assert main(["submit", str(folder), "--from-run", str(run)]) == 2
+    assert "exists already" in capsys.readouterr().err
+
+
+def test_runs_that_are_no_submission(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = json.loads((run / "results.json").read_text())
+    changes: list[tuple[Any, str]] = [
+        ({"dataset": {**document["dataset"], "hash": "0" * 64}}, "no board's dataset"),
+        ({"config": {**document["config"], "limit": 3}}, "part of the board"),
+        ({"config": {**document["config"], "budget": "bound"}}, "another budget"),
+    ]
+    for number, (change, expected) in enumerate(changes):
+        other = tmp_path / f"run-{number}"
+        other.mkdir()
+        (other / "answers.jsonl").write_text("{}")
+        (other / "results.json").write_text(json.dumps(document | change))
+        folder = tmp_path / f"submission-{number}"
+        assert main(["submit", str(folder), "--from-run", str(other)]) == 2
+        assert expected in capsys.readouterr().err
+        assert not folder.exists()
+
+
+def test_to_a_folder(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = begun(run, tmp_path / "submission")
+    before = sorted(path.name for path in folder.iterdir())
+    assert main(["submit", str(folder), "--dry-run"]) == 0
+    assert "nothing was sent" in capsys.readouterr().out
+    output = tmp_path / "out"
+    assert main(["submit", str(folder), "--output", str(output)]) == 0
+    written = output / "submissions" / "mini" / "graph-coloring"
+    assert sorted(path.name for path in written.iterdir()) == [
+        "answers.jsonl.gz",
+        "submission.yaml",
+    ]
+    packed = (written / "answers.jsonl.gz").read_bytes()
+    assert gzip.decompress(packed) == (folder / "answers.jsonl").read_bytes()
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert main(["submit", str(folder), "--output", str(output)]) == 2
+    assert "of this name already" in capsys.readouterr().err
+    # The same bytes again, and it can be submitted as it was written.
+    assert main(["submit", str(written), "--output", str(tmp_path / "again")]) == 0
+    again = tmp_path / "again" / "submissions" / "mini" / "graph-coloring"
+    assert (again / "answers.jsonl.gz").read_bytes() == packed
+
+
+def test_names_that_look_alike_have_one_place() -> None:
+    names = ("My model", "my-model", "MY_MODEL", "my  model.")
+    assert {path_of(name, "mini") for name in names} == {"submissions/mini/my-model"}
+    assert path_of("+", "mini") == "submissions/mini/unnamed"
+
+
+def python(hub: LocalHub, home: Path, *arguments: str, status: int = 0, **more: Any) -> str:
+    done = hub.python(home, "-m", *arguments, **more)
+    assert done.returncode == status, done.stderr[-3000:]
+    assert "Traceback" not in done.stderr
+    return done.stdout + done.stderr
+
+
+def create(hub: LocalHub) -> None:
+    body = {"name": "submissions", "organization": "verilocc", "type": "dataset"}
+    ask(hub, "/api/repos/create", json.dumps(body).encode())
+
+
+def test_from_a_run_to_the_hub(run: Path, hub: LocalHub, tmp_path: Path) -> None:
+    create(hub)
+    folder, home = begun(run, tmp_path / "submission"), tmp_path / "home"
+    said = python(hub, home, "verilocc_bench", "submit", str(folder))
+    assert f"pull request: {hub.address}/datasets/{REPOSITORY}/discussions/1" in said
+    assert not look(hub, REPOSITORY).files
+    added = look(hub, REPOSITORY, "refs/pr/1").files
+    there = "submissions/mini/graph-coloring"
+    assert sorted(added) == [f"{there}/answers.jsonl.gz", f"{there}/submission.yaml"]
+
+    output = tmp_path / "review"
+    review = ("leaderboard.review", "1", "--dataset", "mini", "--output", str(output))
+    said = python(hub, home, *review, "--comment", "--merge")
+    assert said.startswith("## Accepted")
+    document = json.loads((output / REVALIDATION).read_text())
+    assert document["accepted"]
+    assert document["source"]["number"] == 1
+    assert len(document["source"]["commit"]) == 40
+    results = json.loads((run / "results.json").read_text())
+    for task, record in document["results"].items():
+        assert record["pass@1"] == results["results"][task]["pass@1"]
+        assert record["registers_ratio"] == results["results"][task]["registers_ratio"]
+    discussion = json.loads(ask(hub, f"/api/datasets/{REPOSITORY}/discussions/1"))
+    comments = [event for event in discussion["events"] if event["type"] == "comment"]
+    assert comments[-1]["data"]["latest"]["raw"] == (output / COMMENT).read_text()
+    assert discussion["status"] == "merged"
+    assert sorted(look(hub, REPOSITORY).files) == sorted(added)
+    # Its name is taken now.
+    said = python(hub, home, "verilocc_bench", "submit", str(folder), status=2)
+    assert "there is a submission of this name already" in said
+
+
+def test_pull_requests_that_were_opened_before_others_were_merged(
+    run: Path, hub: LocalHub, tmp_path: Path
+) -> None:
+    create(hub)
+    home = tmp_path / "home"
+    for number, name in enumerate(("First", "Second", "First"), 1):
+        folder = begun(run, tmp_path / f"submission-{number}")
+        path = folder / "submission.yaml"
+        path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "name": name}))
+        python(hub, home, "verilocc_bench", "submit", str(folder))
+    for number, status in ((1, 0), (2, 0), (3, 1)):
+        output = str(tmp_path / f"review-{number}")
+        review = ("leaderboard.review", str(number), "--dataset", "mini", "--output", output)
+        said = python(hub, home, *review, "--merge", status=status)
+        assert said.startswith("## Accepted" if status == 0 else "## Refused")
+    assert "2 files are there already, since it was opened" in said
+    folders = {path.split("/")[2] for path in look(hub, REPOSITORY).files}
+    assert folders == {"first", "second"}
+
+
+def test_pull_requests_that_are_more_than_a_submission(
+    run: Path, hub: LocalHub, tmp_path: Path
+) -> None:
+    create(hub)
+    edit(hub, REPOSITORY, {"README.md": "ours"})
+    folder, home = begun(run, tmp_path / "submission"), tmp_path / "home"
+    python(hub, home, "verilocc_bench", "submit", str(folder))
+    review = ("leaderboard.review", "1", "--dataset", "mini", "--output", str(tmp_path / "out"))
+    for files, expected in (
+        ({"README.md": "mine"}, "1 files that are there are changed"),
+        ({"submissions/mini/x/../../../evil.py": "x"}, "not of the form"),
+        ({"evil.py": "x"}, "not of the form"),
+        ({"submissions/mini/other/answers.jsonl": "x"}, "expected one submission"),
+    ):
+        edit(hub, REPOSITORY, files, "refs/pr/1")
+        said = python(hub, home, *review, "--comment", "--merge", status=1)
+        assert said.startswith("## Refused")
+        assert expected in said
+        assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [COMMENT, REVALIDATION]
+    discussion = json.loads(ask(hub, f"/api/datasets/{REPOSITORY}/discussions/1"))
+    assert discussion["status"] == "open"
+    assert sorted(look(hub, REPOSITORY).files) == ["README.md"]
+
+
+def test_what_the_hub_refuses_is_one_line(run: Path, hub: LocalHub, tmp_path: Path) -> None:
+    folder, home = begun(run, tmp_path / "submission"), tmp_path / "home"
+    for token, expected in ((None, "no token"), ("hf_owner", "404|not")):
+        said = python(hub, home, "verilocc_bench", "submit", str(folder), status=2, token=token)
+        assert said.count("\n") <= 3
+        assert expected.split("|")[0] in said or expected.split("|")[-1] in said
+
+
+def test_bad_submissions_are_not_sent(
+    arena: Arena, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = submitted(arena)
+    found.lines.pop()
+    folder = found.write(tmp_path / "submission")
+    assert main(["submit", str(folder), "--output", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "would be refused: answers: 1 of 6 functions have no answer" in said
+    assert not (tmp_path / "out").exists()

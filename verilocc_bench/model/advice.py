@@ -1,0 +1,59 @@
+"""What a model's config.json says of how it is best asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from verilocc_bench.allocator_options import SamplingStrategy
+from verilocc_bench.errors import InputError
+
+__all__ = ["BACKTRACKS", "CONFIGURATION_KEY", "Advice"]
+
+CONFIGURATION_KEY = "verilocc_bench"
+
+BACKTRACKS = 30_000
+"""Dead ends that are made room for where a model is trained here: few functions need a thousand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """How a model is asked where the options leave it open; None where it does not say.
+
+    `prompt_format` is what it was trained on, `sampling` is of a single
+    answer that is not guided, `backtracks` of formats that can.
+    """
+
+    prompt_format: str | None = None
+    sampling: SamplingStrategy | None = None
+    backtracks: int | None = None
+
+    @classmethod
+    def from_json(cls, told: object, source: str) -> Advice:
+        """The advice under CONFIGURATION_KEY of a model's config.json, None for none at all.
+
+        Raises InputError for anything but an object of the fields above; what
+        else the object has means nothing.
+        """
+        place = f"config.json: {CONFIGURATION_KEY}"
+        if told is None:
+            return cls()
+        if not isinstance(told, Mapping):
+            raise InputError(f"{place}: expected an object", source=source)
+        prompt_format, sampling, backtracks = (told.get(field.name) for field in fields(cls))
+        if prompt_format is not None and not isinstance(prompt_format, str):
+            raise InputError(f"{place}: prompt_format: expected a name", source=source)
+        if backtracks is not None and (type(backtracks) is not int or backtracks < 0):
+            raise InputError(f"{place}: backtracks: expected a number from 0", source=source)
+        try:
+            strategy = None if sampling is None else SamplingStrategy(sampling)
+        except ValueError:
+            expected = ", ".join(SamplingStrategy)
+            raise InputError(f"{place}: sampling: expected {expected}", source=source) from None
+        return cls(prompt_format, strategy, backtracks)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `from_json` reads."""
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in told.items() if value is not None}
