@@ -30,7 +30,7 @@ LINE_BYTES = 4_096
 REGISTER_BYTES = 48
 """What each virtual register adds: `"%1234": "ttmp12", ` has 20 bytes."""
 
-EDIT_BYTES = 512
+EDIT_BYTES = 256
 """What each virtual register, and each instruction, adds on the split track."""
 
 _ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([0-9a-f]{16})"')

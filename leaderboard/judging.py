@@ -33,6 +33,9 @@ __all__ = ["FunctionVerdict", "judge_function"]
 NEARLY_ALL = 0.95
 """An answer is a label's copy if it gives so many virtual registers what the label does."""
 
+EDITS_AN_INSTRUCTION = 4
+"""An answer needs one for each operand at most, and every edit takes time to check."""
+
 
 @dataclass(frozen=True, slots=True)
 class FunctionVerdict:
@@ -133,6 +136,11 @@ def _sample(prepared: PreparedRow, line: bytes, path: Path, known: dict[str, _Kn
     if identifier != prepared.row.id:  # a second "id", or one that is hidden from a search
         message = "the line has another id than it begins with"
         said = PredictedFailure(FailureKind.UNPARSABLE, message)
+    if isinstance(said, SplitAnswer):
+        count, limit = _edits(said), EDITS_AN_INSTRUCTION * prepared.row.n_instructions
+        if count > limit:
+            message = f"{count:,} edits, more than the {limit:,} that are judged"
+            said = PredictedFailure(FailureKind.UNPARSABLE, message)
     if isinstance(said, PredictedFailure):
         key = f"{said.kind}: {said.message}"
         response = Response(None, said.kind, said.message)
@@ -142,6 +150,11 @@ def _sample(prepared: PreparedRow, line: bytes, path: Path, known: dict[str, _Kn
     if key not in known:
         known[key] = _judged(prepared, response)
     return known[key]
+
+
+def _edits(answer: SplitAnswer) -> int:
+    """What is moved, spilled, reloaded and made again, register by register."""
+    return sum(len(insertion.transfers) for insertion in answer.edits.insertions)
 
 
 def _read(line: bytes, path: Path) -> tuple[str, AnyAnswer | PredictedFailure]:

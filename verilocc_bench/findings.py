@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
@@ -131,6 +132,7 @@ class Verdict:
 
     `registers_used` (by file, and `vector` for the number that is scored)
     and `occupancy` are None where some virtual register has no legal place.
+    Where only the first findings were asked for, `untold` counts the others.
     """
 
     id: str
@@ -138,6 +140,7 @@ class Verdict:
     findings: tuple[Finding, ...]
     registers_used: dict[str, int] | None
     occupancy: int | None
+    untold: Mapping[FindingKind, int] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as one JSON document."""
@@ -145,6 +148,7 @@ class Verdict:
             "id": self.id,
             "valid": self.valid,
             "findings": [finding.to_json() for finding in self.findings],
+            **({"untold": dict(self.untold)} if self.untold else {}),
             "registers_used": self.registers_used,
             "occupancy": self.occupancy,
         }

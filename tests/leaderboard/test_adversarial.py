@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 import yaml
 
+from leaderboard.answer_lines import byte_limits
 from leaderboard.comment import plain
+from leaderboard.judging import judge_function
 from leaderboard.revalidate import COMMENT, REVALIDATION
 from tests.leaderboard.submissions import (
     Arena,
@@ -26,6 +28,7 @@ from tests.leaderboard.submissions import (
     messages,
     submitted,
 )
+from verilocc_bench.dataset import load_rows
 
 __all__ = ["arena", "arena_folder"]
 
@@ -410,6 +413,20 @@ def test_it_counts_as_a_wrong_answer(name: str, arena: Arena, tmp_path: Path) ->
     assert [kernel["valid"] for kernel in document["kernels"]].count(1) == right
     assert document["results"]["overall"]["infrastructure_failures"] == 0
     assert document["results"]["overall"]["samples"] == count
+
+
+def test_more_edits_than_an_answer_needs_are_not_judged(tmp_path: Path) -> None:
+    """Nobody spends half a minute on each of a thousand answers that move one thing around."""
+    row = min(load_rows("mini", track="split").rows, key=lambda row: row.n_instructions)
+    edits = {"insert": [{"at": [0, 0], "move": [["%0", "%0"]]}] * (4 * row.n_instructions + 1)}
+    path = tmp_path / "answers.jsonl"
+    line = json.dumps({"id": row.id, "assignment": {}, "edits": edits})
+    path.write_text(line + "\n")
+    assert len(line) < byte_limits({row.id: row})[row.id]
+    (sample,) = judge_function(row, path, [(0, len(line))]).samples
+    assert sample.failure == "unparsable"
+    assert sample.message is not None
+    assert "edits, more than the" in sample.message
 
 
 def test_markup_in_texts_does_nothing(arena: Arena, tmp_path: Path) -> None:

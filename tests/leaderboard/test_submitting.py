@@ -159,6 +159,18 @@ def test_from_a_run_to_the_hub(run: Path, hub: LocalHub, tmp_path: Path) -> None
     assert comments[-1]["data"]["latest"]["raw"] == (output / COMMENT).read_text()
     assert discussion["status"] == "merged"
     assert sorted(look(hub, REPOSITORY).files) == sorted(added)
+
+    site = tmp_path / "site"
+    python(hub, home, "leaderboard.render", str(output), "--output", str(site), "--dataset", "mini")
+    page = (site / "index.html").read_text()
+    entry = (site / "entries" / "mini" / "graph-coloring.html").read_text()
+    assert "Graph coloring" in page
+    share = document["results"]["gfx90a/gemm"]["pass@1"]
+    assert f"{100 * share:.1f} %" in entry
+    assert entry.count("<img") == len(document["examples"]) == 2
+    for example in document["examples"]:
+        assert (site / "entries" / "mini" / "graph-coloring" / f"{example['id']}.svg").is_file()
+
     # Its name is taken now.
     said = python(hub, home, "verilocc_bench", "submit", str(folder), status=2)
     assert "there is a submission of this name already" in said

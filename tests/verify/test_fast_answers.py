@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -31,7 +32,7 @@ def problem(body: str) -> AllocationProblem:
 
 
 def explained(problem: AllocationProblem, answer: dict[str, str]) -> tuple[Finding, ...]:
-    return Explainer(problem, tied_operands(problem.function)).explain(answer)
+    return Explainer(problem, tied_operands(problem.function)).explain(answer)[0]
 
 
 def everything_first(problem: AllocationProblem) -> dict[str, str]:
@@ -131,3 +132,7 @@ def test_findings_come_in_one_order_whoever_asks_and_when(row: Row) -> None:
         keys = [finding.sort_key() for finding in findings]
         assert all(left < right for left, right in pairwise(keys))
         assert asked.verify(dict(reversed(answer.items()))).findings == findings
+        for count in (0, 1, 3, 20):
+            limited = FastVerifier(own).verify(answer, count)
+            assert limited.findings == findings[:count]
+            assert limited.untold == Counter(finding.kind for finding in findings[count:])

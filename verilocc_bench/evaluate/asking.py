@@ -7,7 +7,6 @@ import hashlib
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from verilocc_bench.allocators import (
@@ -95,20 +94,18 @@ def judge(verifier: Verifier, response: Response, index: int) -> Judged:
     if failure is None:
         assert answer is not None
         try:
-            verdict = verifier.verify(answer)
+            verdict = verifier.verify(answer, FINDINGS_KEPT)
         except InputError as error:  # its moves and guards are beyond the checker's bounds
             failure, message = FailureKind.BEYOND_ANALYSIS, str(error)
     seconds = time.perf_counter() - started
-    findings = () if verdict is None else verdict.findings
-    if verdict is not None and len(findings) > FINDINGS_KEPT:
-        verdict = replace(verdict, findings=findings[:FINDINGS_KEPT])
+    findings, untold = ((), {}) if verdict is None else (verdict.findings, verdict.untold)
     sample = Sample(
         index,
         verdict is not None and verdict.valid,
         failure,
         None if message is None else " ".join(message.split())[:MESSAGE_LENGTH],
-        len(findings),
-        tuple(sorted({finding.kind.value for finding in findings})),
+        len(findings) + sum(untold.values()),
+        tuple(sorted({finding.kind.value for finding in findings} | set(map(str, untold)))),
         details=dict(response.details),
         allocate_seconds=response.seconds,
         verify_seconds=seconds,

@@ -7,12 +7,14 @@ that is destroyed, where that got its value, and where each is next read
 (verify.stories).
 
 Cost: linear in the answer, a sweep over every unit whose lanes share a point
-(verify.collisions), and 20 microseconds a finding.
+(verify.collisions), 20 microseconds a finding that is told, and 2 one that is
+only counted.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -89,8 +91,13 @@ class Explainer:
         placements = self.problem.placements
         return [placements.unit_name(unit) for unit in range(placements.unit_count)]
 
-    def explain(self, answer: Mapping[str, str]) -> tuple[Finding, ...]:
-        """All findings, in the order of `Finding.sort_key`."""
+    def explain(
+        self, answer: Mapping[str, str], at_most: int | None = None
+    ) -> tuple[tuple[Finding, ...], dict[FindingKind, int]]:
+        """The findings in the order of `Finding.sort_key`: all, or the first `at_most`.
+
+        Of the others, how many there are of each kind.
+        """
         findings = list(self._strangers(answer))
         by_name = self.problem.placements.by_name
         units: dict[int, int] = {}
@@ -103,8 +110,26 @@ class Explainer:
             if unit is not None:
                 units[number] = unit
         findings += self._mismatches(units)
-        findings += [self.collision(collision) for collision in self._finder.find(units)]
-        return tuple(sorted(findings, key=Finding.sort_key))
+        collisions, others = self._first(self._finder.find(units), at_most)
+        findings += map(self.collision, collisions)
+        findings.sort(key=Finding.sort_key)
+        untold = Counter(map(self._kind, others))
+        untold.update(finding.kind for finding in findings[at_most:] if at_most is not None)
+        return tuple(findings[:at_most]), dict(sorted(untold.items()))
+
+    def _first(
+        self, collisions: list[Collision], count: int | None
+    ) -> tuple[list[Collision], list[Collision]]:
+        """Those at the first places, `count` or a few more, and the rest."""
+        if count is None or len(collisions) <= count:
+            return collisions, []
+        places = self.problem.liveness.points
+        collisions.sort(key=lambda collision: collision.point)
+        last = places[collisions[count - 1].point] if count else (-1, -1)
+        end = count
+        while end < len(collisions) and places[collisions[end].point] == last:
+            end += 1
+        return collisions[:end], collisions[end:]
 
     def _strangers(self, answer: Mapping[str, str]) -> Iterator[Finding]:
         count = len(self.problem.function.virtual_registers)
@@ -155,14 +180,8 @@ class Explainer:
         liveness = self.problem.liveness
         point, unit_number, destroyer, victim = collision
         place = liveness.points[point]
-        early = point + 1 < len(liveness.points) and liveness.points[point + 1] == place
-        moment = self._moment(place, early=early)
+        moment = self._moment(place, early=self._is_early(point))
         unit = self._unit_names[unit_number]
-        kind = FindingKind.OVERLAP
-        if max(destroyer, victim) >= self._virtual_lane_count:
-            kind = FindingKind.FIXED_REGISTER_CLOBBERED
-        elif early and not liveness.live[victim] >> (point + 1) & 1:
-            kind = FindingKind.EARLY_CLOBBER
         written = self._written(destroyer, moment)
         if liveness.defined[victim] >> point & 1:
             held = self._written(victim, moment)
@@ -178,7 +197,7 @@ class Explainer:
             if written.next_use is None:
                 message += f"; {written.name} is never read"
         return Finding(
-            kind,
+            self._kind(collision),
             message,
             *place,
             (self._register_names[destroyer], self._register_names[victim]),
@@ -186,6 +205,19 @@ class Explainer:
             self._operand(destroyer, moment),
             (written, held),
         )
+
+    def _kind(self, collision: Collision) -> FindingKind:
+        point, _, destroyer, victim = collision
+        if max(destroyer, victim) >= self._virtual_lane_count:
+            return FindingKind.FIXED_REGISTER_CLOBBERED
+        if self._is_early(point) and not self.problem.liveness.live[victim] >> (point + 1) & 1:
+            return FindingKind.EARLY_CLOBBER
+        return FindingKind.OVERLAP
+
+    def _is_early(self, point: int) -> bool:
+        """Whether a point is the first of the two that its instruction has."""
+        points = self.problem.liveness.points
+        return point + 1 < len(points) and points[point + 1] == points[point]
 
     def _moment(self, place: Place, *, early: bool) -> _Moment:
         key = place, early

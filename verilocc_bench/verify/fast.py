@@ -54,16 +54,21 @@ class FastVerifier:
     def _explainer(self) -> Explainer:
         return Explainer(self.problem, self._ties)
 
-    def verify(self, answer: Mapping[str, str]) -> Verdict:
-        """The verdict on an answer: names of virtual registers to names of bases."""
+    def verify(self, answer: Mapping[str, str], findings: int | None = None) -> Verdict:
+        """The verdict on an answer: names of virtual registers to names of bases.
+
+        With the first so many `findings`; the others are counted.
+        """
         bulk = self._bulk
         units = bulk.units(answer)
         if units is None:
-            return Verdict(self.problem.id, False, self._explainer.explain(answer), None, None)
+            told, untold = self._explainer.explain(answer, findings)
+            return Verdict(self.problem.id, False, told, None, None, untold)
         valid = len(answer) == len(units) - 1 and bulk.is_valid(units)
-        findings = () if valid else self._explainer.explain(answer)
+        told, untold = ((), {}) if valid else self._explainer.explain(answer, findings)
         used = self._registers_used(bulk.touched(units))
-        return Verdict(self.problem.id, valid, findings, used, self.problem.target.occupancy(used))
+        occupancy = self.problem.target.occupancy(used)
+        return Verdict(self.problem.id, valid, told, used, occupancy, untold)
 
     def _registers_used(self, touched: bytes) -> dict[str, int]:
         """Highest index + 1 by file, and the scored number, from the units touched."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem, parse_register_name
@@ -23,11 +25,14 @@ class Verifier:
         self.fast = FastVerifier(problem)
         self.independent = IndependentVerifier(problem)
 
-    def verify(self, answer: AnyAnswer) -> Verdict:
-        """The verdict on an answer."""
+    def verify(self, answer: AnyAnswer, findings: int | None = None) -> Verdict:
+        """The verdict on an answer, with the first so many `findings`; the others are counted."""
         if isinstance(answer, SplitAnswer):
-            return self.independent.verify(answer)
-        return self.fast.verify(answer)
+            verdict = self.independent.verify(answer)
+            told = verdict.findings[:findings]
+            untold = Counter(finding.kind for finding in verdict.findings[len(told) :])
+            return replace(verdict, findings=told, untold=dict(sorted(untold.items())))
+        return self.fast.verify(answer, findings)
 
 
 class IndependentVerifier:
