@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
+from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from tests.report.documents import make_document
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.hub_results import eval_results_yaml, eval_yaml
+from verilocc_bench.evaluate.hub_results import eval_results_yaml, eval_yaml, model_index_yaml
 
 
 def documents(**changes: Any) -> dict[str, dict[str, Any]]:
@@ -93,3 +94,17 @@ def test_the_dataset_needs_an_id_of_the_hub() -> None:
     with pytest.raises(InputError, match="owner/name"):
         eval_yaml({"run": make_document()}, "a/b/c")
     assert "id: a/b\n" in eval_results_yaml({"run": make_document()}, "a/b")
+
+
+def test_the_older_form_says_the_same() -> None:
+    given = documents()
+    entries = parse_eval_result_entries(yaml.safe_load(eval_results_yaml(given, None)))
+    index = yaml.safe_load(model_index_yaml(given, None))["model-index"]
+    name, results = model_index_to_eval_results(index)
+    assert name == "org/model"
+    assert {each.metric_name: each.metric_value for each in results} == {
+        entry.task_id: entry.value for entry in entries
+    }
+    assert {each.dataset_type for each in results} == {"owner/kernels"}
+    configs = {each.metric_name: each.dataset_config for each in results}
+    assert configs["gfx942_gemm_text_guided_pass@1"] == "gfx942"

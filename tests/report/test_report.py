@@ -302,7 +302,8 @@ def test_only_html_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("format_name", "expected"), [("eval-results", "task_id: "), ("eval-yaml", "- id: ")]
+    ("format_name", "expected"),
+    [("eval-results", "task_id: "), ("eval-yaml", "- id: "), ("model-index", "name: ")],
 )
 def test_formats_for_the_hub(format_name: str, expected: str, tmp_path: Path) -> None:
     folders, output = write_runs(tmp_path, make_document()), tmp_path / "out"

@@ -346,15 +346,15 @@ def _report(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("markdown", "html", "csv", "eval-results", "eval-yaml"),
+        choices=("markdown", "html", "csv", "eval-results", "eval-yaml", "model-index"),
         default="markdown",
-        help="for people; or for the repository of a model (eval-results) or a dataset "
-        "(eval-yaml) on the Hub",
+        help="for people; or for the repository of a model (eval-results; model-index for its "
+        "card) or a dataset (eval-yaml) on the Hub",
     )
     parser.add_argument(
         "--dataset-id",
         metavar="OWNER/NAME",
-        help="the dataset's id on the Hub, for eval-results and eval-yaml",
+        help="the dataset's id on the Hub, for the formats of the Hub",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there")
 

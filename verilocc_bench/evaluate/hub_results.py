@@ -15,13 +15,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["EVAL_RESULTS", "eval_results_yaml", "eval_yaml", "task_id"]
+__all__ = [
+    "EVAL_RESULTS",
+    "Source",
+    "eval_results_yaml",
+    "eval_yaml",
+    "model_index_yaml",
+    "task_id",
+]
 
 EVAL_RESULTS = ".eval_results/verilocc-bench.yaml"
 """Where the Hub looks for results in a model's repository."""
@@ -40,6 +47,23 @@ Documents = Mapping[str, Document]
 """Results documents by the folder that they are from."""
 
 
+class Source(NamedTuple):
+    """A page that shows results."""
+
+    name: str
+    url: str
+
+
+class _Result(NamedTuple):
+    """One figure, and the run that it is of."""
+
+    task_id: str
+    task: str
+    value: float
+    dataset_id: str
+    document: Document
+
+
 def task_id(config: Mapping[str, Any], task: str) -> str:
     """The id of a task under a run's `config`."""
     track = "" if config["track"] == "assign" else f"{config['track']}_"
@@ -47,33 +71,64 @@ def task_id(config: Mapping[str, Any], task: str) -> str:
     return f"{track}{name}_{config['assistance']}_{config['decoding']}_pass@1"
 
 
-def eval_results_yaml(documents: Documents, dataset_id: str | None) -> str:
+def eval_results_yaml(
+    documents: Documents, dataset_id: str | None, source: Source | None = None
+) -> str:
     """`.eval_results/verilocc-bench.yaml` for the model that all these runs are of.
 
     `dataset_id` is the dataset's id on the Hub, where the runs read it from a
-    folder. Raises InputError for runs of part of a dataset, of several models,
-    or two of one kind.
+    folder; `source` is the page that shows these results. Raises InputError
+    for runs of part of a dataset, of several models, or two of one kind.
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
+    entries = [
+        EvalResultEntry(
+            dataset_id=result.dataset_id,
+            task_id=result.task_id,
+            value=result.value,
+            dataset_revision=result.document["dataset"]["revision"],
+            date=result.document["date"],
+            notes=_notes(result.document),
+            source_url=None if source is None else source.url,
+            source_name=None if source is None else source.name,
+        )
+        for result in _results(documents, dataset_id)
+    ]
+    return _dump(eval_result_entries_to_yaml(entries))
+
+
+def model_index_yaml(
+    documents: Documents, dataset_id: str | None, source: Source | None = None
+) -> str:
+    """`model-index` for the metadata of a model's card, the older form of the same.
+
+    Arguments and errors are those of eval_results_yaml.
+    """
+    from huggingface_hub import EvalResult
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
     first = next(iter(documents.values()))
-    entries: dict[str, EvalResultEntry] = {}
-    for source, document in documents.items():
-        _check_complete(source, document, first)
-        if document["config"]["model"] != first["config"]["model"]:
-            raise InputError("expected runs of one model", source=source)
-        for identifier, task in _tasks(document):
-            if identifier in entries:
-                raise InputError(f"a second result for {identifier}", source=source)
-            entries[identifier] = EvalResultEntry(
-                dataset_id=_dataset_id(source, document, dataset_id),
-                task_id=identifier,
-                value=document["results"][task]["pass@1"],
-                dataset_revision=document["dataset"]["revision"],
-                date=document["date"],
-                notes=_notes(document),
+    results = []
+    for result in _results(documents, dataset_id):
+        name = result.dataset_id.split("/")[1]
+        results.append(
+            EvalResult(
+                task_type="register-allocation",
+                dataset_type=result.dataset_id,
+                dataset_name=name if result.task == OVERALL else f"{name}: {result.task}",
+                dataset_config=_config(result.document, result.task),
+                dataset_split=result.document["config"]["split"],
+                dataset_revision=result.document["dataset"]["revision"],
+                metric_type="pass@1",
+                metric_name=result.task_id,
+                metric_value=result.value,
+                source_url=None if source is None else source.url,
+                source_name=None if source is None else source.name,
             )
-    return _dump(eval_result_entries_to_yaml(list(entries.values())))
+        )
+    index = eval_results_to_model_index(first["config"]["model"], results)
+    return _dump({"model-index": index})
 
 
 def eval_yaml(documents: Documents, dataset_id: str | None) -> str:
@@ -86,12 +141,9 @@ def eval_yaml(documents: Documents, dataset_id: str | None) -> str:
     tasks: dict[str, dict[str, str]] = {}
     for source, document in documents.items():
         _check_complete(source, document, first)
-        split, track = document["config"]["split"], document["config"]["track"]
+        split = document["config"]["split"]
         for identifier, task in _tasks(document):
-            # There is a config for each architecture, none for each of its families.
-            config = "default" if task == OVERALL else task.split("/")[0]
-            config = config if track == "assign" else track
-            entry = {"id": identifier, "config": config, "split": split}
+            entry = {"id": identifier, "config": _config(document, task), "split": split}
             if tasks.setdefault(identifier, entry) != entry:
                 raise InputError(f"another split than before for {identifier}", source=source)
     source = next(iter(documents))
@@ -102,6 +154,34 @@ def eval_yaml(documents: Documents, dataset_id: str | None) -> str:
         "tasks": list(tasks.values()),
     }
     return _dump(document)
+
+
+def _config(document: Document, task: str) -> str:
+    """The smallest config of the dataset that has a task's rows.
+
+    There is one for each architecture, none for each of its families.
+    """
+    track: str = document["config"]["track"]
+    if track != "assign":
+        return track
+    return "default" if task == OVERALL else task.split("/", maxsplit=1)[0]
+
+
+def _results(documents: Documents, dataset_id: str | None) -> Iterator[_Result]:
+    """All results of runs of one model."""
+    first = next(iter(documents.values()))
+    seen = set()
+    for source, document in documents.items():
+        _check_complete(source, document, first)
+        if document["config"]["model"] != first["config"]["model"]:
+            raise InputError("expected runs of one model", source=source)
+        for identifier, task in _tasks(document):
+            if identifier in seen:
+                raise InputError(f"a second result for {identifier}", source=source)
+            seen.add(identifier)
+            value = document["results"][task]["pass@1"]
+            there = _dataset_id(source, document, dataset_id)
+            yield _Result(identifier, task, value, there, document)
 
 
 def _tasks(document: Document) -> Iterator[tuple[str, str]]:

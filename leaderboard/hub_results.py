@@ -1,0 +1,131 @@
+"""Results of revalidated submissions in the forms that the Hugging Face Hub reads.
+
+    python -m leaderboard.hub_results ENTRIES --model OWNER/NAME --page URL
+    python -m leaderboard.hub_results ENTRIES --format eval-yaml
+
+The first is `.eval_results/verilocc-bench.yaml` for the model's repository, with
+the results of all entries whose link `model` leads there; `--page` is where the
+leaderboard is, so that a reader finds how they were found. The second is `eval.yaml` for
+the dataset's repository, with every task of all entries. `--format model-index`
+is the older form of the first, for the model's card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from leaderboard.boards import boards
+from leaderboard.rendering.entries import Entry, read_entries
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.hub_results import (
+    Source,
+    eval_results_yaml,
+    eval_yaml,
+    model_index_yaml,
+)
+from verilocc_bench.files import write_atomically
+
+__all__ = ["hub_results", "main"]
+
+OF_A_MODEL = {"eval-results": eval_results_yaml, "model-index": model_index_yaml}
+HUB = "https://huggingface.co/"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m leaderboard.hub_results", description=(__doc__ or "").splitlines()[0]
+    )
+    add = parser.add_argument
+    add("entries", type=Path, help="a folder of revalidated submissions (*.json, however deep)")
+    add("--format", choices=(*OF_A_MODEL, "eval-yaml"), default="eval-results")
+    add("--model", metavar="OWNER/NAME", help="the model that the results are to be of")
+    add("--board", default=boards()[0].name, help="default: %(default)s")
+    add("--dataset-id", metavar="OWNER/NAME", help="the dataset's id on the Hub (default: its own)")
+    add("--revision", help="the commit of the dataset on the Hub")
+    add("--page", metavar="URL", help="where the leaderboard is")
+    add("-o", "--output", type=Path, metavar="FILE", help="write there")
+    options = parser.parse_args(arguments)
+    try:
+        text = hub_results(
+            options.entries,
+            options.format,
+            board=options.board,
+            model=options.model,
+            dataset_id=options.dataset_id,
+            revision=options.revision,
+            page=options.page,
+        )
+    except InputError as error:
+        print(f"hub_results: {error}", file=sys.stderr)
+        return 2
+    if options.output is None:
+        print(text, end="")
+    else:
+        write_atomically(options.output, text)
+    return 0
+
+
+def hub_results(
+    folder: Path,
+    kind: str,
+    *,
+    board: str,
+    model: str | None = None,
+    dataset_id: str | None = None,
+    revision: str | None = None,
+    page: str | None = None,
+) -> str:
+    """The text of a file for the Hub. Raises InputError where no entry has to do with it."""
+    if not folder.is_dir():
+        raise InputError("expected a folder of revalidated submissions", source=folder)
+    entries = [entry for entry in read_entries(folder) if entry.board == board]
+    if kind in OF_A_MODEL:
+        if model is None:
+            raise InputError("expected --model OWNER/NAME: whose results?")
+        entries = [
+            entry for entry in entries if entry.submission["links"].get("model") == HUB + model
+        ]
+        wanted = f"links {HUB}{model} as its model"
+    else:
+        wanted = "there is"
+    if not entries:
+        raise InputError(f"no entry of the board {board!r} {wanted}", source=folder)
+    documents = {entry.submission["name"]: _as_results(entry, model, revision) for entry in entries}
+    if kind in OF_A_MODEL:
+        source = None if page is None else Source("verilocc-bench leaderboard", page)
+        return OF_A_MODEL[kind](documents, dataset_id, source)
+    return eval_yaml(documents, dataset_id)
+
+
+def _as_results(entry: Entry, model: str | None, revision: str | None) -> dict[str, Any]:
+    """A document of revalidation in the form of results.json, as far as the Hub asks for it."""
+    document, submission, board = entry.document, entry.submission, entry.document["board"]
+    architectures = {task.split("/")[0] for task in document["results"]} - {"overall"}
+    whole = next(each for each in boards() if each.name == board["name"]).functions
+    return {
+        "config": {
+            "model": model or submission["name"],
+            "arch": None if len(entry.kernels) == whole else sorted(architectures),
+            "family": None,
+            "limit": None,
+            "track": board["track"],
+            "split": board["split"],
+            "assistance": submission["assistance"],
+            "decoding": submission["decoding"],
+            "samples": submission["samples"],
+            "prompt": None,
+        },
+        "dataset": {"name": board["dataset"], "revision": revision, "hash": board["hash"]},
+        "results": document["results"],
+        "versions": document["versions"],
+        "date": None,
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Revalidated results in the Hub's forms: its own client reads them back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from huggingface_hub import ModelCardData, parse_eval_result_entries
+from huggingface_hub.repocard_data import model_index_to_eval_results
+
+from leaderboard import hub_results as module
+from leaderboard.document import document_text
+from leaderboard.hub_results import main
+from tests.leaderboard.submissions import Arena, arena, arena_folder, check, submitted
+
+__all__ = ["arena", "arena_folder"]
+
+MODEL = "someone/model"
+
+
+@pytest.fixture
+def entries(arena: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(module, "boards", lambda: (arena.board,))
+    folder = tmp_path / "entries"
+    folder.mkdir()
+    links = {"model": f"https://huggingface.co/{MODEL}"}
+    for number, more in enumerate(
+        ({"links": links}, {"links": links, "decoding": "constrained"}, {})
+    ):
+        found = submitted(arena, **({"name": f"Number {number}"} | more))
+        document = check(found.write(tmp_path / str(number)), tmp_path / f"out-{number}")
+        assert document["accepted"]
+        (folder / f"{number}.json").write_text(document_text(document))
+    return folder
+
+
+def test_results_of_a_model(
+    entries: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / ".eval_results" / "verilocc-bench.yaml"
+    arguments = [str(entries), "--board", "small", "--dataset-id", "a/b", "--revision", "c" * 40]
+    page = ["--model", MODEL, "--page", "https://example.org/board"]
+    assert main([*arguments, *page, "--output", str(output)]) == 0
+    found = parse_eval_result_entries(yaml.safe_load(output.read_text()))
+    assert len({entry.task_id for entry in found}) == len(found) == 14
+    for entry in found:
+        assert (entry.dataset_id, entry.dataset_revision) == ("a/b", "c" * 40)
+        assert entry.source_url == "https://example.org/board"
+        assert entry.value == 1
+    capsys.readouterr()
+
+    assert main([*arguments, *page, "--format", "model-index"]) == 0
+    index = yaml.safe_load(capsys.readouterr().out)
+    name, results = model_index_to_eval_results(index["model-index"])
+    assert name == MODEL
+    assert {each.metric_name for each in results} == {entry.task_id for entry in found}
+    assert {each.dataset_config for each in results} == {"default", "gfx90a", "gfx942", "sm_80"}
+    assert ModelCardData(**index).eval_results is not None
+
+    assert main([*arguments, "--format", "eval-yaml"]) == 0
+    listed = yaml.safe_load(capsys.readouterr().out)
+    assert {task["id"] for task in listed["tasks"]} == {entry.task_id for entry in found}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "expected --model OWNER/NAME"),
+        (["--model", "no/body"], "no entry of the board 'small' links https://huggingface.co/no"),
+        (["--model", MODEL], "expected the dataset's id on the Hub"),
+        (["--model", MODEL, "--board", "other"], "no entry of the board 'other'"),
+    ],
+)
+def test_what_cannot_be_written(
+    arguments: list[str], expected: str, entries: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(entries), "--board", "small", *arguments]) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_no_entries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none"), "--model", MODEL]) == 2
+    assert "expected a folder" in capsys.readouterr().err
+    assert main([str(tmp_path), "--format", "eval-yaml"]) == 2
+    assert "no entry of the board 'regalloc' there is" in capsys.readouterr().err
