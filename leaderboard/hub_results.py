@@ -90,11 +90,9 @@ def hub_results(
         entries = [
             entry for entry in entries if entry.submission["links"].get("model") == HUB + model
         ]
-        wanted = f"links {HUB}{model} as its model"
-    else:
-        wanted = "there is"
     if not entries:
-        raise InputError(f"no entry of the board {board!r} {wanted}", source=folder)
+        wanted = f" that links {HUB}{model} as its model" if kind in OF_A_MODEL else ""
+        raise InputError(f"there is no entry of the board {board!r}{wanted}", source=folder)
     documents = {entry.submission["name"]: _as_results(entry, model, revision) for entry in entries}
     if kind in OF_A_MODEL:
         source = None if page is None else Source("verilocc-bench leaderboard", page)

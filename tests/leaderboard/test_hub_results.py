@@ -67,7 +67,10 @@ def test_results_of_a_model(
     ("arguments", "expected"),
     [
         ([], "expected --model OWNER/NAME"),
-        (["--model", "no/body"], "no entry of the board 'small' links https://huggingface.co/no"),
+        (
+            ["--model", "no/body"],
+            "no entry of the board 'small' that links https://huggingface.co/no",
+        ),
         (["--model", MODEL], "expected the dataset's id on the Hub"),
         (["--model", MODEL, "--board", "other"], "no entry of the board 'other'"),
     ],
@@ -83,4 +86,4 @@ def test_no_entries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "none"), "--model", MODEL]) == 2
     assert "expected a folder" in capsys.readouterr().err
     assert main([str(tmp_path), "--format", "eval-yaml"]) == 2
-    assert "no entry of the board 'regalloc' there is" in capsys.readouterr().err
+    assert "there is no entry of the board 'regalloc'" in capsys.readouterr().err
