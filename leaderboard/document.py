@@ -181,5 +181,20 @@ def code_hash() -> str:
 
 
 def document_text(document: Mapping[str, Any]) -> str:
-    """The text of a document's file."""
-    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=True) + "\n"
+    """The text of a document's file: a line for each kernel, task, claim and so on."""
+    fields = ",\n".join(f" {json.dumps(key)}: {_lines(value)}" for key, value in document.items())
+    return f"{{\n{fields}\n}}\n"
+
+
+def _lines(value: Any) -> str:
+    """A value as JSON; what has parts, one in a line."""
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(f"  {_json(each)}" for each in value) + "\n ]"
+    if isinstance(value, Mapping) and value:
+        parts = ",\n".join(f"  {_json(key)}: {_json(each)}" for key, each in value.items())
+        return f"{{\n{parts}\n }}"
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)

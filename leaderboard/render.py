@@ -28,6 +28,9 @@ __all__ = ["main", "render"]
 
 MADE_BY = "Made by `python -m leaderboard.render`"
 
+MINI = "mini"
+"""This dataset is always there."""
+
 SPACE = f"""\
 ---
 title: verilocc-bench leaderboard
@@ -57,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add = parser.add_argument
     add("entries", type=Path, help="a folder of revalidated submissions (*.json, however deep)")
     add("--output", type=Path, required=True, help="the folder of the site")
-    add("--dataset", help="a copy of the dataset, to draw examples from")
+    add("--dataset", help="a copy of the boards' dataset, to draw examples from")
     options = parser.parse_args(arguments)
     try:
         written = render(options.entries, options.output, dataset=options.dataset)
@@ -105,7 +108,7 @@ def _files(entries: Sequence[Entry], dataset: str | None, site: Path) -> Iterato
         yield f"{board.name}.html", text
         if number == 0:
             yield "index.html", text
-        rows = {} if dataset is None else {row.id: row for row in _rows(board, dataset)}
+        rows = {row.id: row for row in _rows(board, dataset)}
         for entry in page.entries:
             pictures = _draw(entry, rows, site)
             yield entry.path, entry_page(entry, page, pictures)
@@ -118,8 +121,11 @@ def _is_site(folder: Path) -> bool:
     return path.is_file() and MADE_BY in path.read_text("utf-8", errors="replace")
 
 
-def _rows(board: Board, dataset: str) -> tuple[Row, ...]:
-    """The functions of a board; none where the copy is of another."""
+def _rows(board: Board, dataset: str | None) -> tuple[Row, ...]:
+    """The functions of a board; none without a copy of it."""
+    dataset = MINI if board.dataset == MINI else dataset
+    if dataset is None:
+        return ()
     try:
         found = load_rows(dataset, split=board.split, track=board.track)
     except InputError:  # a copy may have one track alone

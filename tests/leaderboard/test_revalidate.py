@@ -27,6 +27,8 @@ from tests.leaderboard.submissions import (
     messages,
     submitted,
 )
+from tests.mutation import mutate
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main as verilocc_bench
 from verilocc_bench.verify import IndependentVerifier, Verdict
 
@@ -60,6 +62,11 @@ def broken(arena: Arena, lines: list[dict[str, Any]], generator: random.Random) 
             case 2:
                 del line["assignment"]
                 line |= {"failure": "no_answer", "message": "gave up"}
+            case 3:  # legal places all, that collide
+                row = next(row for row in arena.rows if row.id == line["id"])
+                problem = AllocationProblem.from_text(row.normalized)
+                for _ in range(3):
+                    _, line["assignment"] = mutate(problem, line["assignment"], generator)
 
 
 def drawn(arena: Arena, samples: int, seed: int = 0) -> Submitted:
@@ -225,6 +232,22 @@ def test_claims_are_compared(arena: Arena, tmp_path: Path) -> None:
     assert document["claims"][2]["found"] is None
     assert "claims-differ" in {mark["kind"] for mark in document["marks"]}
     assert "0.900" in (tmp_path / "out" / COMMENT).read_text()
+
+
+def test_collisions_in_legal_places_are_wrong_answers_to_both(arena: Arena, tmp_path: Path) -> None:
+    """The fast check says what such an answer uses, the independent one does not."""
+    found = submitted(arena)
+    lines = [dict(line) for line in found.lines]
+    for row, line in zip(arena.rows, lines, strict=True):
+        problem = AllocationProblem.from_text(row.normalized)
+        classes = problem.function.virtual_registers
+        places = [next(iter(problem.placements.legal[c].values())) for c in classes]
+        line["assignment"] = {f"%{number}": place for number, place in enumerate(places)}
+    found.lines = list(lines)
+    document = check(found.write(tmp_path / "submission"), tmp_path / "out")
+    assert document["accepted"], messages(document)
+    assert document["results"]["overall"]["pass@1"] == 0
+    assert "overlap" in document["results"]["overall"]["findings"]
 
 
 def test_checkers_that_disagree_stop_it(

@@ -1,0 +1,147 @@
+"""Makes the leaderboard's own entries: every baseline and reference model of seeds.yaml.
+
+    python -m leaderboard.seed --dataset DATASET [--board BOARD] [--only NAME] [--jobs N]
+
+Each is evaluated, made a submission and revalidated as anybody's is. The
+documents go to leaderboard/entries/BOARD/, runs and submissions to a folder of
+work, from which an interrupted run goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leaderboard.boards import Board, boards
+from leaderboard.document import document_text
+from leaderboard.drafting import draft
+from leaderboard.folder import SUBMISSION
+from leaderboard.packing import path_of
+from leaderboard.revalidate import revalidate
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import write_atomically
+
+__all__ = ["ENTRIES", "Seed", "main", "seed", "seeds"]
+
+ENTRIES = Path(__file__).with_name("entries")
+WORK = Path("results", "leaderboard")
+MINI = "mini"
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """One entry to make: its name, evaluate's arguments, and what no run knows of a submission.
+
+    `architectures` is None where all are answered.
+    """
+
+    name: str
+    track: str
+    arguments: tuple[str, ...]
+    architectures: tuple[str, ...] | None
+    fields: Mapping[str, Any]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m leaderboard.seed", description=(__doc__ or "").splitlines()[0]
+    )
+    add = parser.add_argument
+    names = [board.name for board in boards()]
+    add("--dataset", help="a copy of the boards' dataset (default: its name on the Hub)")
+    add("--board", action="append", choices=names, help="only this board; may be given again")
+    add("--only", action="append", metavar="NAME", help="only this entry; may be given again")
+    add("--jobs", type=int, default=1, help="processes (default: 1)")
+    add("--work", type=Path, default=WORK, help="where runs are kept (default: %(default)s)")
+    add("--output", type=Path, default=ENTRIES, help="where entries go (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    unknown = set(options.only or ()) - {each.name for each in seeds()}
+    try:
+        if unknown:
+            raise InputError(f"no entry of seeds.yaml is named {min(unknown)!r}")
+        for board, each in _chosen(options):
+            copy = board.dataset if board.dataset == MINI else options.dataset or board.dataset
+            document = seed(each, board, copy, options.work, jobs=options.jobs)
+            name = Path(path_of(each.name, board.name)).name
+            path = options.output / board.name / f"{name}.json"
+            write_atomically(path, document_text(document))
+            print(f"written: {path}", file=sys.stderr)
+    except InputError as error:
+        print(f"seed: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("seed: interrupted; the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _chosen(options: argparse.Namespace) -> Iterator[tuple[Board, Seed]]:
+    for board in boards():
+        if options.board is None or board.name in options.board:
+            for each in seeds():
+                if each.track == board.track and (not options.only or each.name in options.only):
+                    yield board, each
+
+
+def seeds() -> tuple[Seed, ...]:
+    """All entries of seeds.yaml, in its order."""
+    document = yaml.safe_load(Path(__file__).with_name("seeds.yaml").read_text("utf-8"))
+    found = []
+    for each in document["entries"]:
+        fields = {**document["common"], **each}
+        architectures = fields.pop("architectures", None)
+        found.append(
+            Seed(
+                fields["name"],
+                fields.pop("track", "assign"),
+                tuple(shlex.split(fields.pop("arguments", f"--model {each['name']}"))),
+                None if architectures is None else tuple(architectures),
+                fields,
+            )
+        )
+    return tuple(found)
+
+
+def seed(entry: Seed, board: Board, dataset: str, work: Path, *, jobs: int = 1) -> dict[str, Any]:
+    """The document of an entry, evaluated on a copy of the board's dataset and revalidated.
+
+    Raises InputError where the run fails or is refused.
+    """
+    folder = work / board.name / entry.name
+    where = [] if board.track == "assign" else ["--track", board.track]
+    if entry.architectures is not None:
+        where += ["--arch", ",".join(entry.architectures)]
+    run = ["--output-path", str(folder / "run"), "--jobs", str(jobs)]
+    evaluate = [sys.executable, "-m", "verilocc_bench", "evaluate", *entry.arguments]
+    status = subprocess.run([*evaluate, "--dataset", dataset, *where, *run], check=False).returncode
+    if status != 0:
+        raise InputError(f"evaluate ended with status {status}", source=entry.name)
+    submission = folder / "submission"
+    shutil.rmtree(submission, ignore_errors=True)
+    draft(folder / "run", submission)
+    path = submission / SUBMISSION
+    known = yaml.safe_load(path.read_text("utf-8"))
+    command = shlex.join(
+        ["verilocc-bench", "evaluate", *entry.arguments, "--dataset", board.dataset, *where]
+    )
+    fields = {**known, **entry.fields, "command": command}
+    write_atomically(path, yaml.safe_dump(fields, sort_keys=False))
+    document = revalidate(submission, folder / "revalidated", dataset=dataset, jobs=jobs)
+    if not document["accepted"]:
+        reasons = "; ".join(f"{each['place']}: {each['message']}" for each in document["refusals"])
+        raise InputError(f"refused: {reasons}", source=entry.name)
+    return document
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""The leaderboard's own entries: made like anybody's, and what lies there is what is found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from leaderboard.boards import boards
+from leaderboard.rendering.entries import read_entries
+from leaderboard.seed import ENTRIES, main, seeds
+from verilocc_bench.allocators import BUILT_IN
+
+FAST = ("linear-scan", "mini")
+
+
+def test_every_baseline_is_an_entry() -> None:
+    found = seeds()
+    assert len({each.name for each in found}) == len(found)
+    asked = {argument for each in found for argument in each.arguments}
+    # The label's own best answer is `best` with a beginning.
+    assert set(BUILT_IN) - asked <= {"best-or-compiler"}
+    assert {each.track for each in found} == {board.track for board in boards()}
+
+
+def test_what_lies_there_is_of_the_boards() -> None:
+    """And of every entry of seeds.yaml, on the boards that everybody has."""
+    entries = read_entries(ENTRIES)
+    known = {board.name: board for board in boards()}
+    for entry in entries:
+        assert entry.hash == known[entry.board].hash
+        assert entry.document["accepted"]
+        assert entry.submission["command"].startswith("verilocc-bench evaluate ")
+    for board in boards():
+        if board.dataset == "mini":
+            here = {entry.submission["name"] for entry in entries if entry.board == board.name}
+            assert here == {each.name for each in seeds() if each.track == board.track}
+
+
+def test_an_entry_is_made_anew(tmp_path: Path) -> None:
+    name, board = FAST
+    work, output = tmp_path / "work", tmp_path / "entries"
+    arguments = ["--board", board, "--only", name, "--work", str(work), "--output", str(output)]
+    assert main(arguments) == 0
+    made = json.loads((output / board / f"{name}.json").read_text())
+    kept = json.loads((ENTRIES / board / f"{name}.json").read_text())
+    for key in ("submission", "board", "results", "kernels", "claims", "examples", "marks"):
+        assert made[key] == kept[key], key
+    assert made["claims"]
+    assert all(claim["same"] for claim in made["claims"])
+
+
+def test_an_entry_that_nobody_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "nobody"]) == 2
+    assert "no entry of seeds.yaml is named 'nobody'" in capsys.readouterr().err
+
+
+def test_a_run_that_fails(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Here for a copy that is none."""
+    arguments = ["--dataset", str(tmp_path), "--board", "regalloc", "--only", "compiler"]
+    assert main([*arguments, "--work", str(tmp_path / "work"), "--output", str(tmp_path)]) == 2
+    said = capfd.readouterr().err
+    assert "compiler: evaluate ended with status 2" in said
+    assert "Traceback" not in said
