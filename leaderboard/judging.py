@@ -136,6 +136,8 @@ def _sample(prepared: PreparedRow, line: bytes, path: Path, known: dict[str, _Kn
     if identifier != prepared.row.id:  # a second "id", or one that is hidden from a search
         message = "the line has another id than it begins with"
         said = PredictedFailure(FailureKind.UNPARSABLE, message)
+    if isinstance(said, SplitAnswer) and said.edits.empty:
+        said = said.assignment
     if isinstance(said, SplitAnswer):
         count, limit = _edits(said), EDITS_AN_INSTRUCTION * prepared.row.n_instructions
         if count > limit:

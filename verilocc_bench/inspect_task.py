@@ -211,7 +211,7 @@ def verdict() -> Scorer:
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         problem = AllocationProblem.from_text(state.input_text, f"sample {state.sample_id}")
-        judged = judge(Verifier(problem), _response(state), state.epoch - 1)
+        judged = judge(Verifier(problem, edits=False), _response(state), state.epoch - 1)
         sample = judged.sample
         return Score(
             value=CORRECT if judged.valid else INCORRECT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from verilocc_bench.allocators import BUILT_IN, Assistance, Request
+from verilocc_bench.allocators import BUILT_IN, Assistance, Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.answers import answer_to_json, parse_answer
 from verilocc_bench.cli import main
@@ -18,10 +18,12 @@ from verilocc_bench.edits import (
     RegisterSpan,
     Replacement,
     SplitAnswer,
+    parse_edits,
 )
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import ask, judge, resolve_model
 from verilocc_bench.evaluate.asking import FINDINGS_KEPT
+from verilocc_bench.evaluate.prepared import PreparedRow
 from verilocc_bench.ir import VirtualLanes
 from verilocc_bench.verify import Verdict, Verifier
 
@@ -66,6 +68,21 @@ def test_of_very_many_findings_the_first_are_kept(tmp_path: Path) -> None:
     assert judged.verdict is not None
     assert len(judged.verdict.findings) == FINDINGS_KEPT
     assert judged.sample.findings_count > 10_000
+
+
+def test_edits_are_wrong_on_the_assign_track() -> None:
+    row = min((r for r in load_rows("mini").rows), key=lambda r: r.n_instructions)
+    assert row.label is not None
+    prepared, new = PreparedRow(row), f"%{row.n_virtual_registers}"
+    name = prepared.problem.function.virtual_registers[0].name
+    edits = parse_edits({"new": {new: name}})
+    answer = SplitAnswer({**row.label, new: row.label["%0"]}, edits)
+    judged = judge(prepared.verifier, Response(answer), 0)
+    assert not judged.sample.valid
+    assert judged.sample.finding_kinds == ("invalid_edit",)
+    assert judge(Verifier(prepared.problem), Response(answer), 0).sample.valid
+    none = SplitAnswer(row.label, parse_edits({}))
+    assert judge(prepared.verifier, Response(none), 0).sample.valid
 
 
 class _Replay:

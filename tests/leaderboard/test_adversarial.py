@@ -28,7 +28,11 @@ from tests.leaderboard.submissions import (
     messages,
     submitted,
 )
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.evaluate import parse_prediction
+from verilocc_bench.verify import Verifier
 
 __all__ = ["arena", "arena_folder"]
 
@@ -427,6 +431,30 @@ def test_more_edits_than_an_answer_needs_are_not_judged(tmp_path: Path) -> None:
     assert sample.failure == "unparsable"
     assert sample.message is not None
     assert "edits, more than the" in sample.message
+
+
+def test_edits_are_no_answer_where_every_register_is_to_keep_its_place(
+    arena: Arena, tmp_path: Path
+) -> None:
+    """With spill code a function needs fewer registers than are live at once: below every bound."""
+    found = submitted(arena)
+    row, line = arena.rows[0], dict(found.lines[0])
+    problem = AllocationProblem.from_text(row.normalized)
+    new = f"%{row.n_virtual_registers}"
+    line["assignment"] = {**line["assignment"], new: line["assignment"]["%0"]}
+    line["edits"] = {"new": {new: problem.function.virtual_registers[0].name}}
+    _, answer = parse_prediction(json.dumps(line), tmp_path)
+    assert isinstance(answer, SplitAnswer)
+    assert Verifier(problem).verify(answer).valid
+    empty = {**found.lines[1], "edits": {"new": {}, "insert": []}}
+    found.lines = [line, empty, *found.lines[2:]]
+    document = check(found.write(tmp_path / "submission"), tmp_path / "out")
+    assert document["accepted"], messages(document)
+    valid = {kernel["id"]: kernel["valid"] for kernel in document["kernels"]}
+    assert valid == {each.id: int(each.id != row.id) for each in arena.rows}
+    assert document["results"]["overall"]["findings"] == {"invalid_edit": 1}
+    # Edits that are none hide no copy of the label.
+    assert document["answers"]["compiler"] == len(arena.rows) - 1
 
 
 def test_markup_in_texts_does_nothing(arena: Arena, tmp_path: Path) -> None:

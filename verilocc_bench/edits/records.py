@@ -118,6 +118,11 @@ class Edits:
     insertions: tuple[Insertion, ...] = ()
     replacements: tuple[Replacement, ...] = ()
 
+    @property
+    def empty(self) -> bool:
+        """Whether there are none."""
+        return not (self.new or self.insertions or self.replacements)
+
 
 @dataclass(frozen=True, slots=True)
 class SplitAnswer:

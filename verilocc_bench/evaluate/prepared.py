@@ -26,8 +26,10 @@ class PreparedProblem:
         problem: AllocationProblem,
         label: Answer | None = None,
         alternatives: Mapping[str, Answer] | None = None,
+        *,
+        edits: bool = True,
     ) -> None:
-        self.problem, self.verifier = problem, Verifier(problem)
+        self.problem, self.verifier = problem, Verifier(problem, edits=edits)
         self.compiler_answer, self.alternatives = label, alternatives
 
     @cached_property
@@ -48,7 +50,7 @@ class PreparedRow(PreparedProblem):
         problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
         if problem.id != row.id:
             raise InputError(f"row {row.id}: the id is not the hash of the normalized text")
-        super().__init__(problem, row.label, row.other_labels)
+        super().__init__(problem, row.label, row.other_labels, edits=row.track == "split")
         self.label: Verdict | None = None
         if row.label is not None:
             self.label = self.verifier.verify(row.label)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem, parse_register_name
 from verilocc_bench.edits import AnyAnswer, Edits, SplitAnswer, edit_function
-from verilocc_bench.findings import Verdict
+from verilocc_bench.findings import Finding, FindingKind, Verdict
 from verilocc_bench.ir import FixedUnits, RegisterClass
 from verilocc_bench.verify.fast import FastVerifier
 from verilocc_bench.verify.symbolic import SymbolicChecker
@@ -17,17 +17,32 @@ from verilocc_bench.verify.symbolic import SymbolicChecker
 __all__ = ["IndependentVerifier", "Verifier"]
 
 
-class Verifier:
-    """Judges any number of answers for one problem."""
+_UNASKED = Finding(
+    FindingKind.INVALID_EDIT,
+    "on the assign track every virtual register keeps one register: an answer has no edits",
+)
 
-    def __init__(self, problem: AllocationProblem) -> None:
+
+class Verifier:
+    """Judges any number of answers for one problem; without `edits` those that have some are wrong.
+
+    Functions of the assign track ask for one register for each virtual
+    register: with spills an answer could do with fewer than are live at once.
+    """
+
+    def __init__(self, problem: AllocationProblem, *, edits: bool = True) -> None:
         self.problem = problem
+        self.edits = edits
         self.fast = FastVerifier(problem)
         self.independent = IndependentVerifier(problem)
 
     def verify(self, answer: AnyAnswer, findings: int | None = None) -> Verdict:
         """The verdict on an answer, with the first so many `findings`; the others are counted."""
+        if isinstance(answer, SplitAnswer) and answer.edits.empty:
+            answer = answer.assignment
         if isinstance(answer, SplitAnswer):
+            if not self.edits:
+                return Verdict(self.problem.id, False, (_UNASKED,), None, None)
             verdict = self.independent.verify(answer)
             told = verdict.findings[:findings]
             untold = Counter(finding.kind for finding in verdict.findings[len(told) :])
