@@ -7,7 +7,6 @@ answers to these functions can be long.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import re
@@ -75,10 +74,10 @@ def unpacked(path: Path, work: Path, limit_bytes: int) -> Path:
     one that cannot be unpacked.
     """
     with os.fdopen(open_file(path), "rb") as file:
+        # Compressed or not: what is compressed is not longer.
+        if os.fstat(file.fileno()).st_size > limit_bytes:
+            raise _too_long(path, limit_bytes)
         if path.suffix != ".gz":
-            size = os.fstat(file.fileno()).st_size
-            if size > limit_bytes:
-                raise _too_long(path, limit_bytes)
             return path
         target = work / "answers.jsonl"
         with target.open("wb") as unpacked_file:
@@ -92,12 +91,21 @@ def unpacked(path: Path, work: Path, limit_bytes: int) -> Path:
 
 
 def _pieces(file: BinaryIO, path: Path) -> Iterator[bytes]:
+    """What is in a gzip file of one member, with nothing behind it: more could hide much work."""
+    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    data = b""
     try:
-        with gzip.GzipFile(fileobj=file, mode="rb") as stream:
-            while piece := stream.read(PIECE_BYTES):
+        while not unpacker.eof:
+            data = unpacker.unconsumed_tail or file.read(PIECE_BYTES)
+            piece = unpacker.decompress(data, PIECE_BYTES)
+            if piece:
                 yield piece
-    except (OSError, EOFError, zlib.error) as error:
+            elif not data:
+                raise InputError("cannot be unpacked: it ends in the middle", source=path)
+    except (OSError, zlib.error) as error:
         raise InputError(f"cannot be unpacked: {error}", source=path) from None
+    if unpacker.unused_data or file.read(1):
+        raise InputError("expected nothing behind the compressed answers", source=path)
 
 
 def _too_long(path: Path, limit_bytes: int) -> InputError:
@@ -120,30 +128,29 @@ def index_lines(path: Path, limits: Mapping[str, int], samples: int, shown: Path
     with os.fdopen(open_file(path), "rb") as file:
         while line := file.readline(longest + 2):
             number += 1
-            if line.strip():
-                matched = _ID.match(line)
-                if matched is None:
-                    raise InputError(
-                        'expected a line that begins with {"id": …}, 16 hexadecimal digits',
-                        source=shown,
-                        line=number,
-                    )
-                identifier = matched[1].decode()
-                limit = limits.get(identifier, longest)
-                if len(line.rstrip(b"\n")) > limit:
-                    raise InputError(
-                        f"longer than the {limit:,} bytes that an answer to {identifier} can have",
-                        source=shown,
-                        line=number,
-                    )
-                if identifier not in limits:
-                    found.strange = found.strange or identifier
-                    found.strange_lines += 1
-                else:
-                    lines = found.functions.setdefault(identifier, FunctionLines())
-                    lines.count += 1
-                    if lines.count <= samples:
-                        lines.places.append((offset, len(line)))
-                        lines.digest.update(line.rstrip(b"\n") + b"\n")
+            matched = _ID.match(line)
+            if matched is None:
+                raise InputError(
+                    'expected a line that begins with {"id": …}, 16 hexadecimal digits',
+                    source=shown,
+                    line=number,
+                )
+            identifier = matched[1].decode()
+            limit = limits.get(identifier, longest)
+            if len(line.rstrip(b"\n")) > limit:
+                raise InputError(
+                    f"longer than the {limit:,} bytes that an answer to {identifier} can have",
+                    source=shown,
+                    line=number,
+                )
+            if identifier not in limits:
+                found.strange = found.strange or identifier
+                found.strange_lines += 1
+            else:
+                lines = found.functions.setdefault(identifier, FunctionLines())
+                lines.count += 1
+                if lines.count <= samples:
+                    lines.places.append((offset, len(line)))
+                    lines.digest.update(line.rstrip(b"\n") + b"\n")
             offset += len(line)
     return found

@@ -14,14 +14,18 @@ from leaderboard.shown_text import UNSEEN
 
 __all__ = ["comment", "plain"]
 
-_MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~<>&@:-])")
+MOST_REFUSALS = 20
+LENGTH = 500
 
 
 def plain(text: object) -> str:
-    """Text of strangers as Markdown that shows it and does nothing else: no link, no mention."""
+    """Text of strangers as Markdown that shows it and does nothing else: no link, no mention.
+
+    As code: addresses in plain text become links however they are escaped.
+    """
     words = "".join(c if unicodedata.category(c) not in UNSEEN else " " for c in str(text))
-    words = " ".join(words.split())
-    return _MARKUP.sub(lambda found: f"&#{ord(found[1])};", words)
+    words = " ".join(words.replace("`", "'").split())[:LENGTH].rstrip()
+    return f"`{words or '?'}`"
 
 
 def comment(document: Mapping[str, Any]) -> str:
@@ -38,17 +42,26 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
             f"{name}, on the board `{board['name']}`: the {board['split']} split of the "
             f"{board['track']} track of {board['dataset']}, `{board['hash'][:16]}`."
         )
+    if document["results"] and document["answered"] < document["board"]["functions"]:
+        yield (
+            f"It answers {', '.join(submission['architectures'])} alone: "
+            f"{document['answered']:,} of {document['board']['functions']:,} functions."
+        )
     if document["refusals"]:
         yield f"{name} cannot be taken:"
-        yield "\n".join(
+        refusals = document["refusals"]
+        lines = [
             f"- **{each['kind']}**, {plain(each['place'])}: {plain(each['message'])}"
-            for each in document["refusals"]
-        )
+            for each in refusals[:MOST_REFUSALS]
+        ]
+        if len(refusals) > MOST_REFUSALS:
+            lines.append(f"- and {len(refusals) - MOST_REFUSALS:,} more")
+        yield "\n".join(lines)
     if document["results"]:
-        yield _table(document["results"])
+        yield _table(document["results"], board["track"])
     if document["marks"]:
         yield "To be shown beside it:"
-        yield "\n".join(f"- {plain(each['message'])}" for each in document["marks"])
+        yield "\n".join(f"- {each['message']}" for each in document["marks"])
     differ = [claim for claim in document["claims"] if not claim["same"]]
     if differ:
         rows = [
@@ -64,14 +77,17 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def _table(results: Mapping[str, Any]) -> str:
+def _table(results: Mapping[str, Any], track: str) -> str:
+    measures = {"registers/label": "registers_ratio", "bank conflicts": "bank_conflicts"}
+    if track == "split":
+        measures = {"spill cost": "spill_cost", "move cost": "move_cost"}
     keys = [key for key in next(iter(results.values())) if re.fullmatch(r"pass@\d+", key)]
     rows = []
     for task, record in results.items():
         figures = [_share(record, key) for key in keys]
-        ratio, conflicts = record["registers_ratio"], record["bank_conflicts"]
-        rows.append((task, record["n"], *figures, _figure(ratio), _figure(conflicts)))
-    headers = ("task", "functions", *keys, "registers/label", "bank conflicts")
+        measured = [_figure(record[name]) for name in measures.values()]
+        rows.append((task, record["n"], *figures, *measured))
+    headers = ("task", "functions", *keys, *measures)
     return tabulate(rows, headers, tablefmt="github", disable_numparse=True)
 
 

@@ -47,10 +47,25 @@ def draft(run: Path, folder: Path) -> None:
     answers = run / ANSWERS[0]
     if not answers.is_file():
         raise InputError(f"there is no {ANSWERS[0]}: expected the folder of a run", source=run)
+    _check_complete(document, answers, run)
     text = yaml.safe_dump(_fields(document, run), sort_keys=False)
     folder.mkdir(parents=True)
     shutil.copyfile(answers, folder / ANSWERS[0])
     write_atomically(folder / SUBMISSION, HEAD + text)
+
+
+def _check_complete(document: dict[str, Any], answers: Path, run: Path) -> None:
+    """Raises InputError where samples are missing that the run should have."""
+    overall = document["results"]["overall"]
+    failures, due = overall["infrastructure_failures"], overall["samples"]
+    if failures:
+        message = f"{failures:,} samples are missing for infrastructure failures"
+        raise InputError(f"{message}: run evaluate again, it goes on", source=run)
+    with answers.open("rb") as file:
+        lines = sum(1 for _ in file)
+    if lines != due:
+        message = f"{lines:,} lines for {due:,} samples: run evaluate again, it goes on"
+        raise InputError(message, source=answers)
 
 
 def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:

@@ -12,7 +12,9 @@ __all__ = ["ANSWERS", "SUBMISSION", "answers_file", "check_folder", "open_file",
 
 SUBMISSION = "submission.yaml"
 ANSWERS = ("answers.jsonl", "answers.jsonl.gz")
-_KNOWN = frozenset({SUBMISSION, "README.md", *ANSWERS})
+README = "README.md"
+README_BYTES = 1 << 20
+_KNOWN = frozenset({SUBMISSION, README, *ANSWERS})
 
 
 def check_folder(folder: Path) -> None:
@@ -38,6 +40,12 @@ def check_folder(folder: Path) -> None:
                     )
                 if not stat.S_ISREG(mode):
                     raise InputError(f"{name!r} is no plain file", source=folder)
+                size = entry.stat(follow_symlinks=False).st_size
+                if name == README and size > README_BYTES:
+                    raise InputError(
+                        f"{README} has {size:,} bytes, more than the {README_BYTES:,} accepted",
+                        source=folder,
+                    )
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=folder) from None
     names = {entry.name for entry in found}

@@ -4,10 +4,11 @@
     python -m leaderboard.hub_results ENTRIES --format eval-yaml
 
 The first is `.eval_results/verilocc-bench.yaml` for the model's repository, with
-the results of all entries whose link `model` leads there; `--page` is where the
-leaderboard is, so that a reader finds how they were found. The second is `eval.yaml` for
-the dataset's repository, with every task of all entries. `--format model-index`
-is the older form of the first, for the model's card.
+the results of all entries whose link `model` leads there, if these are of the
+same authors: anybody may link to it. `--page` is where the leaderboard is, so
+that a reader finds how they were found. The second is `eval.yaml` for the
+dataset's repository, with every task of all entries. `--format model-index` is
+the older form of the first, for the model's card.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("entries", type=Path, help="a folder of revalidated submissions (*.json, however deep)")
     add("--format", choices=(*OF_A_MODEL, "eval-yaml"), default="eval-results")
     add("--model", metavar="OWNER/NAME", help="the model that the results are to be of")
+    add("--entry", action="append", metavar="NAME", help="only this entry; may be given again")
     add("--board", default=boards()[0].name, help="default: %(default)s")
     add("--dataset-id", metavar="OWNER/NAME", help="the dataset's id on the Hub (default: its own)")
     add("--revision", help="the commit of the dataset on the Hub")
@@ -56,11 +58,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.format,
             board=options.board,
             model=options.model,
+            names=options.entry,
             dataset_id=options.dataset_id,
             revision=options.revision,
             page=options.page,
         )
-    except InputError as error:
+    except (InputError, OSError) as error:
         print(f"hub_results: {error}", file=sys.stderr)
         return 2
     if options.output is None:
@@ -76,6 +79,7 @@ def hub_results(
     *,
     board: str,
     model: str | None = None,
+    names: Sequence[str] | None = None,
     dataset_id: str | None = None,
     revision: str | None = None,
     page: str | None = None,
@@ -83,13 +87,23 @@ def hub_results(
     """The text of a file for the Hub. Raises InputError where no entry has to do with it."""
     if not folder.is_dir():
         raise InputError("expected a folder of revalidated submissions", source=folder)
-    entries = [entry for entry in read_entries(folder) if entry.board == board]
+    entries = [
+        entry
+        for entry in read_entries(folder)
+        if entry.board == board and (names is None or entry.submission["name"] in names)
+    ]
     if kind in OF_A_MODEL:
         if model is None:
             raise InputError("expected --model OWNER/NAME: whose results?")
         entries = [
-            entry for entry in entries if entry.submission["links"].get("model") == HUB + model
+            entry
+            for entry in entries
+            if entry.submission["links"].get("model", "").rstrip("/") == HUB + model
         ]
+        if len({tuple(entry.submission["authors"]) for entry in entries}) > 1:
+            found = "; ".join(_who(entry) for entry in entries)
+            message = f"entries of several authors link to {model}, choose with --entry: {found}"
+            raise InputError(message, source=folder)
     if not entries:
         wanted = f" that links {HUB}{model} as its model" if kind in OF_A_MODEL else ""
         raise InputError(f"there is no entry of the board {board!r}{wanted}", source=folder)
@@ -98,6 +112,10 @@ def hub_results(
         source = None if page is None else Source("verilocc-bench leaderboard", page)
         return OF_A_MODEL[kind](documents, dataset_id, source)
     return eval_yaml(documents, dataset_id)
+
+
+def _who(entry: Entry) -> str:
+    return f"{entry.submission['name']!r} of {', '.join(entry.submission['authors'])}"
 
 
 def _as_results(entry: Entry, model: str | None, revision: str | None) -> dict[str, Any]:

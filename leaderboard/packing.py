@@ -15,7 +15,7 @@ from leaderboard.examining import Examined, examine
 from leaderboard.folder import ANSWERS, SUBMISSION
 from verilocc_bench.errors import InputError
 
-__all__ = ["Package", "packed", "path_of"]
+__all__ = ["ROOT", "Package", "packed", "path_of"]
 
 ROOT = "submissions"
 README = "README.md"

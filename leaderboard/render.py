@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         written = render(options.entries, options.output, dataset=options.dataset)
-    except InputError as error:
+    except (InputError, OSError) as error:
         print(f"render: {error}", file=sys.stderr)
         return 2
     print(f"written: {options.output}/index.html and {written - 1} files more")

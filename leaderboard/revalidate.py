@@ -36,6 +36,7 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.fingerprints import fingerprint
 from verilocc_bench.files import write_atomically
+from verilocc_bench.processes import end_with_parent
 
 __all__ = ["COMMENT", "REVALIDATION", "main", "revalidate"]
 
@@ -69,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             revision=options.revision,
             jobs=options.jobs,
         )
-    except InputError as error:
+    except (InputError, OSError) as error:
         print(f"revalidate: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -194,7 +195,7 @@ def _judge(
 
 @contextmanager
 def _executor(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    executor = ProcessPoolExecutor(jobs)
+    executor = ProcessPoolExecutor(jobs, initializer=end_with_parent, initargs=(os.getpid(),))
     try:
         yield executor
     finally:

@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         print((output / COMMENT).read_text("utf-8"), end="")
         _answer(options, document, (output / COMMENT).read_text("utf-8"))
-    except InputError as error:
+    except (InputError, OSError) as error:
         print(f"review: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

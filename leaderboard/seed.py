@@ -69,7 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if unknown:
             raise InputError(f"no entry of seeds.yaml is named {min(unknown)!r}")
-        for board, each in _chosen(options):
+        chosen = list(_chosen(options))
+        if not chosen:
+            raise InputError("no such entry is of these boards")
+        for board, each in chosen:
             copy = board.dataset if board.dataset == MINI else options.dataset or board.dataset
             document = seed(each, board, copy, options.work, jobs=options.jobs)
             name = Path(path_of(each.name, board.name)).name

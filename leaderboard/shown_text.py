@@ -14,8 +14,15 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+()-]{0,59}", re.ASCII)
 UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
 """Categories of characters that show nothing, or turn or break what is around them."""
 
-BLANK = "\u115f\u1160\u2800\u3164\uffa0"
-"""Letters and symbols that look like nothing."""
+BLANK = frozenset(
+    "\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f"
+    + "".join(map(chr, range(0xFE00, 0xFE10)))
+    + "".join(map(chr, range(0xE0100, 0xE01F0)))
+)
+"""Letters, symbols and marks that look like nothing."""
+
+STACKED = 2
+"""So many marks one letter may bear."""
 
 URL_LENGTH = 300
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII)
@@ -36,10 +43,9 @@ def text_problem(text: object, limit: int) -> str | None:
     for character in text:
         if unicodedata.category(character) in UNSEEN or character in BLANK:
             return f"the character U+{ord(character):04X} is not taken"
-    stacked = re.search(
-        r"(?:\w\W?)?[\u0300-\u036f\u20d0-\u20ff]{3}", unicodedata.normalize("NFD", text)
-    )
-    if stacked is not None:
+    if not any(character.isalnum() for character in text):
+        return "expected a letter or digit"
+    if _most_marks(text) > STACKED:
         return "more than two marks on one letter are not taken"
     if unicodedata.normalize("NFC", text) != text:
         return "expected normalized text (Unicode NFC)"
@@ -63,6 +69,15 @@ def url_problem(url: object) -> str | None:
     if parts.username is not None or parts.password is not None or port is not None:
         return "expected an address without a user or port"
     return None
+
+
+def _most_marks(text: str) -> int:
+    """The most marks that follow each other, when letters are taken apart from theirs."""
+    most = marks = 0
+    for character in unicodedata.normalize("NFD", text):
+        marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me") else 0
+        most = max(most, marks)
+    return most
 
 
 def _kind(value: object) -> str:

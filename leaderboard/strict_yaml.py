@@ -27,6 +27,9 @@ class _Refused(Exception):
         self.message, self.mark = message, mark
 
 
+NUMBER_LENGTH = 40
+
+
 class _Loader(yaml.SafeLoader):
     """SafeLoader without what can make much of little, or two things of one."""
 
@@ -58,8 +61,17 @@ class _Loader(yaml.SafeLoader):
             seen.add(name)
         return dict(super().construct_mapping(node, deep=True))
 
+    def construct_number(self, node: Any) -> Any:
+        """A whole number; of thousands of digits it could be read, and never be written again."""
+        if len(node.value) > NUMBER_LENGTH:
+            raise _Refused(f"a number of {len(node.value):,} characters", node.start_mark)
+        return self.construct_yaml_int(node)
+
     def flatten_mapping(self, node: Any) -> None:
         """Merge keys (`<<`) are keys like others."""
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
 
 
 def parse_yaml(data: bytes, source: Path) -> Any:

@@ -29,11 +29,12 @@ MOST_SAMPLES = 100
 MOST_VERIFIER_CALLS = 100
 MOST_AUTHORS = 50
 MOST_CLAIMS = 50
+MOST_STRANGE = 10
 MOST_PARAMETERS = 10**14
 LICENCES = ("apache-2.0", "cc0-1.0", "cc-by-4.0", "mit")
 LINKS = ("code", "paper", "model")
 TRACKS = ("assign", "split")
-CLAIMED = ("pass@1", "pass@10", "pass@100", "registers_ratio", "bank_conflicts")
+CLAIMED = ("pass@1", "pass@10", "pass@100", "registers_ratio", "bank_conflicts", "spill_cost")
 _TASK = re.compile(r"overall|[a-z0-9_]{1,20}/[a-z0-9_]{1,20}", re.ASCII)
 _EMAIL = re.compile(
     r"[^@\s<>\"'(),:;\[\]\\]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+", re.ASCII
@@ -130,8 +131,11 @@ class _Reader:
         )
         if found.decoding != Decoding.GUIDED and found.verifier_calls != 1:
             self._refuse("verifier_calls", "only guided decoding may call the verifier: expected 1")
-        for key in sorted(self._document.keys() - self._seen):
+        strange = sorted(self._document.keys() - self._seen)
+        for key in strange[:MOST_STRANGE]:
             self._refuse(str(key)[:40], "there is no such field")
+        if len(strange) > MOST_STRANGE:
+            self._refuse("", f"{len(strange) - MOST_STRANGE:,} more fields that there are not")
         return found
 
     def _refuse(self, place: str, message: str) -> None:
@@ -192,11 +196,11 @@ class _Reader:
         if not isinstance(value, list) or not 1 <= len(value) <= MOST_AUTHORS:
             self._refuse("authors", f"expected a list of 1 to {MOST_AUTHORS} names")
             return ()
-        for number, author in enumerate(value, 1):
-            problem = text_problem(author, 80)
+        problems = [text_problem(author, 80) for author in value]
+        for number, problem in enumerate(problems, 1):
             if problem is not None:
                 self._refuse(f"authors, {number}", problem)
-        return tuple(map(str, value))
+        return () if any(problems) else tuple(value)
 
     def _architectures(self) -> tuple[str, ...]:
         value = self._take("architectures", required=False)
@@ -216,11 +220,11 @@ class _Reader:
         if not isinstance(value, dict) or value.keys() - set(LINKS):
             self._refuse("links", f"expected a mapping of {', '.join(LINKS)}")
             return {}
-        for key, url in value.items():
-            problem = url_problem(url)
+        problems = {key: url_problem(url) for key, url in value.items()}
+        for key, problem in problems.items():
             if problem is not None:
                 self._refuse(f"links, {key}", problem)
-        return {key: str(value[key]) for key in LINKS if key in value}
+        return {key: value[key] for key in LINKS if key in value and problems[key] is None}
 
     def _claims(self) -> dict[str, dict[str, float]]:
         value = self._take("claims", required=False)

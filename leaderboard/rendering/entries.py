@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard.document import FORMAT, KS
-from leaderboard.packing import path_of
+from leaderboard.packing import ROOT, path_of
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.metrics import (
     bootstrap_interval,
@@ -25,6 +25,10 @@ from verilocc_bench.files import read_json
 __all__ = ["ALL", "Entry", "Figures", "Scope", "read_entries", "scopes"]
 
 ALL = "all"
+
+NEEDED = frozenset({"submission", "board", "files", "versions", "checkers", "marks", "results"})
+NEEDED |= {"groups", "kernels", "answers", "claims", "examples"}
+"""What a document of an accepted submission has."""
 
 Kernel = Mapping[str, Any]
 
@@ -60,7 +64,8 @@ class Figures:
     which all that follows is over. `registers` is the geometric mean of
     vector registers over the label's, `conflicts` bank conflicts over the
     label's, `above_bound` registers above the lower bound, `gained` and `lost`
-    kernels whose occupancy changed.
+    kernels whose occupancy changed, `spill_cost` and `move_cost` means on the
+    split track.
     """
 
     kernels: int
@@ -71,6 +76,8 @@ class Figures:
     above_bound: float | None
     gained: int | None
     lost: int | None
+    spill_cost: float | None
+    move_cost: float | None
 
 
 def size_of(kernel: Kernel) -> str:
@@ -108,9 +115,8 @@ class Entry:
     @cached_property
     def path(self) -> str:
         """Its page, from the root of the site."""
-        return (
-            path_of(self.submission["name"], self.board).replace("submissions", "entries") + ".html"
-        )
+        place = path_of(self.submission["name"], self.board).removeprefix(f"{ROOT}/")
+        return f"entries/{place}.html"
 
     @property
     def kernels(self) -> Sequence[Kernel]:
@@ -159,6 +165,10 @@ class Entry:
             mean(gaps),
             sum(each > 0 for each in waves) if waves else None,
             sum(each < 0 for each in waves) if waves else None,
+            *(
+                mean([float(each[name]) for each in valid]) if self.is_split else None
+                for name in ("spill_cost", "move_cost")
+            ),
         )
 
     @property
@@ -208,6 +218,8 @@ def read_entries(folder: Path) -> list[Entry]:
             raise InputError("expected a document of leaderboard.revalidate", source=path)
         if not document.get("accepted"):
             continue
+        if missing := NEEDED - document.keys():
+            raise InputError(f"an accepted document without {min(missing)!r}", source=path)
         entry = Entry(document)
         if entry.path in found:
             raise InputError(f"a second entry named {entry.submission['name']!r}", source=path)

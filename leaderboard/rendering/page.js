@@ -47,9 +47,10 @@
     } else {
       const value = figures ? figures[name] : null;
       cell.dataset.value = value === null ? "" : value;
-      const digits = name === "above_bound" ? 2 : 3;
+      const digits = { above_bound: 2, spill_cost: 1, move_cost: 1 }[name] ?? 3;
       const whole = digits === 2 && Number.isInteger(value);
-      cell.textContent = value === null ? missing : whole ? `${value}` : value.toFixed(digits);
+      const grouped = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+      cell.textContent = value === null ? missing : whole ? `${value}` : value.toLocaleString("en", grouped);
       if (name === "registers" && figures && figures.valid < figures.kernels) {
         const note = document.createElement("small");
         note.textContent = `of ${figures.valid} valid`;
@@ -118,7 +119,10 @@
       if (head) sort(table, head.cellIndex, head.getAttribute("aria-sort") === "ascending" ? 1 : -1);
     }
     const kernels = Math.max(0, ...Object.values(figures).map((each) => (each ? each.kernels : 0)));
+    const parts = [...document.querySelectorAll("section[data-kind] tbody tr")]
+      .filter((row) => !figures[row.dataset.entry]).length;
     status.textContent = `${shown} ${shown === 1 ? "entry" : "entries"} on ${kernels} kernels`;
+    if (parts) status.textContent += `; ${parts} more ${parts === 1 ? "answers" : "answer"} some architectures alone: choose one`;
     const bound = data.bound[key];
     for (const cell of document.querySelectorAll("[data-bound]")) {
       cell.textContent = typeof bound === "number" ? bound.toFixed(3) : missing;

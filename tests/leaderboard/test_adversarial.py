@@ -52,6 +52,18 @@ def fields(**changes: Any) -> Spoil:
     return spoil
 
 
+def fields_text(key: str, text: str) -> Spoil:
+    """Another value in submission.yaml, as it is written."""
+
+    def spoil(folder: Path, _: Arena) -> None:
+        path = folder / "submission.yaml"
+        document = yaml.safe_load(path.read_text())
+        del document[key]
+        path.write_text(yaml.safe_dump(document) + f"{key}: {text}\n")
+
+    return spoil
+
+
 def appended(text: str) -> Spoil:
     """More text in submission.yaml."""
 
@@ -212,16 +224,22 @@ REFUSED: dict[str, tuple[Spoil, str, str]] = {
         "more than the [0-9,]* bytes",
     ),
     "a bomb of many members": (
-        packed(lambda data: gzip.compress(data) + gzip.compress(b"\n" * 50_000_000) * 40),
+        packed(lambda data: gzip.compress(data) + gzip.compress(b"\n" * 50_000) * 4),
+        "answers",
+        "expected nothing behind the compressed answers",
+    ),
+    "members without anything in them": (
+        packed(lambda data: gzip.compress(data) + gzip.compress(b"") * 1_000_000),
         "answers",
         "more than the [0-9,]* bytes",
     ),
+    "empty lines": (raw(lambda text: text + "\n" * 1_000), "answers", "expected a line that"),
     "half a file": (packed(lambda data: gzip.compress(data)[:-9]), "answers", "cannot be unpacked"),
     "no gzip at all": (packed(lambda data: data), "answers", "cannot be unpacked"),
     "rubbish behind it": (
         packed(lambda data: gzip.compress(data) + b"rubbish"),
         "answers",
-        "cannot be unpacked",
+        "expected nothing behind the compressed answers",
     ),
     "a description of megabytes": (
         appended("# " + "x" * 2_000_000),
@@ -241,12 +259,23 @@ REFUSED: dict[str, tuple[Spoil, str, str]] = {
         "format",
         "nested more than 8 deep",
     ),
-    "a number without end": (appended("parameters: " + "9" * 50_000), "format", "expected YAML"),
+    "a number without end": (
+        appended("parameters: " + "9" * 50_000),
+        "format",
+        "a number of 50,000",
+    ),
     "a number without end in hex": (
         appended("parameters: 0x" + "f" * 50_000),
-        "submission",
-        "parameters: expected a whole number",
+        "format",
+        "a number of 50,002 characters",
     ),
+    "an author without end in hex": (
+        fields_text("authors", "[0x" + "f" * 5_000 + "]"),
+        "format",
+        "a number of 5,002 characters",
+    ),
+    "authors nobody sees": (fields(authors=["\ufe0f"]), "submission", "authors, 1: "),
+    "authors of signs alone": (fields(authors=["--- !"]), "submission", "expected a letter"),
     "two documents": (appended("---\nname: x\n"), "format", "expected YAML"),
     "no mapping": (described(b"[1]"), "submission", "expected a mapping"),
     "no text": (described(b"\xff\xfe\x00"), "format", "expected UTF-8"),
@@ -331,7 +360,7 @@ REFUSED: dict[str, tuple[Spoil, str, str]] = {
         "from 0",
     ),
     "a claim of a huge number": (
-        fields(claims={"overall": {"pass@1": 10**400}}),
+        fields(claims={"overall": {"pass@1": 10**30}}),
         "submission",
         "from 0",
     ),
@@ -458,18 +487,39 @@ def test_edits_are_no_answer_where_every_register_is_to_keep_its_place(
 
 
 def test_markup_in_texts_does_nothing(arena: Arena, tmp_path: Path) -> None:
-    nasty = "<script>a()</script> [x](javascript:1) @all #1 `code` **b** | ![](http://x)"
-    found = submitted(arena, authors=[nasty], hardware=nasty, claims={"overall": {"pass@1": 0}})
+    nasty = (
+        "<script>a()</script> [x](javascript:1) @all #1 `code` **b** | ![](http://x) "
+        "www.evil.example ada@evil.example https://evil.example ``x`"
+    )
+    name = "www.evil.example"
+    claims = {"overall": {"pass@1": 0}}
+    found = submitted(arena, name=name, hardware=nasty, claims=claims)
     document = check(found.write(tmp_path / "s"), tmp_path / "out")
     assert document["accepted"]
-    for character in "<>[]@#`*|!":
-        assert character not in plain(nasty).replace("&#", "").replace(";", "")
     from markdown_it import MarkdownIt
 
-    rendered = MarkdownIt("commonmark", {"html": False}).render(plain(nasty))
-    assert rendered.count("<") == 2  # the paragraph's own
+    # As the Hub and GitHub do it: addresses in plain text become links.
+    render = MarkdownIt("gfm-like", {"html": False}).render
+    assert "<a " in render(nasty)
+    for text in (nasty, "`", "", " ` "):
+        rendered = render(plain(text))
+        assert rendered.startswith("<p><code>")
+        assert rendered.endswith("</code></p>\n")
+        assert rendered.count("<") == 4
+    rendered = render((tmp_path / "out" / COMMENT).read_text())
+    assert name in rendered
+    assert "<a " not in rendered
+    assert "<script" not in rendered
+
+
+def test_a_comment_has_an_end(arena: Arena, tmp_path: Path) -> None:
+    more = {f"www.evil.example/{number}": "x" * 100 for number in range(3_000)}
+    found = submitted(arena, authors=["\u200b"] * 50, **more)
+    document = check(found.write(tmp_path / "s"), tmp_path / "out")
+    assert not document["accepted"]
     text = (tmp_path / "out" / COMMENT).read_text()
-    assert "<script" not in text
+    assert len(text) < 10_000
+    assert "- and 4" in text or "more" in text
 
 
 def test_memory_stays_small(arena: Arena, tmp_path: Path) -> None:

@@ -82,6 +82,22 @@ def test_what_cannot_be_written(
     assert expected in capsys.readouterr().err
 
 
+def test_strangers_cannot_give_a_model_results(
+    entries: Path, arena: Arena, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Anybody may link to a model: whose results are its own, people say."""
+    links = {"model": f"https://huggingface.co/{MODEL}/"}
+    fields = {"name": "Better", "authors": ["Somebody"], "links": links, "assistance": "candidates"}
+    document = check(submitted(arena, **fields).write(tmp_path / "s"), tmp_path / "out")
+    (entries / "stranger.json").write_text(document_text(document))
+    arguments = [str(entries), "--board", "small", "--dataset-id", "a/b", "--model", MODEL]
+    assert main(arguments) == 2
+    assert "several authors" in (said := capsys.readouterr().err)
+    assert "'Better' of Somebody" in said
+    assert main([*arguments, "--entry", "Better"]) == 0
+    assert "candidates_free" in capsys.readouterr().out
+
+
 def test_no_entries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "none"), "--model", MODEL]) == 2
     assert "expected a folder" in capsys.readouterr().err

@@ -28,7 +28,7 @@ from leaderboard.boards import Board
 from leaderboard.document import document_text
 from leaderboard.rendering.entries import Scope, read_entries
 from leaderboard.rendering.pages import BoardPage
-from leaderboard.revalidate import REVALIDATION, revalidate
+from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
 from tests.leaderboard.submissions import Arena, Submitted, arena_folder, submitted
 from tests.leaderboard.test_revalidate import broken
 from verilocc_bench.allocators import BUILT_IN, Request
@@ -325,6 +325,15 @@ def test_the_split_track_has_a_page(tmp_path: Path) -> None:
     text = (tmp_path / "site" / "mini-split.html").read_text()
     assert "Lower bound" not in text
     assert "11.1 %" in text
+    # What it spills counts here, not what it uses.
+    cost = document["results"]["overall"]["spill_cost"]
+    assert cost > 0
+    assert f'data-figure="spill_cost" data-label="Spill cost a kernel" data-value="{cost}"' in text
+    assert "Registers over" not in text
+    entry = next((tmp_path / "site" / "entries" / "mini-split").glob("*.html")).read_text()
+    assert "Spill cost" in entry
+    comment = (tmp_path / "out" / COMMENT).read_text()
+    assert f"| {cost:.3f}" in comment or f"{cost:,}" in comment
 
 
 def spilled(row: Row) -> dict[str, Any]:
@@ -345,6 +354,14 @@ def test_an_entry_of_another_revision_is_refused(
     assert "'The compiler' is of no board" in capsys.readouterr().err
 
 
+def test_names_that_hold_the_folders_name_stay_apart(site: Path, tmp_path: Path) -> None:
+    compiler = json.loads((site.parent / "entries" / "compiler.json").read_text())
+    for number, name in enumerate(("my submissions", "my entries")):
+        named = {**compiler, "submission": {**compiler["submission"], "name": name}}
+        (tmp_path / f"{number}.json").write_text(document_text(named))
+    assert len({entry.path for entry in read_entries(tmp_path)}) == 2
+
+
 def test_what_cannot_be_rendered(
     site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -356,6 +373,9 @@ def test_what_cannot_be_rendered(
     (entries / "a.json").write_text('{"format": 99}')
     assert render.main([str(entries), *output]) == 2
     assert "a.json: expected a document of leaderboard.revalidate" in capsys.readouterr().err
+    (entries / "a.json").write_text('{"format": 1, "accepted": true}')
+    assert render.main([str(entries), *output]) == 2
+    assert "a.json: an accepted document without" in capsys.readouterr().err
     compiler = json.loads((site.parent / "entries" / "compiler.json").read_text())
     for name in ("a", "b"):
         (entries / f"{name}.json").write_text(document_text(compiler))

@@ -15,7 +15,8 @@ from unittest import mock
 import pytest
 
 from leaderboard import revalidate as module
-from leaderboard.judging import judge_function
+from leaderboard.document import _marks
+from leaderboard.judging import EITHER, FunctionVerdict, judge_function
 from leaderboard.revalidate import COMMENT, REVALIDATION, WORK, main
 from tests.leaderboard.submissions import (
     Arena,
@@ -30,6 +31,7 @@ from tests.leaderboard.submissions import (
 from tests.mutation import mutate
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main as verilocc_bench
+from verilocc_bench.evaluate.records import Sample
 from verilocc_bench.verify import IndependentVerifier, Verdict
 
 __all__ = ["arena", "arena_folder"]
@@ -232,6 +234,35 @@ def test_claims_are_compared(arena: Arena, tmp_path: Path) -> None:
     assert document["claims"][2]["found"] is None
     assert "claims-differ" in {mark["kind"] for mark in document["marks"]}
     assert "0.900" in (tmp_path / "out" / COMMENT).read_text()
+
+
+@pytest.mark.parametrize(
+    ("copied", "marks"),
+    [
+        (("compiler", "best", None), ["either-label"]),
+        (("compiler", "compiler", "best"), ["compiler-label"]),
+        (("best", "best", None), ["best-label"]),
+        (("compiler", None, None), []),
+    ],
+)
+def test_copies_of_one_label_and_the_other_are_counted_together(
+    copied: tuple[str | None, ...], marks: list[str]
+) -> None:
+    verdicts = [
+        FunctionVerdict(
+            str(number),
+            (Sample(0, True),),
+            None,
+            1,
+            1,
+            {} if name is None else {name: 1, EITHER: 1},
+            None,
+            0,
+        )
+        for number, name in enumerate(copied)
+    ]
+    submission = mock.Mock(samples=1)
+    assert [mark["kind"] for mark in _marks(submission, verdicts, [])] == marks
 
 
 def test_collisions_in_legal_places_are_wrong_answers_to_both(arena: Arena, tmp_path: Path) -> None:

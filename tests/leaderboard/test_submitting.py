@@ -13,6 +13,7 @@ import yaml
 from leaderboard.drafting import draft
 from leaderboard.packing import path_of
 from leaderboard.revalidate import COMMENT, REVALIDATION
+from leaderboard.revalidate import main as revalidate_main
 from tests.hub.look import ask, edit, look
 from tests.hub.server import LocalHub
 from tests.leaderboard.submissions import Arena, arena, arena_folder, submitted
@@ -89,6 +90,38 @@ def test_runs_that_are_no_submission(
         assert main(["submit", str(folder), "--from-run", str(other)]) == 2
         assert expected in capsys.readouterr().err
         assert not folder.exists()
+
+
+def test_runs_that_are_not_done(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a server failed to say is no wrong answer: it is to be asked again."""
+    document = json.loads((run / "results.json").read_text())
+    other = tmp_path / "run"
+    other.mkdir()
+    lines = (run / "answers.jsonl").read_text().splitlines(keepends=True)
+    (other / "answers.jsonl").write_text("".join(lines[:-2]))
+    (other / "results.json").write_text(json.dumps(document))
+    arguments = ["submit", str(tmp_path / "submission"), "--from-run", str(other)]
+    assert main(arguments) == 2
+    assert f"{len(lines) - 2} lines for {len(lines)} samples" in capsys.readouterr().err
+    document["results"]["overall"]["infrastructure_failures"] = 1
+    (other / "results.json").write_text(json.dumps(document))
+    assert main(arguments) == 2
+    assert "1 samples are missing for infrastructure failures" in capsys.readouterr().err
+    assert not (tmp_path / "submission").exists()
+
+
+def test_folders_that_cannot_be(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    inside = str(tmp_path / "file" / "x")
+    assert main(["submit", inside, "--from-run", str(run)]) == 2
+    folder = begun(run, tmp_path / "submission")
+    assert main(["submit", str(folder), "--output", inside]) == 2
+    assert revalidate_main([str(folder), "--output", inside]) == 2
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_to_a_folder(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,15 @@ __all__ = ["run"]
 
 def run(options: argparse.Namespace) -> int:
     """Begins a submission from a run; or checks one and sends it."""
+    try:
+        return _run(options)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise InputError(f"{error.strerror}", source=str(error.filename)) from None
+
+
+def _run(options: argparse.Namespace) -> int:
     if options.from_run is not None:
         return _draft(options)
     from leaderboard.packing import packed
@@ -35,5 +44,5 @@ def _draft(options: argparse.Namespace) -> int:
         raise InputError("--from-run writes a new folder: without --dry-run and --output")
     draft(options.from_run, options.folder)
     print(f"begun: {options.folder}/submission.yaml; to be filled in: {', '.join(TO_FILL_IN)}")
-    print(f"then: verilocc-bench submit {options.folder}")
+    print(f"then: verilocc-bench submit {options.folder} --dry-run")
     return 0

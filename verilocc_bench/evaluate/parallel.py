@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,6 +19,7 @@ from verilocc_bench.evaluate.models import resolve_model
 from verilocc_bench.evaluate.prepared import PreparedRow, PreparedRows
 from verilocc_bench.evaluate.records import Judged, Timing
 from verilocc_bench.evaluate.runner import Ask, Chunk, Run, RunSettings, settle
+from verilocc_bench.processes import end_with_parent
 
 __all__ = ["complete_runs"]
 
@@ -29,8 +28,6 @@ PREPARED_ROWS = 64
 
 CHUNK = 64
 """How many samples of one function are a process's work."""
-
-PR_SET_PDEATHSIG = 1
 
 Progress = Callable[[int], None]
 """Is told how many samples more are done."""
@@ -167,11 +164,7 @@ _prepared_rows = PreparedRows(4)
 
 
 def _start(workers: Sequence[_Worker], options: AllocatorOptions, parent: int) -> None:
-    if sys.platform == "linux":
-        # Nobody waits for a process whose parent was killed.
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(1)
+    end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for worker in workers:
         _workers.append(worker)
