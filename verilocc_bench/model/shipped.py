@@ -7,7 +7,9 @@ from pathlib import Path
 
 __all__ = ["SHIPPED", "shipped_folder"]
 
-SHIPPED: dict[str, str] = {}
+SHIPPED: dict[str, str] = {
+    "reference": "a language model of 1.3 million parameters, by prompts of candidates or state",
+}
 """Names for `--model`, with what they are."""
 
 

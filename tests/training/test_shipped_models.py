@@ -1,0 +1,85 @@
+"""The models that come with the package: small, offline, honest about their data, able to place."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from verilocc_bench.allocators import AllocatorOptions, Decoding, Request
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.evaluate import resolve_model
+from verilocc_bench.model.shipped import SHIPPED, shipped_folder
+from verilocc_bench.training.card import CARD, read_training
+from verilocc_bench.training.recipe import find_recipe
+from verilocc_bench.verify import Verifier
+
+NAMES = sorted(SHIPPED)
+MOST_BYTES, MOST_PARAMETERS = 40_000_000, 20_000_000
+
+
+def folder_of(name: str) -> Path:
+    folder = shipped_folder(name)
+    assert folder is not None
+    return folder
+
+
+def smallest() -> list[Row]:
+    """The smallest function of each task of mini."""
+    found: dict[tuple[str, str], Row] = {}
+    for row in sorted(load_rows("mini").rows, key=lambda row: row.n_virtual_registers):
+        found.setdefault((row.arch, row.family), row)
+    return list(found.values())
+
+
+def test_there_is_the_reference() -> None:
+    assert "reference" in SHIPPED
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_small_and_loads_without_a_network(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = folder_of(name)
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= MOST_BYTES
+    transformers = pytest.importorskip("transformers")
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    network = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True)
+    assert network.num_parameters() <= MOST_PARAMETERS
+    assert network.num_parameters() == read_training(folder).measured["parameters"]
+    transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_was_made_by_the_recipe_that_comes_along(name: str) -> None:
+    training = read_training(folder_of(name))
+    recipe = find_recipe(name)
+    assert json.loads(json.dumps(recipe.as_json())) == training.recipe
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_its_card_says_what_it_was_trained_on_and_that_no_test_row_was(name: str) -> None:
+    folder = folder_of(name)
+    text = (folder / CARD).read_text()
+    training = read_training(folder)
+    assert training.dataset["hash"] in text
+    part = text.split("## Leakage")[1].split("\n## ")[0]
+    lines = [line for line in part.splitlines() if re.match(r"\| `\w+`", line)]
+    splits = [line.split("|")[1].strip(" `") for line in lines]
+    assert "test" in splits
+    for line in lines:
+        counts = [int(cell.replace(",", "")) for cell in line.split("|")[3:7]]
+        assert counts == [0, 0, 0, 0], line
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_places_the_smallest_functions(name: str) -> None:
+    pytest.importorskip("torch")
+    allocator = resolve_model(name, AllocatorOptions(decoding=Decoding.CONSTRAINED), 1)
+    for row in smallest():
+        problem = AllocationProblem.from_text(row.normalized)
+        answer = allocator.allocate(Request(problem))
+        assert Verifier(problem).verify(answer).valid, row.id
