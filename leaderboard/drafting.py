@@ -47,8 +47,8 @@ def draft(run: Path, folder: Path) -> None:
     answers = run / ANSWERS[0]
     if not answers.is_file():
         raise InputError(f"there is no {ANSWERS[0]}: expected the folder of a run", source=run)
-    _check_complete(document, answers, run)
     text = yaml.safe_dump(_fields(document, run), sort_keys=False)
+    _check_complete(document, answers, run)
     folder.mkdir(parents=True)
     shutil.copyfile(answers, folder / ANSWERS[0])
     write_atomically(folder / SUBMISSION, HEAD + text)

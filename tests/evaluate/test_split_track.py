@@ -140,7 +140,7 @@ def test_a_guard_in_a_lane_of_a_pair_is_measured(tmp_path: Path) -> None:
 
 def test_an_answer_beyond_the_bounds_of_the_checker_is_a_counted_failure() -> None:
     class Bounded(Verifier):
-        def verify(self, answer: object) -> Verdict:
+        def verify(self, answer: object, findings: int | None = None) -> Verdict:
             raise InputError("the guards depend on each other in too many ways")
 
     row = load_rows("mini").rows[0]
