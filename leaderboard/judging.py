@@ -44,11 +44,11 @@ EDITS_AN_INSTRUCTION = 2
 class FunctionVerdict:
     """What became of the samples of one function.
 
-    `outcome` is the quality of the middle one of the valid samples, by
-    registers, then bank conflicts: so the order of samples decides nothing.
-    `distinct` counts answers that differ, `repeated` how often the most
-    frequent one is given, `labels` samples that say what a compiler's label or
-    the dataset's best answer says. `label_conflicts` are the bank conflicts of
+    `outcome` is the quality of the middle one of the valid samples, by the
+    cost of edits, registers, then bank conflicts: so the order of samples
+    decides nothing. `distinct` counts answers that differ, `repeated` how often
+    the most frequent one is given, `labels` samples that say what a compiler's
+    label or the dataset's best answer says, or EITHER. `label_conflicts` are the bank conflicts of
     the compiler's label. `disagreements` counts samples of which the two
     checkers say different things.
     """
