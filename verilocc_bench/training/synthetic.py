@@ -6,6 +6,10 @@ common, or runs of a single lane are many, and registers from all over a file.
 Here free bases are drawn, and the prompt is written as the format does; what
 is learnt is what the policy of `state` says: the lowest base of a tuple that
 is in all lines, of a single register the least idle, of equals the lowest.
+
+Two kinds of states that chance alone hardly ever makes are drawn often: lanes
+whose runs differ at the ends only, as those of neighbours do, and one long run
+at the end of a file, which may begin anywhere.
 """
 
 from __future__ import annotations
@@ -33,6 +37,16 @@ SEVERAL, TRIES = 0.4, 20
 
 TIED = 0.03
 """The share of tuples with a tie to what is placed."""
+
+ALIKE, MOST_BEYOND = 0.5, 3
+"""The share of tuples whose lanes have runs that differ at the ends; by so many bases at most."""
+
+LAST_RUN = 0.25
+"""The share of states where little but the end of a file is free."""
+
+CUTS = (0.0, 0.02, 0.2)
+SPREADS = (1, 2, 3, MOST_DIGITS)
+"""How often idle times change from base to base, and how many there are of them, in digits."""
 
 Bases = frozenset[int]
 
@@ -75,7 +89,8 @@ def _draw_class(target: Target, generator: Random) -> _Class:
     while True:
         (width,) = generator.choices(WIDTHS, FREQUENCIES)
         step = 1 if width == 1 else generator.choice(STEPS)
-        chosen = [generator.choice(files)]
+        # Large files have more states to know.
+        chosen = generator.choices(files, [math.sqrt(file.count) for file in files])
         if len(scored) > 1 and generator.random() < 0.3:  # a class may allow either
             chosen = scored
         if all(file.count >= width for file in chosen):
@@ -94,16 +109,22 @@ def _tuple(register_class: _Class, generator: Random) -> tuple[list[str], int]:
     """Lines of groups of lanes, and the lowest base that suits all of them."""
     width, names = register_class.width, register_class.names
     fewest = 2 if generator.random() < SEVERAL else 1
+    alike = generator.random() < ALIKE
     for _ in range(TRIES):
         count = min(width, 1 + int(generator.expovariate(0.4)))
-        common = _draw_bases(register_class, 1 + int(generator.expovariate(0.7)), 2, generator)
+        if alike:
+            common = _draw_state(register_class, 1 + generator.randrange(10), generator)
+            own = [_widened(common, register_class, generator) for _ in range(count)]
+        else:
+            common = _draw_bases(register_class, 1 + int(generator.expovariate(0.7)), 2, generator)
+            own = [
+                _draw_bases(register_class, generator.randrange(1, 9), 4, generator)
+                for _ in range(count)
+            ]
         cuts = [0, *sorted(generator.sample(range(1, width), count - 1)), width]
         groups = [
-            (
-                range(first, end),
-                common | _draw_bases(register_class, generator.randrange(1, 9), 4, generator),
-            )
-            for first, end in pairwise(cuts)
+            (range(first, end), common | bases)
+            for (first, end), bases in zip(pairwise(cuts), own, strict=True)
         ]
         lines = tightest_lines(groups, register_class.ranges, names)
         if len(lines) >= fewest:
@@ -116,19 +137,51 @@ def _tuple(register_class: _Class, generator: Random) -> tuple[list[str], int]:
     return lines, base
 
 
+def _widened(common: Bases, register_class: _Class, generator: Random) -> Bases:
+    """Runs of bases that begin a little before, or end a little after, those of `common`."""
+    found = set(common)
+    for bases in register_class.ranges:
+        for number, base in enumerate(bases):
+            if base not in common:
+                continue
+            for ahead in (-1, 1):
+                beyond = number + ahead
+                ends = not 0 <= beyond < len(bases) or bases[beyond] not in common
+                if ends and generator.random() < 0.5:
+                    reach = range(1, 1 + generator.randint(1, MOST_BEYOND))
+                    places = (number + ahead * each for each in reach)
+                    found.update(bases[place] for place in places if 0 <= place < len(bases))
+    return frozenset(found)
+
+
 def _single(register_class: _Class, generator: Random) -> tuple[list[str], int]:
-    free = _draw_bases(register_class, 1 + generator.randrange(12), 2, generator)
+    free = _draw_state(register_class, 1 + generator.randrange(12), generator)
+    cut, spread = generator.choice(CUTS), generator.choice(SPREADS)
+    shortest = generator.randrange(MOST_DIGITS - spread + 1)
     runs: list[IdleRun] = []
     for bases in register_class.ranges:
         previous = None
         for base in (each for each in bases if each in free):
-            if previous is None or base - previous != bases.step or generator.random() < 0.2:
-                runs.append((generator.randrange(MOST_DIGITS), base, base))
+            if previous is None or base - previous != bases.step or generator.random() < cut:
+                runs.append((shortest + generator.randrange(spread), base, base))
             else:
                 idle, first, _ = runs[-1]
                 runs[-1] = (idle, first, base)
             previous = base
     return [lane_line(least_idle(runs), register_class.names)], min(runs)[1]
+
+
+def _draw_state(register_class: _Class, pieces: int, generator: Random) -> Bases:
+    """Bases as `_draw_bases` draws them; often the last of a file, and next to nothing before."""
+    if generator.random() >= LAST_RUN:
+        return _draw_bases(register_class, pieces, 2, generator)
+    bases = generator.choice(register_class.ranges)
+    found = set(bases[generator.randrange(len(bases)) :])
+    if generator.random() < 0.5:
+        for _ in range(generator.randint(1, 4)):
+            start = generator.randrange(len(bases))
+            found.update(bases[start : start + generator.randint(1, MOST_BEYOND)])
+    return frozenset(found)
 
 
 def _draw_bases(register_class: _Class, pieces: int, shorter: int, generator: Random) -> Bases:
