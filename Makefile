@@ -14,7 +14,7 @@ KERNELS_PER_CELL ?= 55
 LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
 
-.PHONY: help evaluate test check build-mini build-full register-classes lower-tools fuzz benchmark study model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test check build-mini build-full register-classes lower-tools fuzz benchmark study train-tiny model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -71,6 +71,9 @@ study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are;
 	$(BIN)/python -m benchmarks.allocation_study measure --dataset $(DATASET) --kernels-per-cell $(KERNELS_PER_CELL) --jobs $(STUDY_JOBS) -o $(STUDY)/study.jsonl
 	$(BIN)/python -m benchmarks.allocation_study compare --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/comparisons.json
 	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --comparisons $(STUDY)/comparisons.json -o docs/allocation-study.md --images docs/images
+
+train-tiny: $(VENV)/dev ## Train the small recipe twice, and compare with what is written down of it; takes minutes
+	$(BIN)/python -m benchmarks.tiny_model --output results/tiny
 
 model-study: $(VENV)/dev ## Ask the reference models and those in MODEL_STUDY/models on DATASET; takes hours, and goes on where it was interrupted
 	$(BIN)/python -m benchmarks.model_study run --dataset $(DATASET) --output $(MODEL_STUDY) --jobs $(STUDY_JOBS)

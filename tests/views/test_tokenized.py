@@ -20,6 +20,7 @@ from tests.model.tiny_models import load, metaspace_tokenizer, save_model
 from verilocc_bench.allocators import AllocatorOptions, Decoding, Request
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate import resolve_model
 from verilocc_bench.model.language_model import Ask, Completion, TokenSampling
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.transformers_model.constraint_walker import ConstraintWalker
@@ -33,6 +34,7 @@ from verilocc_bench.views import (
     TokenizedView,
     get_training_format,
     pack,
+    parse_label,
     problem_of,
 )
 
@@ -221,6 +223,7 @@ def test_every_and_labels(tokenizer: Any, rows: list[Row]) -> None:
         ("compiler", label),
         ("best", best),
         ("alternative:llvm-basic 22.1.0", other),
+        ("allocator:linear-scan", resolve_model("linear-scan").allocate(Request(problem_of(row)))),
     ):
         view = TokenizedView(tokenizer, TokenizedOptions("whole", label=name))
         (example,) = view.examples([mapping])
@@ -344,6 +347,23 @@ def test_transformers_keeps_attention_within_an_example(models: dict[str, Path])
     assert torch.allclose(packed[: sum(map(len, texts))], torch.cat(alone), atol=1e-4)
 
 
+def test_labels_of_an_allocator_that_has_no_answer_or_edits(rows: list[Row]) -> None:
+    tight = "\n".join(
+        [
+            "verilocc-bench 1",
+            "target gfx942",
+            "registers v:2 a:0 s:102 vcc:2=vcc_lo,vcc_hi",
+            "class V 1 v",
+            "bb0",
+            *(f"%{number}=V_MOV_B32" for number in range(3)),
+            "V_NOP %0,%1,%2",
+            "",
+        ]
+    )
+    assert parse_label("allocator:linear-scan").answer({"normalized": tight}) is None
+    assert parse_label("allocator:spill-everywhere").answer({"normalized": tight}) is None
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -351,6 +371,8 @@ def test_transformers_keeps_attention_within_an_example(models: dict[str, Path])
         ({"label": "worst"}, "unknown label 'worst'"),
         ({"label": "best:x"}, "unknown label 'best:x'"),
         ({"label": "alternative:"}, "unknown label"),
+        ({"label": "allocator:"}, "unknown label"),
+        ({"label": "allocator:compiler"}, "no allocator 'compiler' makes labels; known: linear-"),
         ({"maximum_tokens": 0}, "maximum_tokens 0: expected at least 1"),
         ({"every": 0}, "every 0: expected at least 1"),
         ({"too_long": "cut"}, "too_long 'cut': expected skip or cut_start or cut_end"),

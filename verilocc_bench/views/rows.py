@@ -12,10 +12,13 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
+from verilocc_bench.allocators import Request
+from verilocc_bench.allocators.registry import BUILT_IN, sees_labels
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.dataset.rows import rows_from_table
-from verilocc_bench.errors import InputError
+from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.files import parse_json
 
 __all__ = ["AnyRow", "Label", "column_of", "parse_label", "problem_of", "row_from_mapping"]
@@ -25,17 +28,20 @@ AnyRow = Row | Mapping[str, Any]
 
 NAME_LENGTH = 40
 
+_ALLOCATORS = [name for name, allocator in BUILT_IN.items() if not sees_labels(allocator)]
+
 
 class _Kind(StrEnum):
     COMPILER = "compiler"
     BEST = "best"
     OPTIMAL = "optimal"
     ALTERNATIVE = "alternative"
+    ALLOCATOR = "allocator"
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Which answer of a row is learnt; `source` names one among `alternatives`."""
+    """Which answer of a row is learnt; `source` names one among `alternatives`, or an allocator."""
 
     kind: _Kind
     source: str = ""
@@ -52,6 +58,8 @@ class Label:
                 return ("best_is_optimal", "best_assignment", "assignment")
             case _Kind.ALTERNATIVE:
                 return ("alternatives",)
+            case _Kind.ALLOCATOR:
+                return ("normalized",)
 
     def answer(self, row: AnyRow) -> dict[str, str] | None:
         """The answer of a row; None where it has none of the kind.
@@ -59,6 +67,8 @@ class Label:
         Raises InputError where a column is missing or holds no answer.
         """
         columns = self.columns
+        if self.kind is _Kind.ALLOCATOR:
+            return _allocated(self.source, row)
         if self.kind is _Kind.OPTIMAL:
             if not column_of(row, columns[0]):
                 return None
@@ -73,22 +83,41 @@ class Label:
 
 
 def parse_label(text: str) -> Label:
-    """The label that `compiler`, `best`, `optimal` or `alternative:SOURCE` names.
+    """The label that `compiler`, `best`, `optimal` or one of the two forms with a name stands for.
 
     `best` is the column `best_assignment` where a row has one, else the
     compiler's. `optimal` is the same, of rows where it is proved that no
-    answer uses fewer vector registers; others have none. Raises InputError for
-    anything else.
+    answer uses fewer vector registers; others have none. `alternative:SOURCE`
+    is that of the column `alternatives`, `allocator:NAME` what a built-in
+    allocator that sees the function alone answers, such as
+    `allocator:linear-scan`; it runs when the answer is asked for. Raises
+    InputError for anything else.
     """
     name, colon, source = text.partition(":")
-    if name in set(_Kind) - {_Kind.ALTERNATIVE} and not colon:
+    named = {_Kind.ALTERNATIVE, _Kind.ALLOCATOR}
+    if name in set(_Kind) - named and not colon:
         return Label(_Kind(name))
     if name == _Kind.ALTERNATIVE and source:
         return Label(_Kind.ALTERNATIVE, source)
+    if name == _Kind.ALLOCATOR and source in _ALLOCATORS:
+        return Label(_Kind.ALLOCATOR, source)
+    if name == _Kind.ALLOCATOR and source:
+        known = ", ".join(_ALLOCATORS)
+        raise InputError(f"no allocator {source[:NAME_LENGTH]!r} makes labels; known: {known}")
     raise InputError(
-        f"unknown label {text[:NAME_LENGTH]!r}; expected 'compiler', 'best', 'optimal' or "
-        "'alternative:SOURCE', such as 'alternative:llvm-basic 22.1.0'"
+        f"unknown label {text[:NAME_LENGTH]!r}; expected 'compiler', 'best', 'optimal', "
+        "'alternative:SOURCE', such as 'alternative:llvm-basic 22.1.0', or 'allocator:NAME', "
+        "such as 'allocator:linear-scan'"
     )
+
+
+def _allocated(name: str, row: AnyRow) -> dict[str, str] | None:
+    """What an allocator answers; None where it has no answer, or edits."""
+    try:
+        answer = BUILT_IN[name].allocate(Request(problem_of(row)))
+    except AllocationFailed:
+        return None
+    return None if isinstance(answer, SplitAnswer) else dict(answer)
 
 
 def row_from_mapping(mapping: Mapping[str, Any]) -> Row:
