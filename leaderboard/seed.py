@@ -41,14 +41,19 @@ MINI = "mini"
 class Seed:
     """One entry to make: its name, evaluate's arguments, and what no run knows of a submission.
 
-    `architectures` is None where all are answered.
+    `architectures` is None where all are answered, `boards` where it is on all of its track.
     """
 
     name: str
     track: str
     arguments: tuple[str, ...]
     architectures: tuple[str, ...] | None
+    boards: tuple[str, ...] | None
     fields: Mapping[str, Any]
+
+    def is_of(self, board: Board) -> bool:
+        """Whether a board has it."""
+        return self.track == board.track and (self.boards is None or board.name in self.boards)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,7 +97,7 @@ def _chosen(options: argparse.Namespace) -> Iterator[tuple[Board, Seed]]:
     for board in boards():
         if options.board is None or board.name in options.board:
             for each in seeds():
-                if each.track == board.track and (not options.only or each.name in options.only):
+                if each.is_of(board) and (not options.only or each.name in options.only):
                     yield board, each
 
 
@@ -102,13 +107,14 @@ def seeds() -> tuple[Seed, ...]:
     found = []
     for each in document["entries"]:
         fields = {**document["common"], **each}
-        architectures = fields.pop("architectures", None)
+        architectures, own = fields.pop("architectures", None), fields.pop("boards", None)
         found.append(
             Seed(
                 fields["name"],
                 fields.pop("track", "assign"),
                 tuple(shlex.split(fields.pop("arguments", f"--model {each['name']}"))),
                 None if architectures is None else tuple(architectures),
+                None if own is None else tuple(own),
                 fields,
             )
         )
