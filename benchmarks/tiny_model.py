@@ -33,7 +33,6 @@ WEIGHTS = "model.safetensors"
 ASKED = {
     "candidates-constrained": ("candidates", "constrained"),
     "state-constrained": ("state", "constrained"),
-    "state-free": ("state", "free"),
 }
 """How the model is asked: prompt format and decoding."""
 
