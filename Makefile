@@ -80,7 +80,7 @@ model-study: $(VENV)/dev ## Ask the reference models and those in MODEL_STUDY/mo
 	test -f docs/reference-model.md || cp benchmarks/model_study/template.md docs/reference-model.md
 	$(BIN)/python -m benchmarks.model_study render --output $(MODEL_STUDY) --document docs/reference-model.md
 
-leaderboard: $(VENV)/dev ## Make the leaderboard's own entries anew, of DATASET and of mini, and the page; takes an hour
+leaderboard: $(VENV)/dev ## Make the leaderboard's own entries anew, of DATASET and of mini, and the page; takes two hours
 	$(BIN)/python -m leaderboard.seed --dataset $(DATASET) --jobs $(LEADERBOARD_JOBS)
 	$(MAKE) leaderboard-page
 
