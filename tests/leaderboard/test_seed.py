@@ -22,6 +22,7 @@ def test_every_baseline_is_an_entry() -> None:
     # The label's own best answer is `best` with a beginning.
     assert set(BUILT_IN) - asked <= {"best-or-compiler"}
     assert {each.track for each in found} == {board.track for board in boards()}
+    assert {name for each in found for name in each.boards or ()} <= {b.name for b in boards()}
 
 
 def test_what_lies_there_is_of_the_boards() -> None:
