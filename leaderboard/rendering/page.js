@@ -165,9 +165,12 @@
   });
   form.elements.text.addEventListener("input", apply);
   form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(() => {
+  // The event "reset" comes before the fields change; this way the tables follow in the same step.
+  form.querySelector("button[type=reset]").addEventListener("click", (event) => {
+    event.preventDefault();
+    form.reset();
     sortAll(Number(usual));
     apply();
-  }));
+  });
   apply();
 })();
