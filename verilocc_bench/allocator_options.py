@@ -24,9 +24,15 @@ class Decoding(StrEnum):
 
 
 class FeedbackKind(StrEnum):
-    """What a guided allocator is told between attempts: the findings, or nothing (`resample`)."""
+    """What a guided allocator is told between attempts.
+
+    `findings`: what was wrong. `resample`: nothing. `exclude`: nothing in
+    words, but a language model that decides on one virtual register after the
+    other cannot say again what the verifier rejected.
+    """
 
     FINDINGS = "findings"
+    EXCLUDE = "exclude"
     RESAMPLE = "resample"
 
 

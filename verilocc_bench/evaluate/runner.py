@@ -65,7 +65,7 @@ class RunSettings:
         """The settings that allocator options ask for."""
         guided = options.decoding is Decoding.GUIDED
         calls = options.verifier_calls if guided else 1
-        feedback = guided and options.feedback is FeedbackKind.FINDINGS
+        feedback = guided and options.feedback is not FeedbackKind.RESAMPLE
         return cls(samples, seed, calls, feedback)
 
 

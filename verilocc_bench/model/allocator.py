@@ -24,6 +24,7 @@ from verilocc_bench.allocators import (
     Assistance,
     Decoding,
     FailureKind,
+    FeedbackKind,
     Request,
     Response,
     SamplingStrategy,
@@ -110,7 +111,8 @@ class LanguageModelAllocator:
     ) -> None:
         check_language_model_options(prompt_format, options)
         constrained = options.decoding is Decoding.CONSTRAINED
-        if not model.can_constrain and constrained:
+        excluding = options.feedback is FeedbackKind.EXCLUDE
+        if not model.can_constrain and (constrained or excluding):
             raise InputError("this model cannot be constrained", source=name)
         if not model.can_constrain and options.strategy is SamplingStrategy.PRIORITY:
             raise InputError("priority sampling needs a model that runs here", source=name)

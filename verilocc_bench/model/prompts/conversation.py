@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from verilocc_bench.allocators import AllocatorOptions, Example, Request
+from verilocc_bench.allocators import AllocatorOptions, Example, FeedbackKind, Request
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
@@ -67,15 +67,22 @@ def _solved(normalized: str) -> AllocationProblem:
     return AllocationProblem.from_text(normalized, "<example>")
 
 
-def check_options(name: str, options: AllocatorOptions, *, can_backtrack: bool) -> None:
-    """Raises InputError for options that a format of this name cannot meet."""
+def check_options(name: str, options: AllocatorOptions, *, one_by_one: bool) -> None:
+    """Raises InputError for options that a format of this name cannot meet.
+
+    `one_by_one`: it asks for one virtual register after the other.
+    """
     if options.maximum_tokens is not None and options.maximum_tokens < 1:
         raise InputError(f"expected at least 1 token a completion, not {options.maximum_tokens}")
     backtracks = options.backtracks or 0
     if backtracks < 0:
         raise InputError(f"expected 0 backtracks or more, not {backtracks}")
-    if backtracks and not can_backtrack:
+    if backtracks and not one_by_one:
         raise InputError(f"prompt format {name!r} cannot backtrack; 'state' and 'candidates' can")
+    if options.feedback is FeedbackKind.EXCLUDE and not one_by_one:
+        raise InputError(
+            f"prompt format {name!r} cannot exclude what was rejected; 'state' and 'candidates' can"
+        )
 
 
 def object_tokens(registers: int, options: AllocatorOptions) -> int:

@@ -36,7 +36,11 @@ from verilocc_bench.model.prompts.conversation import (
     messages,
     no_place,
 )
-from verilocc_bench.model.prompts.feedback import feedback_text, latest_attempt
+from verilocc_bench.model.prompts.feedback import (
+    feedback_text,
+    latest_attempt,
+    rejected_names,
+)
 from verilocc_bench.model.prompts.ledger import Ledger
 from verilocc_bench.model.prompts.outlook import decision_order
 from verilocc_bench.model.prompts.reading import Unparsable, UnparsableReason, read_word
@@ -97,7 +101,7 @@ class DecisionFormat:
 
     def check(self, options: AllocatorOptions) -> None:
         """See PromptFormat."""
-        check_options(self.name, options, can_backtrack=True)
+        check_options(self.name, options, one_by_one=True)
 
     def episode(self, request: Request, options: AllocatorOptions) -> Episode:
         """See PromptFormat."""
@@ -142,7 +146,9 @@ class _Run:
         self.style, self.options, self.turns = style, options, turns
         self.problem = request.problem
         self.viewer = style.make_viewer(self.problem)
+        self.order = decision_order(self.problem)
         self.attempt: Feedback | None = latest_attempt(request, options)
+        self.rejected = rejected_names(request, options, self.order)
         self.backtracks = options.backtracks or 0
         self.ledger = Ledger()
         if options.few_shot:
@@ -160,7 +166,7 @@ class _Run:
         ask.
         """
         constrained = self.options.decoding is Decoding.CONSTRAINED
-        search = Search(RegisterState(self.problem), decision_order(self.problem))
+        search = Search(RegisterState(self.problem), self.order)
         answer: dict[int, str] = {}
         while (register := search.register) is not None:
             choices = search.choices()
@@ -171,7 +177,7 @@ class _Run:
             view = self.viewer(search.state, register, choices)
             if not choices and (constrained or view.names is not None):
                 return self.ledger.dead_end(no_place(search.state, register, search.decided))
-            names = None
+            names = self._repairs(register, view)
             if constrained:
                 names = tuple(choices.values()) if view.names is None else view.names
             word = yield from self._ask(search.state, register, view, names)
@@ -204,6 +210,22 @@ class _Run:
         if isinstance(word, Unparsable):
             return self.ledger.unparsable(Unparsable(word.reason, f"%{register}: {word.message}"))
         return word
+
+    def _repairs(self, register: int, view: View) -> tuple[str, ...] | None:
+        """What may be said where something was rejected before; None where all may.
+
+        What the prompt offers, else what the class has: legal or not.
+        """
+        rejected = self.rejected.get(register)
+        if not rejected:
+            return None
+        bases = {self._base(register, name) for name in rejected}
+        in_class = self.problem.placements.legal[self._class(register)].values()
+        for names in (view.names or (), in_class):
+            left = tuple(name for name in names if self._base(register, name) not in bases)
+            if left:
+                return left
+        return None
 
     def _name(self, register: int, base: int) -> str:
         return self.problem.placements.legal[self._class(register)][base]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 
 from verilocc_bench.allocators import AllocatorOptions, Feedback, FeedbackKind, Request
 from verilocc_bench.edits import SplitAnswer
 
-__all__ = ["assignment_of", "feedback_text", "latest_attempt"]
+__all__ = ["assignment_of", "feedback_text", "latest_attempt", "rejected_names"]
 
 MESSAGE_CHARACTERS = 300
 NAME_CHARACTERS = 40
@@ -19,6 +20,28 @@ def latest_attempt(request: Request, options: AllocatorOptions) -> Feedback | No
     if options.feedback is not FeedbackKind.FINDINGS or not request.feedback:
         return None
     return request.feedback[-1]
+
+
+def rejected_names(
+    request: Request, options: AllocatorOptions, order: Sequence[int]
+) -> dict[int, set[str]]:
+    """What may not be said again, by virtual register, where that is how attempts are told of.
+
+    Of the virtual registers that a finding names the one that was decided last
+    is to blame: the others were there for it to see.
+    """
+    rejected: dict[int, set[str]] = defaultdict(set)
+    if options.feedback is not FeedbackKind.EXCLUDE:
+        return rejected
+    places = {f"%{register}": place for place, register in enumerate(order)}
+    for attempt in request.feedback:
+        assignment = assignment_of(attempt) or {}
+        for finding in attempt.findings:
+            named = [name for name in finding.registers if name in places and name in assignment]
+            if named:
+                last = max(named, key=places.__getitem__)
+                rejected[order[places[last]]].add(assignment[last])
+    return rejected
 
 
 def assignment_of(attempt: Feedback) -> Mapping[str, str] | None:

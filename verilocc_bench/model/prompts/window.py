@@ -65,7 +65,7 @@ class WindowFormat:
 
     def check(self, options: AllocatorOptions) -> None:
         """See PromptFormat."""
-        check_options(self.name, options, can_backtrack=False)
+        check_options(self.name, options, one_by_one=False)
 
     def demonstrations(
         self, problem: AllocationProblem, answer: Mapping[str, str]
