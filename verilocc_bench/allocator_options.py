@@ -75,7 +75,7 @@ class AllocatorOptions:
     Times are in seconds, sizes in MiB, lengths in tokens.
     """
 
-    decoding: Decoding = Decoding.FREE
+    decoding: Decoding | None = None
     verifier_calls: int = 10
     feedback: FeedbackKind = FeedbackKind.FINDINGS
 

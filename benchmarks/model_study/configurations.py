@@ -79,10 +79,10 @@ _FREE_MAKING_ROOM = ("--decoding", "free", *_GREEDY, *_BACKTRACKS)
 # `window` makes no room at a dead end: it ends the sample.
 _CONSTRAINED = ("--decoding", "constrained", *_GREEDY, "--backtracks", "0")
 _MAKING_ROOM = ("--decoding", "constrained", *_GREEDY, *_BACKTRACKS)
-# Feedback is words that the model's tokenizer does not know: it tries again instead.
+# Findings are words that the model's tokenizer does not know: what they reject is left out instead.
 _GUIDED = (
-    *("--decoding", "guided", "--verifier-calls", "10", "--feedback", "resample"),
-    *("--sampling", "random", "--temperature", "0.5", *_BACKTRACKS),
+    *("--decoding", "guided", "--verifier-calls", "10", "--feedback", "exclude"),
+    *(*_GREEDY, *_BACKTRACKS),
 )
 
 

@@ -110,6 +110,8 @@ def _write(name: str, text: str) -> Callable[[Path], None]:
         (_set(verilocc_bench={"sampling": "best"}), "expected greedy, random, priority"),
         (_set(verilocc_bench={"backtracks": -1}), "backtracks: expected a number from 0"),
         (_set(verilocc_bench={"backtracks": "7"}), "backtracks: expected a number from 0"),
+        (_set(verilocc_bench={"decoding": "guided"}), "decoding: expected free, constrained"),
+        (_set(verilocc_bench={"decoding": ["free"]}), "decoding: expected free, constrained"),
     ],
 )
 def test_a_spoilt_folder_is_one_line(
@@ -127,29 +129,43 @@ def test_what_the_model_says_of_itself(folder: Path, copy: Path) -> None:
     told = {"prompt_format": "state", "sampling": "priority", "backtracks": 7, "other": []}
     _set(verilocc_bench=told)(copy)
     assert load(copy).advice == Advice("state", SamplingStrategy.PRIORITY, 7)
+    _set(verilocc_bench={"decoding": "constrained"})(copy)
+    assert load(copy).advice == Advice(decoding=Decoding.CONSTRAINED)
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({}, ("state", "greedy", 7)),
-        ({"prompt_format": "candidates"}, ("candidates", "greedy", 7)),
-        ({"prompt_format": "whole"}, ("whole", "greedy", 0)),
-        ({"backtracks": 0}, ("state", "greedy", 0)),
-        ({"strategy": SamplingStrategy.RANDOM, "backtracks": 3}, ("state", "random", 3)),
-        ({"decoding": Decoding.GUIDED}, ("state", "random", 7)),
+        ({}, ("state", "greedy", 7, "constrained")),
+        ({"prompt_format": "state"}, ("state", "greedy", 7, "constrained")),
+        ({"prompt_format": "candidates"}, ("candidates", "greedy", 7, "free")),
+        ({"prompt_format": "whole"}, ("whole", "greedy", 0, "free")),
+        ({"backtracks": 0}, ("state", "greedy", 0, "constrained")),
+        (
+            {"strategy": SamplingStrategy.RANDOM, "backtracks": 3},
+            ("state", "random", 3, "constrained"),
+        ),
+        ({"decoding": Decoding.FREE}, ("state", "greedy", 7, "free")),
+        ({"decoding": Decoding.GUIDED}, ("state", "random", 7, "guided")),
     ],
 )
 def test_options_come_before_what_the_model_says(
-    copy: Path, given: dict[str, Any], expected: tuple[str, str, int]
+    copy: Path, given: dict[str, Any], expected: tuple[str, str, int, str]
 ) -> None:
-    told = {"prompt_format": "state", "sampling": "greedy", "backtracks": 7}
+    told = {
+        "prompt_format": "state",
+        "sampling": "greedy",
+        "backtracks": 7,
+        "decoding": "constrained",
+    }
     _set(verilocc_bench=told)(copy)
     options = AllocatorOptions(device="cpu", **given)
     allocator = language_model_allocator(str(copy), options)
-    described = describe_model(allocator, options).options
+    described = describe_model(allocator, options)
     names = ("prompt_format", "strategy", "backtracks")
-    assert tuple(described[name] for name in names) == expected
+    found = tuple(described.options[name] for name in names)
+    assert (*found, described.decoding) == expected
+    assert allocator.decoding == described.decoding
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,8 @@ def test_a_model_of_the_hub_is_trained_further(
         folder = tmp_path / kind
         assert not (folder / "adapter_config.json").exists()
         found = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True)
-        decides = {"backtracks": 30_000} if style == "candidates" else {}
+        decides = {"backtracks": 30_000, "decoding": "constrained"}
+        decides = decides if style == "candidates" else {}
         advice = {"prompt_format": style, "sampling": "greedy", **decides}
         assert found.config.verilocc_bench == advice
         after = found.state_dict()

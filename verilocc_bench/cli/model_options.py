@@ -50,7 +50,8 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         choices=list(Decoding),
         metavar="free|constrained|guided",
         help="the allocator's own words; only legal registers, for language models that run here; "
-        "or several attempts with the verifier in between (default: free)",
+        "or several attempts with the verifier in between (default: what the model says of "
+        "itself, else free)",
     )
     add(
         "--verifier-calls",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from verilocc_bench.allocator_options import SamplingStrategy
+from verilocc_bench.allocator_options import Decoding, SamplingStrategy
 from verilocc_bench.errors import InputError
 
 __all__ = ["BACKTRACKS", "CONFIGURATION_KEY", "Advice"]
@@ -16,18 +16,23 @@ CONFIGURATION_KEY = "verilocc_bench"
 BACKTRACKS = 30_000
 """Dead ends that are made room for where a model is trained here: few functions need a thousand."""
 
+_DECODING = (Decoding.FREE, Decoding.CONSTRAINED)
+"""Guided decoding spends verifier calls: nobody but the user may ask for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
     """How a model is asked where the options leave it open; None where it does not say.
 
-    `prompt_format` is what it was trained on, `sampling` is of a single
-    answer that is not guided, `backtracks` of formats that can.
+    `prompt_format` is what it was trained on, and `decoding` (free or
+    constrained) how it is asked in that one. `sampling` is of a single answer
+    that is not guided, `backtracks` of formats that can.
     """
 
     prompt_format: str | None = None
     sampling: SamplingStrategy | None = None
     backtracks: int | None = None
+    decoding: Decoding | None = None
 
     @classmethod
     def from_json(cls, told: object, source: str) -> Advice:
@@ -41,7 +46,9 @@ class Advice:
             return cls()
         if not isinstance(told, Mapping):
             raise InputError(f"{place}: expected an object", source=source)
-        prompt_format, sampling, backtracks = (told.get(field.name) for field in fields(cls))
+        prompt_format, sampling, backtracks, decoding = (
+            told.get(field.name) for field in fields(cls)
+        )
         if prompt_format is not None and not isinstance(prompt_format, str):
             raise InputError(f"{place}: prompt_format: expected a name", source=source)
         if backtracks is not None and (type(backtracks) is not int or backtracks < 0):
@@ -51,7 +58,11 @@ class Advice:
         except ValueError:
             expected = ", ".join(SamplingStrategy)
             raise InputError(f"{place}: sampling: expected {expected}", source=source) from None
-        return cls(prompt_format, strategy, backtracks)
+        if decoding not in (None, *_DECODING):
+            expected = ", ".join(_DECODING)
+            raise InputError(f"{place}: decoding: expected {expected}", source=source)
+        decoded = None if decoding is None else Decoding(decoding)
+        return cls(prompt_format, strategy, backtracks, decoded)
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads."""

@@ -60,10 +60,11 @@ FAILURES_ALONE = 2
 def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageModelAllocator:
     """The allocator of a language model in a folder or on the Hub.
 
-    Where the options name no prompt format, no sampling or no number of
-    backtracks, it is what the model's configuration says; attempts at a guided
-    answer must differ, so they are drawn. Raises InputError where the model,
-    the prompt format or the options cannot be used, alone or together.
+    Where the options name no prompt format, no decoding, no sampling or no
+    number of backtracks, it is what the model's configuration says: the decoding
+    in the format that it names. Attempts at a guided answer must differ, so they
+    are drawn. Raises InputError where the model, the prompt format or the options
+    cannot be used, alone or together.
     """
     asked = get_prompt_format(options.prompt_format or DEFAULT_PROMPT_FORMAT)
     if options.prompt_format is not None:
@@ -74,6 +75,8 @@ def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageMo
     prompt_format, advice = asked, model.advice
     if options.prompt_format is None and advice.prompt_format is not None:
         prompt_format = get_prompt_format(advice.prompt_format)
+    if options.decoding is None and prompt_format.name == advice.prompt_format:
+        options = replace(options, decoding=advice.decoding)
     if options.strategy is None and options.decoding is not Decoding.GUIDED:
         options = replace(options, strategy=advice.sampling)
     if options.backtracks is None and isinstance(prompt_format, DecisionFormat):
@@ -121,6 +124,7 @@ class LanguageModelAllocator:
         self._format = prompt_format
         self._options = replace(
             options,
+            decoding=options.decoding or Decoding.FREE,
             strategy=options.strategy or SamplingStrategy.RANDOM,
             backtracks=options.backtracks or 0,
         )
@@ -153,6 +157,12 @@ class LanguageModelAllocator:
             "hash": self._format.source_hash,
             "few_shot": self._options.few_shot,
         }
+
+    @property
+    def decoding(self) -> Decoding:
+        """How answers come about."""
+        assert self._options.decoding is not None
+        return self._options.decoding
 
     @property
     def strategy(self) -> SamplingStrategy:

@@ -8,10 +8,11 @@ from typing import Any
 import torch
 import transformers
 
-from verilocc_bench.allocators import SamplingStrategy
+from verilocc_bench.allocators import Decoding, SamplingStrategy
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.model.advice import BACKTRACKS, CONFIGURATION_KEY, Advice
 from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.model.prompts.candidates import CANDIDATES
 from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.model.transformers_model.loading import load_parts
 from verilocc_bench.training.recipe import LowRank, ModelRecipe
@@ -51,12 +52,18 @@ def write_model(network: Any, tokenizer: Any, folder: Path, prompt_format: str) 
     """Writes weights (safetensors), configuration and tokenizer.
 
     The configuration says which prompt format the model is for, that one
-    answer is its likeliest, and that dead ends are made room for: so
-    `--prompt-format`, `--sampling` and `--backtracks` need not be given.
+    answer is its likeliest, that dead ends are made room for, and that what is
+    shown candidates is to say one of them: so `--prompt-format`, `--decoding`,
+    `--sampling` and `--backtracks` need not be given.
     """
     merged = merge(network)
     decides = isinstance(get_prompt_format(prompt_format), DecisionFormat)
-    advice = Advice(prompt_format, SamplingStrategy.GREEDY, BACKTRACKS if decides else None)
+    advice = Advice(
+        prompt_format,
+        SamplingStrategy.GREEDY,
+        BACKTRACKS if decides else None,
+        Decoding.CONSTRAINED if prompt_format == CANDIDATES.name else None,
+    )
     setattr(merged.config, CONFIGURATION_KEY, advice.to_json())
     merged.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -84,8 +84,9 @@ def describe_model(allocator: Allocator, options: AllocatorOptions) -> ModelDesc
     own = allocator.name in BUILT_IN
     revision = code_fingerprint() if own else str(getattr(allocator, "revision", "unknown"))
     prompt = getattr(allocator, "prompt", None)
-    every = options.to_json()
+    every, decoding = options.to_json(), options.decoding or Decoding.FREE
     if isinstance(prompt, dict):  # which one, if the model was left the choice
+        decoding = getattr(allocator, "decoding", decoding)
         every["prompt_format"] = prompt["format"]
         every["strategy"] = getattr(allocator, "strategy", options.strategy)
         every["backtracks"] = getattr(allocator, "backtracks", options.backtracks)
@@ -94,7 +95,7 @@ def describe_model(allocator: Allocator, options: AllocatorOptions) -> ModelDesc
         name=allocator.name,
         revision=revision,
         assistance=allocator.assistance.value,
-        decoding=options.decoding.value,
+        decoding=decoding.value,
         options={name: every[name] for name in names},
         prompt=prompt if isinstance(prompt, dict) else None,
         verifier_calls=options.verifier_calls if guided else None,
