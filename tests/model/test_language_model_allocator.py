@@ -16,6 +16,7 @@ from verilocc_bench.allocators import (
     Decoding,
     Example,
     FailureKind,
+    FeedbackKind,
     Request,
     Response,
     SamplingStrategy,
@@ -153,6 +154,9 @@ def test_options_that_do_not_fit(changes: dict[str, Any], expected: str) -> None
 def test_a_model_that_cannot_be_constrained() -> None:
     with pytest.raises(InputError, match="cannot be constrained"):
         make(replace(GREEDY, decoding=Decoding.CONSTRAINED), can_constrain=False)
+    excluding = replace(GREEDY, decoding=Decoding.GUIDED, feedback=FeedbackKind.EXCLUDE)
+    with pytest.raises(InputError, match="cannot be constrained"):
+        make(excluding, can_constrain=False)
     with pytest.raises(InputError, match="priority sampling needs"):
         make(PRIORITY, can_constrain=False)
 

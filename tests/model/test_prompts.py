@@ -26,7 +26,7 @@ from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.ir import parse_function
-from verilocc_bench.model.language_model import Ask, Completion, Finish, Literal
+from verilocc_bench.model.language_model import Ask, Choice, Completion, Finish, Literal
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.verify import Verifier
 
@@ -37,6 +37,7 @@ ONE_BY_ONE = ("state", "candidates")
 FREE = AllocatorOptions()
 CONSTRAINED = AllocatorOptions(decoding=Decoding.CONSTRAINED)
 GUIDED = AllocatorOptions(decoding=Decoding.GUIDED)
+EXCLUDING = replace(GUIDED, feedback=FeedbackKind.EXCLUDE)
 
 TINY = """\
 verilocc-bench 1
@@ -368,6 +369,76 @@ def test_resampling_tells_nothing(name: str) -> None:
     run_episode(style, Request(problem_of(TINY), feedback=(FEEDBACK,)), options, with_it)
     run_episode(style, Request(problem_of(TINY)), options, without)
     assert with_it.asks == without.asks
+
+
+def said_in(ask: Ask) -> tuple[str, ...] | None:
+    """What an ask for one register lets the model say; None where that is anything."""
+    if ask.constraint is None:
+        return None
+    (choice,) = [next(ask.constraint())]
+    assert isinstance(choice, Choice)
+    return choice.options
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+def test_what_was_rejected_is_excluded(name: str) -> None:
+    style = get_prompt_format(name)
+    problem = problem_of(TINY)
+    first, next_one, tuned = (follower(TINY_ANSWER) for _ in range(3))
+    run_episode(style, Request(problem), EXCLUDING, first)
+    run_episode(style, Request(problem, feedback=(FEEDBACK,)), EXCLUDING, next_one)
+    assert [ask.messages for ask in next_one.asks] == [ask.messages for ask in first.asks]
+    assert {said_in(ask) for ask in first.asks} == {None}
+    # %2 was there first: it is %3 that must go elsewhere. No other word is the verifier's business.
+    found = {asked(ask)[0]: said_in(ask) for ask in next_one.asks}
+    left = found.pop("%3")
+    assert left
+    assert "v2" not in left
+    assert "v1" in left
+    assert set(found.values()) == {None}
+    # Every attempt counts, not the last alone.
+    wrong = WRONG | {"%3": "v3"}
+    again = Feedback(wrong, Verifier(problem).verify(wrong).findings)
+    run_episode(style, Request(problem, feedback=(FEEDBACK, again)), EXCLUDING, tuned)
+    (last,) = [said_in(ask) for ask in tuned.asks if asked(ask) == ["%3"]]
+    assert last is not None
+    assert {"v2", "v3"}.isdisjoint(last)
+
+
+@pytest.mark.parametrize("name", ONE_BY_ONE)
+@pytest.mark.parametrize("seed", range(6))
+def test_mistakes_end_where_they_are_excluded(name: str, seed: int) -> None:
+    """A model that always makes the same mistakes is right in the end, whatever else it says."""
+    problem, generator = problem_of(TINY), random.Random(seed)
+    classes = problem.function.virtual_registers
+    mistakes = {}
+    for key in generator.sample(sorted(TINY_ANSWER), 3):
+        legal = problem.placements.legal[classes[int(key[1:])]]
+        mistakes[key] = generator.choice([*legal.values(), "copies"])
+
+    def say(ask: Ask) -> str:
+        key = asked(ask)[0]
+        return mistakes.get(key, TINY_ANSWER[key])
+
+    verifier = Verifier(problem)
+    feedback: tuple[Feedback, ...] = ()
+    for _ in range(40):
+        request = Request(problem, feedback=feedback)
+        model = ScriptedModel(say)
+        answer = run_episode(get_prompt_format(name), request, EXCLUDING, model).answer
+        assert isinstance(answer, dict)
+        verdict = verifier.verify(answer)
+        if verdict.valid:
+            break
+        assert answer not in [attempt.answer for attempt in feedback]
+        feedback = (*feedback, Feedback(answer, verdict.findings))
+    assert verdict.valid
+
+
+@pytest.mark.parametrize("name", ["whole", "window"])
+def test_objects_exclude_nothing(name: str) -> None:
+    with pytest.raises(InputError, match="'state' and 'candidates' can"):
+        get_prompt_format(name).check(EXCLUDING)
 
 
 @pytest.mark.parametrize("name", NAMES)
