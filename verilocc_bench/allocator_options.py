@@ -26,13 +26,13 @@ class Decoding(StrEnum):
 class FeedbackKind(StrEnum):
     """What a guided allocator is told between attempts.
 
-    `findings`: what was wrong. `resample`: nothing. `exclude`: nothing in
-    words, but a language model that decides on one virtual register after the
-    other cannot say again what the verifier rejected.
+    `findings`: what was wrong. `resample`: nothing. `repair`: nothing in words;
+    what was rejected is asked about again, and of a language model that decides
+    on one virtual register after the other it is left out.
     """
 
     FINDINGS = "findings"
-    EXCLUDE = "exclude"
+    REPAIR = "repair"
     RESAMPLE = "resample"
 
 

@@ -79,11 +79,9 @@ _FREE_MAKING_ROOM = ("--decoding", "free", *_GREEDY, *_BACKTRACKS)
 # `window` makes no room at a dead end: it ends the sample.
 _CONSTRAINED = ("--decoding", "constrained", *_GREEDY, "--backtracks", "0")
 _MAKING_ROOM = ("--decoding", "constrained", *_GREEDY, *_BACKTRACKS)
-# Findings are words that the model's tokenizer does not know: what they reject is left out instead.
-_GUIDED = (
-    *("--decoding", "guided", "--verifier-calls", "10", "--feedback", "exclude"),
-    *(*_GREEDY, *_BACKTRACKS),
-)
+# Findings are words that the models' tokenizers do not know.
+_REPAIRED = ("--decoding", "guided", "--verifier-calls", "10", "--feedback", "repair")
+_GUIDED = (*_REPAIRED, *_GREEDY, *_BACKTRACKS)
 
 
 def _sampled(temperature: str, *ks: int) -> tuple[str, ...]:
@@ -131,6 +129,13 @@ _DECISIONS = (
 _WINDOWS = (
     _Asked("window-free", "`window`, free", "window", _FREE, further=True),
     _Asked("window-constrained", "`window`, constrained", "window", _CONSTRAINED, further=True),
+    _Asked(
+        "window-guided",
+        "`window`, guided, 10 attempts",
+        "window",
+        (*_REPAIRED, "--sampling", "random", "--temperature", "0.5", "--backtracks", "0"),
+        further=True,
+    ),
     _Asked(
         "window-sampled",
         f"`window`, free, {TEXT_SAMPLES} samples",

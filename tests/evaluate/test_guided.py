@@ -65,8 +65,8 @@ def test_a_deterministic_allocator_is_not_asked_twice(capsys: pytest.CaptureFixt
     [
         (("--verifier-calls", "3"), "--decoding guided"),
         (("--decoding", "constrained"), "language models"),
-        (("--decoding", "guided", "--feedback", "exclude"), "language models"),
-        (("--feedback", "exclude"), "--decoding guided"),
+        (("--decoding", "guided", "--feedback", "repair"), "language models"),
+        (("--feedback", "repair"), "--decoding guided"),
         (("--sampling", "greedy", "--temperature", "1"), "--sampling random"),
         (("--decoding", "guided", "--verifier-calls", "0"), "1 or more"),
         (("--decoding", "whatever"), "--decoding"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.model.scripted import ScriptedModel
 from verilocc_bench.allocators import (
     AllocatorOptions,
     Assistance,
@@ -36,6 +37,7 @@ from verilocc_bench.model.language_model import (
     Segment,
     TokenSampling,
 )
+from verilocc_bench.model.prompts import get_prompt_format
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "language_model"
 GREEDY = AllocatorOptions(strategy=SamplingStrategy.GREEDY, batch_size=4)
@@ -154,9 +156,11 @@ def test_options_that_do_not_fit(changes: dict[str, Any], expected: str) -> None
 def test_a_model_that_cannot_be_constrained() -> None:
     with pytest.raises(InputError, match="cannot be constrained"):
         make(replace(GREEDY, decoding=Decoding.CONSTRAINED), can_constrain=False)
-    excluding = replace(GREEDY, decoding=Decoding.GUIDED, feedback=FeedbackKind.EXCLUDE)
-    with pytest.raises(InputError, match="cannot be constrained"):
-        make(excluding, can_constrain=False)
+    repairing = replace(GREEDY, decoding=Decoding.GUIDED, feedback=FeedbackKind.REPAIR)
+    cannot = ScriptedModel(can_constrain=False)
+    with pytest.raises(InputError, match="cannot be constrained"):  # of single decisions
+        LanguageModelAllocator("name", cannot, get_prompt_format("state"), repairing)
+    assert LanguageModelAllocator("name", cannot, get_prompt_format("window"), repairing)
     with pytest.raises(InputError, match="priority sampling needs"):
         make(PRIORITY, can_constrain=False)
 

@@ -22,7 +22,7 @@ from verilocc_bench.allocators import (
     Request,
 )
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import load_rows
+from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.ir import parse_function
@@ -37,7 +37,7 @@ ONE_BY_ONE = ("state", "candidates")
 FREE = AllocatorOptions()
 CONSTRAINED = AllocatorOptions(decoding=Decoding.CONSTRAINED)
 GUIDED = AllocatorOptions(decoding=Decoding.GUIDED)
-EXCLUDING = replace(GUIDED, feedback=FeedbackKind.EXCLUDE)
+REPAIRING = replace(GUIDED, feedback=FeedbackKind.REPAIR)
 
 TINY = """\
 verilocc-bench 1
@@ -385,8 +385,8 @@ def test_what_was_rejected_is_excluded(name: str) -> None:
     style = get_prompt_format(name)
     problem = problem_of(TINY)
     first, next_one, tuned = (follower(TINY_ANSWER) for _ in range(3))
-    run_episode(style, Request(problem), EXCLUDING, first)
-    run_episode(style, Request(problem, feedback=(FEEDBACK,)), EXCLUDING, next_one)
+    run_episode(style, Request(problem), REPAIRING, first)
+    run_episode(style, Request(problem, feedback=(FEEDBACK,)), REPAIRING, next_one)
     assert [ask.messages for ask in next_one.asks] == [ask.messages for ask in first.asks]
     assert {said_in(ask) for ask in first.asks} == {None}
     # %2 was there first: it is %3 that must go elsewhere. No other word is the verifier's business.
@@ -399,7 +399,7 @@ def test_what_was_rejected_is_excluded(name: str) -> None:
     # Every attempt counts, not the last alone.
     wrong = WRONG | {"%3": "v3"}
     again = Feedback(wrong, Verifier(problem).verify(wrong).findings)
-    run_episode(style, Request(problem, feedback=(FEEDBACK, again)), EXCLUDING, tuned)
+    run_episode(style, Request(problem, feedback=(FEEDBACK, again)), REPAIRING, tuned)
     (last,) = [said_in(ask) for ask in tuned.asks if asked(ask) == ["%3"]]
     assert last is not None
     assert {"v2", "v3"}.isdisjoint(last)
@@ -425,7 +425,7 @@ def test_mistakes_end_where_they_are_excluded(name: str, seed: int) -> None:
     for _ in range(40):
         request = Request(problem, feedback=feedback)
         model = ScriptedModel(say)
-        answer = run_episode(get_prompt_format(name), request, EXCLUDING, model).answer
+        answer = run_episode(get_prompt_format(name), request, REPAIRING, model).answer
         assert isinstance(answer, dict)
         verdict = verifier.verify(answer)
         if verdict.valid:
@@ -435,10 +435,43 @@ def test_mistakes_end_where_they_are_excluded(name: str, seed: int) -> None:
     assert verdict.valid
 
 
-@pytest.mark.parametrize("name", ["whole", "window"])
-def test_objects_exclude_nothing(name: str) -> None:
-    with pytest.raises(InputError, match="'state' and 'candidates' can"):
-        get_prompt_format(name).check(EXCLUDING)
+def test_what_is_asked_at_once_cannot_be_repaired() -> None:
+    with pytest.raises(InputError, match="cannot repair"):
+        get_prompt_format("whole").check(REPAIRING)
+
+
+@pytest.mark.parametrize("row", SMALL, ids=lambda row: row.id)
+def test_windows_that_nothing_is_wrong_with_keep_their_answers(row: Row) -> None:
+    problem, style = AllocationProblem.from_text(row.normalized), get_prompt_format("window")
+    asking = ScriptedModel()
+    right = run_episode(style, Request(problem), CONSTRAINED, asking).answer
+    assert isinstance(right, dict)
+    windows = [asked(ask) for ask in asking.asks]
+    assert len(windows) > 2
+    for window in (windows[0], windows[len(windows) // 2], windows[-1]):
+        wrong = {**right, window[0]: "no_register"}
+        findings = Verifier(problem).verify(wrong).findings
+        assert findings
+        attempts = (Feedback(wrong, findings), Feedback(None, (), FailureKind.UNPARSABLE, "?"))
+        for feedback in (attempts[:1], attempts):  # words without an answer undo nothing
+            model = follower(right)
+            request = Request(problem, feedback=feedback)
+            assert run_episode(style, request, REPAIRING, model).answer == right
+            assert [asked(ask) for ask in model.asks] == [window]
+            assert "attempt" not in last_prompt(model.asks[0])
+    incomplete = {key: name for key, name in right.items() if key not in windows[1]}
+    for feedback in (
+        (),
+        (Feedback(None, (), FailureKind.UNPARSABLE, "?"),),
+        (Feedback(right, (Finding(FindingKind.INVALID_EDIT, "of no register"),)),),
+    ):  # nothing is known of where it is wrong
+        model = follower(right)
+        run_episode(style, Request(problem, feedback=feedback), REPAIRING, model)
+        assert [asked(ask) for ask in model.asks] == windows
+    model = follower(right)
+    feedback = (Feedback(incomplete, Verifier(problem).verify(incomplete).findings),)
+    run_episode(style, Request(problem, feedback=feedback), REPAIRING, model)
+    assert [asked(ask) for ask in model.asks] == [windows[1]]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -63,9 +63,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         "--feedback",
         type=FeedbackKind,
         choices=list(FeedbackKind),
-        metavar="findings|exclude|resample",
+        metavar="findings|repair|resample",
         help="what a guided allocator is told of earlier attempts: what was wrong; nothing, but "
-        "language models cannot say again what was rejected; or nothing (default: findings)",
+        "language models are to mend what was rejected; or nothing (default: findings)",
     )
     add(
         "--time-limit",

@@ -114,8 +114,9 @@ class LanguageModelAllocator:
     ) -> None:
         check_language_model_options(prompt_format, options)
         constrained = options.decoding is Decoding.CONSTRAINED
-        excluding = options.feedback is FeedbackKind.EXCLUDE
-        if not model.can_constrain and (constrained or excluding):
+        if options.feedback is FeedbackKind.REPAIR and isinstance(prompt_format, DecisionFormat):
+            constrained = True  # of some decisions
+        if not model.can_constrain and constrained:
             raise InputError("this model cannot be constrained", source=name)
         if not model.can_constrain and options.strategy is SamplingStrategy.PRIORITY:
             raise InputError("priority sampling needs a model that runs here", source=name)

@@ -48,8 +48,8 @@ def resolve_model(name: str, options: AllocatorOptions | None = None, jobs: int 
         return _language_model(name, options)
     if options.decoding is Decoding.CONSTRAINED:
         raise InputError(f"decoding 'constrained' is for language models, which {name!r} is not")
-    if options.feedback is FeedbackKind.EXCLUDE:
-        raise InputError(f"feedback 'exclude' is for language models, which {name!r} is not")
+    if options.feedback is FeedbackKind.REPAIR:
+        raise InputError(f"feedback 'repair' is for language models, which {name!r} is not")
     allocator = _no_language_model(name, options, jobs)
     if isinstance(allocator, Predictions) and options.decoding is Decoding.GUIDED:
         raise InputError("answers from a file cannot be guided: nobody is there to ask again")

@@ -67,22 +67,19 @@ def _solved(normalized: str) -> AllocationProblem:
     return AllocationProblem.from_text(normalized, "<example>")
 
 
-def check_options(name: str, options: AllocatorOptions, *, one_by_one: bool) -> None:
-    """Raises InputError for options that a format of this name cannot meet.
-
-    `one_by_one`: it asks for one virtual register after the other.
-    """
+def check_options(
+    name: str, options: AllocatorOptions, *, can_backtrack: bool = False, can_repair: bool = False
+) -> None:
+    """Raises InputError for options that a format of this name cannot meet."""
     if options.maximum_tokens is not None and options.maximum_tokens < 1:
         raise InputError(f"expected at least 1 token a completion, not {options.maximum_tokens}")
     backtracks = options.backtracks or 0
     if backtracks < 0:
         raise InputError(f"expected 0 backtracks or more, not {backtracks}")
-    if backtracks and not one_by_one:
+    if backtracks and not can_backtrack:
         raise InputError(f"prompt format {name!r} cannot backtrack; 'state' and 'candidates' can")
-    if options.feedback is FeedbackKind.EXCLUDE and not one_by_one:
-        raise InputError(
-            f"prompt format {name!r} cannot exclude what was rejected; 'state' and 'candidates' can"
-        )
+    if options.feedback is FeedbackKind.REPAIR and not can_repair:
+        raise InputError(f"prompt format {name!r} cannot repair: it asks for everything at once")
 
 
 def object_tokens(registers: int, options: AllocatorOptions) -> int:

@@ -101,7 +101,7 @@ class DecisionFormat:
 
     def check(self, options: AllocatorOptions) -> None:
         """See PromptFormat."""
-        check_options(self.name, options, one_by_one=True)
+        check_options(self.name, options, can_backtrack=True, can_repair=True)
 
     def episode(self, request: Request, options: AllocatorOptions) -> Episode:
         """See PromptFormat."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from verilocc_bench.allocators import AllocatorOptions, Feedback, FeedbackKind, Request
 from verilocc_bench.edits import SplitAnswer
 
-__all__ = ["assignment_of", "feedback_text", "latest_attempt", "rejected_names"]
+__all__ = ["assignment_of", "blamed", "feedback_text", "latest_attempt", "rejected_names"]
 
 MESSAGE_CHARACTERS = 300
 NAME_CHARACTERS = 40
@@ -25,23 +25,28 @@ def latest_attempt(request: Request, options: AllocatorOptions) -> Feedback | No
 def rejected_names(
     request: Request, options: AllocatorOptions, order: Sequence[int]
 ) -> dict[int, set[str]]:
-    """What may not be said again, by virtual register, where that is how attempts are told of.
-
-    Of the virtual registers that a finding names the one that was decided last
-    is to blame: the others were there for it to see.
-    """
+    """What was rejected, by virtual register, where attempts are to be repaired."""
     rejected: dict[int, set[str]] = defaultdict(set)
-    if options.feedback is not FeedbackKind.EXCLUDE:
-        return rejected
-    places = {f"%{register}": place for place, register in enumerate(order)}
-    for attempt in request.feedback:
-        assignment = assignment_of(attempt) or {}
-        for finding in attempt.findings:
-            named = [name for name in finding.registers if name in places and name in assignment]
-            if named:
-                last = max(named, key=places.__getitem__)
-                rejected[order[places[last]]].add(assignment[last])
+    if options.feedback is FeedbackKind.REPAIR:
+        for attempt in request.feedback:
+            assignment = assignment_of(attempt) or {}
+            for register in blamed(attempt, order):
+                if name := assignment.get(f"%{register}"):
+                    rejected[register].add(name)
     return rejected
+
+
+def blamed(attempt: Feedback, order: Sequence[int]) -> Iterator[int]:
+    """Whom the findings of an attempt blame, of the virtual registers in an order of decisions.
+
+    Of those that a finding names the one that was decided last: the others were
+    there for it to see.
+    """
+    places = {f"%{register}": place for place, register in enumerate(order)}
+    for finding in attempt.findings:
+        named = [places[name] for name in finding.registers if name in places]
+        if named:
+            yield order[max(named)]
 
 
 def assignment_of(attempt: Feedback) -> Mapping[str, str] | None:

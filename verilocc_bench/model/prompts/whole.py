@@ -59,7 +59,7 @@ class WholeFormat:
 
     def check(self, options: AllocatorOptions) -> None:
         """See PromptFormat."""
-        check_options(self.name, options, one_by_one=False)
+        check_options(self.name, options)
 
     def demonstrations(
         self, problem: AllocationProblem, answer: Mapping[str, str]

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from verilocc_bench.allocators import AllocatorOptions, Assistance, Decoding, Request
+from verilocc_bench.allocators import (
+    AllocatorOptions,
+    Assistance,
+    Decoding,
+    FeedbackKind,
+    Request,
+)
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass, format_class
@@ -19,7 +25,12 @@ from verilocc_bench.model.prompts.conversation import (
     object_tokens,
     print_object,
 )
-from verilocc_bench.model.prompts.feedback import feedback_text, latest_attempt
+from verilocc_bench.model.prompts.feedback import (
+    assignment_of,
+    blamed,
+    feedback_text,
+    latest_attempt,
+)
 from verilocc_bench.model.prompts.ledger import Ledger
 from verilocc_bench.model.prompts.reading import (
     Unparsable,
@@ -65,7 +76,7 @@ class WindowFormat:
 
     def check(self, options: AllocatorOptions) -> None:
         """See PromptFormat."""
-        check_options(self.name, options, one_by_one=False)
+        check_options(self.name, options, can_repair=True)
 
     def demonstrations(
         self, problem: AllocationProblem, answer: Mapping[str, str]
@@ -84,7 +95,11 @@ class WindowFormat:
         if options.few_shot:
             ledger.more["examples"] = len(turns)
         attempt = latest_attempt(request, options)
+        kept = windows.unblamed(request) if options.feedback is FeedbackKind.REPAIR else {}
         for window, prompt in windows.prompts():
+            if window in kept:
+                windows.follow(window, kept[window])
+                continue
             told = feedback_text(attempt, FINDINGS_SHOWN, [f"%{n}" for n in window.new])
             constraint = None
             if options.decoding is Decoding.CONSTRAINED:
@@ -136,6 +151,24 @@ class _Windows:
         self.known = {f"%{number}" for number in range(len(problem.function.virtual_registers))}
         lines = problem.normalized.splitlines()
         self.header = [line for line in lines if line.startswith(("registers ", "reserved "))]
+
+    def unblamed(self, request: Request) -> dict[Window, dict[str, str]]:
+        """The windows of the last answer that no finding blames, with what it says to them.
+
+        Empty where all are to be asked about: nothing was answered so far, or
+        no window is to blame for what was wrong.
+        """
+        answered = [attempt for attempt in request.feedback if assignment_of(attempt) is not None]
+        if not answered:
+            return {}
+        assignment = assignment_of(answered[-1]) or {}
+        wrong = set(blamed(answered[-1], [n for window in self.windows for n in window.new]))
+        kept = {}
+        for window in self.windows:
+            keys = [f"%{number}" for number in window.new]
+            if wrong.isdisjoint(window.new) and assignment.keys() >= set(keys):
+                kept[window] = {key: assignment[key] for key in keys}
+        return kept if wrong else {}
 
     def prompts(self) -> Iterator[tuple[Window, str]]:
         """Each window with something to place, and its prompt, once those before are through."""
