@@ -38,7 +38,7 @@ OTHER_LIMIT = 15
 SAMPLES, SAMPLED_LIMIT = 10, 10
 """So many samples of so many functions of each task, where chance decides."""
 
-TEXT_SAMPLES, TEXT_SAMPLED_LIMIT = 100, 3
+TEXT_SAMPLES, TEXT_SAMPLED_LIMIT = 100, 2
 """The same of a model that reads text."""
 
 _BACKTRACKS = ("--backtracks", "30000")
