@@ -27,6 +27,7 @@ from tests.model.test_register_state import count_idle, points, points_held
 from verilocc_bench.allocators import Request
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import Row
 from verilocc_bench.model.language_model import Ask
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.prompts.outlook import decision_order
@@ -51,8 +52,8 @@ def test_windows_cover_the_text(row) -> None:  # type: ignore[no-untyped-def]
         assert len(window.new) <= NEW_REGISTERS
 
 
-def test_occupied_in_windows_is_what_is_taken() -> None:
-    """What no line forbids a register alone is legal for it, given the windows before."""
+def test_free_in_windows_is_what_is_left() -> None:
+    """What lines leave to a register alone is legal for it, given the windows before."""
     row = SMALL[3]
     assert row.label is not None
     problem = AllocationProblem.from_text(row.normalized)
@@ -62,16 +63,16 @@ def test_occupied_in_windows_is_what_is_taken() -> None:
     classes, placements = problem.function.virtual_registers, problem.placements
     for ask in model.asks:
         text = last_prompt(ask)
-        common = runs(re.findall(r"^occupied (.*)$", text, re.MULTILINE)[0], problem)
+        free = runs(re.findall(r"^free (.*)$", text, re.MULTILINE)[0], problem)
         for key in asked(ask):
             own = re.findall(rf"^{key} not (.*)$", text, re.MULTILINE)
-            forbidden = common | (runs(own[0], problem) if own else set())
+            left = free - (runs(own[0], problem) if own else set())
             number = int(key[1:])
             width = classes[number].width
             allowed = {
                 base
                 for base in placements.legal[classes[number]]
-                if forbidden.isdisjoint(range(base, base + width))
+                if left.issuperset(range(base, base + width))
             }
             legal = set(state.legal(number))
             assert allowed == legal if width == 1 else allowed <= legal
@@ -80,19 +81,60 @@ def test_occupied_in_windows_is_what_is_taken() -> None:
             state.place(number, placements.by_name[classes[number]][row.label[key]])
 
 
+@pytest.mark.parametrize("row", SMALL, ids=lambda row: row.id)
+def test_beyond_windows_is_what_lives_on(row: Row) -> None:
+    """Of registers that hold something elsewhere; the others are mentioned nowhere else."""
+    problem = AllocationProblem.from_text(row.normalized)
+    places = [
+        (block, instruction)
+        for block, each in enumerate(problem.function.blocks)
+        for instruction in range(len(each.instructions))
+    ]
+    model = ScriptedModel()
+    run_episode(get_prompt_format("window"), Request(problem), CONSTRAINED, model)
+    every = cut_windows(problem)
+    windows = [window for window in every if window.new]
+    assert len(windows) == len(model.asks)
+    liveness, classes = problem.liveness, problem.function.virtual_registers
+    told = set()
+    for window, ask in zip(windows, model.asks, strict=True):
+        here = {places[instruction] for instruction in window.instructions}
+        beyond = re.findall(r"^beyond (.*)$", last_prompt(ask), re.MULTILINE)
+        found = set(beyond[0].split()) if beyond else set()
+        expected = {
+            f"%{register}"
+            for register in window.new
+            for lane in range(classes[register].width)
+            for point, place in enumerate(liveness.points)
+            if place not in here
+            and (
+                liveness.live[liveness.lane_offsets[register] + lane]
+                | liveness.defined[liveness.lane_offsets[register] + lane]
+            )
+            >> point
+            & 1
+        }
+        text = "\n".join(line for other in every if other != window for line in other.lines)
+        elsewhere = {f"%{number}" for number in re.findall(r"%(\d+)", text)}
+        assert found == expected | elsewhere & set(asked(ask))
+        told |= found
+    assert told
+    assert len(told) < row.n_virtual_registers
+
+
 @cache
 def units_by_name(problem: AllocationProblem) -> dict[str, int]:
     return {problem.placements.unit_name(u): u for u in range(problem.placements.unit_count)}
 
 
 def runs(text: str, problem: AllocationProblem) -> set[int]:
-    """The units of `v4+6 s0+1`."""
+    """The units of `v4..v9 s0..s0`."""
     names = units_by_name(problem)
     found: set[int] = set()
     for run in text.split():
         if run != "none":
-            name, _, length = run.partition("+")
-            found |= set(range(names[name], names[name] + int(length)))
+            first, last = run.split("..")
+            found |= set(range(names[first], names[last] + 1))
     return found
 
 

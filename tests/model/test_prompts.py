@@ -185,7 +185,7 @@ def test_options_that_cannot_be_met(name: str, options: dict[str, object], messa
         style.check(AllocatorOptions(**options))  # type: ignore[arg-type]
 
 
-VERSIONS = {"whole": 1, "window": 1, "state": 3, "candidates": 2}
+VERSIONS = {"whole": 1, "window": 2, "state": 3, "candidates": 2}
 
 
 def test_formats_by_name() -> None:

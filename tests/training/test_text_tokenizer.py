@@ -43,8 +43,9 @@ class AV2 2 v/2 a/2
 class V2.from2.to6 2 v[2-6]/2
 place %100 %101:AV2 %2047
 given %5=v4 %37:AV2=a2
-occupied v0+12 vcc_lo+1
-%101 not v12+2
+beyond %101 %2047
+free v5..v12 vcc_lo..vcc_lo
+%101 not v12..v12
 bb7(v0,s[2:3])->bb1,bb123
 %100=COPY v0
 %101:AV2.0!=V_MFMA_F32_4X4X4F16 %5,%37.0-1~0
@@ -58,7 +59,8 @@ bb8 continued
 """
 WINDOW_WORDS = """
 v: 16 a: 0 s: 102 reserved s15 s100 :101 :V :AV2 :V2 .from 2 .to 6
-place %100 %101 %20 47 given %5 v4 %37 :AV2 a2 occupied v0 +12 vcc_lo %101 v12 +2 |
+place %100 %101 %20 47 given %5 v4 %37 :AV2 a2 beyond %101 %20 47
+free v5 .. v12 vcc_lo .. vcc_lo %101 v12 .. v12 |
 bb7 v0 s2 :3 -> bb1 bb1 23 |
 %100 =copy v0 |
 %101 :AV2 .0 ! =matrix %5 %37 .0-1 ~0 |
@@ -150,7 +152,7 @@ def test_window_prompts_say_what_to_place(codec: TokenCodec) -> None:
     for turn in turns_of("window", SAMPLE):
         found = words(codec, turn.messages[-1].content)
         assert "<unknown>" not in found
-        ends = min(found.index(word) for word in ("given", "occupied") if word in found)
+        ends = min(found.index(word) for word in ("given", "beyond", "free") if word in found)
         text = " ".join(found[found.index("place") : ends])
         text = re.sub(r"(%\d{2,}) (?=\d\d\b)", r"\1", text)
         assert re.findall(r"%\d+", text) == list(json.loads(turn.completion))

@@ -1,7 +1,7 @@
 """The tokenizer `text`, for models that read functions: `whole` and `window`.
 
 Its words come from the targets alone. A name of a virtual or a physical
-register is one token (`%2000` and above two), as are `:V2`, `.0-1`, `+6`, and
+register is one token (`%2000` and above two), as are `:V2`, `.0-1`, `..`, and
 each part of an answer's object: `{"`, `%12`, `": "`, `v4`, `"`, `, "`, `}`.
 
 Answers are kept exactly. Prompts lose what allocation cannot depend on, so
@@ -33,7 +33,8 @@ REGISTERS = 2_000
 BLOCKS = 100
 TIES = 8
 
-MARKS = ("\n", "!", "&", "@", "@!", "->", "place", "given", "occupied", "reserved")
+MARKS = ("\n", "!", "&", "@", "@!", "->", "..", "place", "given", "occupied", "reserved")
+WINDOW_MARKS = ("beyond", "free")
 OBJECT = ('{"', "{}", '": "', ', "', '"', "}")
 OPCODES = ("=copy", "=load", "=matrix", "=other", "=nothing")
 CLASS_REMARKS = (".from", ".to", ".by")
@@ -74,7 +75,7 @@ def _class_letters() -> Iterator[str]:
 
 
 def _words() -> Iterator[str]:
-    yield from (*MARKS, *OBJECT, *OPCODES)
+    yield from (*MARKS, *WINDOW_MARKS, *OBJECT, *OPCODES)
     yield from (f"target {name}" for name in TARGETS)
     yield from _unit_names()
     for file in _files().values():
@@ -86,7 +87,6 @@ def _words() -> Iterator[str]:
     yield from CLASS_REMARKS
     yield from (str(number) for number in range(UNITS + 1))
     yield from (f"{number:02}" for number in range(10))
-    yield from (f"+{number}" for number in range(2, UNITS + 1))
     yield from (f":{number}" for number in range(UNITS))
     yield from (f".{lane}" for lane in range(WIDEST))
     yield from (f".{lane}-{last}" for last in range(WIDEST) for lane in range(last))
@@ -115,10 +115,8 @@ def _rewritten() -> Iterator[tuple[str, str]]:
     yield rf"=(?!{register}){OPCODE}\n", "=nothing "
     yield rf"=(?!{register}){OPCODE}", "=other"
     # These lines begin with a word of their own.
-    yield r"\n(?=reserved |place |given |occupied |%\d+ not )", " "
+    yield r"\n(?=reserved |place |given |beyond |free |%\d+ not )", " "
     yield r"(?<=[A-Za-z])\[(?=\d)", ""
-    # A unit without a length stands alone.
-    yield r"\+1(?!\d)", ""
 
 
 def _pattern() -> str:
@@ -132,8 +130,8 @@ def _pattern() -> str:
             rf"(?:{'|'.join(map(escape, _unit_names()))})(?!\w)",
             rf"(?<!\w)(?:{numbered})(?:\d+|:)",
             r":[A-Z]+\d*|:\d+|\.(?:from|to|by)|\.\d+(?:-\d+)?",
-            r"\+\d+|~\d+|@!?|!|&|->",
+            r"\.\.|~\d+|@!?|!|&|->",
             r"bb\d{1,2}(?!\d)|bb\d+(?=\d\d(?!\d))",
-            "|".join([r"target \w+", *filter(str.isalpha, MARKS), r"\d+"]),
+            "|".join([r"target \w+", *filter(str.isalpha, (*MARKS, *WINDOW_MARKS)), r"\d+"]),
         ]
     )

@@ -1,4 +1,4 @@
-"""Register units in few words: runs as first unit and length, `v4+6 v12+1`."""
+"""Register units in few words: runs as first and last unit, `v4..v9 v12..v12`."""
 
 from __future__ import annotations
 
@@ -26,4 +26,5 @@ def runs_of(units: Iterable[int], placements: Placements) -> list[Run]:
 
 def format_runs(runs: Iterable[Run], placements: Placements) -> str:
     """Runs in one line; `none` for no run at all."""
-    return " ".join([f"{placements.unit_name(unit)}+{length}" for unit, length in runs]) or "none"
+    name = placements.unit_name
+    return " ".join([f"{name(unit)}..{name(unit + length - 1)}" for unit, length in runs]) or "none"

@@ -50,10 +50,11 @@ each virtual register of the line "place" a base register.
 and starts at v0, v2, v4, …. The first class is that of the registers that name none.
 - A register of width w at base v4 takes v4 to v(4+w-1). Stay within the counts of the line \
 "registers", and off the reserved registers.
-- "given" are the registers placed before. "occupied" are registers that none to be placed here \
-can have (v4+6 is v4 to v9); "%12 not v20+2" says which more %12 cannot have.
+- "given" are the registers placed before. "free" are registers that those to be placed here can \
+have (v4..v9 is v4 to v9); "%12 not v20..v21" says which of these %12 cannot have.
 - Two registers placed here may share a register where neither is written while the other holds \
-a value that is still to be read, here or further on.
+a value that is still to be read. Those of the line "beyond" hold values outside of this window, \
+too; the others are read for the last time in it.
 - An operand marked ~0 must be in the same register as definition 0 of its instruction; one \
 marked & is written before the instruction reads.
 Answer with one JSON object and nothing else, such as {"%12": "v4", "%13": "v6"}."""
@@ -66,7 +67,7 @@ class WindowFormat:
     """The model sees a piece of the function, and what its earlier answers leave free."""
 
     name: str = "window"
-    version: int = 1
+    version: int = 2
     assistance: Assistance = Assistance.STATE
 
     @property
@@ -138,6 +139,15 @@ def _read(
     return found
 
 
+def _points_of_instructions(problem: AllocationProblem) -> list[int]:
+    """The points of each instruction, counted over the function, as a set of bits."""
+    found: dict[tuple[int, int], int] = {}
+    for point, place in enumerate(problem.liveness.points):
+        if place[1] >= 0:
+            found[place] = found.get(place, 0) | 1 << point
+    return [found[place] for place in sorted(found)]
+
+
 class _Windows:
     """The windows of a function, and what was answered to those that are through."""
 
@@ -151,6 +161,8 @@ class _Windows:
         self.known = {f"%{number}" for number in range(len(problem.function.virtual_registers))}
         lines = problem.normalized.splitlines()
         self.header = [line for line in lines if line.startswith(("registers ", "reserved "))]
+        self.points = _points_of_instructions(problem)
+        self.again = {number for window in self.windows for number in window.known}
 
     def unblamed(self, request: Request) -> dict[Window, dict[str, str]]:
         """The windows of the last answer that no finding blames, with what it says to them.
@@ -197,7 +209,9 @@ class _Windows:
         if given:
             texts = [f"{self._typed(register)}={self.answer[f'%{register}']}" for register in given]
             lines.append("given " + " ".join(texts))
-        lines += self._occupied(window)
+        if beyond := [register for register in window.new if self._lives_beyond(window, register)]:
+            lines.append("beyond " + " ".join(f"%{register}" for register in beyond))
+        lines += self._free(window)
         return "\n".join([*lines, *window.lines, ""])
 
     def _classes(self, window: Window) -> Iterator[str]:
@@ -214,21 +228,27 @@ class _Windows:
         typed = f"%{register}:{register_class.name}"
         return f"%{register}" if register_class == self.classes[0] else typed
 
-    def _occupied(self, window: Window) -> Iterator[str]:
-        """What none of a window's new registers can have, and what each more cannot have."""
+    def _lives_beyond(self, window: Window, register: int) -> bool:
+        """Whether it is read further on, or alive at a point of no instruction of the window."""
+        if register in self.again:
+            return True
+        here = 0
+        for instruction in window.instructions:
+            here |= self.points[instruction]
+        return any((live | defined) & ~here for live, defined in self.state.lifetimes(register))
+
+    def _free(self, window: Window) -> Iterator[str]:
+        """What some of a window's new registers can have, and which of it each cannot."""
         blocked: dict[int, set[int]] = {}
-        wanted: set[int] = set()
         free: set[int] = set()
         for register in window.new:
             reach = self.reaches[self.problem.function.virtual_registers[register]]
             blocked[register] = self._blocked(register, reach)
-            wanted |= reach
             free |= reach - blocked[register]
-        common = wanted - free
-        yield f"occupied {self._runs(common)}"
+        yield f"free {self._runs(free)}"
         for register in window.new:
-            if more := blocked[register] - common:
-                yield f"%{register} not {self._runs(more)}"
+            if less := blocked[register] & free:
+                yield f"%{register} not {self._runs(less)}"
 
     def _runs(self, units: set[int]) -> str:
         placements = self.problem.placements

@@ -22,12 +22,14 @@ class Window:
 
     `new` are the virtual registers that its text mentions first here, `known`
     those that it mentions again; both ascending. A window that begins within
-    a block begins with the line `bbN continued`.
+    a block begins with the line `bbN continued`. `instructions` are those of
+    its lines, counted over the function.
     """
 
     lines: tuple[str, ...]
     new: tuple[int, ...]
     known: tuple[int, ...]
+    instructions: range
 
 
 def cut_windows(problem: AllocationProblem) -> list[Window]:
@@ -83,7 +85,7 @@ class _Cutter:
         self.seen = self.start = seen
         self.lines: list[str] = []
         self.known: set[int] = set()
-        self.instructions = 0
+        self.first = self.instructions = 0
 
     def has_room_for(self, body: list[str]) -> bool:
         if not self.instructions and len(body) == 1:
@@ -102,6 +104,9 @@ class _Cutter:
     def close(self) -> None:
         if self.lines:
             new = tuple(range(self.start, self.seen))
-            self.windows.append(Window(tuple(self.lines), new, tuple(sorted(self.known))))
+            instructions = range(self.first, self.first + self.instructions)
+            known = tuple(sorted(self.known))
+            self.windows.append(Window(tuple(self.lines), new, known, instructions))
+        self.first += self.instructions
         self.lines, self.known, self.instructions = [], set(), 0
         self.start = self.seen
