@@ -315,6 +315,8 @@ def _how(config: Mapping[str, Any]) -> str:
     told = [f"`{config['prompt']['format']}`", config["decoding"], options["strategy"]]
     if options["strategy"] == "random":
         told[-1] = f"temperature {options['temperature']:g}"
+    if "verifier_calls" in options:
+        told[1] += f" ({options['feedback']}, {options['verifier_calls']} attempts)"
     if options["backtracks"]:
         told.append(f"{options['backtracks']:,} backtracks")
     return ", ".join(told)
