@@ -207,8 +207,8 @@ def test_results_of_this_model_are_shown_and_of_another_refused(
         in write_card(folder, str(dataset), [path]).read_text()
     )
     guided = {"verifier_calls": 7, "feedback": "repair", "strategy": "random", "temperature": 0.5}
-    document["config"] |= {"decoding": "guided", "options": {**guided, "backtracks": 0}}
-    path.write_text(json.dumps(document))
+    document["config"] |= {"options": {**guided, "backtracks": 0}}
+    path.write_text(json.dumps(document).replace('"decoding": "free"', '"decoding": "guided"'))
     told = "`state`, guided (repair, 7 attempts), temperature 0.5 "
     assert told in write_card(folder, str(dataset), [path]).read_text()
     (folder / "model.safetensors").write_bytes(b"other weights")
