@@ -96,7 +96,7 @@ def test_many_samples_are_asked_of_few_functions() -> None:
     of_text = sampled[REFERENCE_TEXT]
     options = build_parser().parse_args(["evaluate", "--model", "a/text", *of_text.arguments])
     assert (options.samples, options.k, options.temperature) == (100, (1, 10, 100), 0.8)
-    assert of_text.limit == 5
+    assert of_text.limit == 2
 
 
 Commands = list[list[str]]

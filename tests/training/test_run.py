@@ -134,6 +134,7 @@ def test_the_result_is_a_plain_model_that_knows_its_format(finished: Path) -> No
         "prompt_format": "candidates",
         "sampling": "greedy",
         "backtracks": 30_000,
+        "decoding": "constrained",
     }
     told = json.loads((finished / "training.json").read_text())
     assert told["measured"]["parameters"] == found.num_parameters()

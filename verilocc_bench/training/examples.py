@@ -214,7 +214,9 @@ def _labelled(source: Source, style: TrainingFormat, version: Reordered) -> Iter
     """The turns of a label, in one order of the function's blocks."""
     problem, answer, seed = version
     asked = Auxiliary(source.auxiliary, source.auxiliary_every)
+    generator = random.Random(seed)  # noqa: S311  no secret depends on it
     for each in renamed(problem, answer, source.renamings, seed):
-        turns = style.turns(problem, each, source.every)
+        width = generator.choice(source.new_registers) if source.new_registers else None
+        turns = style.turns(problem, each, source.every, width)
         yield from with_auxiliary(problem, source.format, turns, asked, seed)
         asked = Auxiliary()  # what is asked beside has nothing to do with the names

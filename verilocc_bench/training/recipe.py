@@ -63,6 +63,7 @@ LATER: Mapping[str, Any] = {
     "auxiliary": [],
     "auxiliary_every": AUXILIARY_EVERY,
     "synthetic": 0,
+    "new_registers": [],
 }
 """Keys of a source, with their defaults in JSON, that are told only where they are used.
 
@@ -139,6 +140,11 @@ class Source:
     `auxiliary`, further questions about what is shown (training.auxiliary),
     each about one prompt in `auxiliary_every`, once in each order.
 
+    Only for labels in `window`: `new_registers`, of which one is drawn for each
+    version of a function, and the function cut into windows with at most so
+    many new virtual registers. Short windows are easier, and teach what long
+    ones are made of.
+
     In place of label and policies: `synthetic`, so many made-up decisions of
     `state` (training.synthetic), with the register files of `archs`.
     """
@@ -156,6 +162,7 @@ class Source:
     auxiliary: tuple[str, ...] = ()
     auxiliary_every: int = AUXILIARY_EVERY
     synthetic: int = 0
+    new_registers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         get_training_format(self.format)
@@ -196,6 +203,10 @@ class Source:
             raise InputError(f"source {self.format!r}: renamings are for labels, not for policies")
         if self.shifted and self.label is not None:
             raise InputError(f"source {self.format!r}: shifted is for policies, not for labels")
+        if self.new_registers and (self.format != "window" or self.label is None):
+            raise InputError(f"source {self.format!r}: new_registers are for labels in 'window'")
+        if min(self.new_registers, default=1) < 1:
+            raise InputError(f"source {self.format!r}: new_registers must be at least 1")
         if self.orderings and self.format not in FORMATS:
             raise InputError(f"source {self.format!r}: orderings are for {' and '.join(FORMATS)}")
 

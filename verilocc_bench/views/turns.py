@@ -53,18 +53,27 @@ class TrainingFormat:
     system: str
 
     def turns(
-        self, problem: AllocationProblem, answer: Mapping[str, str], every: int = 1
+        self,
+        problem: AllocationProblem,
+        answer: Mapping[str, str],
+        every: int = 1,
+        new_registers: int | None = None,
     ) -> Iterator[TrainingTurn]:
         """The turns of a function, all as answered.
 
         `every`: of the formats that ask for one register at a time about one
-        decision of so many; the others have all their prompts.
+        decision of so many; the others have all their prompts. `new_registers`:
+        of windows, if these are to be others than the ones that are asked about.
         """
         if isinstance(self.style, DecisionFormat):
             for turn in self.style.demonstrations(problem, answer, every):
                 yield self.decision(turn)
         else:
-            for turn in self.style.demonstrations(problem, answer):
+            if new_registers is not None and isinstance(self.style, WindowFormat):
+                turns = self.style.demonstrations(problem, answer, new_registers)
+            else:
+                turns = self.style.demonstrations(problem, answer)
+            for turn in turns:
                 yield TrainingTurn(self._asked(turn), _object_pieces(turn.completion), ends=True)
 
     def decision(self, turn: Turn) -> TrainingTurn:

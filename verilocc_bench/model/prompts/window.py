@@ -39,7 +39,7 @@ from verilocc_bench.model.prompts.reading import (
 )
 from verilocc_bench.model.prompts.source_hash import source_hash
 from verilocc_bench.model.prompts.units import format_runs, runs_of
-from verilocc_bench.model.prompts.windows import Window, cut_windows
+from verilocc_bench.model.prompts.windows import NEW_REGISTERS, Window, cut_windows
 
 __all__ = ["WindowFormat"]
 
@@ -80,10 +80,16 @@ class WindowFormat:
         check_options(self.name, options, can_repair=True)
 
     def demonstrations(
-        self, problem: AllocationProblem, answer: Mapping[str, str]
+        self,
+        problem: AllocationProblem,
+        answer: Mapping[str, str],
+        new_registers: int = NEW_REGISTERS,
     ) -> Iterator[Turn]:
-        """The prompts of a function, each with its part of the answer, all as answered."""
-        windows = _Windows(problem)
+        """The prompts of a function, each with its part of the answer, all as answered.
+
+        Other `new_registers` make other windows than the ones that are asked about.
+        """
+        windows = _Windows(problem, new_registers)
         for window, prompt in windows.prompts():
             yield Turn(prompt, print_object(answer, window.new))
             windows.follow(window, answer)
@@ -151,11 +157,11 @@ def _points_of_instructions(problem: AllocationProblem) -> list[int]:
 class _Windows:
     """The windows of a function, and what was answered to those that are through."""
 
-    def __init__(self, problem: AllocationProblem) -> None:
+    def __init__(self, problem: AllocationProblem, new_registers: int = NEW_REGISTERS) -> None:
         self.problem = problem
         self.state = RegisterState(problem)
         self.answer: dict[str, str] = {}
-        self.windows = cut_windows(problem)
+        self.windows = cut_windows(problem, new_registers)
         self.classes = problem.function.classes()
         self.reaches = {each: self._reach(each) for each in self.classes}
         self.known = {f"%{number}" for number in range(len(problem.function.virtual_registers))}

@@ -32,15 +32,16 @@ class Window:
     instructions: range
 
 
-def cut_windows(problem: AllocationProblem) -> list[Window]:
+def cut_windows(problem: AllocationProblem, new_registers: int = NEW_REGISTERS) -> list[Window]:
     """The windows of a function.
 
-    At most INSTRUCTIONS and NEW_REGISTERS each, but always one instruction.
+    At most INSTRUCTIONS and `new_registers` each, but always one instruction.
     A block that fits a window whole is not cut.
     """
-    cutter = _Cutter()
+    cutter = _Cutter(new_registers)
     for head, body in _blocks(problem):
-        if not cutter.has_room_for(body) and _Cutter(cutter.seen).has_room_for(body):
+        alone = _Cutter(new_registers, cutter.seen)
+        if not cutter.has_room_for(body) and alone.has_room_for(body):
             cutter.close()
         cutter.lines.append(head)
         for line in body:
@@ -80,7 +81,8 @@ class _Cutter:
     `seen`: registers are numbered by first mention, so those below are known.
     """
 
-    def __init__(self, seen: int = 0) -> None:
+    def __init__(self, new_registers: int, seen: int = 0) -> None:
+        self.new_registers = new_registers
         self.windows: list[Window] = []
         self.seen = self.start = seen
         self.lines: list[str] = []
@@ -92,7 +94,7 @@ class _Cutter:
             return True
         last = max((number for line in body for number in _mentioned(line)), default=-1)
         new = max(self.seen, last + 1) - self.start
-        return self.instructions + len(body) <= INSTRUCTIONS and new <= NEW_REGISTERS
+        return self.instructions + len(body) <= INSTRUCTIONS and new <= self.new_registers
 
     def add(self, line: str) -> None:
         mentioned = _mentioned(line)
