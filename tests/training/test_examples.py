@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +276,41 @@ def test_one_decision_of_so_many(tmp_path: Path) -> None:
 
     assert count(1) >= 119
     assert count(1) / 8 < count(4) < count(1) / 2
+
+
+def test_windows_of_other_widths(tmp_path: Path) -> None:
+    def answers(widths: list[int]) -> list[list[str]]:
+        """The registers of each window, of all rows."""
+        source = {"format": "window", "label": "compiler", "new_registers": widths}
+        training = {"steps": 1, "maximum_tokens": 100_000}
+        wanted = recipe(tmp_path, sources=[source], training=training)
+        folder = tmp_path / "-".join(map(str, ["of", *widths]))
+        codec = TokenCodec(letters(), frozenset({letters().eos_token_id}), None, "here")
+        found = pairs(make_examples(wanted, letters(), rows, folder))
+        return [list(json.loads(codec.decode(completion[:-1]))) for _, completion in found]
+
+    rows = smallest(4)
+    usual = answers([])
+    assert usual == answers([16])
+    assert max(map(len, usual)) == 16
+    # Each register once, of one instruction more than one only where it defines more.
+    assert list(chain(*answers([1]))) == list(chain(*usual))
+    assert Counter(map(len, answers([1]))).most_common(1)[0][0] == 1
+    mixed = answers([1, 4])
+    assert {1, 4} <= set(map(len, mixed))
+    assert list(chain(*mixed)) == list(chain(*usual))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"format": "whole"}, "for labels in 'window'"),
+        ({"new_registers": [0, 4]}, "at least 1"),
+        ({"new_registers": ["many"]}, "new_registers"),
+        ({"new_registers": 4}, "new_registers"),
+    ],
+)
+def test_widths_that_no_window_has(changes: dict[str, Any], said: str, tmp_path: Path) -> None:
+    source = {"format": "window", "label": "compiler", "new_registers": [4], **changes}
+    with pytest.raises(InputError, match=said):
+        recipe(tmp_path, sources=[source])
