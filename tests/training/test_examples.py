@@ -296,8 +296,9 @@ def test_windows_of_other_widths(tmp_path: Path) -> None:
     # Each register once, of one instruction more than one only where it defines more.
     assert list(chain(*answers([1]))) == list(chain(*usual))
     assert Counter(map(len, answers([1]))).most_common(1)[0][0] == 1
-    mixed = answers([1, 4])
-    assert {1, 4} <= set(map(len, mixed))
+    mixed = answers([1, 3, 5, 7])
+    assert {1, 3} <= set(map(len, mixed))
+    assert max(map(len, mixed)) <= 7
     assert list(chain(*mixed)) == list(chain(*usual))
 
 
