@@ -6,7 +6,17 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["AllocatorOptions", "Decoding", "FeedbackKind", "Objective", "SamplingStrategy"]
+__all__ = [
+    "WINDOW_REGISTERS",
+    "AllocatorOptions",
+    "Decoding",
+    "FeedbackKind",
+    "Objective",
+    "SamplingStrategy",
+]
+
+WINDOW_REGISTERS = 16
+"""About so many new virtual registers at most a prompt of `window` is, where nobody says."""
 
 
 class Decoding(StrEnum):
@@ -92,6 +102,7 @@ class AllocatorOptions:
     top_p: float = 1.0
     maximum_tokens: int | None = None
     backtracks: int | None = None
+    window_registers: int | None = None
     batch_size: int = 16
     device: str | None = None
     dtype: str = "auto"

@@ -41,6 +41,9 @@ SAMPLES, SAMPLED_LIMIT = 10, 10
 TEXT_SAMPLES, TEXT_SAMPLED_LIMIT = 100, 2
 """The same of a model that reads text."""
 
+WIDTHS = (1, 2, 4, 8, 16)
+"""So many new virtual registers a window has at most, where widths are compared."""
+
 _BACKTRACKS = ("--backtracks", "30000")
 _GREEDY = ("--sampling", "greedy")
 
@@ -50,6 +53,7 @@ class Configuration:
     """One run of `evaluate`: what is asked, how, and of which functions.
 
     `folder` and `key` say where it is kept; `model` is what `--model` is given.
+    `width` is of windows, where it is compared with others, in a table of its own.
     """
 
     folder: str
@@ -59,6 +63,7 @@ class Configuration:
     arguments: tuple[str, ...] = ()
     split: str = SPLIT
     limit: int | None = None
+    width: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,7 @@ class _Asked:
     split: str = SPLIT
     limit: int | None = None
     further: bool = False
+    width: int | None = None
 
 
 _FREE = ("--decoding", "free", *_GREEDY, "--backtracks", "0")
@@ -143,6 +149,17 @@ _WINDOWS = (
         _sampled("0.8", 1, 10, TEXT_SAMPLES),
         limit=TEXT_SAMPLED_LIMIT,
     ),
+    *(
+        _Asked(
+            f"window-free-{width}",
+            f"`window` of at most {width} new, free",
+            "window",
+            (*_FREE, "--window-registers", str(width)),
+            limit=SAMPLED_LIMIT,
+            width=width,
+        )
+        for width in WIDTHS
+    ),
 )
 """Of a model that reads text."""
 
@@ -173,4 +190,5 @@ def of_model(name: str, model: str) -> Iterator[Configuration]:
         if each.further or name in MAIN:
             title = each.title if name == REFERENCE else f"{name}: {each.title}"
             arguments = ("--prompt-format", each.prompt_format, *each.arguments)
-            yield Configuration(name, each.key, title, model, arguments, each.split, each.limit)
+            of_what = each.split, each.limit, each.width
+            yield Configuration(name, each.key, title, model, arguments, *of_what)

@@ -28,7 +28,13 @@ COMPILER = "compiler"
 
 def _main(runs: Runs) -> list[Run]:
     """The runs of the models of MAIN and of what needs none, over the split that is theirs."""
-    return [r for r in runs if r.configuration.split == SPLIT and r.configuration.folder in MAIN]
+    return [run for run in _usual(runs) if run.configuration.folder in MAIN]
+
+
+def _usual(runs: Runs) -> list[Run]:
+    """The runs that are not in a table of their own, over the split that is theirs."""
+    told = ((run, run.configuration) for run in runs)
+    return [run for run, each in told if each.split == SPLIT and each.width is None]
 
 
 def _asked(runs: Runs) -> list[Run]:
@@ -208,6 +214,20 @@ def split_table(runs: Runs) -> str:
     return markdown(("split", "asked", "kernels", "valid", *REGISTERS), rows, 2)
 
 
+def width_table(runs: Runs) -> str:
+    """What comes of windows with more or fewer new virtual registers."""
+    rows = []
+    for run in runs:
+        if run.configuration.width is not None:
+            value, low, high = passed(run.kernels, 1, run.seed)
+            tokens = sum(kernel.tokens for kernel in run.kernels) / len(run.kernels)
+            head = (run.configuration.title, f"{len(run.kernels):,}", f"{tokens:,.0f}")
+            ratio = number(figures(run.kernels).ratio, 3)
+            rows.append((*head, share(value), interval(low, high), ratio))
+    headers = ("asked", "kernels", "tokens a kernel", "valid", "95 % interval", "registers")
+    return markdown(headers, rows)
+
+
 def model_table(runs: Runs) -> str:
     """Validity and registers of further models by architecture, beside those of MAIN."""
     return _by_model(runs, {"valid": _validity_cell, "registers": _registers_cell})
@@ -223,7 +243,7 @@ Cells = Mapping[str, Callable[[Sequence[Kernel]], str]]
 
 def _by_model(runs: Runs, cells: Cells) -> str:
     """What is asked of further models, of one model after the other; first of those of MAIN."""
-    usual = [run for run in runs if run.configuration.split == SPLIT and run.prompt is not None]
+    usual = [run for run in _usual(runs) if run.prompt is not None]
     further = [run for run in usual if run.configuration.folder not in MAIN]
     keys = dict.fromkeys(run.configuration.key for run in further)
     archs = sorted({arch for run in further for arch in run.architectures})
@@ -251,7 +271,7 @@ PAPER = ("VeriLocc, as its paper says", "machine IR as text", "85–99 %", "near
 
 _SHOWN = {
     "whole": "machine IR as text",
-    "window": "windows of machine IR as text, and what is occupied",
+    "window": "windows of machine IR as text, and what is free",
     "state": "the state",
     "candidates": "legal candidates",
 }
@@ -282,6 +302,7 @@ TABLES: Mapping[str, Callable[[Runs], str]] = {
     "cost": cost_table,
     "samples": sample_table,
     "splits": split_table,
+    "widths": width_table,
     "models": model_table,
     "models-conflicts": model_conflicts_table,
     "paper": paper_table,

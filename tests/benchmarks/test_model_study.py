@@ -20,6 +20,7 @@ from benchmarks.model_study.configurations import (
     MAIN,
     REFERENCE,
     REFERENCE_TEXT,
+    WIDTHS,
     configurations,
 )
 from benchmarks.model_study.document import render
@@ -82,6 +83,7 @@ def test_every_configuration_is_one_that_evaluate_takes() -> None:
             assert options.prompt_format is not None
             get_prompt_format(options.prompt_format).check(options)
             kinds.add((options.prompt_format, options.decoding))
+            assert options.window_registers == each.width
             asked.setdefault(each.folder, set()).add(options.prompt_format)
             assert each.title.startswith(f"{each.folder}: ") == (each.folder != REFERENCE)
     assert ("state", Decoding.GUIDED) in kinds
@@ -260,6 +262,11 @@ def test_the_document_is_filled_between_its_markers(measured: Path, tmp_path: Pa
     assert "85–99 %" in block(text, "paper")
     assert "`test_larger`" in block(text, "splits")
     check_models(block(text, "models"))
+    widths = [line.split("|")[1].strip() for line in block(text, "widths").strip().splitlines()[2:]]
+    assert widths == [
+        f"{REFERENCE_TEXT}: `window` of at most {width} new, free" for width in WIDTHS
+    ]
+    assert "at most" not in block(text, "overall") + block(text, "paper")
     assert "| without-sm_80: `state`, free, room made |" in block(text, "models-conflicts")
     assert "| 77 |" in block(text, "cost")
     assert block(text, "samples").strip() == "Not measured."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from tests.model.test_prompts import (
     problem_of,
 )
 from tests.model.test_register_state import count_idle, points, points_held
+from verilocc_bench.allocator_options import WINDOW_REGISTERS
 from verilocc_bench.allocators import Request
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
@@ -32,15 +34,16 @@ from verilocc_bench.model.language_model import Ask
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.prompts.outlook import decision_order
 from verilocc_bench.model.prompts.state import SHOWN, STATE
-from verilocc_bench.model.prompts.windows import INSTRUCTIONS, NEW_REGISTERS, cut_windows
+from verilocc_bench.model.prompts.windows import INSTRUCTIONS, cut_windows
 
 DOCS = Path(__file__).parents[2] / "docs" / "prompt-formats.md"
 
 
+@pytest.mark.parametrize("width", [1, 4, WINDOW_REGISTERS])
 @pytest.mark.parametrize("row", ROWS[::4], ids=lambda row: row.id)
-def test_windows_cover_the_text(row) -> None:  # type: ignore[no-untyped-def]
+def test_windows_cover_the_text(row: Row, width: int) -> None:
     problem = AllocationProblem.from_text(row.normalized)
-    windows = cut_windows(problem)
+    windows = cut_windows(problem, width)
     lines = [line for w in windows for line in w.lines if not line.endswith(" continued")]
     body = row.normalized[row.normalized.index("\nbb0") + 1 :].splitlines()
     assert lines == body
@@ -49,33 +52,36 @@ def test_windows_cover_the_text(row) -> None:  # type: ignore[no-untyped-def]
         mentioned = {int(n) for line in window.lines for n in re.findall(r"%(\d+)", line)}
         assert mentioned == {*window.new, *window.known}
         assert sum(not line.startswith("bb") for line in window.lines) <= INSTRUCTIONS
-        assert len(window.new) <= NEW_REGISTERS
+        own = len(window.instructions)
+        assert len(window.new) <= width or own == 1
 
 
-def test_free_in_windows_is_what_is_left() -> None:
-    """What lines leave to a register alone is legal for it, given the windows before."""
-    row = SMALL[3]
+@pytest.mark.parametrize("width", [2, WINDOW_REGISTERS])
+@pytest.mark.parametrize("row", SMALL, ids=lambda row: row.id)
+def test_free_in_windows_is_what_is_left(row: Row, width: int) -> None:
+    """What lines leave to a register is what is legal for it, given the windows before."""
     assert row.label is not None
     problem = AllocationProblem.from_text(row.normalized)
     model = follower(row.label)
-    run_episode(get_prompt_format("window"), Request(problem), FREE, model)
+    options = replace(FREE, window_registers=width)
+    run_episode(get_prompt_format("window"), Request(problem), options, model)
     state = RegisterState(problem)
     classes, placements = problem.function.virtual_registers, problem.placements
     for ask in model.asks:
         text = last_prompt(ask)
-        free = runs(re.findall(r"^free (.*)$", text, re.MULTILINE)[0], problem)
+        assert 1 <= len(asked(ask)) <= width
+        placed = re.findall(r"^place (.*)$", text, re.MULTILINE)[0].split()
+        assert placed == [f"{key}:{classes[int(key[1:])].name}" for key in asked(ask)]
         for key in asked(ask):
-            own = re.findall(rf"^{key} not (.*)$", text, re.MULTILINE)
-            left = free - (runs(own[0], problem) if own else set())
-            number = int(key[1:])
-            width = classes[number].width
-            allowed = {
-                base
-                for base in placements.legal[classes[number]]
-                if left.issuperset(range(base, base + width))
-            }
-            legal = set(state.legal(number))
-            assert allowed == legal if width == 1 else allowed <= legal
+            register_class = classes[int(key[1:])]
+            common = re.findall(rf"^free {register_class.name} (.*)$", text, re.MULTILINE)
+            own = re.findall(rf"^{key} also (.*)$", text, re.MULTILINE)
+            assert len(common) == 1
+            assert len(own) <= 1
+            legal = placements.legal[register_class]
+            found = [listed_bases(listed, legal) for listed in (*common, *own)]
+            assert set.union(*found) == set(state.legal(int(key[1:])))
+            assert sum(map(len, found)) == len(set.union(*found))
         for key in asked(ask):
             number = int(key[1:])
             state.place(number, placements.by_name[classes[number]][row.label[key]])
@@ -127,25 +133,14 @@ def units_by_name(problem: AllocationProblem) -> dict[str, int]:
     return {problem.placements.unit_name(u): u for u in range(problem.placements.unit_count)}
 
 
-def runs(text: str, problem: AllocationProblem) -> set[int]:
-    """The units of `v4..v9 s0..s0`."""
-    names = units_by_name(problem)
-    found: set[int] = set()
-    for run in text.split():
-        if run != "none":
-            first, last = run.split("..")
-            found |= set(range(names[first], names[last] + 1))
-    return found
-
-
 def listed_bases(listed: str, legal: Mapping[int, str]) -> set[int]:
-    """The bases of `v4..v8 s0..s0~3`, given the legal ones with their names."""
+    """The bases of `v4..v8 v10 s0..s0~3`, given the legal ones with their names."""
     numbers = {name: base for base, name in legal.items()}
     found: set[int] = set()
     for run in listed.split():
         if run != "none":
-            first, last = re.sub(r"~\d+", "", run).split("..")
-            found |= {base for base in legal if numbers[first] <= base <= numbers[last]}
+            first, _, last = re.sub(r"~\d+", "", run).partition("..")
+            found |= {b for b in legal if numbers[first] <= b <= numbers[last or first]}
     return found
 
 

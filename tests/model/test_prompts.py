@@ -176,6 +176,9 @@ def test_dead_end(name: str) -> None:
         ("whole", {"backtracks": 1}, "'whole' cannot backtrack"),
         ("state", {"backtracks": -1, "decoding": Decoding.CONSTRAINED}, "not -1"),
         ("whole", {"maximum_tokens": 0}, "at least 1 token"),
+        ("state", {"window_registers": 4}, "'state' has no windows"),
+        ("whole", {"window_registers": 4}, "'whole' has no windows"),
+        ("window", {"window_registers": 0}, "1 register or more, not 0"),
     ],
 )
 def test_options_that_cannot_be_met(name: str, options: dict[str, object], message: str) -> None:
@@ -185,7 +188,7 @@ def test_options_that_cannot_be_met(name: str, options: dict[str, object], messa
         style.check(AllocatorOptions(**options))  # type: ignore[arg-type]
 
 
-VERSIONS = {"whole": 1, "window": 2, "state": 3, "candidates": 2}
+VERSIONS = {"whole": 1, "window": 3, "state": 3, "candidates": 2}
 
 
 def test_formats_by_name() -> None:

@@ -110,6 +110,11 @@ def _write(name: str, text: str) -> Callable[[Path], None]:
         (_set(verilocc_bench={"sampling": "best"}), "expected greedy, random, priority"),
         (_set(verilocc_bench={"backtracks": -1}), "backtracks: expected a number from 0"),
         (_set(verilocc_bench={"backtracks": "7"}), "backtracks: expected a number from 0"),
+        (
+            _set(verilocc_bench={"window_registers": 0}),
+            "window_registers: expected a number from 1",
+        ),
+        (_set(verilocc_bench={"window_registers": True}), "window_registers: expected a number"),
         (_set(verilocc_bench={"decoding": "guided"}), "decoding: expected free, constrained"),
         (_set(verilocc_bench={"decoding": ["free"]}), "decoding: expected free, constrained"),
     ],
@@ -131,6 +136,31 @@ def test_what_the_model_says_of_itself(folder: Path, copy: Path) -> None:
     assert load(copy).advice == Advice("state", SamplingStrategy.PRIORITY, 7)
     _set(verilocc_bench={"decoding": "constrained"})(copy)
     assert load(copy).advice == Advice(decoding=Decoding.CONSTRAINED)
+    _set(verilocc_bench={"window_registers": 4})(copy)
+    assert load(copy).advice == Advice(window_registers=4)
+    assert Advice.from_json(Advice(window_registers=4).to_json(), "x") == Advice(window_registers=4)
+
+
+@pytest.mark.parametrize(
+    ("told", "given", "expected"),
+    [
+        ({}, {"prompt_format": "window"}, 16),
+        ({"window_registers": 4}, {"prompt_format": "window"}, 4),
+        ({"window_registers": 4, "prompt_format": "window"}, {}, 4),
+        ({"window_registers": 4}, {"prompt_format": "window", "window_registers": 2}, 2),
+        ({"window_registers": 4}, {"prompt_format": "state"}, None),
+        ({"window_registers": 4}, {}, None),
+    ],
+)
+def test_how_wide_windows_are(
+    copy: Path, told: dict[str, Any], given: dict[str, Any], expected: int | None
+) -> None:
+    """The option, else what the model says, else 16; other formats say nothing of it."""
+    _set(verilocc_bench=told)(copy)
+    options = AllocatorOptions(device="cpu", **given)
+    allocator = language_model_allocator(str(copy), options)
+    assert describe_model(allocator, options).options.get("window_registers") == expected
+    assert allocator.window_registers == expected
 
 
 @pytest.mark.parametrize(

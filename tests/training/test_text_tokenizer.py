@@ -41,11 +41,13 @@ reserved s15 s[100:101]
 class V 1 v
 class AV2 2 v/2 a/2
 class V2.from2.to6 2 v[2-6]/2
-place %100 %101:AV2 %2047
+place %100:V %101:AV2 %2047:V2.from2.to6
 given %5=v4 %37:AV2=a2
 beyond %101 %2047
-free v5..v12 vcc_lo..vcc_lo
-%101 not v12..v12
+free V v5 v7..v12 vcc_lo
+free AV2 none
+%101 also a10..a12 vcc
+free V2.from2.to6 v2..v4
 bb7(v0,s[2:3])->bb1,bb123
 %100=COPY v0
 %101:AV2.0!=V_MFMA_F32_4X4X4F16 %5,%37.0-1~0
@@ -58,9 +60,8 @@ bb8 continued
 %2047=HMMA.16816.F32 R4,%5
 """
 WINDOW_WORDS = """
-v: 16 a: 0 s: 102 reserved s15 s100 :101 :V :AV2 :V2 .from 2 .to 6
-place %100 %101 %20 47 given %5 v4 %37 :AV2 a2 beyond %101 %20 47
-free v5 .. v12 vcc_lo .. vcc_lo %101 v12 .. v12 |
+place %100 :V %101 :AV2 %20 47 :V2 .from 2 .to 6 given %5 v4 %37 :AV2 a2 beyond %101 %20 47
+free :V v5 v7 .. v12 vcc_lo free :AV2 %101 also a10 .. a12 vcc free :V2 .from 2 .to 6 v2 .. v4 |
 bb7 v0 s2 :3 -> bb1 bb1 23 |
 %100 =copy v0 |
 %101 :AV2 .0 ! =matrix %5 %37 .0-1 ~0 |

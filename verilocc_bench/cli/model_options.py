@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 
 from verilocc_bench.allocator_options import (
+    WINDOW_REGISTERS,
     AllocatorOptions,
     Decoding,
     FeedbackKind,
@@ -151,6 +152,13 @@ def _add_language_models(add: Callable[..., argparse.Action]) -> None:
         metavar="N",
         help="dead ends at which room is made, with `state` and `candidates` "
         "(default: what the model says of itself, else 0)",
+    )
+    add(
+        "--window-registers",
+        type=_at_least(int, 1),
+        metavar="N",
+        help="new virtual registers that a prompt of `window` is about, at most "
+        f"(default: what the model says of itself, else {WINDOW_REGISTERS})",
     )
     _add_machines(add)
 

@@ -26,13 +26,15 @@ class Advice:
 
     `prompt_format` is what it was trained on, and `decoding` (free or
     constrained) how it is asked in that one. `sampling` is of a single answer
-    that is not guided, `backtracks` of formats that can.
+    that is not guided, `backtracks` of formats that can, `window_registers` of
+    `window`: about so many new virtual registers at most it is asked at a time.
     """
 
     prompt_format: str | None = None
     sampling: SamplingStrategy | None = None
     backtracks: int | None = None
     decoding: Decoding | None = None
+    window_registers: int | None = None
 
     @classmethod
     def from_json(cls, told: object, source: str) -> Advice:
@@ -46,13 +48,17 @@ class Advice:
             return cls()
         if not isinstance(told, Mapping):
             raise InputError(f"{place}: expected an object", source=source)
-        prompt_format, sampling, backtracks, decoding = (
+        prompt_format, sampling, backtracks, decoding, window_registers = (
             told.get(field.name) for field in fields(cls)
         )
         if prompt_format is not None and not isinstance(prompt_format, str):
             raise InputError(f"{place}: prompt_format: expected a name", source=source)
-        if backtracks is not None and (type(backtracks) is not int or backtracks < 0):
-            raise InputError(f"{place}: backtracks: expected a number from 0", source=source)
+        for name, number, least in (
+            ("backtracks", backtracks, 0),
+            ("window_registers", window_registers, 1),
+        ):
+            if number is not None and (type(number) is not int or number < least):
+                raise InputError(f"{place}: {name}: expected a number from {least}", source=source)
         try:
             strategy = None if sampling is None else SamplingStrategy(sampling)
         except ValueError:
@@ -62,7 +68,7 @@ class Advice:
             expected = ", ".join(_DECODING)
             raise InputError(f"{place}: decoding: expected {expected}", source=source)
         decoded = None if decoding is None else Decoding(decoding)
-        return cls(prompt_format, strategy, backtracks, decoded)
+        return cls(prompt_format, strategy, backtracks, decoded, window_registers)
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads."""

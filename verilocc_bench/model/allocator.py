@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from verilocc_bench.allocator_options import WINDOW_REGISTERS
 from verilocc_bench.allocators import (
     AllocatorOptions,
     AnyAnswer,
@@ -44,6 +45,7 @@ from verilocc_bench.model.prompts import (
     get_prompt_format,
 )
 from verilocc_bench.model.prompts.decisions import DecisionFormat
+from verilocc_bench.model.prompts.window import WindowFormat
 
 __all__ = ["LanguageModelAllocator", "check_language_model_options", "language_model_allocator"]
 
@@ -60,9 +62,9 @@ FAILURES_ALONE = 2
 def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageModelAllocator:
     """The allocator of a language model in a folder or on the Hub.
 
-    Where the options name no prompt format, no decoding, no sampling or no
-    number of backtracks, it is what the model's configuration says: the decoding
-    in the format that it names. Attempts at a guided answer must differ, so they
+    Where the options name no prompt format, no decoding, no sampling, no number of
+    backtracks or no width of windows, it is what the model's configuration says:
+    the decoding in the format that it names. Attempts at a guided answer must differ, so they
     are drawn. Raises InputError where the model, the prompt format or the options
     cannot be used, alone or together.
     """
@@ -81,6 +83,8 @@ def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageMo
         options = replace(options, strategy=advice.sampling)
     if options.backtracks is None and isinstance(prompt_format, DecisionFormat):
         options = replace(options, backtracks=advice.backtracks)
+    if options.window_registers is None and isinstance(prompt_format, WindowFormat):
+        options = replace(options, window_registers=advice.window_registers)
     return LanguageModelAllocator(name, model, prompt_format, options)
 
 
@@ -129,6 +133,8 @@ class LanguageModelAllocator:
             strategy=options.strategy or SamplingStrategy.RANDOM,
             backtracks=options.backtracks or 0,
         )
+        if isinstance(prompt_format, WindowFormat) and options.window_registers is None:
+            self._options = replace(self._options, window_registers=WINDOW_REGISTERS)
         self._width = options.batch_size
         if isinstance(model, RemoteModel):
             self._width = ROUNDS * model.concurrency
@@ -176,6 +182,11 @@ class LanguageModelAllocator:
         """At how many dead ends room is made."""
         assert self._options.backtracks is not None
         return self._options.backtracks
+
+    @property
+    def window_registers(self) -> int | None:
+        """How many new virtual registers a window has at most, None for other formats."""
+        return self._options.window_registers
 
     @property
     def deterministic(self) -> bool:

@@ -30,8 +30,9 @@ FORMATS = {
         "quality of its choices counts: registers, occupancy, bank conflicts, copies."
     ),
     "window": (
-        "`window`: up to 16 virtual registers a prompt, with the piece of the function in which "
-        "they are first mentioned and what collides with them from before."
+        "`window`: a few virtual registers a prompt, with the piece of the function in which "
+        "they are first mentioned and the bases that earlier answers leave to each. What collides "
+        "within the window, and when a register is read for the last time, it has to read itself."
     ),
     "whole": (
         "`whole`: the function's text in one prompt, and the whole assignment in one answer. "

@@ -48,13 +48,20 @@ def merge(network: Any) -> Any:
     return network.merge_and_unload() if hasattr(network, "merge_and_unload") else network
 
 
-def write_model(network: Any, tokenizer: Any, folder: Path, prompt_format: str) -> None:
+def write_model(
+    network: Any,
+    tokenizer: Any,
+    folder: Path,
+    prompt_format: str,
+    window_registers: int | None = None,
+) -> None:
     """Writes weights (safetensors), configuration and tokenizer.
 
-    The configuration says which prompt format the model is for, that one
-    answer is its likeliest, that dead ends are made room for, and that what is
-    shown candidates is to say one of them: so `--prompt-format`, `--decoding`,
-    `--sampling` and `--backtracks` need not be given.
+    The configuration says which prompt format the model is for, and of `window`
+    how wide; that one answer is its likeliest, that dead ends are made room for,
+    and that what is shown candidates is to say one of them: so `--prompt-format`,
+    `--window-registers`, `--decoding`, `--sampling` and `--backtracks` need not be
+    given.
     """
     merged = merge(network)
     decides = isinstance(get_prompt_format(prompt_format), DecisionFormat)
@@ -63,6 +70,7 @@ def write_model(network: Any, tokenizer: Any, folder: Path, prompt_format: str) 
         SamplingStrategy.GREEDY,
         BACKTRACKS if decides else None,
         Decoding.CONSTRAINED if prompt_format == CANDIDATES.name else None,
+        window_registers,
     )
     setattr(merged.config, CONFIGURATION_KEY, advice.to_json())
     merged.save_pretrained(folder)

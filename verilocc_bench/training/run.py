@@ -75,7 +75,9 @@ def train(
         measured = _measured(trainer, learnt, output)
         merged = merge(network)
         measured["parameters"] = merged.num_parameters()
-        write_model(merged, tokenizer, output, recipe.sources[0].format)
+        source = recipe.sources[0]
+        widest = max(source.new_registers, default=None)
+        write_model(merged, tokenizer, output, source.format, widest)
         lines = [json.dumps(entry, sort_keys=True) + "\n" for entry in trainer.state.log_history]
         write_atomically(output / "log.jsonl", "".join(lines))
         document = {**told, "measured": measured}

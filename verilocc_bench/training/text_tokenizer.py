@@ -10,10 +10,10 @@ that they are short:
 - an opcode that defines nothing, and a line without operands, as a whole; of
   any other opcode is left whether it is a copy, a load, a matrix product, or
   none of these (`=other`), and whether it reads any operand (`=nothing`);
-- the bases in class lines, which follow from the name, and classes in the line
-  `place`, which the lines below repeat, but for the last;
-- the number of the window, the first lines of `whole` but for the target, its
-  last line, commas, brackets, and marks of implicit operands.
+- the bases in class lines, which follow from the name;
+- what stands above the line `place` of a window, for all that is free is listed below it;
+- the first lines of `whole` but for the target, its last line, commas, brackets, and marks of
+  implicit operands.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BLOCKS = 100
 TIES = 8
 
 MARKS = ("\n", "!", "&", "@", "@!", "->", "..", "place", "given", "occupied", "reserved")
-WINDOW_MARKS = ("beyond", "free")
+WINDOW_MARKS = ("beyond", "free", "also")
 OBJECT = ('{"', "{}", '": "', ', "', '"', "}")
 OPCODES = ("=copy", "=load", "=matrix", "=other", "=nothing")
 CLASS_REMARKS = (".from", ".to", ".by")
@@ -101,12 +101,13 @@ def _rewritten() -> Iterator[tuple[str, str]]:
     named = "|".join(map(escape, _unit_names()))
     register = rf"(?:{named}|(?:{numbered})\d+)(?![\w.$])"
     copies = sorted({opcode for target in TARGETS.values() for opcode in target.copy_opcodes})
-    yield r"window \d+ of \d+\n|verilocc-bench \d+\n|Assign registers to [^\n]*\n", ""
+    yield r"window \d+ of \d+\n(?:(?:registers|reserved|class) [^\n]*\n)*", ""
+    yield r"verilocc-bench \d+\n|Assign registers to [^\n]*\n", ""
     yield rf" (?:{named}):\d+=[\w,]+", ""
     # Of a class line its name, with the colon that it has elsewhere.
     yield r" \d+(?: [A-Za-z]+(?:\[\d+-\d+\])?(?:/\d+)?)+(?=\n)", ""
     yield r"\nclass ", ":"
-    yield r":[A-Z]\w*(?:\.[a-z]+\d+)*(?= %)", ""
+    yield r"(?<=\n)free (?=[A-Z])", "free :"
     yield r"(?<=\n)(?!bb\d)[A-Z_][\w.$]*\n", ""
     yield rf"(?<=[\n ])(?!{register}){OPCODE}(?=[ \n])", ""
     yield rf"=(?:{'|'.join(map(escape, copies))})(?=[ \n])", "=copy"
@@ -115,7 +116,7 @@ def _rewritten() -> Iterator[tuple[str, str]]:
     yield rf"=(?!{register}){OPCODE}\n", "=nothing "
     yield rf"=(?!{register}){OPCODE}", "=other"
     # These lines begin with a word of their own.
-    yield r"\n(?=reserved |place |given |beyond |free |%\d+ not )", " "
+    yield r"\n(?=reserved |place |given |beyond |free |%\d+ also )", " "
     yield r"(?<=[A-Za-z])\[(?=\d)", ""
 
 

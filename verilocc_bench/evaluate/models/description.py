@@ -30,6 +30,7 @@ _OF_LANGUAGE_MODELS = (
     "backtracks",
     "chat",
 )
+_OF_WINDOWS = ("window_registers",)
 _OF_LOCAL_MODELS = ("batch_size", "device", "dtype", "model_revision", "trust_remote_code")
 _OF_ENDPOINTS = ("model_name",)
 
@@ -90,7 +91,10 @@ def describe_model(allocator: Allocator, options: AllocatorOptions) -> ModelDesc
         every["prompt_format"] = prompt["format"]
         every["strategy"] = getattr(allocator, "strategy", options.strategy)
         every["backtracks"] = getattr(allocator, "backtracks", options.backtracks)
+        every["window_registers"] = getattr(allocator, "window_registers", options.window_registers)
     names = _option_names(allocator.name) + (("verifier_calls", "feedback") if guided else ())
+    if every["window_registers"] is not None:  # else it is of another format
+        names += _OF_WINDOWS
     return ModelDescription(
         name=allocator.name,
         revision=revision,
@@ -105,7 +109,9 @@ def describe_model(allocator: Allocator, options: AllocatorOptions) -> ModelDesc
 def used_options(name: str) -> frozenset[str]:
     """The fields of AllocatorOptions that mean something to the model of a `--model` value."""
     remote = name.startswith(("http://", "https://"))
-    more = _WITHOUT_EFFECT_ON_ANSWERS if remote else ()
+    more = [*_OF_WINDOWS] if is_language_model(name) else []
+    if remote:
+        more += _WITHOUT_EFFECT_ON_ANSWERS
     return frozenset((*_option_names(name), *more, "decoding", "verifier_calls", "feedback"))
 
 

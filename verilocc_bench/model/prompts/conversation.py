@@ -68,7 +68,12 @@ def _solved(normalized: str) -> AllocationProblem:
 
 
 def check_options(
-    name: str, options: AllocatorOptions, *, can_backtrack: bool = False, can_repair: bool = False
+    name: str,
+    options: AllocatorOptions,
+    *,
+    can_backtrack: bool = False,
+    can_repair: bool = False,
+    windows: bool = False,
 ) -> None:
     """Raises InputError for options that a format of this name cannot meet."""
     if options.maximum_tokens is not None and options.maximum_tokens < 1:
@@ -78,6 +83,13 @@ def check_options(
         raise InputError(f"expected 0 backtracks or more, not {backtracks}")
     if backtracks and not can_backtrack:
         raise InputError(f"prompt format {name!r} cannot backtrack; 'state' and 'candidates' can")
+    if options.window_registers is not None:
+        if not windows:
+            raise InputError(f"prompt format {name!r} has no windows; 'window' has")
+        if options.window_registers < 1:
+            raise InputError(
+                f"expected windows of 1 register or more, not {options.window_registers}"
+            )
     if options.feedback is FeedbackKind.REPAIR and not can_repair:
         raise InputError(f"prompt format {name!r} cannot repair: it asks for everything at once")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from verilocc_bench.allocators import Assistance
@@ -11,6 +11,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass
 from verilocc_bench.model.prompts.decisions import DecisionFormat, View
 from verilocc_bench.model.prompts.outlook import Outlook
+from verilocc_bench.model.prompts.units import base_ranges, range_runs
 
 __all__ = ["STATE", "lane_line", "least_idle", "tightest_lines"]
 
@@ -57,19 +58,6 @@ class _StateViewer:
             lines.append("tied: " + (" ".join(tied.values()) or "none"))
         return View(tuple(lines))
 
-    def _ranges(self, register_class: RegisterClass) -> list[range]:
-        """The legal bases as units, range by range."""
-        first_unit = self.problem.placements.first_unit
-        found = (
-            range(
-                first_unit[bases.file] + bases.first,
-                first_unit[bases.file] + bases.last + 1,
-                bases.step,
-            )
-            for bases in register_class.ranges
-        )
-        return [bases for bases in found if bases]
-
     def _tuple_lines(
         self,
         state: RegisterState,
@@ -77,7 +65,7 @@ class _StateViewer:
         lifetimes: Sequence[Lifetime],
     ) -> list[str]:
         names = self.problem.placements.legal[register_class]
-        ranges = self._ranges(register_class)
+        ranges = base_ranges(self.problem, register_class)
         units = [u for bases in ranges for u in range(bases[0], bases[-1] + len(lifetimes))]
         free = [frozenset(u for u in units if state.is_free(life, u)) for life in lifetimes]
         groups: list[tuple[range, frozenset[int]]] = []
@@ -99,9 +87,9 @@ class _StateViewer:
     ) -> Iterator[IdleRun]:
         """Runs of free bases, cut where the idle time changes: the shortest of these times."""
         names = self.problem.placements.legal[register_class]
-        for bases in self._ranges(register_class):
+        for bases in base_ranges(self.problem, register_class):
             free = [base for base in bases if base in names and state.is_free(lifetime, base)]
-            for first, last in _runs(free, bases):
+            for first, last in range_runs(free, bases):
                 members = range(first, last + 1, bases.step)
                 idle_times = (
                     (state.idle_points(lifetime, base).bit_length(), base) for base in members
@@ -130,7 +118,7 @@ def tightest_lines(
         runs: list[tuple[int, int]] = []
         members: set[int] = set()
         for bases in ranges:
-            for first, last in _runs([base for base in bases if base in suited], bases):
+            for first, last in range_runs([base for base in bases if base in suited], bases):
                 run = range(first, last + 1, bases.step)
                 if not common or not common.isdisjoint(run):
                     runs.append((first, last))
@@ -158,17 +146,6 @@ def lane_line(runs: Iterable[IdleRun], names: Mapping[int, str]) -> str:
     """The line of a single lane."""
     listed = [f"{names[first]}..{names[last]}~{idle}" for idle, first, last in runs]
     return f"lane 0: {' '.join(listed) or 'none'}"
-
-
-def _runs(bases: Collection[int], legal: range) -> list[tuple[int, int]]:
-    """(first, last) of runs of legal bases without a gap between, given in ascending order."""
-    runs: list[tuple[int, int]] = []
-    for base in bases:
-        if runs and base - runs[-1][1] == legal.step:
-            runs[-1] = (runs[-1][0], base)
-        else:
-            runs.append((base, base))
-    return runs
 
 
 STATE = DecisionFormat("state", Assistance.STATE, SYSTEM, _StateViewer, version=3)

@@ -1,30 +1,44 @@
-"""Register units in few words: runs as first and last unit, `v4..v9 v12..v12`."""
+"""The legal bases of a class as ranges of units, and runs of some of them: `v4..v9`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Container, Iterator, Sequence
 
-from verilocc_bench.analysis import Placements
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.ir import RegisterClass
 
-__all__ = ["Run", "format_runs", "runs_of"]
+__all__ = ["Run", "base_ranges", "range_runs", "runs_of"]
 
 Run = tuple[int, int]
-"""The first unit and how many."""
+"""The first base and the last."""
 
 
-def runs_of(units: Iterable[int], placements: Placements) -> list[Run]:
-    """The runs of units without a gap, given in ascending order; none goes over files."""
-    starts = set(placements.first_unit.values())
+def base_ranges(problem: AllocationProblem, register_class: RegisterClass) -> list[range]:
+    """The legal bases of a class as units, range by range in the order of the class."""
+    first_unit = problem.placements.first_unit
+    found = (
+        range(
+            first_unit[bases.file] + bases.first,
+            first_unit[bases.file] + bases.last + 1,
+            bases.step,
+        )
+        for bases in register_class.ranges
+    )
+    return [bases for bases in found if bases]
+
+
+def range_runs(bases: Collection[int], legal: range) -> list[Run]:
+    """Runs of bases of one range without a gap between, given in ascending order."""
     runs: list[Run] = []
-    for unit in units:
-        if runs and runs[-1][0] + runs[-1][1] == unit and unit not in starts:
-            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+    for base in bases:
+        if runs and base - runs[-1][1] == legal.step:
+            runs[-1] = (runs[-1][0], base)
         else:
-            runs.append((unit, 1))
+            runs.append((base, base))
     return runs
 
 
-def format_runs(runs: Iterable[Run], placements: Placements) -> str:
-    """Runs in one line; `none` for no run at all."""
-    name = placements.unit_name
-    return " ".join([f"{name(unit)}..{name(unit + length - 1)}" for unit, length in runs]) or "none"
+def runs_of(bases: Container[int], ranges: Sequence[range]) -> Iterator[Run]:
+    """The runs of bases in each of these ranges, in their order."""
+    for legal in ranges:
+        yield from range_runs([base for base in legal if base in bases], legal)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
+from verilocc_bench.allocator_options import WINDOW_REGISTERS
 from verilocc_bench.allocators import (
     AllocatorOptions,
     Assistance,
@@ -38,8 +40,8 @@ from verilocc_bench.model.prompts.reading import (
     read_object,
 )
 from verilocc_bench.model.prompts.source_hash import source_hash
-from verilocc_bench.model.prompts.units import format_runs, runs_of
-from verilocc_bench.model.prompts.windows import NEW_REGISTERS, Window, cut_windows
+from verilocc_bench.model.prompts.units import base_ranges, runs_of
+from verilocc_bench.model.prompts.windows import Window, cut_windows
 
 __all__ = ["WindowFormat"]
 
@@ -50,8 +52,9 @@ each virtual register of the line "place" a base register.
 and starts at v0, v2, v4, …. The first class is that of the registers that name none.
 - A register of width w at base v4 takes v4 to v(4+w-1). Stay within the counts of the line \
 "registers", and off the reserved registers.
-- "given" are the registers placed before. "free" are registers that those to be placed here can \
-have (v4..v9 is v4 to v9); "%12 not v20..v21" says which of these %12 cannot have.
+- "given" are the registers placed before. "free V2" are the bases that all of class V2 to be \
+placed here can have (v4..v8 is all legal bases from v4 to v8); "%12 also v20" says what %12 can \
+have besides.
 - Two registers placed here may share a register where neither is written while the other holds \
 a value that is still to be read. Those of the line "beyond" hold values outside of this window, \
 too; the others are read for the last time in it.
@@ -67,7 +70,7 @@ class WindowFormat:
     """The model sees a piece of the function, and what its earlier answers leave free."""
 
     name: str = "window"
-    version: int = 2
+    version: int = 3
     assistance: Assistance = Assistance.STATE
 
     @property
@@ -77,17 +80,17 @@ class WindowFormat:
 
     def check(self, options: AllocatorOptions) -> None:
         """See PromptFormat."""
-        check_options(self.name, options, can_repair=True)
+        check_options(self.name, options, can_repair=True, windows=True)
 
     def demonstrations(
         self,
         problem: AllocationProblem,
         answer: Mapping[str, str],
-        new_registers: int = NEW_REGISTERS,
+        new_registers: int = WINDOW_REGISTERS,
     ) -> Iterator[Turn]:
         """The prompts of a function, each with its part of the answer, all as answered.
 
-        Other `new_registers` make other windows than the ones that are asked about.
+        `new_registers` is how many of these a window has at most.
         """
         windows = _Windows(problem, new_registers)
         for window, prompt in windows.prompts():
@@ -97,8 +100,9 @@ class WindowFormat:
     def episode(self, request: Request, options: AllocatorOptions) -> Episode:
         """See PromptFormat."""
         ledger = Ledger()
-        windows = _Windows(request.problem)
-        turns = example_turns(request, options, self._example)
+        width = options.window_registers or WINDOW_REGISTERS
+        windows = _Windows(request.problem, width)
+        turns = example_turns(request, options, partial(self._example, width))
         if options.few_shot:
             ledger.more["examples"] = len(turns)
         attempt = latest_attempt(request, options)
@@ -124,8 +128,10 @@ class WindowFormat:
             windows.follow(window, found)
         return ledger.answered(windows.answer)
 
-    def _example(self, problem: AllocationProblem, answer: Mapping[str, str]) -> Iterator[Turn]:
-        for turn in self.demonstrations(problem, answer):
+    def _example(
+        self, new_registers: int, problem: AllocationProblem, answer: Mapping[str, str]
+    ) -> Iterator[Turn]:
+        for turn in self.demonstrations(problem, answer, new_registers):
             yield turn
             return
 
@@ -157,13 +163,12 @@ def _points_of_instructions(problem: AllocationProblem) -> list[int]:
 class _Windows:
     """The windows of a function, and what was answered to those that are through."""
 
-    def __init__(self, problem: AllocationProblem, new_registers: int = NEW_REGISTERS) -> None:
+    def __init__(self, problem: AllocationProblem, new_registers: int = WINDOW_REGISTERS) -> None:
         self.problem = problem
         self.state = RegisterState(problem)
         self.answer: dict[str, str] = {}
         self.windows = cut_windows(problem, new_registers)
         self.classes = problem.function.classes()
-        self.reaches = {each: self._reach(each) for each in self.classes}
         self.known = {f"%{number}" for number in range(len(problem.function.virtual_registers))}
         lines = problem.normalized.splitlines()
         self.header = [line for line in lines if line.startswith(("registers ", "reserved "))]
@@ -210,7 +215,8 @@ class _Windows:
 
     def _prompt(self, number: int, window: Window) -> str:
         lines = [f"window {number} of {len(self.windows)}", *self.header, *self._classes(window)]
-        lines.append("place " + " ".join(self._typed(register) for register in window.new))
+        classes = self.problem.function.virtual_registers
+        lines.append("place " + " ".join(f"%{n}:{classes[n].name}" for n in window.new))
         given = [register for register in window.known if f"%{register}" in self.answer]
         if given:
             texts = [f"{self._typed(register)}={self.answer[f'%{register}']}" for register in given]
@@ -244,31 +250,24 @@ class _Windows:
         return any((live | defined) & ~here for live, defined in self.state.lifetimes(register))
 
     def _free(self, window: Window) -> Iterator[str]:
-        """What some of a window's new registers can have, and which of it each cannot."""
-        blocked: dict[int, set[int]] = {}
-        free: set[int] = set()
-        for register in window.new:
-            reach = self.reaches[self.problem.function.virtual_registers[register]]
-            blocked[register] = self._blocked(register, reach)
-            free |= reach - blocked[register]
-        yield f"free {self._runs(free)}"
-        for register in window.new:
-            if less := blocked[register] & free:
-                yield f"%{register} not {self._runs(less)}"
+        """For each class the bases that all of its new registers can have, and what else each."""
+        classes = self.problem.function.virtual_registers
+        legal = {register: self.state.legal(register) for register in window.new}
+        for register_class in self.classes:
+            members = [register for register in window.new if classes[register] == register_class]
+            if members:
+                common = set.intersection(*(set(legal[register]) for register in members))
+                yield f"free {register_class.name} {self._runs(common, register_class)}"
+                for register in members:
+                    if more := legal[register].keys() - common:
+                        yield f"%{register} also {self._runs(more, register_class)}"
 
-    def _runs(self, units: set[int]) -> str:
-        placements = self.problem.placements
-        return format_runs(runs_of(sorted(units), placements), placements)
-
-    def _reach(self, register_class: RegisterClass) -> set[int]:
-        """The units that registers of a class could take."""
-        bases = self.problem.placements.legal[register_class]
-        return {unit for base in bases for unit in range(base, base + register_class.width)}
-
-    def _blocked(self, register: int, reach: set[int]) -> set[int]:
-        """The units of these in which some lane of a register collides with what is placed."""
-        live = defined = 0
-        for lane_live, lane_defined in self.state.lifetimes(register):
-            live |= lane_live
-            defined |= lane_defined
-        return {unit for unit in reach if not self.state.is_free((live, defined), unit)}
+    def _runs(self, bases: Container[int], register_class: RegisterClass) -> str:
+        """Runs of bases in one line; `none` for no base at all."""
+        names = self.problem.placements.legal[register_class]
+        runs = runs_of(bases, base_ranges(self.problem, register_class))
+        texts = (
+            names[first] if first == last else f"{names[first]}..{names[last]}"
+            for first, last in runs
+        )
+        return " ".join(texts) or "none"

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from verilocc_bench.allocator_options import WINDOW_REGISTERS
 from verilocc_bench.analysis import AllocationProblem
 
-__all__ = ["INSTRUCTIONS", "NEW_REGISTERS", "Window", "cut_windows"]
+__all__ = ["INSTRUCTIONS", "Window", "cut_windows"]
 
-NEW_REGISTERS = 16
 INSTRUCTIONS = 48
 
 _VIRTUAL = re.compile(r"%(\d+)")
@@ -32,7 +32,7 @@ class Window:
     instructions: range
 
 
-def cut_windows(problem: AllocationProblem, new_registers: int = NEW_REGISTERS) -> list[Window]:
+def cut_windows(problem: AllocationProblem, new_registers: int = WINDOW_REGISTERS) -> list[Window]:
     """The windows of a function.
 
     At most INSTRUCTIONS and `new_registers` each, but always one instruction.
