@@ -45,6 +45,7 @@ place %100:V %101:AV2 %2047:V2.from2.to6
 given %5=v4 %37:AV2=a2
 beyond %101 %2047
 free V v5 v7..v12 vcc_lo
+free R R4 R14..R252 UR3..UR9
 free AV2 none
 %101 also a10..a12 vcc
 free V2.from2.to6 v2..v4
@@ -61,7 +62,7 @@ bb8 continued
 """
 WINDOW_WORDS = """
 place %100 :V %101 :AV2 %20 47 :V2 .from 2 .to 6 given %5 v4 %37 :AV2 a2 beyond %101 %20 47
-free :V v5 v7 .. v12 vcc_lo free :AV2 %101 also a10 .. a12 vcc free :V2 .from 2 .to 6 v2 .. v4 |
+free :V v5 v7 .. v12 vcc_lo free :R R4 R14 .. R252 UR3 .. UR9 free :AV2 %101 also a10 .. a12 vcc free :V2 .from 2 .to 6 v2 .. v4 |
 bb7 v0 s2 :3 -> bb1 bb1 23 |
 %100 =copy v0 |
 %101 :AV2 .0 ! =matrix %5 %37 .0-1 ~0 |

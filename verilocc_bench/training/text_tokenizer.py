@@ -33,7 +33,7 @@ REGISTERS = 2_000
 BLOCKS = 100
 TIES = 8
 
-MARKS = ("\n", "!", "&", "@", "@!", "->", "..", "place", "given", "occupied", "reserved")
+MARKS = ("\n", "!", "&", "@", "@!", "->", "..", "place", "given", "reserved")
 WINDOW_MARKS = ("beyond", "free", "also")
 OBJECT = ('{"', "{}", '": "', ', "', '"', "}")
 OPCODES = ("=copy", "=load", "=matrix", "=other", "=nothing")
@@ -99,7 +99,7 @@ def _rewritten() -> Iterator[tuple[str, str]]:
     """Patterns, one after the other, and what stands for them before the text is cut."""
     numbered = "|".join(_files())
     named = "|".join(map(escape, _unit_names()))
-    register = rf"(?:{named}|(?:{numbered})\d+)(?![\w.$])"
+    register = rf"(?:{named}|(?:{numbered})\d+)(?:\.\.|(?![\w.$]))"
     copies = sorted({opcode for target in TARGETS.values() for opcode in target.copy_opcodes})
     yield r"window \d+ of \d+\n(?:(?:registers|reserved|class) [^\n]*\n)*", ""
     yield r"verilocc-bench \d+\n|Assign registers to [^\n]*\n", ""

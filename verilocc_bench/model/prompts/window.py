@@ -64,6 +64,9 @@ Answer with one JSON object and nothing else, such as {"%12": "v4", "%13": "v6"}
 
 FINDINGS_SHOWN = 8
 
+ONE_BY_ONE = 8
+"""So many bases of a list are named, so that what comes next need not be counted."""
+
 
 @dataclass(frozen=True, slots=True)
 class WindowFormat:
@@ -263,11 +266,12 @@ class _Windows:
                         yield f"%{register} also {self._runs(more, register_class)}"
 
     def _runs(self, bases: Container[int], register_class: RegisterClass) -> str:
-        """Runs of bases in one line; `none` for no base at all."""
+        """Some bases one by one, and runs of the others; `none` for no base at all."""
         names = self.problem.placements.legal[register_class]
-        runs = runs_of(bases, base_ranges(self.problem, register_class))
-        texts = (
-            names[first] if first == last else f"{names[first]}..{names[last]}"
-            for first, last in runs
-        )
+        ranges = base_ranges(self.problem, register_class)
+        listed = [base for legal in ranges for base in legal if base in bases]
+        lowest, others = listed[:ONE_BY_ONE], set(listed[ONE_BY_ONE:])
+        texts = [names[base] for base in lowest]
+        for first, last in runs_of(others, ranges):
+            texts.append(names[first] if first == last else f"{names[first]}..{names[last]}")
         return " ".join(texts) or "none"
