@@ -16,10 +16,9 @@ pytest.importorskip("torch")
 from verilocc_bench.allocators import AllocatorOptions, Decoding, Request
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.ir import FixedUnits, Function, VirtualLanes, parse_function
-from verilocc_bench.model.allocator import LanguageModelAllocator
+from verilocc_bench.model.allocator import language_model_allocator
 from verilocc_bench.model.language_model import Message
-from verilocc_bench.model.prompts import get_prompt_format
-from verilocc_bench.model.transformers_model import load_transformers_model
+from verilocc_bench.model.prompts.windows import cut_windows
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.targets import TARGETS
 from verilocc_bench.training.network import begin, write_model
@@ -62,7 +61,8 @@ bb8 continued
 """
 WINDOW_WORDS = """
 place %100 :V %101 :AV2 %20 47 :V2 .from 2 .to 6 given %5 v4 %37 :AV2 a2 beyond %101 %20 47
-free :V v5 v7 .. v12 vcc_lo free :R R4 R14 .. R252 UR3 .. UR9 free :AV2 %101 also a10 .. a12 vcc free :V2 .from 2 .to 6 v2 .. v4 |
+free :V v5 v7 .. v12 vcc_lo free :R R4 R14 .. R252 UR3 .. UR9
+free :AV2 %101 also a10 .. a12 vcc free :V2 .from 2 .to 6 v2 .. v4 |
 bb7 v0 s2 :3 -> bb1 bb1 23 |
 %100 =copy v0 |
 %101 :AV2 .0 ! =matrix %5 %37 .0-1 ~0 |
@@ -216,17 +216,14 @@ def test_a_model_speaks_it(tmp_path: Path) -> None:
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        write_model(*begin(ModelRecipe(configuration, tokenizer="text")), tmp_path, "window")
-    options = AllocatorOptions(
-        dtype="float32", device="cpu", decoding=Decoding.CONSTRAINED, prompt_format="window"
-    )
-    model = load_transformers_model(str(tmp_path), options)
-    allocator = LanguageModelAllocator("tiny", model, get_prompt_format("window"), options)
+        write_model(*begin(ModelRecipe(configuration, tokenizer="text")), tmp_path, "window", 4)
+    options = AllocatorOptions(dtype="float32", device="cpu", decoding=Decoding.CONSTRAINED)
+    allocator = language_model_allocator(str(tmp_path), options)
     row = min(ROWS, key=lambda row: row.n_virtual_registers)
     problem = problem_of(row)
     ((_, response),) = allocator.respond([Request(problem, sample=0, seed=0)])
     assert response.failure is None, response
     assert FastVerifier(problem).verify(response.answer).valid
-    asks = sum(1 for _ in turns_of("window", [row]))
+    asks = sum(1 for window in cut_windows(problem, 4) if window.new)
     assert response.details["asks"] == asks
     assert response.details["prompt_tokens"] < 1_000 * asks

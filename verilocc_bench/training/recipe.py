@@ -143,7 +143,7 @@ class Source:
     Only for labels in `window`: `new_registers`, of which one is drawn for each
     version of a function, and the function cut into windows with at most so
     many new virtual registers. Short windows are easier, and teach what long
-    ones are made of.
+    ones are made of. The model is asked about as many as the first says.
 
     In place of label and policies: `synthetic`, so many made-up decisions of
     `state` (training.synthetic), with the register files of `archs`.

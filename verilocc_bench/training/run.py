@@ -76,8 +76,8 @@ def train(
         merged = merge(network)
         measured["parameters"] = merged.num_parameters()
         source = recipe.sources[0]
-        widest = max(source.new_registers, default=None)
-        write_model(merged, tokenizer, output, source.format, widest)
+        width = source.new_registers[0] if source.new_registers else None
+        write_model(merged, tokenizer, output, source.format, width)
         lines = [json.dumps(entry, sort_keys=True) + "\n" for entry in trainer.state.log_history]
         write_atomically(output / "log.jsonl", "".join(lines))
         document = {**told, "measured": measured}
