@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.model_study.configurations import BASELINES, REFERENCE, TEXT
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
-from verilocc_bench.model.shipped import shipped_folder
+from verilocc_bench.model.shipped import SHIPPED, shipped_folder
 from verilocc_bench.training.card import TRAINING
 
 __all__ = ["MODELS", "model_folder", "read_models", "trained_folder", "write_models"]
@@ -36,7 +36,7 @@ def read_models(output: Path) -> dict[str, str]:
 def write_models(output: Path, given: Mapping[str, str] | None = None) -> None:
     """Enters the models given, and those that were trained here and are to be asked."""
     known = read_models(output) if (output / MODELS).exists() else {}
-    models = {REFERENCE: REFERENCE, **_trained(output), **known, **(given or {})}
+    models = {**{name: name for name in SHIPPED}, **_trained(output), **known, **(given or {})}
     write_atomically(output / MODELS, json.dumps(models, indent=1) + "\n")
 
 

@@ -9,6 +9,7 @@ __all__ = ["SHIPPED", "shipped_folder"]
 
 SHIPPED: dict[str, str] = {
     "reference": "a language model of 1.3 million parameters, by prompts of candidates or state",
+    "reference-text": "a language model of 1.6 million parameters, by prompts of window",
 }
 """Names for `--model`, with what they are."""
 
