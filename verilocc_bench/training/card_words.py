@@ -119,10 +119,10 @@ def usage(model_name: str, formats: Sequence[str]) -> Iterator[str]:
     commands = [_command(model_name, each) for each in formats]
     yield "With verilocc-bench and its extra `model` installed:"
     yield "```sh\n" + "\n".join(commands) + "\n```"
-    yield (
-        "With `--decoding free` the model says what it likes. Dead ends are made room for, at "
-        "most as often as `--backtracks` says. The model by itself, where FOLDER is its folder:"
-    )
+    told = "With `--decoding free` the model says what it likes. "
+    if set(formats) & {"state", "candidates"}:
+        told += "Dead ends are made room for, at most as often as `--backtracks` says. "
+    yield f"{told}The model by itself, where FOLDER is its folder:"
     yield _PYTHON.format(name="FOLDER")
 
 
