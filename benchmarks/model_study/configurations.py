@@ -151,13 +151,14 @@ _WINDOWS = (
     ),
     *(
         _Asked(
-            f"window-free-{width}",
-            f"`window` of at most {width} new, free",
+            f"window-{decoding}-{width}",
+            f"`window` of at most {width} new, {decoding}",
             "window",
-            (*_FREE, "--window-registers", str(width)),
+            (*arguments, "--window-registers", str(width)),
             limit=SAMPLED_LIMIT,
             width=width,
         )
+        for decoding, arguments in (("free", _FREE), ("constrained", _CONSTRAINED))
         for width in WIDTHS
     ),
 )

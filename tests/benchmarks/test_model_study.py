@@ -264,7 +264,9 @@ def test_the_document_is_filled_between_its_markers(measured: Path, tmp_path: Pa
     check_models(block(text, "models"))
     widths = [line.split("|")[1].strip() for line in block(text, "widths").strip().splitlines()[2:]]
     assert widths == [
-        f"{REFERENCE_TEXT}: `window` of at most {width} new, free" for width in WIDTHS
+        f"{REFERENCE_TEXT}: `window` of at most {width} new, {decoding}"
+        for decoding in ("free", "constrained")
+        for width in WIDTHS
     ]
     assert "at most" not in block(text, "overall") + block(text, "paper")
     assert "| without-sm_80: `state`, free, room made |" in block(text, "models-conflicts")
