@@ -206,6 +206,10 @@ def test_results_of_this_model_are_shown_and_of_another_refused(
         "`state`, free, greedy, 4,000 backtracks"
         in write_card(folder, str(dataset), [path]).read_text()
     )
+    document["config"]["options"]["window_registers"] = 4
+    path.write_text(json.dumps(document))
+    told = "`state` of 4, free, greedy, 4,000 backtracks"
+    assert told in write_card(folder, str(dataset), [path]).read_text()
     guided = {"verifier_calls": 7, "feedback": "repair", "strategy": "random", "temperature": 0.5}
     document["config"] |= {"options": {**guided, "backtracks": 0}}
     path.write_text(json.dumps(document).replace('"decoding": "free"', '"decoding": "guided"'))

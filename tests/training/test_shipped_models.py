@@ -35,8 +35,10 @@ def smallest() -> list[Row]:
     return list(found.values())
 
 
-def test_there_is_the_reference() -> None:
-    assert "reference" in SHIPPED
+def test_there_are_both() -> None:
+    assert SHIPPED.keys() == {"reference", "reference-text"}
+    text = (folder_of("reference-text") / CARD).read_text()
+    assert "it is asked about 1 at a time" in text
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -206,6 +206,7 @@ def _about(training: Training) -> Iterable[str]:
     )
     yield "## What it is, and what it is not"
     yield "\n".join(f"- {words.FORMATS[name]}" for name in training.formats)
+    yield from words.widths(training.recipe["sources"])
     yield words.LIMITS
     if model["tokenizer"] is not None:
         yield words.OWN_TOKENIZER.format(tokenizer=model["tokenizer"])
@@ -313,6 +314,8 @@ def _how(config: Mapping[str, Any]) -> str:
         return f"`{config['model']}`"
     options = config["options"]
     told = [f"`{config['prompt']['format']}`", config["decoding"], options["strategy"]]
+    if options.get("window_registers"):
+        told[0] += f" of {options['window_registers']}"
     if options["strategy"] == "random":
         told[-1] = f"temperature {options['temperature']:g}"
     if "verifier_calls" in options:

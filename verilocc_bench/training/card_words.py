@@ -103,6 +103,17 @@ tokenizer = AutoTokenizer.from_pretrained("{name}")
 ```"""
 
 
+def widths(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Sentences about how wide the windows are that are learnt, of a recipe's sources."""
+    for source in sources:
+        if learnt := source.get("new_registers"):
+            told = ", ".join(map(str, learnt))
+            yield (
+                f"Windows with at most {told} virtual registers that are new were learnt; it is "
+                f"asked about {learnt[0]} at a time, where `--window-registers` says nothing else."
+            )
+
+
 def augmentation(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Sentences about what is shown besides each function as it is, of a recipe's sources."""
     for source in sources:
