@@ -208,14 +208,14 @@ def test_the_words_of_the_small_tokenizer_suffice(arch: str) -> None:
             assert "".join(text().decode(said).split()) == "".join(turn.completion.split())
             asked.append((is_further(turn), tuple(prompt)))
             if is_further(turn):
-                word = "occupied" if "occupied at" in turn.messages[-1].content else "place"
+                word = "given" if "given at most" in turn.messages[-1].content else "place"
                 assert text().convert_ids_to_tokens(prompt[-2:]) == [word, "\n"]
                 assert tuple(prompt[:-2]) == usual
                 # The first word tells the answer from an object.
                 assert said[0] != text().convert_tokens_to_ids('{"')
             else:
                 usual = tuple(prompt)
-                assert text().convert_ids_to_tokens(prompt[-2]) not in ("occupied", "place")
+                assert text().convert_ids_to_tokens(prompt[-2]) not in ("given", "place")
         usual_ones = {prompt for further, prompt in asked if not further}
         assert usual_ones.isdisjoint(prompt for further, prompt in asked if further)
 

@@ -18,7 +18,7 @@ that a model works out while it reads serves both. The questions:
 No prompt of the harness ends with such a question, and no answer to one
 begins as the answers to the harness do; in the tokenizer `text`, which leaves
 the system message out and most words, what is left of the question is
-`occupied` or `place`, and a line break.
+`given` or `place`, and a line break.
 
 Exact: from the same liveness and pressure as the verifier's.
 """
@@ -54,7 +54,7 @@ Answer with one line and nothing else, such as bb3 %12:5 %13:7 bb4 %14:1""",
 }
 
 QUESTIONS = {
-    "pressure": "Say how many registers of each file are occupied at most.\n",
+    "pressure": "Say how many registers of each file are given at most.\n",
     "lifetimes": "Say for each register to place where it is live last.\n",
 }
 """The line that a prompt ends with, by task."""
