@@ -60,6 +60,10 @@ def test_it_was_made_by_the_recipe_that_comes_along(name: str) -> None:
     training = read_training(folder_of(name))
     recipe = find_recipe(name)
     assert json.loads(json.dumps(recipe.as_json())) == training.recipe
+    advice = json.loads((folder_of(name) / "config.json").read_text())["verilocc_bench"]
+    source = recipe.sources[0]
+    assert advice["prompt_format"] == source.format
+    assert advice.get("window_registers") == next(iter(source.new_registers), None)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -64,8 +64,8 @@ def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageMo
 
     Where the options name no prompt format, no decoding, no sampling, no number of
     backtracks or no width of windows, it is what the model's configuration says:
-    the decoding in the format that it names. Attempts at a guided answer must differ, so they
-    are drawn. Raises InputError where the model, the prompt format or the options
+    the decoding in the format that it names. Attempts at a guided answer must differ,
+    so they are drawn. Raises InputError where the model, the prompt format or the options
     cannot be used, alone or together.
     """
     asked = get_prompt_format(options.prompt_format or DEFAULT_PROMPT_FORMAT)
