@@ -63,6 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     render.add_argument(
         "--images", type=Path, help="the folder of pictures (default: images, beside the document)"
     )
+    render.add_argument(
+        "--only", type=_names, default=[], metavar="BLOCK,…", help="only these, such as variants"
+    )
     render.set_defaults(action=_render)
     return parser
 
@@ -108,7 +111,7 @@ def _train(options: argparse.Namespace) -> None:
 def _render(options: argparse.Namespace) -> None:
     from benchmarks.model_study.document import render
 
-    render(options.output, options.document, options.images)
+    render(options.output, options.document, options.images, only=options.only)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 __all__ = [
     "BASELINES",
+    "FURTHER_LIMIT",
     "MAIN",
     "REFERENCE",
     "REFERENCE_TEXT",
@@ -34,6 +35,9 @@ OTHER_SPLITS = (
 )
 OTHER_LIMIT = 15
 """So many functions of each task of the other splits."""
+
+FURTHER_LIMIT = 10
+"""So many functions of each task are asked of further models."""
 
 SAMPLES, SAMPLED_LIMIT = 10, 10
 """So many samples of so many functions of each task, where chance decides."""
@@ -119,13 +123,10 @@ _DECISIONS = (
         limit=SAMPLED_LIMIT,
     ),
     *(
-        _Asked(
-            f"candidates-constrained-{split}",
-            "`candidates`, constrained",
-            "candidates",
-            _MAKING_ROOM,
-            split,
-            OTHER_LIMIT,
+        _Asked(f"{key}-{split}", title, style, arguments, split, OTHER_LIMIT)
+        for key, title, style, arguments in (
+            ("candidates-constrained", "`candidates`, constrained", "candidates", _MAKING_ROOM),
+            ("state-free-room", "`state`, free, room made", "state", _FREE_MAKING_ROOM),
         )
         for split in OTHER_SPLITS
     ),
@@ -140,6 +141,7 @@ _WINDOWS = (
         "`window`, guided, 10 attempts",
         "window",
         (*_REPAIRED, "--sampling", "random", "--temperature", "0.5", "--backtracks", "0"),
+        limit=SAMPLED_LIMIT,
         further=True,
     ),
     _Asked(
@@ -170,6 +172,7 @@ _NO_MODEL = (
     Configuration(BASELINES, "compiler", "the compiler", "compiler"),
     Configuration(BASELINES, "linear-scan", "`linear-scan`", "linear-scan"),
     Configuration(BASELINES, "graph-coloring", "`graph-coloring`", "graph-coloring"),
+    Configuration(BASELINES, "best", "`best`, a search", "best"),
     Configuration(BASELINES, "first", "always the first candidate", f"{_PYTHON}:allocator"),
     Configuration(BASELINES, "policy", "the teacher's first policy", f"{_PYTHON}:first_policy"),
     Configuration(BASELINES, "teacher", "the teacher, best of its runs", f"{_PYTHON}:teacher"),
@@ -191,5 +194,6 @@ def of_model(name: str, model: str) -> Iterator[Configuration]:
         if each.further or name in MAIN:
             title = each.title if name == REFERENCE else f"{name}: {each.title}"
             arguments = ("--prompt-format", each.prompt_format, *each.arguments)
-            of_what = each.split, each.limit, each.width
+            limit = each.limit if name in MAIN else FURTHER_LIMIT
+            of_what = each.split, limit, each.width
             yield Configuration(name, each.key, title, model, arguments, *of_what)

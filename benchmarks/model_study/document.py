@@ -27,13 +27,17 @@ _BLOCK = re.compile(r"(<!-- begin ([\w-]+) -->\n).*?(?=<!-- end -->)", re.DOTALL
 UNKNOWN = "Not measured."
 
 
-def render(output: Path, document: Path, images: Path | None = None) -> None:
+def render(
+    output: Path, document: Path, images: Path | None = None, *, only: Sequence[str] = ()
+) -> None:
     """Puts what a study has measured into a document, and its pictures into `images`.
 
     A block is `<!-- begin NAME -->`, lines, `<!-- end -->`, each marker on a
     line of its own. The folder `images` beside the document is the usual one.
-    Raises InputError for a document with other names, or with a block that
-    does not end, and MissingExtraError without what draws a picture.
+    `only` names the blocks to be written, all if it names none: so a study of
+    some configurations leaves alone what it says nothing of. Raises InputError
+    for a document with other names, or with a block that does not end, and
+    MissingExtraError without what draws a picture.
     """
     runs = read_runs(output)
     makers = _makers(runs, output, document, images or document.parent / "images")
@@ -46,8 +50,17 @@ def render(output: Path, document: Path, images: Path | None = None) -> None:
         if name not in makers:
             known = ", ".join(makers)
             raise InputError(f"there is no block {name!r}; known: {known}", source=document)
-    made = {name: makers[name]() or UNKNOWN for _, name in found}
-    write_atomically(document, _BLOCK.sub(lambda m: f"{m[1]}\n{made[m[2]]}\n\n", text))
+    names = [name for _, name in found]
+    for name in only:
+        if name not in names:
+            raise InputError(f"--only {name}: expected one of {', '.join(names)}", source=document)
+    made = {name: makers[name]() or UNKNOWN for name in names if not only or name in only}
+
+    def block(match: re.Match[str]) -> str:
+        name = match[2]
+        return f"{match[1]}\n{made[name]}\n\n" if name in made else match[0]
+
+    write_atomically(document, _BLOCK.sub(block, text))
 
 
 def _makers(

@@ -29,7 +29,7 @@ Points = Sequence[tuple[int, Validation]]
 def draw_scaling(trained: Mapping[str, Trained], path: Path) -> None:
     """Draws the trainings, by name in the order given; those without validation are left out.
 
-    The left panels have all, the others those of BY_PARAMETERS and
+    The left panels have all, the others the ends of those of BY_PARAMETERS and
     BY_FUNCTIONS. Raises MissingExtraError without matplotlib.
     """
     shown = [each for each in trained.values() if each.curve]
@@ -38,7 +38,9 @@ def draw_scaling(trained: Mapping[str, Trained], path: Path) -> None:
     counts = [(trained[name].functions[0], ends[name]) for name in BY_FUNCTIONS if name in ends]
 
     def draw(figure: Figure, _: object) -> None:
-        losses, answers = figure.subplots(2, 3, sharex="col", sharey="row")
+        losses, answers = figure.subplots(2, 3, sharex="col")
+        for row in (losses, answers):  # the ends of short trainings, on a scale of their own
+            row[2].sharey(row[1])
         for (steps, parameters, functions), rights in ((losses, False), (answers, True)):
             for place, each in enumerate(shown):
                 points = [(seen.step, seen) for seen in each.curve]
@@ -46,6 +48,9 @@ def draw_scaling(trained: Mapping[str, Trained], path: Path) -> None:
             _line(parameters, sizes, INK, rights=rights)
             _line(functions, counts, INK, rights=rights)
         _name_axes(losses, answers)
+        steps_named = {each.curve[-1].step for each in shown}
+        steps_named |= {min(each.curve[0].step for each in shown)} if shown else set()
+        _ticks(answers[0], {count: f"{count:,}" for count in sorted(steps_named)})
         _ticks(answers[1], {count: f"{count / 1e6:.2g} M" for count, _ in sizes})
         _ticks(answers[2], {count: f"{count:,}" for count, _ in counts})
         handles, names = losses[0].get_legend_handles_labels()
@@ -81,7 +86,8 @@ def _name_axes(losses: Sequence[Axes], answers: Sequence[Axes]) -> None:
 
     losses[0].set_ylabel("validation loss, nats a token")
     answers[0].set_ylabel("answers wholly right")
-    answers[0].yaxis.set_major_formatter(PercentFormatter(1.0))
+    for axes in answers:
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     names = ("steps", "parameters", "functions, at most")
     for axes, name in zip(answers, names, strict=True):
         axes.set_xlabel(name)

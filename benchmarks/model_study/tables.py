@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 
 from benchmarks.allocation_study.tables import markdown
 from benchmarks.model_study.cells import (
@@ -247,10 +248,19 @@ def _by_model(runs: Runs, cells: Cells) -> str:
     further = [run for run in usual if run.configuration.folder not in MAIN]
     keys = dict.fromkeys(run.configuration.key for run in further)
     archs = sorted({arch for run in further for arch in run.architectures})
-    chosen = [run for key in keys for run in usual if run.configuration.key == key]
-    rows = [_of_model(run, archs, cells) for run in chosen]
+    rows = []
+    for key in keys:
+        same = [run for run in usual if run.configuration.key == key]
+        others = (run for run in same if run.configuration.folder not in MAIN)
+        asked = {kernel.id for run in others for kernel in run.kernels}
+        rows += [_of_model(_only(run, asked), archs, cells) for run in same]
     headers = [f"{name}, {arch}" for name in cells for arch in (*archs, "all")]
     return markdown(("asked", "kernels", *headers), rows)
+
+
+def _only(run: Run, asked: Container[str]) -> Run:
+    """A run with some of its functions alone."""
+    return replace(run, kernels=tuple(kernel for kernel in run.kernels if kernel.id in asked))
 
 
 def _of_model(run: Run, archs: Sequence[str], cells: Cells) -> tuple[str, ...]:

@@ -76,7 +76,16 @@ def _table(found: Mapping[str, Trained], usual: Mapping[str, Trained]) -> str:
     """The usual model, then the others; empty without others."""
     if not found:
         return ""
-    return markdown(_HEADERS, map(_row, (*usual.values(), *found.values())), 2)
+    table = markdown(_HEADERS, map(_row, (*usual.values(), *found.values())), 2)
+    return f"{table}\n\n{_trained_on((*usual.values(), *found.values()))}"
+
+
+def _trained_on(trained: Iterable[Trained]) -> str:
+    """Which models were trained on one split, by its hash."""
+    names: dict[str, list[str]] = {}
+    for each in trained:
+        names.setdefault(each.dataset_hash, []).append(f"`{each.name}`")
+    return " ".join(f"Trained on `{key}`: {', '.join(own)}." for key, own in names.items())
 
 
 def _row(each: Trained) -> tuple[str, ...]:

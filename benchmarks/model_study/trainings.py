@@ -31,11 +31,13 @@ class Trained:
 
     `functions`: at most so many of each source that has some; `tokens`: of all
     examples, read or not; `resumed`: `seconds` count from its last
-    interruption on. `curve` has what was seen of the validation split, each
-    step once; it is empty where there is none.
+    interruption on; `dataset_hash`: of the split it was trained on. `curve` has
+    what was seen of the validation split, each step once; it is empty where
+    there is none.
     """
 
     name: str
+    dataset_hash: str
     parameters: int
     functions: tuple[int, ...]
     tokens: int
@@ -64,6 +66,7 @@ def _read(name: str, folder: Path) -> Trained:
     measured, sources = found.measured, found.recipe["sources"]
     return Trained(
         name,
+        found.dataset["hash"],
         measured["parameters"],
         tuple(source["functions"] for source in sources if source.get("functions")),
         measured["tokens"],

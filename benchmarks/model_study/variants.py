@@ -32,12 +32,15 @@ __all__ = [
     "unseen_by",
 ]
 
-STEPS, TEXT_STEPS = 1_500, 800
-TEXT_SAVE_STEPS = 200
+STEPS, TEXT_STEPS = 1_000, 600
+TEXT_SAVE_STEPS = 150
 """So often the validation split is looked at: the curve over steps."""
 
-TEXT_FUNCTIONS = 1_300
-"""Of the recipe `reference-text`; part of them is as many as are named below."""
+TEXT_FUNCTIONS = 500
+"""Of each that is not named after fewer; as few steps read no more than half of them."""
+
+THREADS = 1
+"""Of each training, so that as many go on side by side as there are cores."""
 
 HEAD = 32
 """The width of an attention head of both recipes."""
@@ -82,7 +85,7 @@ OF_REFERENCE = (
 def _text(
     name: str, words: str, *, functions: int = TEXT_FUNCTIONS, hidden: int = 128, layers: int = 5
 ) -> Variant:
-    part = Fraction(functions, TEXT_FUNCTIONS)
+    part = Fraction(functions, find_recipe(REFERENCE_TEXT).sources[0].functions or functions)
     return Variant(
         name,
         words,
@@ -96,16 +99,16 @@ def _text(
 
 
 OF_TEXT = (
-    _text("text-short", f"in {TEXT_STEPS:,} steps"),
+    _text("text-short", f"in {TEXT_STEPS:,} steps, {TEXT_FUNCTIONS:,} functions"),
     _text("text-width-64", "width 64, 3 layers", hidden=64, layers=3),
     _text("text-width-192", "width 192, 6 layers", hidden=192, layers=6),
-    _text("text-functions-80", "80 functions", functions=80),
-    _text("text-functions-325", "325 functions", functions=325),
+    _text("text-functions-32", "32 functions", functions=32),
+    _text("text-functions-125", "125 functions", functions=125),
 )
 """They make a curve of what is learnt, and are not asked: their validation is what counts."""
 
 BY_PARAMETERS = ("text-width-64", "text-short", "text-width-192")
-BY_FUNCTIONS = ("text-functions-80", "text-functions-325", "text-short")
+BY_FUNCTIONS = ("text-functions-32", "text-functions-125", "text-short")
 """Names of those that differ in this alone."""
 
 VARIANTS = {each.name: each for each in (*OF_REFERENCE, *OF_TEXT)}
@@ -123,6 +126,7 @@ def recipe_of(variant: Variant) -> Recipe:
         recipe.training,
         steps=variant.steps,
         save_steps=variant.save_steps or recipe.training.save_steps,
+        threads=THREADS,
     )
     return replace(
         recipe,

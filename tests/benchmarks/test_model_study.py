@@ -17,6 +17,7 @@ from benchmarks.model_study import running
 from benchmarks.model_study.__main__ import main
 from benchmarks.model_study.configurations import (
     BASELINES,
+    FURTHER_LIMIT,
     MAIN,
     REFERENCE,
     REFERENCE_TEXT,
@@ -85,6 +86,7 @@ def test_every_configuration_is_one_that_evaluate_takes() -> None:
             kinds.add((options.prompt_format, options.decoding))
             assert options.window_registers == each.width
             asked.setdefault(each.folder, set()).add(options.prompt_format)
+            assert each.folder in MAIN or each.limit == FURTHER_LIMIT
             assert each.title.startswith(f"{each.folder}: ") == (each.folder != REFERENCE)
     assert ("state", Decoding.GUIDED) in kinds
     assert ("window", Decoding.CONSTRAINED) in kinds
@@ -132,7 +134,8 @@ def test_a_run_asks_for_everything_the_dataset_has(
     assert said.count("\n") == len(expected)
     assert f"1 of {len(expected)}: baselines/compiler" in said
     commands.clear()
-    assert main([*arguments, "--limit", "99", "--only", "without-sm_80,state-sampled"]) == 0
+    only = "without-sm_80,state-sampled,compiler"
+    assert main([*arguments, "--limit", "99", "--only", only]) == 0
     limits = {command[command.index("--limit") + 1] for command in commands}
     folders = {Path(command[command.index("--output-path") + 1]).name for command in commands}
     assert limits == {"10", "99"}  # of its own, and as asked
@@ -194,7 +197,8 @@ def change(folder: Path, **settings: Any) -> None:
 
 def test_figures_are_those_of_evaluate(measured: Path) -> None:
     runs = read_runs(measured)
-    assert len(runs) == len(configurations(MODELS)) - 3
+    asked = [each for each in configurations(MODELS) if each.folder != BASELINES]
+    assert len(runs) == 3 + len(asked)
     for run in runs[:3]:
         folder = measured / run.configuration.folder / run.configuration.key
         results = json.loads((folder / "results.json").read_text())["results"]
@@ -277,6 +281,40 @@ def test_the_document_is_filled_between_its_markers(measured: Path, tmp_path: Pa
     assert [cell.strip() for cell in constrained.split("|")[2:6]] == [
         *(f"{kernels}", "100.0 %", f"{3 * kernels}", "3")
     ]
+
+
+def test_some_blocks_alone_are_written(measured: Path, tmp_path: Path) -> None:
+    document = tmp_path / "document.md"
+    shutil.copy(DOCUMENT, document)
+    arguments = ["render", "--output", str(measured), "--document", str(document)]
+    assert main([*arguments, "--only", "overall,models"]) == 0
+    text = document.read_text()
+    assert "| `linear-scan` |" in block(text, "overall")
+    assert "without-sm_80" in block(text, "models")
+    before = DOCUMENT.read_text()
+    assert prose_of(text) == prose_of(before)
+    for name in TABLES.keys() - {"overall", "models"}:
+        assert block(text, name) == block(before, name)
+    assert main([*arguments, "--only", "nothing"]) == 2
+    assert document.read_text() == text
+
+
+def test_models_are_compared_on_the_functions_that_all_were_asked_about(
+    measured: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "study"
+    shutil.copytree(measured, output)
+    for each in configurations(MODELS):
+        if each.folder == "without-sm_80":
+            path = output / each.folder / each.key / "results.json"
+            document = json.loads(path.read_text())
+            document["kernels"] = document["kernels"][:5]
+            path.write_text(json.dumps(document))
+    lines = TABLES["models"](read_runs(output)).splitlines()[2:]
+    counts = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in lines}
+    assert counts["`state`, free, room made"] == "5"
+    assert counts["without-sm_80: `state`, free, room made"] == "5"
+    assert counts["text-short: `window`, free"] != "5"
 
 
 def check_models(text: str) -> None:

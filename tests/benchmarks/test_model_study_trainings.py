@@ -124,10 +124,10 @@ def test_text_models_have_the_sizes_of_the_curve() -> None:
     assert [tuple(size[key] for key in keys) for size in sizes] == [
         *((64, 192, 3, 2), (128, 384, 5, 4), (192, 576, 6, 6))
     ]
-    assert [RECIPES[name].sources[0].functions for name in BY_FUNCTIONS] == [80, 325, 1300]
+    assert [RECIPES[name].sources[0].functions for name in BY_FUNCTIONS] == [32, 125, 500]
     for variant in OF_TEXT:
         training = RECIPES[variant.name].training
-        assert (training.steps, training.save_steps) == (800, 200)
+        assert (training.steps, training.save_steps) == (600, 150)
 
 
 def test_recipes_of_variants_are_recipes(tmp_path: Path) -> None:
@@ -260,10 +260,12 @@ def test_scaling_has_a_picture_and_its_figures(study: Path, tmp_path: Path) -> N
     picture = images / "reference-text-scaling.svg"
     assert text.startswith("![")
     assert "](images/reference-text-scaling.svg)\n" in text
-    line = next(line for line in text.splitlines() if "`text-functions-80`" in line)
+    line = next(line for line in text.splitlines() if "`text-functions-125`" in line)
     cells = [cell.strip() for cell in line.split("|")[3:-1]]
-    assert cells == ["4,000", "80", "4,567", "800", "1.525", "25.0 %", "12"]
+    assert cells == ["5,000", "125", "4,567", "600", "1.520", "25.0 %", "12"]
     assert text.count("12 since resumed") == 1
+    names = ", ".join(f"`{each.name}`" for each in OF_TEXT)
+    assert text.endswith(f": `reference-text`. Trained on `h`: {names}.")
     first = picture.read_bytes()
     assert ET.fromstring(first).tag.endswith("svg")
     scaling_words(study, images, tmp_path / "docs" / "page.md")

@@ -258,6 +258,22 @@ def test_the_usual_examples_do_not_change(style: str, tmp_path: Path) -> None:
     assert {said[-1] for _, said in others} == {letters().eos_token_id}
 
 
+def test_questions_are_about_the_windows_that_are_shown(tmp_path: Path) -> None:
+    """Narrow ones, too: each lists its own registers."""
+    options = {"format": "window", "new_registers": [1]}
+    plain = made(tmp_path, letters(), **options)
+    more = made(tmp_path, letters(), **options, auxiliary=["lifetimes"], auxiliary_every=1)
+    asked: dict[str, str] = {}
+    for prompt, said in pairs(more):
+        shown = str(letters().decode(prompt))
+        if not is_object(said):
+            placed = next(line for line in shown.splitlines() if line.startswith("place "))
+            asked[placed] = str(letters().decode(said))
+    assert len(plain) / 2 < len(asked) <= len(plain)
+    for placed, said in asked.items():
+        assert set() < set(re.findall(r"%\d+", said)) <= set(re.findall(r"%\d+", placed))
+
+
 def test_orders_come_after_the_function_as_it_is(tmp_path: Path) -> None:
     plain = made(tmp_path, letters(), format="whole", renamings=1)
     more = made(tmp_path, letters(), format="whole", renamings=1, orderings=2)

@@ -68,7 +68,7 @@ def training_document(dataset: Path, of: Recipe) -> dict[str, Any]:
     rows = load_rows(str(dataset), split="train").rows
     return {
         "recipe": of.as_json(),
-        "dataset": {"name": str(dataset), "revision": None, "hash": rows_hash(rows)},
+        "dataset": {"name": dataset.name, "revision": None, "hash": rows_hash(rows)},
         "versions": {"verilocc-bench": "0.1.0", "torch": "9.8.7"},
         "measured": {
             "seconds": 3456.7,
@@ -100,8 +100,8 @@ def test_the_card_says_what_the_files_say(folder: Path, dataset: Path) -> None:
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
         "tags": ["register-allocation", "compilers", "gpu", "code", "verilocc-bench"],
-        "datasets": ["verilocc/regalloc"],
     }
+    assert "assign track of `dataset`, a dataset that is not on the Hub; the hash" in body
     for said in ("33,333", "11,111", "2,222,222", "3,457 since", "a device", "1,234", "4,321"):
         assert said in body, said
     assert "0.1235" in body or "0.1234" in body
@@ -116,6 +116,22 @@ def test_the_card_says_what_the_files_say(folder: Path, dataset: Path) -> None:
     assert yaml.safe_load(said) == json.loads(json.dumps(recipe().as_json()))
     assert str(dataset) not in body
     assert write_card(folder, str(dataset)).read_text() == text
+
+
+def test_the_card_names_the_dataset_it_was_trained_on(
+    tmp_path: Path, folder: Path, dataset: Path
+) -> None:
+    copy = dataset.rename(tmp_path / "regalloc")
+    (folder / "training.json").write_text(json.dumps(training_document(copy, recipe())))
+    _, header, body = write_card(folder, str(copy)).read_text().split("---\n", 2)
+    assert yaml.safe_load(header)["datasets"] == ["verilocc/regalloc"]
+    assert "of [verilocc/regalloc](https://huggingface.co/datasets/verilocc/regalloc); the" in body
+    document = training_document(copy, recipe(split="test"))
+    document["dataset"] = {"name": "mini", "revision": None, "hash": rows_hash(MINI)}
+    (folder / "training.json").write_text(json.dumps(document))
+    _, header, body = write_card(folder, "mini").read_text().split("---\n", 2)
+    assert "datasets" not in yaml.safe_load(header)
+    assert "of `mini`, which comes with the package; the" in body
 
 
 def test_functions_are_counted_in_the_split(folder: Path, dataset: Path) -> None:

@@ -16,9 +16,11 @@ pytest.importorskip("transformers")
 import torch
 import transformers
 
+import verilocc_bench.training.trainer as trainer_module
 from tests.training.small import LLAMA, dataset, document, generated, recipe, smallest, write_recipe
 from verilocc_bench.cli import build_parser, main
 from verilocc_bench.cli.model_options import allocator_options
+from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import describe_model
 from verilocc_bench.model.allocator import language_model_allocator
@@ -27,6 +29,7 @@ from verilocc_bench.training.examples import make_examples
 from verilocc_bench.training.network import begin
 from verilocc_bench.training.recipe import ModelRecipe
 from verilocc_bench.training.run import train
+from verilocc_bench.training.run_folder import data_source
 from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
 
 MODEL = ("model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json")
@@ -94,6 +97,80 @@ def test_a_finished_run_is_left_as_it_is(finished: Path, rows_folder: Path) -> N
     before = {p: p.stat().st_mtime_ns for p in finished.rglob("*") if p.is_file()}
     train(recipe(finished.parent), str(rows_folder), finished)
     assert {p: p.stat().st_mtime_ns for p in finished.rglob("*") if p.is_file()} == before
+
+
+def test_a_card_that_was_not_written_is_written(finished: Path, rows_folder: Path) -> None:
+    card = finished / "README.md"
+    text = card.read_text()
+    card.unlink()
+    train(recipe(finished.parent), str(rows_folder), finished)
+    assert card.read_text() == text
+
+
+def test_an_output_that_is_no_folder(
+    rows_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, output = write_recipe(tmp_path / "r.yaml"), tmp_path / "file"
+    output.write_text("mine")
+    for given in (output, output / "deeper"):
+        assert main(["train", str(path), "--dataset", str(rows_folder), "-o", str(given)]) == 2
+        line = capsys.readouterr().err.strip().splitlines()[-1]
+        assert f"{given}: expected a folder that can be written" in line
+    assert output.read_text() == "mine"
+
+
+def test_a_dataset_with_other_better_labels_is_another(tmp_path: Path) -> None:
+    rows = [replace(row, **dict.fromkeys(BEST_COLUMNS)) for row in generated(3)]
+    better = [replace(row, best_registers_used=9) for row in rows]
+    plain, told = (data_source("a/b", None, each) for each in (rows, better))
+    assert plain.keys() == {"name", "revision", "hash"}
+    assert told.pop("best_hash")
+    assert told == plain
+    other = [replace(row, best_registers_used=8) for row in rows]
+    assert data_source("a/b", None, other) != data_source("a/b", None, better)
+    assert data_source("a/b", None, better[::-1]) == data_source("a/b", None, better)
+
+
+def test_made_up_decisions_alone_need_no_validation(rows_folder: Path, tmp_path: Path) -> None:
+    wanted = recipe(
+        tmp_path,
+        sources=[{"format": "state", "synthetic": 300}],
+        validation_split="test",
+        training={**document()["training"], "steps": 2},
+    )
+    folder = train(wanted, str(rows_folder), tmp_path / "run")
+    measured = json.loads((folder / "training.json").read_text())["measured"]
+    assert measured["validation"] is None
+
+
+def test_a_step_is_one_batch_however_many_gpus_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = recipe(tmp_path)
+    network, tokenizer = begin(wanted.model)
+    learnt = Learnt(make_examples(wanted, tokenizer, generated(2), tmp_path / "examples"), None)
+    plain = transformers.TrainingArguments
+
+    made: list[Any] = []
+
+    class TwoGpus(plain):  # type: ignore[misc, valid-type]
+        @property
+        def device(self) -> torch.device:
+            self._n_gpu = 2
+            return torch.device("cuda")
+
+    class Made(Exception):
+        pass
+
+    def stop(**options: Any) -> None:
+        made.append(options["args"])
+        raise Made
+
+    monkeypatch.setattr(transformers, "TrainingArguments", TwoGpus)
+    monkeypatch.setattr(trainer_module, "CompletionTrainer", stop)
+    with pytest.raises(Made):
+        make_trainer(wanted, network, 0, learnt, tmp_path / "checkpoints")
+    assert made[0].train_batch_size == 1
 
 
 @pytest.mark.parametrize("kind", ["another recipe", "other things"])

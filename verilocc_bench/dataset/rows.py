@@ -21,6 +21,7 @@ __all__ = [
     "RELEASE_COLUMNS",
     "RawRow",
     "Row",
+    "best_hash",
     "read_parquet",
     "row_digest",
     "rows_from_table",
@@ -248,3 +249,11 @@ def rows_hash(rows: Iterable[Row]) -> str:
         json.dumps([row.id, row.track, row.assignment, row.alternatives]) for row in rows
     )
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def best_hash(rows: Iterable[Row]) -> str | None:
+    """A hash of the columns about better labels, independent of order; None where all are empty."""
+    columns = {row.id: [getattr(row, name) for name in BEST_COLUMNS] for row in rows}
+    if all(value is None for values in columns.values() for value in values):
+        return None
+    return hashlib.sha256(json.dumps(columns, sort_keys=True).encode()).hexdigest()

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
+from verilocc_bench.allocator_options import WINDOW_REGISTERS
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.model.prompts.conversation import messages
 from verilocc_bench.model.prompts.windows import cut_windows
@@ -82,17 +83,23 @@ def with_auxiliary(
     turns: Iterable[TrainingTurn],
     asked: Auxiliary,
     seed: int,
+    *,
+    new_registers: int | None = None,
 ) -> Iterator[TrainingTurn]:
     """The turns of a function in `whole` or `window`, each perhaps followed by further questions.
 
-    `turns` are all of the format; they come as they are. A question to which
+    `turns` are all of the format, windows cut for `new_registers`, if these are
+    others than the format's own; they come as they are. A question to which
     there is nothing to say is not asked.
     """
     if not asked.tasks:
         yield from turns
         return
     generator = Random(f"{seed} auxiliary")  # noqa: S311  no secret depends on it
-    excerpts = _whole(problem) if prompt_format == "whole" else _windows(problem)
+    if prompt_format == "whole":
+        excerpts = _whole(problem)
+    else:
+        excerpts = _windows(problem, new_registers or WINDOW_REGISTERS)
     for turn, excerpt in zip(turns, excerpts, strict=True):
         yield turn
         shown = turn.messages[-1].content
@@ -110,11 +117,11 @@ def _whole(problem: AllocationProblem) -> Iterator[_Excerpt]:
     yield _Excerpt(0, len(problem.liveness.points), registers)
 
 
-def _windows(problem: AllocationProblem) -> Iterator[_Excerpt]:
+def _windows(problem: AllocationProblem, new_registers: int) -> Iterator[_Excerpt]:
     """The windows with something to place; the entry's point is the first one's."""
     ends = [point + 1 for block in problem.liveness.after for point in block]
     first = done = 0
-    for window in cut_windows(problem):
+    for window in cut_windows(problem, new_registers):
         done += sum(not line.startswith("bb") for line in window.lines)
         end = ends[done - 1] if done else first
         if window.new:

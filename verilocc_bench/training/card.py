@@ -179,8 +179,9 @@ def _header(training: Training, dataset: str) -> str:
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
         "tags": list(words.TAGS),
-        "datasets": [PUBLISHED if is_local(dataset) else dataset],
     }
+    if published := _published(training, dataset):
+        header["datasets"] = [published]
     if model["pretrained"] is None:
         header = {"license": words.LICENSE, **header}
     elif not Path(model["pretrained"]).exists():
@@ -222,14 +223,29 @@ def _architecture(folder: Path, training: Training) -> str:
     return _table(("", ""), [*found, ("parameters", f"{training.measured['parameters']:,}")])
 
 
+def _published(training: Training, dataset: str) -> str | None:
+    """The dataset's id on the Hub; None of one that is elsewhere.
+
+    A folder with the name of the published dataset is taken for a copy of it:
+    the hash beside it shows whether it is.
+    """
+    if not is_local(dataset):
+        return dataset
+    return PUBLISHED if training.dataset["name"] == PUBLISHED.split("/")[1] else None
+
+
 def _data_words(training: Training, dataset: str) -> str:
-    name = PUBLISHED if is_local(dataset) else dataset
+    published = _published(training, dataset)
+    name = f"`{training.dataset['name']}`, a dataset that is not on the Hub"
+    if dataset == EMBEDDED:
+        name = f"`{EMBEDDED}`, which comes with the package"
+    elif published is not None:
+        name = f"[{published}](https://huggingface.co/datasets/{published})"
     revision = training.dataset.get("revision")
     at = f", revision `{revision}`" if revision else ""
     return (
-        f"The split `{training.recipe['split']}` of the assign track of [{name}]"
-        f"(https://huggingface.co/datasets/{name}){at}; the hash of its ids and labels is "
-        f"`{training.dataset['hash']}`. {words.SOURCES}"
+        f"The split `{training.recipe['split']}` of the assign track of {name}{at}; the hash of "
+        f"its ids and labels is `{training.dataset['hash']}`. {words.SOURCES}"
     )
 
 

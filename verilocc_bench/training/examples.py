@@ -218,5 +218,5 @@ def _labelled(source: Source, style: TrainingFormat, version: Reordered) -> Iter
     for each in renamed(problem, answer, source.renamings, seed):
         width = generator.choice(source.new_registers) if source.new_registers else None
         turns = style.turns(problem, each, source.every, width)
-        yield from with_auxiliary(problem, source.format, turns, asked, seed)
+        yield from with_auxiliary(problem, source.format, turns, asked, seed, new_registers=width)
         asked = Auxiliary()  # what is asked beside has nothing to do with the names

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import re
@@ -289,13 +288,6 @@ class Recipe:
         ]
         return told
 
-    @property
-    def examples_hash(self) -> str:
-        """SHA-256 of what decides the examples, but for the dataset and this package."""
-        told = self.as_json()
-        kept = {key: told[key] for key in ("model", "sources", "seed", "split")}
-        return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()
-
 
 def find_recipe(name: str, *, base: str | None = None) -> Recipe:
     """The recipe of that name among those that come along, or of a file.
@@ -361,6 +353,7 @@ def _read(kind: Any, value: Any, place: str) -> Any:
     if origin is not None:  # a mapping
         if not isinstance(value, dict):
             raise InputError(f"{place}: expected names and values")
+        _check_plain(value, place)
         return value
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -370,6 +363,14 @@ def _read(kind: Any, value: Any, place: str) -> Any:
     if kind is float and not math.isfinite(value):
         raise InputError(f"{place}: expected a finite number")
     return value
+
+
+def _check_plain(value: Any, place: str) -> None:
+    """Raises InputError for what JSON has no word for, as YAML's dates."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{place}: expected what JSON can say ({error})") from None
 
 
 def _read_fields(kind: Any, value: Any, place: str) -> Any:

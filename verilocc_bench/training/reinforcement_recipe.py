@@ -79,7 +79,8 @@ class ReinforcementRecipe:
         for name in (*least_one, "threads"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1")
-        for name in ("most_dead_ends", "validation_functions", "divergence"):
+        unsigned = ("most_dead_ends", "validation_functions", "divergence", "learning_rate")
+        for name in (*unsigned, "gradient_norm"):
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative")
         _source(self, 1)  # checks what it says of architectures

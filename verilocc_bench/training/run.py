@@ -28,7 +28,7 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
 from verilocc_bench.model.transformers_model.network import Network
-from verilocc_bench.training.card import write_card
+from verilocc_bench.training.card import CARD, write_card
 from verilocc_bench.training.curve import plot_log
 from verilocc_bench.training.examples import Examples, make_examples
 from verilocc_bench.training.network import begin, merge, write_model
@@ -39,7 +39,7 @@ from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trai
 __all__ = ["train"]
 
 FINISHED = "training.json"
-"""It is written last: a folder that has it needs no training."""
+"""A folder that has it needs no training; it is written after all that was trained."""
 
 
 class Data(NamedTuple):
@@ -82,6 +82,7 @@ def train(
         write_atomically(output / "log.jsonl", "".join(lines))
         document = {**told, "measured": measured}
         write_atomically(output / FINISHED, json.dumps(document, indent=2) + "\n")
+    if not (output / CARD).exists():
         if find_spec("matplotlib") is not None:
             plot_log(output)
         write_card(output, dataset, revision=revision)
@@ -125,7 +126,10 @@ def _check_lengths(learnt: Learnt, network: Any) -> None:
 
 
 def _validation(recipe: Recipe, tokenizer: Any, data: Data, output: Path) -> Examples | None:
-    """Some examples of the validation split, as many rows of each source as may hold them."""
+    """Some examples of the validation split, as many rows of each source as may hold them.
+
+    None where the recipe wants none, or learns from made-up decisions alone.
+    """
     if recipe.validation_split is None or not recipe.validation_examples:
         return None
     rows = load_rows(data.dataset, split=recipe.validation_split, revision=data.revision).rows
@@ -142,6 +146,8 @@ def _validation(recipe: Recipe, tokenizer: Any, data: Data, output: Path) -> Exa
         for source in recipe.sources
         if not source.synthetic
     )
+    if not sources:
+        return None
     smaller = dataclasses.replace(recipe, sources=sources)
     found = make_examples(smaller, tokenizer, rows, output / "validation", data.jobs)
     most = min(len(found), recipe.validation_examples)

@@ -11,7 +11,7 @@ from typing import Any
 
 from verilocc_bench import __version__
 from verilocc_bench.dataset import Row, is_local
-from verilocc_bench.dataset.rows import rows_hash
+from verilocc_bench.dataset.rows import best_hash, rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 
@@ -30,9 +30,14 @@ def versions() -> dict[str, str]:
 
 
 def data_source(dataset: str, revision: str | None, rows: Sequence[Row]) -> dict[str, Any]:
-    """Name, revision and hash of what is trained on; of a folder not where it lies."""
+    """Name, revision and hashes of what is trained on; of a folder not where it lies.
+
+    `best_hash`, of the columns about better labels, is told where there are any.
+    """
     name = Path(dataset).resolve().name if is_local(dataset) else dataset
-    return {"name": name, "revision": revision, "hash": rows_hash(rows)}
+    found = {"name": name, "revision": revision, "hash": rows_hash(rows)}
+    best = best_hash(rows)
+    return found if best is None else {**found, "best_hash": best}
 
 
 def claim_folder(output: Path, told: Mapping[str, Any]) -> None:
@@ -50,7 +55,12 @@ def claim_folder(output: Path, told: Mapping[str, Any]) -> None:
                 source=str(output),
             )
         return
-    if output.exists() and any(output.iterdir()):
-        raise InputError("the folder is not empty, and holds no run", source=str(output))
-    output.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(told, indent=2) + "\n")
+    try:
+        if output.exists() and any(output.iterdir()):
+            raise InputError("the folder is not empty, and holds no run", source=str(output))
+        output.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, json.dumps(told, indent=2) + "\n")
+    except OSError as error:
+        reason = error.strerror or error
+        message = f"expected a folder that can be written: {reason}"
+        raise InputError(message, source=str(output)) from None

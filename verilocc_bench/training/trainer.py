@@ -95,35 +95,40 @@ def make_trainer(
     def batches(found: Examples | None) -> Batches | None:
         return found and Batches(found, options.batch_tokens, padding, recipe.seed)
 
+    arguments = transformers.TrainingArguments(
+        output_dir=str(checkpoints),
+        per_device_train_batch_size=1,  # an item is a whole batch
+        per_device_eval_batch_size=1,
+        max_steps=options.steps,
+        learning_rate=options.learning_rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=options.warmup_steps,
+        weight_decay=options.weight_decay,
+        adam_beta2=options.adam_beta2,
+        max_grad_norm=options.gradient_norm,
+        bf16=options.precision == "bfloat16",
+        logging_first_step=True,  # so that the log of a short run tells a loss
+        logging_steps=options.log_steps,
+        save_steps=options.save_steps,
+        save_total_limit=2,
+        eval_strategy="steps" if learnt.validation is not None else "no",
+        eval_steps=options.save_steps,
+        remove_unused_columns=False,
+        label_names=["labels"],
+        prediction_loss_only=True,
+        seed=recipe.seed,
+        data_seed=recipe.seed,
+        full_determinism=True,
+        dataloader_pin_memory=False,
+        report_to=[],
+    )
+    # With several GPUs a step would take as many batches: it is to be the recipe's on any machine.
+    # They are counted when the device is asked for.
+    if arguments.device.type == "cuda":
+        arguments._n_gpu = 1
     return CompletionTrainer(
         model=network,
-        args=transformers.TrainingArguments(
-            output_dir=str(checkpoints),
-            per_device_train_batch_size=1,  # an item is a whole batch
-            per_device_eval_batch_size=1,
-            max_steps=options.steps,
-            learning_rate=options.learning_rate,
-            lr_scheduler_type="cosine",
-            warmup_steps=options.warmup_steps,
-            weight_decay=options.weight_decay,
-            adam_beta2=options.adam_beta2,
-            max_grad_norm=options.gradient_norm,
-            bf16=options.precision == "bfloat16",
-            logging_first_step=True,  # so that the log of a short run tells a loss
-            logging_steps=options.log_steps,
-            save_steps=options.save_steps,
-            save_total_limit=2,
-            eval_strategy="steps" if learnt.validation is not None else "no",
-            eval_steps=options.save_steps,
-            remove_unused_columns=False,
-            label_names=["labels"],
-            prediction_loss_only=True,
-            seed=recipe.seed,
-            data_seed=recipe.seed,
-            full_determinism=True,
-            dataloader_pin_memory=False,
-            report_to=[],
-        ),
+        args=arguments,
         train_dataset=batches(learnt.examples),
         eval_dataset=batches(learnt.validation),
         data_collator=_only,
