@@ -173,6 +173,10 @@ def _of_commit(name: str, latest: Any, revision: str) -> Any:
 
 
 def _loaded(name: str, config: str, split: str, builder: Any) -> Any:
+    # A split that is not there is told before anything is fetched.
+    present = list(builder.config.data_files or ())
+    if present and split not in present:
+        raise _no_split(name, config, split, present)
     try:
         _patiently(builder.download_and_prepare)
         present = list(builder.info.splits or ())
