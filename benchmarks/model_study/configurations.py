@@ -12,6 +12,7 @@ __all__ = [
     "REFERENCE",
     "REFERENCE_TEXT",
     "TEXT",
+    "WHOLE",
     "Configuration",
     "configurations",
     "of_model",
@@ -25,6 +26,9 @@ MAIN = (REFERENCE, REFERENCE_TEXT, BASELINES)
 
 TEXT = "text-"
 """What the names of further models begin with that are asked in `window`."""
+
+WHOLE = "whole-"
+"""What the names of those begin with that are asked in `whole`, and have a table of their own."""
 
 SPLIT = "test"
 OTHER_SPLITS = (
@@ -166,6 +170,12 @@ _WINDOWS = (
 )
 """Of a model that reads text."""
 
+_WHOLES = (
+    _Asked("whole-free", "`whole`, free", "whole", _FREE, further=True),
+    _Asked("whole-constrained", "`whole`, constrained", "whole", _CONSTRAINED, further=True),
+)
+"""Of a model that reads functions as a whole, with no word of what is live where."""
+
 _PYTHON = "python:benchmarks.first_candidate"
 
 _NO_MODEL = (
@@ -187,10 +197,14 @@ def configurations(models: Mapping[str, str]) -> list[Configuration]:
 def of_model(name: str, model: str) -> Iterator[Configuration]:
     """What is asked of a language model, `model` as evaluate names it.
 
-    Its name says whether it reads text: REFERENCE_TEXT does, and what begins with TEXT.
+    Its name says whether it reads text: REFERENCE_TEXT does, and what begins with TEXT or WHOLE.
     """
-    reads_text = name == REFERENCE_TEXT or name.startswith(TEXT)
-    for each in _WINDOWS if reads_text else _DECISIONS:
+    asked = _DECISIONS
+    if name == REFERENCE_TEXT or name.startswith(TEXT):
+        asked = _WINDOWS
+    elif name.startswith(WHOLE):
+        asked = _WHOLES
+    for each in asked:
         if each.further or name in MAIN:
             title = each.title if name == REFERENCE else f"{name}: {each.title}"
             arguments = ("--prompt-format", each.prompt_format, *each.arguments)

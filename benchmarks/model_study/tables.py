@@ -15,7 +15,7 @@ from benchmarks.model_study.cells import (
     of_kernels,
     share,
 )
-from benchmarks.model_study.configurations import BASELINES, MAIN, SPLIT
+from benchmarks.model_study.configurations import BASELINES, MAIN, SPLIT, WHOLE
 from benchmarks.model_study.figures import SIZES, against, figures, of_size, passed
 from benchmarks.model_study.records import Kernel, Run
 from benchmarks.model_study.variants import unseen_by
@@ -40,6 +40,15 @@ def _usual(runs: Runs) -> list[Run]:
 
 def _asked(runs: Runs) -> list[Run]:
     return [run for run in _main(runs) if run.prompt is not None]
+
+
+def _whole(runs: Runs) -> list[Run]:
+    """The runs of models that read functions as a whole."""
+    return [run for run in _usual(runs) if _reads_whole(run)]
+
+
+def _reads_whole(run: Run) -> bool:
+    return run.configuration.folder.startswith(WHOLE)
 
 
 def overall_table(runs: Runs) -> str:
@@ -229,6 +238,21 @@ def width_table(runs: Runs) -> str:
     return markdown(headers, rows)
 
 
+def whole_table(runs: Runs) -> str:
+    """What comes of functions that are read as a whole, and what is wrong with the answers."""
+    rows = []
+    for run in _whole(runs):
+        value, low, high = passed(run.kernels, 1, run.seed)
+        tokens = sum(kernel.tokens for kernel in run.kernels) / len(run.kernels)
+        head = (run.configuration.title, f"{len(run.kernels):,}", f"{tokens:,.0f}")
+        ratio = number(figures(run.kernels).ratio, 3)
+        wrong = (_counted(each) for each in (run.failures, run.findings, run.unparsable))
+        rows.append((*head, share(value), interval(low, high), ratio, *wrong))
+    headers = ("asked", "kernels", "tokens a kernel", "valid", "95 % interval", "registers")
+    why = ("not valid", "in which the verifier found", "unparsable because")
+    return markdown((*headers, *why), rows)
+
+
 def model_table(runs: Runs) -> str:
     """Validity and registers of further models by architecture, beside those of MAIN."""
     return _by_model(runs, {"valid": _validity_cell, "registers": _registers_cell})
@@ -244,7 +268,7 @@ Cells = Mapping[str, Callable[[Sequence[Kernel]], str]]
 
 def _by_model(runs: Runs, cells: Cells) -> str:
     """What is asked of further models, of one model after the other; first of those of MAIN."""
-    usual = [run for run in _usual(runs) if run.prompt is not None]
+    usual = [run for run in _usual(runs) if run.prompt is not None and not _reads_whole(run)]
     further = [run for run in usual if run.configuration.folder not in MAIN]
     keys = dict.fromkeys(run.configuration.key for run in further)
     archs = sorted({arch for run in further for arch in run.architectures})
@@ -296,7 +320,7 @@ _SHOWN = {
 def paper_table(runs: Runs) -> str:
     """The share of valid answers beside the paper's. The tasks are different ones."""
     rows = [PAPER]
-    for run in _asked(runs):
+    for run in (*_asked(runs), *_whole(runs)):
         assert run.prompt is not None
         most = max(run.ks)
         value = share(passed(run.kernels, most)[0])
@@ -320,6 +344,7 @@ TABLES: Mapping[str, Callable[[Runs], str]] = {
     "samples": sample_table,
     "splits": split_table,
     "widths": width_table,
+    "whole": whole_table,
     "models": model_table,
     "models-conflicts": model_conflicts_table,
     "paper": paper_table,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
-from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT
+from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT, WHOLE
 from benchmarks.model_study.models import trained_folder, write_models
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.targets import TARGETS
@@ -25,6 +25,7 @@ __all__ = [
     "BY_PARAMETERS",
     "OF_REFERENCE",
     "OF_TEXT",
+    "OF_WHOLE",
     "VARIANTS",
     "Variant",
     "recipe_of",
@@ -38,6 +39,12 @@ TEXT_SAVE_STEPS = 150
 
 TEXT_FUNCTIONS = 500
 """Of each that is not named after fewer; as few steps read no more than half of them."""
+
+WHOLE_TOKENS, WHOLE_ORDERINGS = 5_120, 3
+"""A context as long as the text of small functions; what attention costs grows with its square.
+
+Each is shown with its blocks in other orders, too, for there are few.
+"""
 
 THREADS = 1
 """Of each training, so that as many go on side by side as there are cores."""
@@ -53,7 +60,8 @@ class Variant:
     `part`: so much of the recipe's functions and made-up decisions. `unseen`:
     the architecture that is left out. `hidden` and `layers`: the model's size,
     where it is another; its feed-forward layers are three times as wide. Less
-    of `save_steps` is a finer curve.
+    of `save_steps` is a finer curve. `whole_tokens`: functions are read as a
+    whole, those alone that have no more tokens than this with their answer.
     """
 
     name: str
@@ -65,6 +73,7 @@ class Variant:
     hidden: int | None = None
     layers: int | None = None
     save_steps: int | None = None
+    whole_tokens: int | None = None
 
 
 _SHORTER = Fraction(STEPS, find_recipe(REFERENCE).training.steps)
@@ -111,7 +120,20 @@ BY_PARAMETERS = ("text-width-64", "text-short", "text-width-192")
 BY_FUNCTIONS = ("text-functions-32", "text-functions-125", "text-short")
 """Names of those that differ in this alone."""
 
-VARIANTS = {each.name: each for each in (*OF_REFERENCE, *OF_TEXT)}
+OF_WHOLE = (
+    Variant(
+        f"{WHOLE}short",
+        f"functions of at most {WHOLE_TOKENS:,} tokens, as a whole",
+        REFERENCE_TEXT,
+        TEXT_STEPS,
+        Fraction(1),
+        save_steps=TEXT_SAVE_STEPS,
+        whole_tokens=WHOLE_TOKENS,
+    ),
+)
+"""They are asked, in `whole`."""
+
+VARIANTS = {each.name: each for each in (*OF_REFERENCE, *OF_TEXT, *OF_WHOLE)}
 
 
 def unseen_by(name: str) -> str | None:
@@ -126,6 +148,7 @@ def recipe_of(variant: Variant) -> Recipe:
         recipe.training,
         steps=variant.steps,
         save_steps=variant.save_steps or recipe.training.save_steps,
+        maximum_tokens=variant.whole_tokens or recipe.training.maximum_tokens,
         threads=THREADS,
     )
     return replace(
@@ -144,11 +167,20 @@ def _source(source: Source, variant: Variant) -> Source:
         archs = tuple(arch for arch in sorted(TARGETS) if arch != variant.unseen)
     functions = None if source.functions is None else round(source.functions * variant.part)
     synthetic = round(source.synthetic * variant.part)
-    return replace(source, archs=archs, functions=functions, synthetic=synthetic)
+    changed = replace(source, archs=archs, functions=functions, synthetic=synthetic)
+    if variant.whole_tokens is None:
+        return changed
+    return replace(changed, format="whole", new_registers=(), orderings=WHOLE_ORDERINGS)
 
 
 def _model(model: ModelRecipe, variant: Variant) -> ModelRecipe:
-    if variant.hidden is None or model.configuration is None:
+    if model.configuration is None:
+        return model
+    if variant.whole_tokens is not None:
+        # Answers that are no good may be longer than those that were learnt.
+        context = {"max_position_embeddings": 2 * variant.whole_tokens}
+        return replace(model, configuration={**model.configuration, **context})
+    if variant.hidden is None:
         return model
     heads = variant.hidden // HEAD
     changes = {

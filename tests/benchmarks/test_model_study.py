@@ -46,6 +46,7 @@ MODELS = {
     REFERENCE_TEXT: "a/text",
     "without-sm_80": "a/folder",
     "text-short": "a/curve",
+    "whole-short": "a/whole",
 }
 GIVEN = [f"--model={name}={model}" for name, model in MODELS.items() if name != REFERENCE]
 
@@ -90,8 +91,9 @@ def test_every_configuration_is_one_that_evaluate_takes() -> None:
             assert each.title.startswith(f"{each.folder}: ") == (each.folder != REFERENCE)
     assert ("state", Decoding.GUIDED) in kinds
     assert ("window", Decoding.CONSTRAINED) in kinds
-    decisions, windows = {"state", "candidates"}, {"window"}
-    assert asked == dict(zip(MODELS, (decisions, windows, decisions, windows), strict=True))
+    decisions, windows, whole = {"state", "candidates"}, {"window"}, {"whole"}
+    formats = (decisions, windows, decisions, windows, whole)
+    assert asked == dict(zip(MODELS, formats, strict=True))
 
 
 def test_many_samples_are_asked_of_few_functions() -> None:
@@ -273,6 +275,14 @@ def test_the_document_is_filled_between_its_markers(measured: Path, tmp_path: Pa
         for width in WIDTHS
     ]
     assert "at most" not in block(text, "overall") + block(text, "paper")
+    whole = [line.split("|") for line in block(text, "whole").strip().splitlines()[2:]]
+    assert [line[1].strip() for line in whole] == [
+        "whole-short: `whole`, free",
+        "whole-short: `whole`, constrained",
+    ]
+    assert {line[3].strip() for line in whole} == {"77"}
+    assert "| whole-short: `whole`, free | machine IR as text |" in block(text, "paper")
+    assert "whole-short" not in block(text, "overall") + block(text, "models")
     assert "| without-sm_80: `state`, free, room made |" in block(text, "models-conflicts")
     assert "| 77 |" in block(text, "cost")
     assert block(text, "samples").strip() == "Not measured."
@@ -342,7 +352,8 @@ def block(text: str, name: str) -> str:
 
 def test_the_document_has_every_table() -> None:
     text = DOCUMENT.read_text()
-    others = ("asked", "training", "training-text", "variants", "scaling", "reinforcement")
+    trained = ("training", "training-text", "variants", "scaling", "whole-training")
+    others = ("asked", *trained, "reinforcement")
     for name in (*TABLES, *others):
         assert text.count(f"<!-- begin {name} -->\n") == 1
 

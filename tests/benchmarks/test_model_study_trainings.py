@@ -26,6 +26,7 @@ from benchmarks.model_study.training_tables import (
     scaling_words,
     training_words,
     variant_table,
+    whole_training_table,
 )
 from benchmarks.model_study.trainings import read_reinforced, read_trained
 from benchmarks.model_study.variants import (
@@ -33,6 +34,7 @@ from benchmarks.model_study.variants import (
     BY_PARAMETERS,
     OF_REFERENCE,
     OF_TEXT,
+    OF_WHOLE,
     VARIANTS,
     recipe_of,
     unseen_by,
@@ -102,6 +104,15 @@ def test_the_shorter_recipe_is_as_much_shorter_everywhere() -> None:
         "num_attention_heads": 2,
         "num_key_value_heads": 2,
     }
+
+
+def test_the_one_that_reads_functions_whole_has_no_other_task() -> None:
+    recipe, windows = RECIPES["whole-short"], find_recipe(REFERENCE_TEXT)
+    assert {source.format for source in recipe.sources} == {"whole"}
+    assert {place[-1] for place in differences("whole-short", "text-short")} >= {"format"}
+    assert [source.label for source in recipe.sources] == [s.label for s in windows.sources]
+    configuration = recipe.model.configuration or {}
+    assert configuration["max_position_embeddings"] > recipe.training.maximum_tokens
 
 
 def test_an_architecture_left_out_is_in_no_example() -> None:
@@ -192,7 +203,7 @@ def test_all_are_trained_and_entered(trained: list[tuple[str, int]], tmp_path: P
     assert main(command) == 0
     assert [name for name, _ in trained] == list(VARIANTS)
     write_models(tmp_path, {"another": "a/folder"})
-    entered = {each.name for each in OF_REFERENCE}
+    entered = {each.name for each in (*OF_REFERENCE, *OF_WHOLE)}
     assert read_models(tmp_path).keys() == {*COME_ALONG, "another", *entered}
 
 
@@ -289,6 +300,14 @@ def test_the_whole_text_model_is_shown_with_the_others(
     assert head.startswith("| model |")
     assert first.startswith("| `reference-text` | – | 77,777 | 1,300 |")
     assert drawn == [[REFERENCE_TEXT, *(each.name for each in OF_TEXT)]]
+
+
+def test_the_one_that_reads_functions_whole_is_in_a_table_of_its_own(study: Path) -> None:
+    assert whole_training_table(study) == ""
+    (variant,) = OF_WHOLE
+    write_training(trained_folder(study, variant.name), RECIPES[variant.name], 5000)
+    assert f"| `{variant.name}` | {variant.words} | 5,000 |" in whole_training_table(study)
+    assert variant.name not in variant_table(study)
 
 
 BEFORE = {
