@@ -7,7 +7,13 @@ import sys
 from pathlib import Path
 
 import benchmarks.model_study as study
-from benchmarks.model_study.configurations import BASELINES, REFERENCE, REFERENCE_TEXT, TEXT
+from benchmarks.model_study.configurations import (
+    BASELINES,
+    REFERENCE,
+    REFERENCE_TEXT,
+    TEXT,
+    WHOLE,
+)
 from verilocc_bench.errors import VerilocError
 
 
@@ -39,7 +45,8 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="NAME=FOLDER",
         help=f"a further model; {REFERENCE}=FOLDER stands for the one that comes along, "
-        f"{REFERENCE_TEXT} and what begins with {TEXT} are asked in `window`",
+        f"{REFERENCE_TEXT} and what begins with {TEXT} are asked in `window`, "
+        f"what begins with {WHOLE} in `whole`",
     )
     run.add_argument(
         "--only",

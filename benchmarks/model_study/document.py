@@ -15,8 +15,8 @@ from benchmarks.model_study.training_tables import (
     scaling_words,
     training_words,
     variant_table,
-    whole_training_table,
 )
+from benchmarks.model_study.variants import OF_WHOLE
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text, write_atomically
 
@@ -74,7 +74,7 @@ def _makers(
         "training": partial(training_words, output, REFERENCE),
         "training-text": partial(training_words, output, REFERENCE_TEXT),
         "variants": partial(variant_table, output),
-        "whole-training": partial(whole_training_table, output),
+        "whole-training": partial(training_words, output, OF_WHOLE.name),
         "scaling": partial(scaling_words, output, images, document),
         "reinforcement": partial(reinforcement_words, output),
     }

@@ -36,7 +36,10 @@ def read_models(output: Path) -> dict[str, str]:
 def write_models(output: Path, given: Mapping[str, str] | None = None) -> None:
     """Enters the models given, and those that were trained here and are to be asked."""
     known = read_models(output) if (output / MODELS).exists() else {}
-    models = {**{name: name for name in SHIPPED}, **_trained(output), **known, **(given or {})}
+    # One that comes along stands for what was not trained here, and gives way to what was.
+    chosen = {name: model for name, model in known.items() if model not in SHIPPED}
+    along = {name: name for name in SHIPPED}
+    models = {**along, **_trained(output), **chosen, **(given or {})}
     write_atomically(output / MODELS, json.dumps(models, indent=1) + "\n")
 
 

@@ -276,7 +276,7 @@ def _by_model(runs: Runs, cells: Cells) -> str:
     for key in keys:
         same = [run for run in usual if run.configuration.key == key]
         others = (run for run in same if run.configuration.folder not in MAIN)
-        asked = {kernel.id for run in others for kernel in run.kernels}
+        asked = set.intersection(*({kernel.id for kernel in run.kernels} for run in others))
         rows += [_of_model(_only(run, asked), archs, cells) for run in same]
     headers = [f"{name}, {arch}" for name in cells for arch in (*archs, "all")]
     return markdown(("asked", "kernels", *headers), rows)

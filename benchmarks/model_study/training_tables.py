@@ -18,7 +18,7 @@ from benchmarks.model_study.trainings import (
     read_reinforced,
     read_trained,
 )
-from benchmarks.model_study.variants import OF_REFERENCE, OF_TEXT, OF_WHOLE, VARIANTS
+from benchmarks.model_study.variants import OF_REFERENCE, OF_TEXT, VARIANTS
 from verilocc_bench.training.card import read_training, training_table, version_words
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "scaling_words",
     "training_words",
     "variant_table",
-    "whole_training_table",
 ]
 
 REINFORCED = "reference-reinforced"
@@ -50,11 +49,6 @@ def variant_table(output: Path) -> str:
     """What the trainings of the reference model's variants have come to; empty without any."""
     names = [each.name for each in OF_REFERENCE]
     return _table(read_trained(output, names), read_trained(output, [REFERENCE]))
-
-
-def whole_training_table(output: Path) -> str:
-    """What the training of those that read functions as a whole has come to; empty without any."""
-    return _table(read_trained(output, [each.name for each in OF_WHOLE]), {})
 
 
 def scaling_words(output: Path, images: Path, document: Path) -> str:

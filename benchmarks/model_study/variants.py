@@ -120,20 +120,18 @@ BY_PARAMETERS = ("text-width-64", "text-short", "text-width-192")
 BY_FUNCTIONS = ("text-functions-32", "text-functions-125", "text-short")
 """Names of those that differ in this alone."""
 
-OF_WHOLE = (
-    Variant(
-        f"{WHOLE}short",
-        f"functions of at most {WHOLE_TOKENS:,} tokens, as a whole",
-        REFERENCE_TEXT,
-        TEXT_STEPS,
-        Fraction(1),
-        save_steps=TEXT_SAVE_STEPS,
-        whole_tokens=WHOLE_TOKENS,
-    ),
+OF_WHOLE = Variant(
+    f"{WHOLE}short",
+    f"functions of at most {WHOLE_TOKENS:,} tokens, as a whole",
+    REFERENCE_TEXT,
+    TEXT_STEPS,
+    Fraction(1),
+    save_steps=TEXT_SAVE_STEPS,
+    whole_tokens=WHOLE_TOKENS,
 )
-"""They are asked, in `whole`."""
+"""It is asked, in `whole`."""
 
-VARIANTS = {each.name: each for each in (*OF_REFERENCE, *OF_TEXT, *OF_WHOLE)}
+VARIANTS = {each.name: each for each in (*OF_REFERENCE, *OF_TEXT, OF_WHOLE)}
 
 
 def unseen_by(name: str) -> str | None:
@@ -170,7 +168,8 @@ def _source(source: Source, variant: Variant) -> Source:
     changed = replace(source, archs=archs, functions=functions, synthetic=synthetic)
     if variant.whole_tokens is None:
         return changed
-    return replace(changed, format="whole", new_registers=(), orderings=WHOLE_ORDERINGS)
+    read = {"format": "whole", "new_registers": (), "orderings": WHOLE_ORDERINGS}
+    return replace(changed, functions=None, **read)
 
 
 def _model(model: ModelRecipe, variant: Variant) -> ModelRecipe:

@@ -45,6 +45,7 @@ MODELS = {
     REFERENCE: "reference",
     REFERENCE_TEXT: "a/text",
     "without-sm_80": "a/folder",
+    "smaller": "another/folder",
     "text-short": "a/curve",
     "whole-short": "a/whole",
 }
@@ -92,7 +93,7 @@ def test_every_configuration_is_one_that_evaluate_takes() -> None:
     assert ("state", Decoding.GUIDED) in kinds
     assert ("window", Decoding.CONSTRAINED) in kinds
     decisions, windows, whole = {"state", "candidates"}, {"window"}, {"whole"}
-    formats = (decisions, windows, decisions, windows, whole)
+    formats = (decisions, windows, decisions, decisions, windows, whole)
     assert asked == dict(zip(MODELS, formats, strict=True))
 
 
@@ -324,6 +325,7 @@ def test_models_are_compared_on_the_functions_that_all_were_asked_about(
     counts = {line.split("|")[1].strip(): line.split("|")[2].strip() for line in lines}
     assert counts["`state`, free, room made"] == "5"
     assert counts["without-sm_80: `state`, free, room made"] == "5"
+    assert counts["smaller: `state`, free, room made"] == "5"
     assert counts["text-short: `window`, free"] != "5"
 
 
@@ -334,7 +336,9 @@ def check_models(text: str) -> None:
     )
     titles = [line[0] for line in lines]
     place = titles.index("without-sm_80: `state`, free, room made")
-    assert titles[place - 1] == "`state`, free, room made"
+    assert titles[place - 1 : place + 2 : 2] == [
+        *("`state`, free, room made", "smaller: `state`, free, room made")
+    ]
     assert "text-short: `window`, free" in titles
     marked = [name for name, cell in zip(head, lines[place], strict=True) if "*" in cell]
     assert marked == [name for name in head if name.endswith("sm_80")] != []

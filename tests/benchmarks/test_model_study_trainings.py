@@ -26,7 +26,6 @@ from benchmarks.model_study.training_tables import (
     scaling_words,
     training_words,
     variant_table,
-    whole_training_table,
 )
 from benchmarks.model_study.trainings import read_reinforced, read_trained
 from benchmarks.model_study.variants import (
@@ -202,9 +201,13 @@ def test_all_are_trained_and_entered(trained: list[tuple[str, int]], tmp_path: P
     trained.clear()
     assert main(command) == 0
     assert [name for name, _ in trained] == list(VARIANTS)
+    write_training(trained_folder(tmp_path, REFERENCE_TEXT), find_recipe(REFERENCE_TEXT))
     write_models(tmp_path, {"another": "a/folder"})
-    entered = {each.name for each in (*OF_REFERENCE, *OF_WHOLE)}
-    assert read_models(tmp_path).keys() == {*COME_ALONG, "another", *entered}
+    entered = {each.name for each in (*OF_REFERENCE, OF_WHOLE)}
+    found = read_models(tmp_path)
+    assert found.keys() == {*COME_ALONG, "another", *entered}
+    assert found[REFERENCE] == REFERENCE
+    assert found[REFERENCE_TEXT] == str(trained_folder(tmp_path, REFERENCE_TEXT))
 
 
 def test_an_interrupted_training_is_not_entered(
@@ -300,14 +303,6 @@ def test_the_whole_text_model_is_shown_with_the_others(
     assert head.startswith("| model |")
     assert first.startswith("| `reference-text` | – | 77,777 | 1,300 |")
     assert drawn == [[REFERENCE_TEXT, *(each.name for each in OF_TEXT)]]
-
-
-def test_the_one_that_reads_functions_whole_is_in_a_table_of_its_own(study: Path) -> None:
-    assert whole_training_table(study) == ""
-    (variant,) = OF_WHOLE
-    write_training(trained_folder(study, variant.name), RECIPES[variant.name], 5000)
-    assert f"| `{variant.name}` | {variant.words} | 5,000 |" in whole_training_table(study)
-    assert variant.name not in variant_table(study)
 
 
 BEFORE = {

@@ -211,6 +211,12 @@ def test_nothing_to_learn_is_an_error(tmp_path: Path) -> None:
         make_examples(wanted, tokenizer(), rows, tmp_path / "here")
 
 
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="file: expected a folder that can be written"):
+        make_examples(recipe(tmp_path), tokenizer(), generated(2), tmp_path / "file")
+
+
 def test_a_tokenizer_that_cannot_say_the_answer(tmp_path: Path) -> None:
     wanted = recipe(tmp_path, sources=[{"format": "whole", "label": "compiler"}])
     with pytest.raises(InputError, match="cannot say"):

@@ -314,6 +314,7 @@ def test_recipes_are_read_and_checked(tmp_path: Path) -> None:
         ("name: a\ndescription: b\nsteps: 2\ngroup: 1\n", "at least 2"),
         ("name: a\ndescription: b\nsteps: 0\n", "steps must be"),
         ("name: a\ndescription: b\nsteps: 2\nlearning_rate: -1\n", "learning_rate must not"),
+        ("name: a\ndescription: b\nsteps: 2\ngradient_norm: 0\n", "gradient_norm must be above"),
         ("name: a\ndescription: b\nsteps: 2\nrewards: {copies: -1}\n", "copies must not"),
         ("name: a\ndescription: b\nsteps: 2\narchs: [gfx]\n", "unknown arch 'gfx'"),
         ("name: a\ndescription: b\nsteps: 2\nmodel: c\n", "unknown key 'model'"),

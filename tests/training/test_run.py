@@ -16,6 +16,7 @@ pytest.importorskip("transformers")
 import torch
 import transformers
 
+import verilocc_bench.training.run as run_module
 import verilocc_bench.training.trainer as trainer_module
 from tests.training.small import LLAMA, dataset, document, generated, recipe, smallest, write_recipe
 from verilocc_bench.cli import build_parser, main
@@ -112,7 +113,7 @@ def test_an_output_that_is_no_folder(
 ) -> None:
     path, output = write_recipe(tmp_path / "r.yaml"), tmp_path / "file"
     output.write_text("mine")
-    for given in (output, output / "deeper"):
+    for given in (output, output / "deeper", tmp_path / ("n" * 300)):
         assert main(["train", str(path), "--dataset", str(rows_folder), "-o", str(given)]) == 2
         line = capsys.readouterr().err.strip().splitlines()[-1]
         assert f"{given}: expected a folder that can be written" in line
@@ -203,6 +204,92 @@ def test_the_loss_falls_and_validation_is_measured(rows_folder: Path, tmp_path: 
     measured = json.loads((folder / "training.json").read_text())["measured"]
     assert 0 <= measured["validation"]["eval_accuracy"] <= 1
     assert measured["validation"]["eval_loss"] < found[0]
+
+
+class Stopped(Exception):
+    """Instead of a training."""
+
+
+def whole_functions(
+    rows_folder: Path, tmp_path: Path, patch: pytest.MonkeyPatch, **more: Any
+) -> Any:
+    """What a run in `whole` would learn from, and be measured on."""
+    made: list[Learnt] = []
+
+    def stop(_recipe: Any, _network: Any, _padding: int, learnt: Learnt, _folder: Path) -> None:
+        made.append(learnt)
+        raise Stopped
+
+    patch.setattr(run_module, "make_trainer", stop)
+    wanted = recipe(
+        tmp_path,
+        model={"tokenizer": "text", "configuration": LLAMA},
+        sources=[{"format": "whole", "label": "compiler"}],
+        validation_split="test",
+        training={**document()["training"], "maximum_tokens": 512},
+        **more,
+    )
+    with pytest.raises(Stopped):
+        train(wanted, str(rows_folder), tmp_path / "run")
+    return made[0]
+
+
+@pytest.mark.parametrize(("wanted", "found"), [(4, 4), (2_000, 6)])
+def test_functions_are_counted_as_examples_where_they_are_shown_whole(
+    wanted: int,
+    found: int,
+    rows_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    learnt = whole_functions(rows_folder, tmp_path, monkeypatch, validation_examples=wanted)
+    assert (len(learnt.examples), len(learnt.validation)) == (6, found)
+
+
+def test_a_validation_split_without_any_example_that_fits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = dataset(tmp_path / "rows", generated(6))
+    dataset(folder, smallest(1), split="validation")
+    path = write_recipe(
+        tmp_path / "r.yaml",
+        model={"tokenizer": "text", "configuration": LLAMA},
+        sources=[{"format": "whole", "label": "compiler"}],
+        validation_split="validation",
+        training={**document()["training"], "maximum_tokens": 512},
+    )
+    assert main(["train", str(path), "--dataset", str(folder), "-o", str(tmp_path / "run")]) == 2
+    line = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "split 'validation': the recipe's sources find nothing to learn" in line
+    assert "at most 512 tokens ('maximum_tokens'); 'validation_split: null' trains without" in line
+
+
+def test_a_training_that_diverges_leaves_no_model(
+    rows_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wild = {**document()["training"], "learning_rate": 1e38, "gradient_norm": 1e38}
+    path = write_recipe(tmp_path / "r.yaml", training=wild)
+    command = ["train", str(path), "--dataset", str(rows_folder), "-o", str(tmp_path / "run")]
+    for _ in range(2):
+        assert main(command) == 2
+        line = capsys.readouterr().err.strip().splitlines()[-1]
+        assert "try a smaller learning_rate" in line
+    assert not (tmp_path / "run" / "training.json").exists()
+
+
+def test_the_log_leaves_out_what_is_no_number(
+    rows_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured = run_module._measured
+
+    def noting(trainer: CompletionTrainer, *more: Any) -> dict[str, Any]:
+        found = measured(trainer, *more)
+        trainer.state.log_history.append({"step": 1, "loss": 1.0, "grad_norm": float("inf")})
+        return found
+
+    monkeypatch.setattr(run_module, "_measured", noting)
+    folder = train(recipe(tmp_path), str(rows_folder), tmp_path / "run")
+    assert json.loads((folder / "log.jsonl").read_text().splitlines()[-1]) == {"loss": 1, "step": 1}
 
 
 def test_the_result_is_a_plain_model_that_knows_its_format(finished: Path) -> None:

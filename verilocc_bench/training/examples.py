@@ -101,7 +101,12 @@ def make_examples(
     What is in `folder` already is taken from there; it must be of the same
     recipe and rows. Raises InputError where nothing is to be learnt.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or error
+        message = f"expected a folder that can be written: {reason}"
+        raise InputError(message, source=str(folder)) from None
     work = list(_jobs(recipe, rows, folder))
     missing = [job for job in work if not job.path.exists()]
     run = partial(_run, recipe, tokenizer)
@@ -116,7 +121,10 @@ def make_examples(
                     bar.update()
     found = Examples.join([Examples.load(job.path) for job in work])
     if not len(found):
-        raise InputError("the recipe's sources find nothing to learn in this dataset")
+        raise InputError(
+            "the recipe's sources find nothing to learn in this dataset that has at most "
+            f"{recipe.training.maximum_tokens} tokens ('maximum_tokens')"
+        )
     return found
 
 

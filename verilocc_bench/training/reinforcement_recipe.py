@@ -80,9 +80,11 @@ class ReinforcementRecipe:
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1")
         unsigned = ("most_dead_ends", "validation_functions", "divergence", "learning_rate")
-        for name in (*unsigned, "gradient_norm"):
+        for name in unsigned:
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative")
+        if self.gradient_norm <= 0:
+            raise InputError("gradient_norm must be above 0, or nothing is learnt")
         _source(self, 1)  # checks what it says of architectures
 
     def as_json(self) -> dict[str, Any]:

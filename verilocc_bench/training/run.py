@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ from verilocc_bench.training.card import CARD, write_card
 from verilocc_bench.training.curve import plot_log
 from verilocc_bench.training.examples import Examples, make_examples
 from verilocc_bench.training.network import begin, merge, write_model
-from verilocc_bench.training.recipe import AUXILIARY_EVERY, ModelRecipe, Recipe
+from verilocc_bench.training.recipe import AUXILIARY_EVERY, ModelRecipe, Recipe, Source
 from verilocc_bench.training.run_folder import claim_folder, data_source, versions
 from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
 
@@ -78,7 +79,7 @@ def train(
         source = recipe.sources[0]
         width = source.new_registers[0] if source.new_registers else None
         write_model(merged, tokenizer, output, source.format, width)
-        lines = [json.dumps(entry, sort_keys=True) + "\n" for entry in trainer.state.log_history]
+        lines = [_line(entry) for entry in trainer.state.log_history]
         write_atomically(output / "log.jsonl", "".join(lines))
         document = {**told, "measured": measured}
         write_atomically(output / FINISHED, json.dumps(document, indent=2) + "\n")
@@ -103,6 +104,9 @@ def _measured(trainer: CompletionTrainer, learnt: Learnt, output: Path) -> dict[
     started = time.perf_counter()
     last = get_last_checkpoint(str(output / "checkpoints"))
     trainer.train(resume_from_checkpoint=last)
+    if not all(torch.isfinite(weights).all() for weights in trainer.model.parameters()):
+        message = "training: the weights are no numbers any more: try a smaller learning_rate"
+        raise InputError(message, source=str(output))
     return {
         "seconds": round(time.perf_counter() - started, 1),
         "resumed": last is not None,
@@ -111,6 +115,16 @@ def _measured(trainer: CompletionTrainer, learnt: Learnt, output: Path) -> dict[
         "tokens": len(learnt.examples.tokens),
         "validation": trainer.evaluate() if learnt.validation is not None else None,
     }
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    """A line of the log, without what is no number: the norm of a gradient can be infinite once."""
+    kept = {
+        name: value
+        for name, value in entry.items()
+        if not isinstance(value, float) or math.isfinite(value)
+    }
+    return json.dumps(kept, sort_keys=True) + "\n"
 
 
 def _check_lengths(learnt: Learnt, network: Any) -> None:
@@ -133,11 +147,10 @@ def _validation(recipe: Recipe, tokenizer: Any, data: Data, output: Path) -> Exa
     if recipe.validation_split is None or not recipe.validation_examples:
         return None
     rows = load_rows(data.dataset, split=recipe.validation_split, revision=data.revision).rows
-    wanted = max(len(recipe.sources), recipe.validation_examples // 100)
     sources = tuple(
         dataclasses.replace(
             source,
-            functions=max(1, wanted // len(recipe.sources)),
+            functions=_validation_functions(recipe, source),
             every=max(source.every, 5),
             orderings=0,
             auxiliary=(),
@@ -149,9 +162,22 @@ def _validation(recipe: Recipe, tokenizer: Any, data: Data, output: Path) -> Exa
     if not sources:
         return None
     smaller = dataclasses.replace(recipe, sources=sources)
-    found = make_examples(smaller, tokenizer, rows, output / "validation", data.jobs)
+    try:
+        found = make_examples(smaller, tokenizer, rows, output / "validation", data.jobs)
+    except InputError as error:
+        message = f"{error.message}; 'validation_split: null' trains without validation"
+        raise InputError(message, source=f"split {recipe.validation_split!r}") from None
     most = min(len(found), recipe.validation_examples)
     return found.take(np.linspace(0, len(found) - 1, most).astype(np.int64))
+
+
+def _validation_functions(recipe: Recipe, source: Source) -> int:
+    """So many functions as may hold a source's part of the examples.
+
+    In `whole` a function is one example, elsewhere it has a hundred or so.
+    """
+    examples = 1 if source.format == "whole" else 100
+    return max(1, recipe.validation_examples // examples // len(recipe.sources))
 
 
 def _decisive(

@@ -47,20 +47,24 @@ def claim_folder(output: Path, told: Mapping[str, Any]) -> None:
     """
     path = output / "run.json"
     told = json.loads(json.dumps(told))
-    if path.exists():
-        if read_json(path) != told:
-            raise InputError(
-                "the folder holds a run of another recipe, dataset or version; "
-                "give another --output, or remove it",
-                source=str(output),
-            )
-        return
     try:
-        if output.exists() and any(output.iterdir()):
+        if path.exists():
+            _check_same(path, told, output)
+        elif output.exists() and any(output.iterdir()):
             raise InputError("the folder is not empty, and holds no run", source=str(output))
-        output.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, json.dumps(told, indent=2) + "\n")
+        else:
+            output.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, json.dumps(told, indent=2) + "\n")
     except OSError as error:
         reason = error.strerror or error
         message = f"expected a folder that can be written: {reason}"
         raise InputError(message, source=str(output)) from None
+
+
+def _check_same(path: Path, told: Any, output: Path) -> None:
+    if read_json(path) != told:
+        raise InputError(
+            "the folder holds a run of another recipe, dataset or version; "
+            "give another --output, or remove it",
+            source=str(output),
+        )
