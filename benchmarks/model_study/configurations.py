@@ -49,6 +49,9 @@ SAMPLES, SAMPLED_LIMIT = 10, 10
 TEXT_SAMPLES, TEXT_SAMPLED_LIMIT = 100, 2
 """The same of a model that reads text."""
 
+WHOLE_LIMIT = 3
+"""So many functions of each task are read whole and answered freely: answers may be very long."""
+
 WIDTHS = (1, 2, 4, 8, 16)
 """So many new virtual registers a window has at most, where widths are compared."""
 
@@ -171,7 +174,7 @@ _WINDOWS = (
 """Of a model that reads text."""
 
 _WHOLES = (
-    _Asked("whole-free", "`whole`, free", "whole", _FREE, further=True),
+    _Asked("whole-free", "`whole`, free", "whole", _FREE, limit=WHOLE_LIMIT, further=True),
     _Asked("whole-constrained", "`whole`, constrained", "whole", _CONSTRAINED, further=True),
 )
 """Of a model that reads functions as a whole, with no word of what is live where."""
@@ -208,6 +211,6 @@ def of_model(name: str, model: str) -> Iterator[Configuration]:
         if each.further or name in MAIN:
             title = each.title if name == REFERENCE else f"{name}: {each.title}"
             arguments = ("--prompt-format", each.prompt_format, *each.arguments)
-            limit = each.limit if name in MAIN else FURTHER_LIMIT
+            limit = each.limit if name in MAIN else min(each.limit or FURTHER_LIMIT, FURTHER_LIMIT)
             of_what = each.split, limit, each.width
             yield Configuration(name, each.key, title, model, arguments, *of_what)

@@ -244,13 +244,13 @@ def whole_table(runs: Runs) -> str:
     for run in _whole(runs):
         value, low, high = passed(run.kernels, 1, run.seed)
         tokens = sum(kernel.tokens for kernel in run.kernels) / len(run.kernels)
-        head = (run.configuration.title, f"{len(run.kernels):,}", f"{tokens:,.0f}")
-        ratio = number(figures(run.kernels).ratio, 3)
         wrong = (_counted(each) for each in (run.failures, run.findings, run.unparsable))
-        rows.append((*head, share(value), interval(low, high), ratio, *wrong))
-    headers = ("asked", "kernels", "tokens a kernel", "valid", "95 % interval", "registers")
-    why = ("not valid", "in which the verifier found", "unparsable because")
-    return markdown((*headers, *why), rows)
+        told = (f"{len(run.kernels):,}", f"{tokens:,.0f}", share(value), interval(low, high))
+        ratio = number(figures(run.kernels).ratio, 3)
+        rows.append((run.configuration.title, *wrong, *told, ratio))
+    why = ("not valid", "the verifier found", "unparsable because")
+    headers = ("kernels", "tokens a kernel", "valid", "95 % interval", "registers")
+    return markdown(("asked", *why, *headers), rows, 4)
 
 
 def model_table(runs: Runs) -> str:
