@@ -75,7 +75,7 @@ def make_row(
         n_virtual_registers=len(function.virtual_registers),
         pressure=canonical_json(dict(problem.pressure.maximum)),
         registers_used=None if used is None else canonical_json(used),
-        occupancy=None if used is None else problem.target.occupancy(used),
+        occupancy=None if used is None else problem.occupancy(used),
         license=LICENSE,
         provenance=canonical_json(provenance),
         **RELEASE_COLUMNS,

@@ -56,7 +56,7 @@ def best_problems(
 
 def _comparison(problem: AllocationProblem, label: Judged, better: Judged) -> Iterator[_Problem]:
     used, own = better.used[VECTOR], label.used[VECTOR]
-    waves, own_waves = (problem.target.occupancy(each.used) for each in (better, label))
+    waves, own_waves = (problem.occupancy(each.used) for each in (better, label))
     if used > own:
         yield CheckKind.BEST, f"the best assignment uses {used} registers, the label {own}"
     if waves < own_waves:

@@ -99,7 +99,7 @@ def _use_problems(
             CheckKind.REGISTERS,
             f"the column 'registers_used' is {row.registers_used}, the label uses {expected}",
         )
-    occupancy = problem.target.occupancy(used)
+    occupancy = problem.occupancy(used)
     if row.occupancy is not None and row.occupancy != occupancy:
         yield (
             CheckKind.REGISTERS,
@@ -130,9 +130,9 @@ def split_track_problems(
             f"the column 'registers_used' has {used[VECTOR]} vector registers, its files make "
             f"{target.vector_use(used)}",
         )
-    if row.occupancy is not None and row.occupancy != target.occupancy(used):
+    if row.occupancy is not None and row.occupancy != problem.occupancy(used):
         yield (
             CheckKind.REGISTERS,
             f"the column 'occupancy' is {row.occupancy}, its registers make "
-            f"{target.occupancy(used)}",
+            f"{problem.occupancy(used)}",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from verilocc_bench.analysis.liveness import Liveness, analyse_liveness
@@ -49,6 +50,15 @@ class AllocationProblem:
         """The id of the function: a hash of its normalized text."""
         return instance_id(self.normalized)
 
+    def occupancy(self, used: Mapping[str, int]) -> int:
+        """Waves (AMD) or warps (NVIDIA) that run when `used` registers of each file are taken.
+
+        `used` counts up to the highest register of each file. The function's own
+        upper limit holds, too.
+        """
+        by_registers, limit = self.target.occupancy(used), self.function.maximum_occupancy
+        return by_registers if limit is None else min(by_registers, limit)
+
     @cached_property
     def liveness(self) -> Liveness:
         """Liveness of every lane. Raises InputError where the guards are beyond analysis."""
@@ -76,6 +86,12 @@ class AllocationProblem:
 def _check_against_target(function: Function, target: Target) -> None:
     """Raises InputError where the function is none of the target, or not canonical."""
     _check_files(function, target)
+    limit = function.maximum_occupancy
+    if limit is not None and limit >= target.maximum_occupancy:
+        raise InputError(
+            f"expected an occupancy below {target.maximum_occupancy}, the most "
+            f"{target.occupancy_unit} of {target.name}, not {limit}"
+        )
     _check_classes(function, target)
     _check_fixed_units(function, target)
     _check_guards(function, target)

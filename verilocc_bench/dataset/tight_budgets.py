@@ -86,6 +86,6 @@ def _most_for_more(problem: AllocationProblem, used: Mapping[str, int], occupanc
     """The most registers that give more occupancy than there is, all else as it is; 0 for none."""
     for registers in range(used[VECTOR], 0, -1):
         files = {**used, **_limits(problem, registers)}
-        if problem.target.occupancy(files) > occupancy:
+        if problem.occupancy(files) > occupancy:
             return registers
     return 0

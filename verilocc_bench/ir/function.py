@@ -112,7 +112,9 @@ class Function:
 
     `files` carries the budget: how many units of each file may be used.
     `reserved` units lie within the budget and yet must not be assigned.
-    `virtual_registers[n]` is the class of `%n`.
+    `virtual_registers[n]` is the class of `%n`. `maximum_occupancy` is the most
+    waves or warps that may run at once, however few registers they use; None
+    where the registers alone decide.
     """
 
     target: str
@@ -121,6 +123,7 @@ class Function:
     virtual_registers: tuple[RegisterClass, ...]
     live_ins: tuple[FixedUnits, ...]
     blocks: tuple[Block, ...]
+    maximum_occupancy: int | None = None
 
     def file(self, name: str) -> RegisterFile:
         """The register file of that name. Raises KeyError for another name."""

@@ -7,15 +7,17 @@ it in full. One line a block head, one line an instruction:
     target gfx942
     registers v:256 a:256 s:102 vcc:2=vcc_lo,vcc_hi
     reserved s32
+    occupancy 3
     class V 1 v
     class V2 2 v/2
     bb0(v0,s[2:3])->bb2,bb1
     %0=COPY v0
     %1:V2.0!=V_LSHLREV_B32 %0
 
-A virtual register is numbered by its first place in the text, where its
-class stands too, unless that is the header's first, the class of most. `.0`
-and `.2-3` are lanes; `!` marks undef, `&` early clobber, `~0` a use tied to
+`reserved` and `occupancy`, the most waves or warps that may run, stand only
+where the function has them. A virtual register is numbered by its first
+place in the text, where its class stands too, unless that is the header's
+first, the class of most. `.0` and `.2-3` are lanes; `!` marks undef, `&` early clobber, `~0` a use tied to
 definition 0, a leading `+` an implicit operand. A guard stands before its
 instruction: `@%4 %7=MOV %5`, `@!%4 BRA`.
 """
@@ -48,6 +50,8 @@ def print_function(function: Function) -> str:
     lines.append("registers " + " ".join(_format_file(file) for file in function.files))
     if function.reserved:
         lines.append("reserved " + " ".join(printer.fixed(units) for units in function.reserved))
+    if function.maximum_occupancy is not None:
+        lines.append(f"occupancy {function.maximum_occupancy}")
     lines += [f"class {format_class(c, printer.files)}" for c in function.classes()]
     for index, block in enumerate(function.blocks):
         head = f"bb{index}"

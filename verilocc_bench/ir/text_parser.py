@@ -33,6 +33,7 @@ _FILE = re.compile(r"([A-Za-z]+):(\d{1,4})(?:=([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*))?
 _RANGE = re.compile(r"([A-Za-z]+)(?:\[(\d{1,4})-(\d{1,4})\])?(?:/(\d{1,3}))?", re.ASCII)
 _BLOCK = re.compile(r"bb(\d{1,9})(?:\(([^()]*)\))?(?:->(.+))?", re.ASCII)
 _SUCCESSOR = re.compile(r"bb(\d{1,9})", re.ASCII)
+_OCCUPANCY = re.compile(r"[1-9]\d{0,2}", re.ASCII)
 _WIDTH = re.compile(r"[1-9]\d?", re.ASCII)
 _OPCODE = re.compile(r"(?!bb\d)[A-Za-z_][\w.$]*", re.ASCII)
 _VIRTUAL = re.compile(
@@ -117,6 +118,7 @@ class _Parser:
             self.at -= 1
             reserved = [self.fixed(name) for name in names]
             self.at += 1
+        maximum_occupancy = self.parse_occupancy()
         while self.lines[self.at].startswith("class "):
             self.parse_class(self.header("class "))
         live_ins, blocks = self.parse_blocks()
@@ -127,7 +129,17 @@ class _Parser:
             virtual_registers=tuple(self.virtual_registers),
             live_ins=live_ins,
             blocks=blocks,
+            maximum_occupancy=maximum_occupancy,
         )
+
+    def parse_occupancy(self) -> int | None:
+        if not self.lines[self.at].startswith("occupancy "):
+            return None
+        text = self.lines[self.at].removeprefix("occupancy ")
+        if not _OCCUPANCY.fullmatch(text):
+            raise self.error(f"expected a number of waves or warps, not {text[:40]!r}")
+        self.at += 1
+        return int(text)
 
     def check_spelling(self, function: Function) -> None:
         """Raises InputError at the first line that the printer spells in another way."""

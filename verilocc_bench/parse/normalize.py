@@ -32,7 +32,7 @@ from verilocc_bench.parse.machine import (
     OperandFlag,
 )
 from verilocc_bench.targets import Target
-from verilocc_bench.targets.amdgpu import MASK_MARK
+from verilocc_bench.targets.amdgpu import MASK_MARK, MAXIMUM_WAVES
 from verilocc_bench.targets.amdgpu_budget import budget_from_attributes
 from verilocc_bench.targets.amdgpu_classes import (
     class_bases,
@@ -140,6 +140,7 @@ class _Normalizer:
                 line=machine.line,
             ) from None
         self.budgets = {"v": budget.vgprs, "a": budget.agprs, "s": budget.sgprs, "vcc": 2}
+        self.maximum_waves = budget.waves if budget.waves < MAXIMUM_WAVES else None
         self.classes: dict[str, RegisterClass] = {}
         self.numbers: dict[str, int] = {}
         self.registers: list[RegisterClass] = []
@@ -184,6 +185,7 @@ class _Normalizer:
             virtual_registers=tuple(self.registers),
             live_ins=self.live_ins(machine.blocks[0]),
             blocks=tuple(blocks),
+            maximum_occupancy=self.maximum_waves,
         )
         return NormalizedFunction(
             machine.name, function, tuple(f"%{name}" for name in self.numbers)

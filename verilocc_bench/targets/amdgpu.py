@@ -110,6 +110,7 @@ def make_target(name: str, *sources: str) -> Target:
         vector_use=vector_use,
         occupancy=occupancy_waves,
         occupancy_unit="waves",
+        maximum_occupancy=MAXIMUM_WAVES,
         sources=sources,
         # Nearly every scalar class takes VCC too: S; G is an SGPR and no VCC.
         class_letters={"CS": "S", "S": "G"},

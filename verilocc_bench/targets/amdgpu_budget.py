@@ -41,11 +41,17 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Units that a function may use of each file; a unit is 32 bits wide."""
+    """What a function may use.
+
+    `vgprs`, `agprs` and `sgprs` are units of 32 bits. `waves` is the most that
+    run on an execution unit, however few registers each takes: LLVM allocates
+    the registers that no further wave has room for.
+    """
 
     vgprs: int
     agprs: int
     sgprs: int
+    waves: int
 
 
 def budget_from_attributes(
@@ -68,7 +74,8 @@ def budget_from_attributes(
         attributes.get("amdgpu-num-vgpr"), 2, _min_vector(most_waves), _max_vector(least_waves)
     )
     vgprs, agprs = _divide(vector, attributes.get("amdgpu-agpr-alloc"))
-    return Budget(vgprs, agprs, _scalar(arch, attributes, least_waves, most_waves, is_entry))
+    sgprs = _scalar(arch, attributes, least_waves, most_waves, is_entry)
+    return Budget(vgprs, agprs, sgprs, most_waves)
 
 
 def _number(text: str) -> int:

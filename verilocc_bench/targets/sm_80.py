@@ -64,6 +64,7 @@ SM_80 = Target(
     vector_use=vector_use,
     occupancy=occupancy_warps,
     occupancy_unit="warps",
+    maximum_occupancy=MAXIMUM_WARPS,
     sources=(
         "CUDA C++ Programming Guide, Compute Capabilities",
         "CUDA Binary Utilities, Instruction Set Reference",

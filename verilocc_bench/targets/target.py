@@ -58,8 +58,9 @@ class Target:
     `vector_files` are those whose use is scored. `vector_use` turns the
     count of registers used in each file (highest index + 1) into the number
     that is scored; `occupancy` gives waves (AMD) or warps (NVIDIA) from the
-    same counts. `class_letters` says what class names have for the letters of
-    some files, where that is not those letters in alphabetical order.
+    same counts, at most `maximum_occupancy`. `class_letters` says what class
+    names have for the letters of some files, where that is not those letters in
+    alphabetical order.
 
     `guard_files`: the files whose registers can guard instructions.
     `bank_ports`: how many registers one bank delivers at once.
@@ -85,6 +86,7 @@ class Target:
     vector_use: Callable[[Mapping[str, int]], int]
     occupancy: Callable[[Mapping[str, int]], int]
     occupancy_unit: str
+    maximum_occupancy: int
     sources: tuple[str, ...]
     class_letters: Mapping[str, str]
     copy_opcodes: frozenset[str]

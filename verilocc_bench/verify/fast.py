@@ -67,7 +67,7 @@ class FastVerifier:
         valid = len(answer) == len(units) - 1 and bulk.is_valid(units)
         told, untold = ((), {}) if valid else self._explainer.explain(answer, findings)
         used = self._registers_used(bulk.touched(units))
-        occupancy = self.problem.target.occupancy(used)
+        occupancy = self.problem.occupancy(used)
         return Verdict(self.problem.id, valid, told, used, occupancy, untold)
 
     def _registers_used(self, touched: bytes) -> dict[str, int]:

@@ -109,7 +109,7 @@ class SMTVerifier:
         explainer = Explainer(problem, tied_operands(problem.function))
         findings += [_finding(explainer, broken, units, answer) for broken in self._broken(units)]
         used = _registers_used(problem, units)
-        occupancy = None if used is None else problem.target.occupancy(used)
+        occupancy = None if used is None else problem.occupancy(used)
         ordered = tuple(sorted(findings, key=Finding.sort_key))
         return Verdict(problem.id, not findings, ordered, used, occupancy)
 

@@ -71,7 +71,7 @@ class IndependentVerifier:
         if findings:
             return Verdict(problem.id, False, findings, None, None)
         used = self._registers_used(answer)
-        return Verdict(problem.id, True, (), used, problem.target.occupancy(used))
+        return Verdict(problem.id, True, (), used, problem.occupancy(used))
 
     def _registers_used(self, answer: SplitAnswer) -> dict[str, int]:
         target = self.problem.target

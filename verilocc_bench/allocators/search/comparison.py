@@ -31,7 +31,7 @@ def answer_cost(problem: AllocationProblem, answer: Answer, objective: Objective
         for file, count in used_by_file(model, bases).items():
             used[file] = max(used[file], count)
         cost += refinement_cost(model, bases, OBJECTIVE_WEIGHTS[objective])
-    registers, occupancy = target.vector_use(used), target.occupancy(used)
+    registers, occupancy = target.vector_use(used), problem.occupancy(used)
     if objective is Objective.REGISTERS:
         return registers, -occupancy, cost
     return -occupancy, cost, registers

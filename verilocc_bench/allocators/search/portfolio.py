@@ -208,7 +208,7 @@ class Search:
 
     def _most_without_loss(self, model: PlacementModel, registers: int) -> int:
         """The most registers of a model's files that cost no occupancy against `registers`."""
-        shapes, occupancy = self._shapes(model), self.problem.target.occupancy
+        shapes, occupancy = self._shapes(model), self.problem.occupancy
         used = self._used()
 
         def waves(count: int) -> int:
