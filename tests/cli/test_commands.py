@@ -248,3 +248,27 @@ def test_machine_ir_that_is_not_ours(
     answer.write_text(json.dumps(document))
     assert main(["verify", str(mir), str(answer), "--arch", arch]) == 1
     capsys.readouterr()
+
+
+def test_verify_says_what_its_figures_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        "verilocc-bench 1\ntarget gfx942\nregisters v:2 a:0 s:8 vcc:2=vcc_lo,vcc_hi\n"
+        "class V 1 v\nbb0\n%0=V_MOV_B32\n%1=V_MOV_B32\nS_USE %0,%1\nS_ENDPGM\n"
+    )
+    problem, plain, edited = (tmp_path / name for name in ("f.txt", "plain.json", "edited.json"))
+    problem.write_text(text)
+    answer = {"id": instance_id(text), "assignment": {"%0": "v0", "%1": "v1"}}
+    plain.write_text(json.dumps(answer))
+    assert main(["verify", str(problem), str(plain)]) == 0
+    assert "valid: 2 vector registers (v 2, " in (out := capsys.readouterr().out)
+    assert "; lower bound 2\n" in out
+    again = {"at": [0, 2], "rematerialize": ["%9", [0, 0]]}
+    edits = {"new": {"%9": "V"}, "insert": [again], "replace": [[0, 2, 0, "%9"]]}
+    answer["assignment"]["%9"] = "v0"
+    answer["edits"] = edits
+    edited.write_text(json.dumps(answer))
+    assert main(["verify", str(problem), str(edited)]) == 0
+    assert "valid with edits: 2 vector registers" in (out := capsys.readouterr().out)
+    assert "; without edits it needs at least 2\n" in out

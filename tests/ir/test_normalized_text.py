@@ -81,6 +81,12 @@ def test_the_example_is_accepted() -> None:
         ("bb1->bb1", "bb1(v0)->bb1", 10),
         ("bb1->bb1", "bb01->bb1", 10),
         ("reserved s32", "reserved s32 ", 4),
+        ("class S1", "occupancy 0\nclass S1", 5),
+        ("class S1", "occupancy 03\nclass S1", 5),
+        ("class S1", "occupancy 3 waves\nclass S1", 5),
+        ("class S1", "occupancy 1000\nclass S1", 5),
+        ("class S1", "occupancy 3\noccupancy 3\nclass S1", 6),
+        ("reserved s32\n", "occupancy 3\nreserved s32\n", 5),
         ("verilocc-bench 1", "verilocc-bench 2", 1),
     ],
 )
@@ -89,6 +95,14 @@ def test_other_spellings_are_refused(old: str, new: str, line: int) -> None:
     with pytest.raises(InputError) as caught:
         parse_function(TEXT.replace(old, new, 1), "x")
     assert (caught.value.source, caught.value.line) == ("x", line)
+
+
+def test_the_upper_limit_of_occupancy_is_read_and_printed() -> None:
+    text = TEXT.replace("class S1", "occupancy 3\nclass S1")
+    function = parse_function(text)
+    assert function.maximum_occupancy == 3
+    assert print_function(function) == text
+    assert parse_function(TEXT).maximum_occupancy is None
 
 
 @pytest.mark.parametrize("text", ["", "\0", TEXT[:-1], HEAD, TEXT + "\n"])

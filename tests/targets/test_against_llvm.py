@@ -164,6 +164,26 @@ def test_named_registers_are_reserved(key: str, name: str, kept: set[int], llc: 
     assert used(llc, "gfx942", probe({}, "sreg_32", 98, info))["s"] & kept == set()
 
 
+LIMITED_WAVES = [
+    {"amdgpu-waves-per-eu": "3,3"},
+    {"amdgpu-waves-per-eu": "1, 2"},
+    {"amdgpu-waves-per-eu": "4"},
+    {"amdgpu-flat-work-group-size": "1,1024", "amdgpu-waves-per-eu": "3,3"},
+    {"amdgpu-flat-work-group-size": "300,300"},
+]
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+@pytest.mark.parametrize("attributes", [*BUDGETS, *LIMITED_WAVES], ids=str)
+def test_no_more_waves_run_than_llc_says(attributes: dict[str, str], arch: str, llc: Llc) -> None:
+    attributes = {"amdgpu-flat-work-group-size": "1,256", **attributes}
+    text = " ".join(f'"{key}"="{value}"' for key, value in attributes.items())
+    source = f"define amdgpu_kernel void @k() #0 {{ ret void }}\nattributes #0 = {{ {text} }}\n"
+    found = re.search(r"; Occupancy: (\d+)", llc(source, arch))
+    assert found is not None
+    assert budget_from_attributes(arch, attributes).waves == int(found[1])
+
+
 @pytest.mark.parametrize("attribute", ["x", "-1", "1_0", "²", "010", "9" * 5000])
 def test_attributes_that_are_no_number(attribute: str) -> None:
     with pytest.raises(ValueError, match="expected a number"):

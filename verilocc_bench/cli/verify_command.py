@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
-from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.cli.instance import load_instance, read_answer_for
 from verilocc_bench.cli.judges import Word, ask_judge, judges_of
+from verilocc_bench.edits import AnyAnswer, SplitAnswer
 from verilocc_bench.verify import Finding, Verdict, Verifier
 
 __all__ = ["run"]
@@ -26,17 +27,23 @@ def run(options: argparse.Namespace) -> int:
     if options.judge is not None:
         names = judges_of(options.judge, answer)
         words = [ask_judge(name, instance.problem, answer) for name in names]
-        _print_words(instance.problem, words, as_json=options.json)
+        _print_words(instance.problem, words, edited=_has_edits(answer), as_json=options.json)
         return 0 if all(word.accepts for word in words) else 1
     verdict = Verifier(instance.problem).verify(answer)
     if options.json:
         print(json.dumps(verdict.to_json(), indent=2))
     else:
-        _print_verdict(instance.problem, verdict)
+        _print_verdict(instance.problem, verdict, edited=_has_edits(answer))
     return 0 if verdict.valid else 1
 
 
-def _print_words(problem: AllocationProblem, words: Sequence[Word], *, as_json: bool) -> None:
+def _has_edits(answer: AnyAnswer) -> bool:
+    return isinstance(answer, SplitAnswer) and not answer.edits.empty
+
+
+def _print_words(
+    problem: AllocationProblem, words: Sequence[Word], *, edited: bool, as_json: bool
+) -> None:
     if as_json:
         document = {"id": problem.id, "judges": [word.to_json() for word in words]}
         print(json.dumps(document, indent=2))
@@ -46,10 +53,10 @@ def _print_words(problem: AllocationProblem, words: Sequence[Word], *, as_json: 
         if word.verdict is None:
             print(word)
         else:
-            _print_verdict(problem, word.verdict)
+            _print_verdict(problem, word.verdict, edited=edited)
 
 
-def _print_verdict(problem: AllocationProblem, verdict: Verdict) -> None:
+def _print_verdict(problem: AllocationProblem, verdict: Verdict, *, edited: bool) -> None:
     if not verdict.valid:
         _print_findings(problem, verdict.findings)
         return
@@ -57,10 +64,12 @@ def _print_verdict(problem: AllocationProblem, verdict: Verdict) -> None:
         print("valid")
         return
     files = ", ".join(f"{k} {v}" for k, v in verdict.registers_used.items() if k != "vector")
+    bound = problem.pressure.maximum[VECTOR]
+    # Spills take values out of registers: they may go below the bound of the function itself.
+    need = f"without edits it needs at least {bound}" if edited else f"lower bound {bound}"
     print(
-        f"valid: {verdict.registers_used['vector']} registers ({files}), "
-        f"{verdict.occupancy} {problem.target.occupancy_unit}; "
-        f"lower bound {problem.pressure.maximum['vector']}"
+        f"valid{' with edits' if edited else ''}: {verdict.registers_used[VECTOR]} vector "
+        f"registers ({files}), {verdict.occupancy} {problem.target.occupancy_unit}; {need}"
     )
 
 

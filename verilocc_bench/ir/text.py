@@ -17,9 +17,9 @@ it in full. One line a block head, one line an instruction:
 `reserved` and `occupancy`, the most waves or warps that may run, stand only
 where the function has them. A virtual register is numbered by its first
 place in the text, where its class stands too, unless that is the header's
-first, the class of most. `.0` and `.2-3` are lanes; `!` marks undef, `&` early clobber, `~0` a use tied to
-definition 0, a leading `+` an implicit operand. A guard stands before its
-instruction: `@%4 %7=MOV %5`, `@!%4 BRA`.
+first, the class of most. `.0` and `.2-3` are lanes; `!` marks undef, `&`
+early clobber, `~0` a use tied to definition 0, a leading `+` an implicit
+operand. A guard stands before its instruction: `@%4 %7=MOV %5`, `@!%4 BRA`.
 """
 
 from __future__ import annotations
