@@ -19,6 +19,7 @@ from typing import BinaryIO
 from leaderboard.folder import open_file
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
+from verilocc_bench.files import opened_to_write
 
 __all__ = ["FoundLines", "FunctionLines", "byte_limits", "index_lines", "unpacked"]
 
@@ -80,7 +81,7 @@ def unpacked(path: Path, work: Path, limit_bytes: int) -> Path:
         if path.suffix != ".gz":
             return path
         target = work / "answers.jsonl"
-        with target.open("wb") as unpacked_file:
+        with opened_to_write(target) as unpacked_file:
             written = 0
             for piece in _pieces(file, path):
                 written += len(piece)

@@ -15,7 +15,7 @@ from verilocc_bench.allocators import Decoding
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.output import RESULTS
 from verilocc_bench.evaluate.schema import read_results
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import opened_to_write, write_atomically
 
 __all__ = ["TO_FILL_IN", "draft"]
 
@@ -50,7 +50,8 @@ def draft(run: Path, folder: Path) -> None:
     text = yaml.safe_dump(_fields(document, run), sort_keys=False)
     _check_complete(document, answers, run)
     folder.mkdir(parents=True)
-    shutil.copyfile(answers, folder / ANSWERS[0])
+    with answers.open("rb") as found, opened_to_write(folder / ANSWERS[0]) as copy:
+        shutil.copyfileobj(found, copy, 1 << 20)
     write_atomically(folder / SUBMISSION, HEAD + text)
 
 

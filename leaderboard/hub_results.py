@@ -28,7 +28,7 @@ from verilocc_bench.evaluate.hub_results import (
     eval_yaml,
     model_index_yaml,
 )
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import write_output
 
 __all__ = ["hub_results", "main"]
 
@@ -63,13 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             revision=options.revision,
             page=options.page,
         )
+        write_output(options.output, text)
     except (InputError, OSError) as error:
         print(f"hub_results: {error}", file=sys.stderr)
         return 2
-    if options.output is None:
-        print(text, end="")
-    else:
-        write_atomically(options.output, text)
     return 0
 
 

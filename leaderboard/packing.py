@@ -14,6 +14,7 @@ from pathlib import Path
 from leaderboard.examining import Examined, examine
 from leaderboard.folder import ANSWERS, SUBMISSION
 from verilocc_bench.errors import InputError
+from verilocc_bench.files import opened_to_write, write_atomically
 
 __all__ = ["ROOT", "Package", "packed", "path_of"]
 
@@ -64,7 +65,7 @@ def packed(folder: Path, dataset: str | None, revision: str | None) -> Iterator[
         assert found.answers is not None
         for name in (SUBMISSION, README):
             if (folder / name).is_file():
-                shutil.copyfile(folder / name, target / name)
+                write_atomically(target / name, (folder / name).read_bytes())
         _compress(found.answers.path, target / ANSWERS[1])
         path = path_of(found.submission.name, found.board.name)
         yield Package(target, path, found.submission.name, found)
@@ -74,7 +75,7 @@ def _compress(source: Path, target: Path) -> None:
     """The same bytes for the same bytes: no time, no name."""
     with (
         source.open("rb") as answers,
-        target.open("wb") as file,
+        opened_to_write(target) as file,
         gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as stream,
     ):
         shutil.copyfileobj(answers, stream, 1 << 20)

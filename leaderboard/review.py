@@ -27,7 +27,7 @@ from leaderboard.refusals import Refusal
 from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
 from verilocc_bench.dataset.hub_requests import ask, ask_once
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import opened_to_write, write_atomically
 
 __all__ = ["main", "review"]
 
@@ -195,7 +195,12 @@ def _fetch(repository: str, commit: str, files: dict[str, int], folder: Path) ->
             repo_type=KIND,
             revision=commit,
         )
-        shutil.copyfile(ask(repository, fetch), folder / path.rsplit("/", 1)[1])
+        name = path.rsplit("/", 1)[1]
+        with (
+            Path(ask(repository, fetch)).open("rb") as found,
+            opened_to_write(folder / name) as copy,
+        ):
+            shutil.copyfileobj(found, copy, 1 << 20)
 
 
 def _answer(options: argparse.Namespace, document: dict[str, Any], text: str) -> None:

@@ -97,3 +97,107 @@ def test_verify_imports_no_model_code() -> None:
 def test_the_embedded_dataset_is_small() -> None:
     size = sum(path.stat().st_size for path in embedded_path().rglob("*") if path.is_file())
     assert size <= 4 << 20
+
+
+WRITERS = {
+    # The way that all others go.
+    "verilocc_bench/files.py": {"os.open", "os.fdopen", "temporary.replace"},
+    # Lines are only ever added, by several processes at once.
+    "verilocc_bench/evaluate/ledger.py": {"os.open", "path.open", "file.truncate"},
+    "leaderboard/revalidate.py": {"path.open"},
+    # A lock file has no content.
+    "dataset_builders/building/journal.py": {"open"},
+    # The process's own standard output, and nowhere.
+    "verilocc_bench/cli/output_stream.py": {"os.fdopen"},
+    "verilocc_bench/cli/__init__.py": {"os.open"},
+    "dataset_builders/compilers/llvm_worker.py": {"os.fdopen"},
+    # What the vendors' tools read, in temporary folders.
+    "verilocc_bench/lower/llc.py": {"write_text"},
+    "verilocc_bench/cuda_tools.py": {"write_text", "write_bytes"},
+    # A library writes a folder of files; the run's last file is written when it is whole.
+    "verilocc_bench/training/network.py": {"merged.save_pretrained", "tokenizer.save_pretrained"},
+    # Whole folders of finished files, put into place.
+    "dataset_builders/building/install.py": {"rename", "replace"},
+    "leaderboard/render.py": {"shutil.copytree"},
+    "leaderboard/submitting.py": {"shutil.copytree", "temporary.rename"},
+}
+"""Who else writes files, and why `verilocc_bench.files` does not do it."""
+
+INTO_MEMORY = {"np.savez", "torch.save", "parquet.write_table", "figure.savefig"}
+"""These take a path, or an open file: here only the latter, named `file`, `sink`, …"""
+
+_ALWAYS = {"write_text", "write_bytes", "rename", "renames", "symlink", "symlink_to", "link"}
+_ALWAYS |= {"hardlink_to", "copyfile", "copytree", "copy2", "mkstemp", "NamedTemporaryFile"}
+_ALWAYS |= {"tofile", "save_pretrained", "save_file", "to_parquet", "to_csv", "ParquetWriter"}
+_ALWAYS |= {"savez", "savez_compressed", "savefig", "write_table", "mknod", "mkfifo", "truncate"}
+_OF_MODULES = {f"{name}.save" for name in ("np", "numpy", "torch")} | {"json.dump", "shutil.copy"}
+_OF_MODULES |= {"shutil.move", "os.replace", "yaml.dump", "pickle.dump"}
+
+
+def _written(call: ast.Call) -> str | None:
+    """What a call is named, if it writes a file by itself."""
+    text = ast.unparse(call.func)
+    name = text.rsplit(".", 1)[-1]
+    if text in INTO_MEMORY:
+        target = call.args[1] if text in ("torch.save", "parquet.write_table") else call.args[0]
+        in_memory = isinstance(target, ast.Name) and target.id in (
+            "file",
+            "sink",
+            "picture",
+            "text",
+        )
+        return None if in_memory else text
+    if name == "open" or text == "os.fdopen":
+        flags = " ".join(ast.unparse(each) for each in [*call.args, *call.keywords])
+        modes = [
+            each.value
+            for each in [*call.args, *(keyword.value for keyword in call.keywords)]
+            if isinstance(each, ast.Constant) and isinstance(each.value, str)
+        ]
+        opens = any(re.fullmatch(r"[rwaxbt+]*[wax+][rwaxbt+]*", mode) for mode in modes)
+        if not opens and not re.search("O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", flags):
+            return None
+    elif name == "replace":  # of a path, not of a text or a dataclass
+        if text == name or len(call.args) != 1 or call.keywords:
+            return None
+    elif text == "rename" or (name not in _ALWAYS and text not in _OF_MODULES):
+        return None  # the first is a function of the house
+    return text if re.fullmatch(r"[\w.]+", text) else name
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("path.open('w')", "path.open"),
+        ("path.open(mode='ab')", "path.open"),
+        ("open(path, 'r+b')", "open"),
+        ("(folder / 'x').write_text('')", "write_text"),
+        ("Path(a).replace(b)", "replace"),
+        ("os.open(path, os.O_WRONLY)", "os.open"),
+        ("np.savez(path)", "np.savez"),
+        ("json.dump({}, file)", "json.dump"),
+        ("path.open('rb')", None),
+        ("path.open(encoding='ascii')", None),
+        ("os.open(path, os.O_RDONLY)", None),
+        ("text.replace('a', 'b')", None),
+        ("replace(row, id='')", None),
+        ("np.savez(file)", None),
+        ("figure.savefig(picture, format='svg')", None),
+    ],
+)
+def test_writing_is_recognized(code: str, found: str | None) -> None:
+    (statement,) = ast.parse(code).body
+    assert isinstance(statement, ast.Expr)
+    assert isinstance(statement.value, ast.Call)
+    assert _written(statement.value) == found
+
+
+def test_all_files_are_written_in_one_way() -> None:
+    found: dict[str, set[str]] = {}
+    for package in ("verilocc_bench", "dataset_builders", "leaderboard"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            calls = [n for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Call)]
+            names = {name for call in calls if (name := _written(call)) is not None}
+            if names:
+                found[path.relative_to(ROOT).as_posix()] = names
+    assert found == WRITERS

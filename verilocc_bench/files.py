@@ -1,28 +1,45 @@
-"""Reading users' files with clear errors, and writing files whole or not at all."""
+"""Reading users' files with clear errors, and the one way in which files are written.
+
+A regular file is replaced whole or stays as it was. A device, a pipe or an open
+descriptor (`/dev/stdout`) cannot be replaced, and is written to. Symbolic links
+are followed: what they lead to is written, and they stay.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-import tempfile
-from collections.abc import Iterable
+import secrets
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from verilocc_bench.errors import InputError
 
 __all__ = [
+    "STANDARD_OUTPUT",
     "decode_text",
+    "is_stream",
+    "opened_to_write",
     "parse_json",
     "read_data",
     "read_json",
     "read_text",
     "write_atomically",
+    "write_output",
 ]
 
 MIB = 1 << 20
 DEFAULT_LIMIT_BYTES = 256 * MIB
+
+STANDARD_OUTPUT = Path("-")
+"""How users name standard output where a file is expected."""
+
+_MOST_LINKS = 40
 
 
 def read_data(path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
@@ -107,27 +124,111 @@ def parse_json(text: str, source: str | Path, line: int | None = None) -> Any:
         raise InputError(f"expected JSON: {error}", source=source, line=line) from None
 
 
-def write_atomically(path: Path, data: str | bytes | Iterable[str]) -> None:
-    """Writes a file, of one piece or of many, so that it is there whole or not at all.
+def write_output(path: Path | None, data: str | bytes) -> None:
+    """Writes what a user asked for to a file, or to standard output for None and `-`."""
+    if path is not None and path != STANDARD_OUTPUT:
+        write_atomically(path, data)
+    elif sys.stdout is None:
+        raise InputError("cannot be written: it is closed", source="standard output")
+    elif isinstance(data, str):
+        sys.stdout.write(data)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
 
-    Makes its folder.
+
+def write_atomically(path: Path, data: str | bytes | Iterable[str]) -> None:
+    """Writes a file, of one piece or of many; see opened_to_write."""
+    with opened_to_write(path) as file:
+        for piece in (data,) if isinstance(data, str | bytes) else data:
+            file.write(piece.encode() if isinstance(piece, str) else piece)
+
+
+@contextmanager
+def opened_to_write(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which is in its place, whole, when the body ends without an error.
+
+    An existing file keeps its mode, and its owner where that is permitted;
+    folders that are missing are made. What is no regular file is written to at
+    once: a pipe waits for its reader. Raises InputError where that fails.
     """
-    pieces = (data,) if isinstance(data, str | bytes) else data
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                for piece in pieces:
-                    file.write(piece.encode() if isinstance(piece, str) else piece)
-                file.flush()
-                os.fsync(file.fileno())
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(temporary).chmod(0o666 & ~umask)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        number = _descriptor(path)
+        if number is not None:
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+            opened = os.dup(number)
+        elif is_stream(path):
+            opened = os.open(path, os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC)
+        else:
+            with _replacement(Path(os.path.realpath(path)), path) as file:
+                yield file
+            return
+        with os.fdopen(opened, "wb") as file:
+            yield file
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror or error}", source=path) from None
+
+
+def is_stream(path: Path) -> bool:
+    """Whether what is written to `path` goes to a device, a pipe or standard output."""
+    if path == STANDARD_OUTPUT:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _descriptor(path: Path) -> int | None:
+    """The open file of this process that a path such as /dev/stdout leads to.
+
+    Its path would do for a terminal or a pipe. A regular file that is opened
+    again by its path is written from its beginning, over what others wrote.
+    """
+    own = Path("/proc/self/fd").resolve()
+    for _ in range(_MOST_LINKS):
+        if path.name.isdecimal() and path.parent.resolve() == own:
+            return int(path.name)
+        if not path.is_symlink():
+            return None
+        path = path.parent / path.readlink()
+    return None
+
+
+@contextmanager
+def _replacement(target: Path, named: Path) -> Iterator[BinaryIO]:
+    """A new file beside `target`, a path without links, which takes its place at the end."""
+    old = None
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    if old is not None:
+        if stat.S_ISDIR(old.st_mode):
+            raise InputError("expected a file, this is a folder", source=named)
+        # Renaming asks for no permission on the file itself, but its owner may protect it.
+        os.close(os.open(target, os.O_WRONLY | os.O_CLOEXEC))
+    temporary = target.with_name(f".{target.name[:32]}.{secrets.token_hex(8)}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            if old is not None:
+                _keep_owner_and_mode(handle, old)
+            os.fsync(handle)
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _keep_owner_and_mode(handle: int, old: os.stat_result) -> None:
+    for owner in (old.st_uid, -1):  # only root may give files away, a group's member to it
+        with suppress(PermissionError):
+            os.fchown(handle, owner, old.st_gid)
+            break
+    os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)

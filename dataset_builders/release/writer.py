@@ -96,7 +96,7 @@ def write_dataset(
     writer.write_lines("rejected.jsonl", _rejections(points, selection.rejected))
     leakage = leakage_report(selection.candidates, embedded, progress=progress)
     leakage["probe"] = probe_splits(selection.candidates)
-    writer.write_text("leakage.json", json.dumps(leakage, indent=1, sort_keys=True) + "\n")
+    writer.add_text("leakage.json", json.dumps(leakage, indent=1, sort_keys=True) + "\n")
     summary = Summary(
         Counter(_bucket(candidate) for candidate in selection.candidates),
         Counter(kind for kind, _ in selection.rejected.values()),
@@ -173,14 +173,14 @@ class _Writer:
             for candidate, cluster in zip(selection.candidates, selection.clusters, strict=True)
         }
 
-    def write_text(self, name: str, text: str) -> None:
+    def add_text(self, name: str, text: str) -> None:
         """Writes a file of text."""
         write_atomically(self.output / name, text)
         self.note(self.output / name)
 
     def write_lines(self, name: str, lines: Sequence[Mapping[str, Any]]) -> None:
         """Writes a file of one JSON object a line."""
-        self.write_text(name, "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
+        self.add_text(name, "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
 
     def write_files(self) -> None:
         """Writes the Parquet files, and `rows.jsonl` with a line for each row.

@@ -12,7 +12,7 @@ from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.cli.model_options import allocator_options, check_used
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import PreparedProblem, RunSettings, judge, resolve_model, settle
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import write_output
 
 __all__ = ["run"]
 
@@ -41,10 +41,7 @@ def run(options: argparse.Namespace) -> int:
         print(f"{complaint}: {sample.failure}: {sample.message}", file=sys.stderr)
         return 1
     text = json.dumps(answer_to_json(instance.problem.id, judged.answer)) + "\n"
-    if options.output is None:
-        print(text, end="")
-    else:
-        write_atomically(options.output, text)
+    write_output(options.output, text)
     if not judged.valid:
         count = sample.findings_count
         plural = "" if count == 1 else "s"

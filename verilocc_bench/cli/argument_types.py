@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
-__all__ = ["budget", "names", "natural", "numbers", "positive", "threads"]
+from verilocc_bench.files import STANDARD_OUTPUT
+
+__all__ = [
+    "budget",
+    "names",
+    "natural",
+    "numbers",
+    "output_file",
+    "output_folder",
+    "positive",
+    "threads",
+]
 
 MAX_THREADS = 1024
 """The largest work-group size of every target so far."""
@@ -56,3 +68,23 @@ def names(text: str) -> tuple[str, ...]:
 def numbers(text: str) -> tuple[int, ...]:
     """Numbers from 1 with commas between them, in order."""
     return tuple(sorted({positive(part.strip()) for part in text.split(",")}))
+
+
+def output_file(text: str) -> Path:
+    """A file to write, which need not be there; or a device, a pipe or `-`."""
+    path = Path(text)
+    if path == STANDARD_OUTPUT and text != str(STANDARD_OUTPUT):  # ./- is a file
+        path = path.absolute()
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"expected a file, {text} is a folder")
+    return path
+
+
+def output_folder(text: str) -> Path:
+    """A folder to write files to, which need not be there."""
+    path = Path(text)
+    if text == str(STANDARD_OUTPUT):
+        raise argparse.ArgumentTypeError("expected a folder, - stands for standard output")
+    if path.exists() and not path.is_dir():
+        raise argparse.ArgumentTypeError(f"expected a folder, {text} is a file")
+    return path

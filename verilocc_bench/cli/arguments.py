@@ -8,7 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.cli.argument_types import budget, names, natural, numbers, positive, threads
+from verilocc_bench.cli.argument_types import (
+    budget,
+    names,
+    natural,
+    numbers,
+    output_file,
+    output_folder,
+    positive,
+    threads,
+)
 from verilocc_bench.cli.model_options import add_model_options
 from verilocc_bench.cli.train_arguments import add_train_options
 
@@ -102,7 +111,7 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=positive, default=1, help="processes")
     parser.add_argument(
         "--output-path",
-        type=Path,
+        type=output_folder,
         metavar="DIR",
         help="keep every sample there, resume from there, and write results.json, samples.jsonl "
         "and answers.jsonl there",
@@ -138,7 +147,9 @@ def _bound(parser: argparse.ArgumentParser) -> None:
         help="only what takes milliseconds: one program point, no solver (extra: exact)",
     )
     parser.add_argument("--check", type=Path, metavar="FILE", help="check this proof instead")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the proof as JSON")
+    parser.add_argument(
+        "-o", "--output", type=output_file, metavar="FILE", help="the proof as JSON"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -146,15 +157,21 @@ def _allocate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", required=True, metavar="M", help="an allocator")
     _add_instance(parser)
     parser.add_argument("--seed", type=natural, default=0, help="seed")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the answer there")
+    parser.add_argument(
+        "-o", "--output", type=output_file, metavar="FILE", help="write the answer there"
+    )
     add_model_options(parser)
 
 
 def _normalize(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="machine IR (.mir) or a cubin")
     _add_machine_ir(parser)
-    parser.add_argument("--map", type=Path, metavar="FILE", help="write the original names there")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the text there")
+    parser.add_argument(
+        "--map", type=output_file, metavar="FILE", help="write the original names there"
+    )
+    parser.add_argument(
+        "-o", "--output", type=output_file, metavar="FILE", help="write the text there"
+    )
 
 
 def _lower(parser: argparse.ArgumentParser) -> None:
@@ -167,7 +184,7 @@ def _lower(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=output_file,
         required=True,
         metavar="FILE",
         help="write there: a cubin for sm_80; for gfx90a and gfx942 assembly (.s) or an object "
@@ -193,7 +210,7 @@ def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=output_folder,
         metavar="DIR",
         help="write both kernels, the answers, the comparison and the commands there",
     )
@@ -210,7 +227,7 @@ def _show(parser: argparse.ArgumentParser) -> None:
         help="a file with one answer; by default the row's label, else linear-scan's answer",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help=".png, .svg or .pdf"
+        "-o", "--output", type=output_file, required=True, metavar="FILE", help=".png, .svg or .pdf"
     )
 
 
@@ -218,7 +235,9 @@ def _build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sweep", required=True, help="a sweep (see: list sweeps)")
     parser.add_argument("--arch", type=names, metavar="A,…", help="only these architectures")
     parser.add_argument("--limit", type=positive, help="only the first points of the sweep")
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the dataset")
+    parser.add_argument(
+        "--output", type=output_folder, required=True, metavar="DIR", help="the dataset"
+    )
     parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, help="processes")
     parser.add_argument(
         "--scheduler",
@@ -252,7 +271,7 @@ def _dataset(parser: argparse.ArgumentParser) -> None:
     )
     stats = add("stats", "count and measure the rows of a dataset")
     stats.add_argument("folder", metavar="DATASET", help="mini or a folder")
-    stats.add_argument("--plots", type=Path, metavar="DIR", help="write pictures there")
+    stats.add_argument("--plots", type=output_folder, metavar="DIR", help="write pictures there")
     diff = add("diff", "compare two datasets, row by row")
     for name in ("old", "new"):
         diff.add_argument(name, metavar=name.upper(), help="mini, a folder, or an id on the Hub")
@@ -316,7 +335,7 @@ def _submit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--revision", help="a branch, tag or commit of it on the Hub")
     parser.add_argument("--dry-run", action="store_true", help="only check it")
     parser.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="write it there, and send nothing"
+        "--output", type=output_folder, metavar="FOLDER", help="write it there, and send nothing"
     )
 
 
@@ -356,7 +375,7 @@ def _report(parser: argparse.ArgumentParser) -> None:
         metavar="OWNER/NAME",
         help="the dataset's id on the Hub, for the formats of the Hub",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write there")
+    parser.add_argument("-o", "--output", type=output_file, metavar="FILE", help="write there")
 
 
 def _list(parser: argparse.ArgumentParser) -> None:

@@ -16,13 +16,15 @@ from verilocc_bench.analysis.lower_bounds import (
 )
 from verilocc_bench.analysis.lower_bounds.json_form import from_json, to_json
 from verilocc_bench.cli.instance import load_instance
-from verilocc_bench.files import read_json, write_atomically
+from verilocc_bench.cli.output_stream import summary_stream
+from verilocc_bench.files import read_json, write_output
 
 __all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
     """Prints a lower bound with its proof, or checks one that was written before."""
+    summary = summary_stream(options.output, json=options.json)
     problem = load_instance(options).problem
     if options.check is None:
         bound = lower_bound(problem, solver=options.solver)
@@ -32,11 +34,11 @@ def run(options: argparse.Namespace) -> int:
     check_certificate(problem, bound)
     text = json.dumps({"id": problem.id, **to_json(bound)}, indent=None if options.output else 2)
     if options.output is not None:
-        write_atomically(options.output, text + "\n")
+        write_output(options.output, text + "\n")
     if options.json:
         print(text)
     else:
-        print("\n".join(_lines(problem, bound)))
+        print("\n".join(_lines(problem, bound)), file=summary)
     return 0
 
 

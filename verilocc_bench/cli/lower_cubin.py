@@ -14,10 +14,11 @@ from verilocc_bench.allocators import Answer
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli.instance import Instance, read_answer_for
 from verilocc_bench.cli.lower_answer import MACHINE_IR_TARGETS, is_wrong
+from verilocc_bench.cli.output_stream import summary_stream
 from verilocc_bench.dataset import load_raw_row
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import InputError, RejectedKernel
-from verilocc_bench.files import read_data, write_atomically
+from verilocc_bench.files import STANDARD_OUTPUT, read_data, write_output
 from verilocc_bench.ir import Assignment
 from verilocc_bench.lower import Hazard, LoweredCubin, lower_sass
 from verilocc_bench.parse.cubin import read_cubin
@@ -46,6 +47,7 @@ class LoadedCubin:
 def lower_cubin(options: argparse.Namespace, instance: Instance | None) -> int:
     """Writes the cubin and prints a summary; the status is 1, and nothing written, for a wrong
     answer. `instance` is the row of the dataset that the options name, where they name one."""
+    stream = summary_stream(options.output, json=options.json)
     if options.output.suffix in {".s", ".o", ".mir"}:
         raise InputError(
             f"expected a name such as kernel.cubin: {SM_80.name} is lowered to a cubin",
@@ -64,11 +66,12 @@ def lower_cubin(options: argparse.Namespace, instance: Instance | None) -> int:
         lowered = write_into_cubin(kernel, answer)
     except RejectedKernel as rejected:
         raise InputError(rejected.reason, source=options.instance) from None
-    write_atomically(options.output, lowered.data)
+    write_output(options.output, lowered.data)
     if options.json:
         print(json.dumps(describe_cubin(lowered), indent=2))
     else:
-        print("\n".join([*_summary(lowered), f"wrote {options.output}"]))
+        wrote = [] if options.output == STANDARD_OUTPUT else [f"wrote {options.output}"]
+        print("\n".join([*_summary(lowered), *wrote]), file=stream)
     return 0
 
 

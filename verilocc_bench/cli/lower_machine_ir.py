@@ -13,10 +13,11 @@ from typing import Any
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.cli.instance import Instance, normalize_data, read_answer_for
 from verilocc_bench.cli.lower_answer import is_wrong
+from verilocc_bench.cli.output_stream import summary_stream
 from verilocc_bench.dataset import load_raw_row
 from verilocc_bench.edits import AnyAnswer, EditedFunction, SplitAnswer, edit_function
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import decode_text, read_data, write_atomically
+from verilocc_bench.files import STANDARD_OUTPUT, decode_text, is_stream, read_data, write_output
 from verilocc_bench.ir import Assignment
 from verilocc_bench.lower import (
     LLC_OPTIONS,
@@ -55,12 +56,16 @@ def lower_machine_ir(options: argparse.Namespace, instance: Instance | None) -> 
     The status is 1, and nothing written, for a wrong answer. `instance` is the
     row of the dataset that the options name, where they name one.
     """
-    if options.output.suffix not in _KINDS:
+    stream = summary_stream(options.output, json=options.json)
+    suffix = options.output.suffix
+    if suffix not in _KINDS and is_stream(options.output):
+        suffix = ".s"
+    if suffix not in _KINDS:
         raise InputError(
             "expected a name that ends in .s (assembly), .o (object file) or .mir (machine IR)",
             source=options.output,
         )
-    kind = _KINDS[options.output.suffix]
+    kind = _KINDS[suffix]
     kernel = load_machine_kernel(options, instance)
     answer = read_answer_for(kernel.problem, options.answer)
     if kind is not None:
@@ -76,8 +81,8 @@ def lower_machine_ir(options: argparse.Namespace, instance: Instance | None) -> 
         if kind != "asm":
             data = run_llc_on(kernel, lowered.text, kind, llc_options)
         summary["machine_code"] = machine_code_counts(assembly.decode(), lowered.function)
-    write_atomically(options.output, data)
-    print(json.dumps(summary, indent=2) if options.json else _text(summary))
+    write_output(options.output, data)
+    print(json.dumps(summary, indent=2) if options.json else _text(summary), file=stream)
     return 0
 
 
@@ -211,7 +216,8 @@ def _text(summary: dict[str, Any]) -> str:
     if summary["machine_code"]:
         found = ", ".join(f"{name} {count}" for name, count in summary["machine_code"].items())
         lines.append(f"the machine code says: {found}")
-    lines.append(f"wrote {summary['output']}")
+    if summary["output"] != str(STANDARD_OUTPUT):
+        lines.append(f"wrote {summary['output']}")
     return "\n".join(lines)
 
 

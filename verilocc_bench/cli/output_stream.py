@@ -1,4 +1,4 @@
-"""Standard output for results alone."""
+"""Who gets standard output: results alone."""
 
 from __future__ import annotations
 
@@ -6,9 +6,25 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TextIO
 
-__all__ = ["reserved_stdout"]
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import STANDARD_OUTPUT
+
+__all__ = ["reserved_stdout", "summary_stream"]
+
+
+def summary_stream(output: Path | None, *, json: bool) -> TextIO:
+    """Where a command says what it did: standard error where `-o -` takes standard output.
+
+    Raises InputError where --json asks for standard output too.
+    """
+    if output != STANDARD_OUTPUT:
+        return sys.stdout
+    if json:
+        raise InputError("-o - and --json both ask for standard output: give -o FILE")
+    return sys.stderr
 
 
 @contextlib.contextmanager

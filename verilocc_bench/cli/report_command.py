@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from verilocc_bench.evaluate.hub_results import eval_results_yaml, eval_yaml, model_index_yaml
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import STANDARD_OUTPUT, write_output
 from verilocc_bench.report.comma_separated import render_csv
 from verilocc_bench.report.html import render_html
 from verilocc_bench.report.markdown import render_markdown
@@ -30,9 +30,7 @@ def run(options: argparse.Namespace) -> int:
         text = _OF_THE_HUB[options.format](documents, options.dataset_id)
     else:
         text = _RENDER[options.format](make_sections(runs))
-    if options.output is None:
-        print(text, end="")
-    else:
-        write_atomically(options.output, text)
+    write_output(options.output, text)
+    if options.output not in (None, STANDARD_OUTPUT):
         print(f"wrote {options.output}", file=sys.stderr)
     return 0

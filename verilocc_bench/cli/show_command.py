@@ -10,6 +10,7 @@ from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate import resolve_model
+from verilocc_bench.files import STANDARD_OUTPUT
 from verilocc_bench.report.picture import draw_assignment
 from verilocc_bench.verify import FastVerifier
 
@@ -34,7 +35,8 @@ def run(options: argparse.Namespace) -> int:
     draw_assignment(
         instance.problem, answer, f"{instance.title}, registers by {source}", options.output
     )
-    print(f"wrote {options.output}", file=sys.stderr)
+    if options.output != STANDARD_OUTPUT:
+        print(f"wrote {options.output}", file=sys.stderr)
     return 0
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from verilocc_bench.cli.argument_types import output_folder
 
 __all__ = ["add_train_options"]
 
@@ -20,7 +21,12 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--revision", help="revision of a dataset on the Hub")
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="the folder of the run"
+        "-o",
+        "--output",
+        type=output_folder,
+        required=True,
+        metavar="DIR",
+        help="the folder of the run",
     )
     parser.add_argument(
         "--base", metavar="MODEL", help="begin with this model, a folder or a Hub id"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from verilocc_bench.allocators import Answer
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import is_stream, write_output
 from verilocc_bench.verify import FastVerifier
 
 if TYPE_CHECKING:
@@ -34,12 +34,16 @@ EMPTY_COLOUR = (0.955, 0.96, 0.968)
 
 
 def draw_assignment(problem: AllocationProblem, answer: Answer, title: str, path: Path) -> None:
-    """Draws a valid answer to `path`, whose suffix says the format.
+    """Draws a valid answer to `path`, whose suffix says the format; PNG to standard output (`-`),
+    devices and pipes whose names do not say one.
 
     Raises InputError for an answer that is wrong (see `verify` for why), and
     MissingExtraError without matplotlib.
     """
-    if path.suffix not in FORMATS:
+    suffix = path.suffix
+    if suffix not in FORMATS and is_stream(path):
+        suffix = ".png"
+    if suffix not in FORMATS:
         raise InputError(f"expected a file name ending in {', '.join(FORMATS)}", source=path)
     verdict = FastVerifier(problem).verify(answer)
     if not verdict.valid or verdict.registers_used is None:
@@ -91,8 +95,8 @@ def draw_assignment(problem: AllocationProblem, answer: Answer, title: str, path
     )
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix[1:], metadata=undated.get(path.suffix))
-    write_atomically(path, picture.getvalue())
+    figure.savefig(picture, format=suffix[1:], metadata=undated.get(suffix))
+    write_output(path, picture.getvalue())
 
 
 def _draw_pressure(axis: Axes, problem: AllocationProblem, used: Mapping[str, int]) -> None:

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
+from verilocc_bench.files import opened_to_write
 from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.training.auxiliary import Auxiliary, with_auxiliary
@@ -59,11 +60,9 @@ class Examples(NamedTuple):
         return Examples(tokens, ends, self.completions[numbers])
 
     def save(self, path: Path) -> None:
-        """Writes them to a file that was not there, or not at all."""
-        temporary = path.with_suffix(".part")
-        with temporary.open("wb") as file:
+        """Writes them to a file, whole or not at all."""
+        with opened_to_write(path) as file:
             np.savez(file, **self._asdict())
-        temporary.rename(path)
 
     @classmethod
     def load(cls, path: Path) -> Examples:

@@ -28,7 +28,7 @@ import torch
 from tqdm import tqdm
 
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.files import write_atomically
+from verilocc_bench.files import opened_to_write, write_atomically
 from verilocc_bench.model.transformers_model.loading import load_parts
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
 from verilocc_bench.training.network import write_model
@@ -187,15 +187,16 @@ class _Run:
 
     def _log(self, entry: dict[str, Any]) -> None:
         self.log.append(json.dumps(entry))
-        with (self.output / "log.jsonl").open("a") as file:
-            file.write(self.log[-1] + "\n")
+        self._write_log()
+
+    def _write_log(self) -> None:
+        write_atomically(self.output / "log.jsonl", "".join(line + "\n" for line in self.log))
 
     def _save(self) -> None:
         """Writes the checkpoint, whole or not at all."""
         state = {**self.policy.state(), "done": self.done, "log": self.log, "before": self.before}
-        temporary = self.output / f"{CHECKPOINT}.part"
-        torch.save(state, temporary)
-        temporary.replace(self.output / CHECKPOINT)
+        with opened_to_write(self.output / CHECKPOINT) as file:
+            torch.save(state, file)
 
     def _resume(self) -> bool:
         """Goes back to the last checkpoint; whether there is one."""
@@ -205,7 +206,7 @@ class _Run:
             state = torch.load(path, map_location=self.policy.network.device, weights_only=True)
             self.policy.restore(state)
             self.done, self.log, self.before = state["done"], state["log"], state["before"]
-        write_atomically(self.output / "log.jsonl", "".join(line + "\n" for line in self.log))
+        self._write_log()
         return path.exists()
 
 
