@@ -35,6 +35,7 @@ from leaderboard.judging import FunctionVerdict, judge_function
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.fingerprints import fingerprint
+from verilocc_bench.evaluate.ledger import checked_line, read_checked
 from verilocc_bench.files import write_atomically
 from verilocc_bench.processes import end_with_parent
 
@@ -164,7 +165,7 @@ def _judge(
     # The longest first, so that no process is left alone with one at the end.
     todo.sort(key=lambda each: -rows[each].n_instructions * len(answers.lines[each].places))
     with (
-        path.open("a", encoding="ascii") as file,
+        path.open("ab") as file,
         tqdm(
             total=len(rows), initial=len(found), unit="function", desc="revalidate", disable=None
         ) as bar,
@@ -180,9 +181,7 @@ def _judge(
             for future in as_completed(futures):
                 verdict = future.result()
                 found[verdict.id] = verdict
-                line = {"key": keys[verdict.id], **verdict.to_json()}
-                # The line break before it ends what a killed run has left half-written.
-                file.write("\n" + json.dumps(line, allow_nan=False) + "\n")
+                file.write(checked_line({"key": keys[verdict.id], **verdict.to_json()}))
                 file.flush()
                 bar.update()
         except BrokenProcessPool:
@@ -203,18 +202,20 @@ def _executor(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _read_judged(path: Path, keys: Mapping[str, str]) -> dict[str, FunctionVerdict]:
-    """What an earlier run judged, of the same answers by the same code."""
+    """What an earlier run judged, of the same answers by the same code.
+
+    Says how many lines are damaged: what they held is judged again.
+    """
     found: dict[str, FunctionVerdict] = {}
-    if not path.is_file():
-        return found
-    for line in path.read_text("ascii", errors="replace").split("\n"):
-        try:
-            document = json.loads(line)
-            verdict = FunctionVerdict.from_json(document)
-            if keys.get(verdict.id) == document["key"]:
-                found[verdict.id] = verdict
-        except (ValueError, KeyError, TypeError, AttributeError):
-            continue  # the rest of a line whose writer was killed
+    damaged = 0
+    for line in path.read_bytes().split(b"\n") if path.is_file() else ():
+        document = read_checked(line)
+        if document is None:
+            damaged += bool(line)
+        elif keys.get(document["id"]) == document["key"]:
+            found[document["id"]] = FunctionVerdict.from_json(document)
+    if damaged:
+        print(f"{path}: damaged lines, which are judged again: {damaged}", file=sys.stderr)
     return found
 
 

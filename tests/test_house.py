@@ -147,15 +147,15 @@ def _written(call: ast.Call) -> str | None:
             "text",
         )
         return None if in_memory else text
+    if text == "os.open":
+        return None if "O_RDONLY" in ast.unparse(call) else text
     if name == "open" or text == "os.fdopen":
-        flags = " ".join(ast.unparse(each) for each in [*call.args, *call.keywords])
         modes = [
             each.value
             for each in [*call.args, *(keyword.value for keyword in call.keywords)]
             if isinstance(each, ast.Constant) and isinstance(each.value, str)
         ]
-        opens = any(re.fullmatch(r"[rwaxbt+]*[wax+][rwaxbt+]*", mode) for mode in modes)
-        if not opens and not re.search("O_WRONLY|O_RDWR|O_CREAT|O_TRUNC", flags):
+        if not any(re.fullmatch(r"[rwaxbt+]*[wax+][rwaxbt+]*", mode) for mode in modes):
             return None
     elif name == "replace":  # of a path, not of a text or a dataclass
         if text == name or len(call.args) != 1 or call.keywords:
@@ -173,7 +173,7 @@ def _written(call: ast.Call) -> str | None:
         ("open(path, 'r+b')", "open"),
         ("(folder / 'x').write_text('')", "write_text"),
         ("Path(a).replace(b)", "replace"),
-        ("os.open(path, os.O_WRONLY)", "os.open"),
+        ("os.open(path, flags)", "os.open"),
         ("np.savez(path)", "np.savez"),
         ("json.dump({}, file)", "json.dump"),
         ("path.open('rb')", None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 from tests.evaluate.allocators_for_tests import LOG, SLOW_SECONDS
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.evaluate.ledger import Ledger
+from verilocc_bench.evaluate.ledger import Ledger, checked_line, read_checked
 
 ROOT = Path(__file__).parents[2]
 MODEL = "python:tests.evaluate.allocators_for_tests:stochastic"
@@ -148,10 +149,110 @@ def test_torn_and_foreign_lines_are_passed_over(
     ledger.write_bytes(b"".join(lines) + f"{junk}\n{'[' * 100_000}{configuration}\n".encode())
     (out / "results.json").unlink()
     log.write_text("")
+    capsys.readouterr()
     evaluate("--samples", "3", "--output-path", str(out))
+    assert f"{ledger}: 3 lines are damaged and passed over" in capsys.readouterr().err
     assert len(log.read_text().splitlines()) == 1
     assert content(out) == first
+
+
+def sample_lines(ledger: Path) -> list[int]:
+    """Where the lines of samples begin."""
+    data = ledger.read_bytes()
+    return [match.start() for match in re.finditer(rb'(?m)^\{"kind": "sample"', data)]
+
+
+def test_every_flipped_bit_is_noticed(tmp_path: Path, log: Path) -> None:
+    """Answer, verdict, figures, ids, the checksum itself: wherever the bit is."""
+    out = tmp_path / "out"
+    evaluate("--samples", "1", "--output-path", str(out))
+    log.write_text("")
+    path = out / "ledger.jsonl"
+    data = path.read_bytes()
+    start = sample_lines(path)[0]
+    end = data.index(b"\n", start)
+    settings = json.loads(data.split(b"\n")[1])["settings"]
+    sound = len(_opened(path, settings))
+    generator = random.Random(4)
+    for place in {start, end - 1, *(generator.randrange(start, end) for _ in range(150))}:
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << generator.randrange(8)
+        path.write_bytes(flipped)
+        assert len(_opened(path, settings)) == sound - 1, (place, flipped[start:end])
+
+
+def _opened(path: Path, settings: Any) -> dict[tuple[str, int], Any]:
+    ledger = Ledger(path, settings)
+    ledger.close()
+    return ledger.entries
+
+
+def test_a_flipped_bit_in_an_answer_is_asked_again_and_told(
+    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    evaluate("--samples", "3", "--output-path", str(out))
+    first = content(out)
+    ledger = out / "ledger.jsonl"
+    data = bytearray(ledger.read_bytes())
+    start = sample_lines(ledger)[1]
+    place = data.index(b'"v', data.index(b'"answer": {', start)) + 2
+    data[place] ^= 1  # another register, the same verdict
+    ledger.write_bytes(data)
+    log.write_text("")
     capsys.readouterr()
+    evaluate("--samples", "3", "--output-path", str(out))
+    assert f"{ledger}: 1 line is damaged and passed over" in capsys.readouterr().err
+    assert len(log.read_text().splitlines()) == 1
+    assert content(out) == first
+    evaluate("--samples", "3", "--output-path", str(out))
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_lines_of_versions_without_checksums_are_asked_again_and_told_once(
+    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    evaluate("--samples", "2", "--output-path", str(out))
+    first = content(out)
+    ledger = out / "ledger.jsonl"
+    text = ledger.read_text()
+    ledger.write_text(re.sub(r', "checksum": "[0-9a-f]{16}"\}', "}", text))
+    log.write_text("")
+    capsys.readouterr()
+    evaluate("--samples", "2", "--output-path", str(out))
+    told = "4 samples that an earlier version wrote without a checksum are asked for again"
+    assert f"{ledger}: {told}" in capsys.readouterr().err
+    assert len(log.read_text().splitlines()) == 4
+    assert content(out) == first
+    evaluate("--samples", "2", "--output-path", str(out))
+    assert "checksum" not in capsys.readouterr().err
+    assert len(log.read_text().splitlines()) == 4
+
+
+def test_files_of_a_run_that_were_damaged_are_written_again(
+    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    evaluate("--samples", "2", "--output-path", str(out))
+    first = content(out)
+    stands = (out / "results.json").stat().st_ino
+    evaluate("--samples", "2", "--output-path", str(out))
+    assert (out / "results.json").stat().st_ino == stands  # nothing to write
+    for name in ("samples.jsonl", "answers.jsonl"):
+        data = bytearray((out / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (out / name).write_bytes(data)
+        evaluate("--samples", "2", "--output-path", str(out))
+        assert content(out) == first
+    capsys.readouterr()
+
+
+def test_a_pipe_in_place_of_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "ledger.jsonl")
+    arguments = ["evaluate", "--model", "linear-scan", "--limit", "1"]
+    assert main([*arguments, "--output-path", str(tmp_path)]) == 2
+    assert "ledger.jsonl: cannot be written" in capsys.readouterr().err
 
 
 def test_a_changed_verifier_judges_what_is_there_without_asking(
@@ -165,10 +266,16 @@ def test_a_changed_verifier_judges_what_is_there_without_asking(
     first = content(out)
     # The answers stay; what the ledger says of them is made worthless, and is found out.
     ledger = out / "ledger.jsonl"
-    right = '"valid": true, "failure": null, "message": null, "findings_count": 0, '
-    assert f'{right}"finding_kinds": []' in ledger.read_text()
-    wrong = right.replace("true", "false").replace(" 0", " 1") + '"finding_kinds": ["overlap"]'
-    ledger.write_text(ledger.read_text().replace(f'{right}"finding_kinds": []', wrong))
+    lines = []
+    for line in filter(None, ledger.read_bytes().split(b"\n")):
+        document = read_checked(line)
+        assert document is not None
+        if document["kind"] == "sample" and document["sample"]["valid"]:
+            changes = {"valid": False, "findings_count": 1, "finding_kinds": ["overlap"]}
+            document["sample"] |= changes
+        lines.append(checked_line(document))
+    assert b"".join(lines) != ledger.read_bytes()
+    ledger.write_bytes(b"".join(lines))
     monkeypatch.setattr("verilocc_bench.evaluate.ledger.code_fingerprint", lambda: "another")
     log.write_text("")
     evaluate("--samples", "3", "--output-path", str(out))

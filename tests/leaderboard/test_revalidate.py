@@ -127,7 +127,10 @@ def test_two_runs_write_the_same_bytes(arena: Arena, tmp_path: Path) -> None:
 
 
 def test_it_goes_on_where_it_was_interrupted(
-    arena: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arena: Arena,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = drawn(arena, 2).write(tmp_path / "submission")
     output = tmp_path / "out"
@@ -163,7 +166,9 @@ def test_it_goes_on_where_it_was_interrupted(
     assert not (output / REVALIDATION).exists()
     judged = output / WORK / "judged.jsonl"
     count = judged.read_text().count('"key"')
-    judged.write_text(judged.read_text() + '{"key": "half a li')
+    data = bytearray(judged.read_bytes())
+    data[data.index(b'"disagreements": ') + len(b'"disagreements": ')] ^= 1  # one bit
+    judged.write_bytes(data + b'{"key": "half a li')
     calls: list[str] = []
 
     def counted(row: Any, *rest: Any) -> Any:
@@ -172,7 +177,9 @@ def test_it_goes_on_where_it_was_interrupted(
 
     monkeypatch.setattr(module, "judge_function", counted)
     assert check(folder, output) == expected
-    assert 0 < len(calls) == len(arena.rows) - count
+    assert count > 1
+    assert len(calls) == len(arena.rows) - count + 1
+    assert "damaged lines, which are judged again: 2" in capsys.readouterr().err
 
 
 def test_what_is_kept_is_of_these_answers(arena: Arena, tmp_path: Path) -> None:

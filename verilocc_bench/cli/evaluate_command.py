@@ -197,6 +197,8 @@ def _prepare(
         settings = description.ledger_settings(options.seed, seen)
         ledger = Ledger(folder / LEDGER, settings, resume=options.resume)
         stack.callback(ledger.close)
+        for warning in ledger.warnings():
+            print(warning, file=sys.stderr)
     settings_of_run = RunSettings.make(options.samples, options.seed, asked)
     run = Run(allocator, data.rows, settings_of_run, ledger=ledger, examples=examples)
     return _ModelRun(run, description, folder)

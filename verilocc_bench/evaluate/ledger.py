@@ -2,10 +2,15 @@
 
 One JSON object a line, only ever appended, each by one write that begins and
 ends with a newline: whoever is killed in the middle of a line spoils that
-line alone, and a line that is no whole JSON object is passed over. A sample
-stands under the fingerprint of its configuration (allocator and its revision,
-prompts, decoding, seed), the id of its function and its index; so another
-configuration never meets it, and the same one never asks for it again.
+line alone. Each line ends with a checksum of its other bytes. A line whose
+checksum is another, or missing, is passed over, counted, and its sample asked
+for again.
+
+A sample stands under the fingerprint of its configuration (allocator and its
+revision, prompts, decoding, seed), the id of its function and its index; so
+another configuration never meets it, and the same one never asks for it
+again. Its answer, its verdict and the quality that was measured stand in one
+line, so that none of them outlives another.
 
 A verdict stands under a fingerprint of this package's code: a changed
 verifier judges the answers in the ledger anew.
@@ -15,9 +20,12 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
-from collections.abc import Mapping
+import re
+import stat
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -29,9 +37,35 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.fingerprints import code_fingerprint, fingerprint
 from verilocc_bench.evaluate.records import Judged, Outcome, Sample
 
-__all__ = ["LEDGER", "Entry", "Ledger", "LedgerWriter"]
+__all__ = ["LEDGER", "Entry", "Ledger", "LedgerWriter", "checked_line", "read_checked"]
 
 LEDGER = "ledger.jsonl"
+
+_CHECKSUM_BYTES = 8
+_CHECKED = re.compile(rb'(\{.*), "checksum": "([0-9a-f]{16})"\}', re.DOTALL)
+
+
+def checked_line(document: Mapping[str, Any]) -> bytes:
+    """A JSON object as a line of its own, with a checksum at its end."""
+    text = json.dumps(document, allow_nan=False).encode()
+    return b'\n%b, "checksum": "%b"}\n' % (text[:-1], _checksum(text[:-1]))
+
+
+def read_checked(line: bytes) -> dict[str, Any] | None:
+    """The object of a line that `checked_line` made; None for a line with any other byte."""
+    content = _content(line)
+    return None if content is None else json.loads(content)
+
+
+def _content(line: bytes) -> bytes | None:
+    matched = _CHECKED.fullmatch(line.strip())
+    if matched is None or _checksum(matched[1]) != matched[2]:
+        return None
+    return matched[1] + b"}"
+
+
+def _checksum(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=_CHECKSUM_BYTES).hexdigest().encode()
 
 
 class LedgerWriter:
@@ -41,46 +75,43 @@ class LedgerWriter:
         self.path, self.configuration, self.judge = path, configuration, judge
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            # Without O_NONBLOCK a pipe of this name would wait for its reader.
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+            self._file = os.open(path, flags, 0o666)
         except OSError as error:
             raise _cannot_write(path, error) from None
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+            os.close(self._file)
+            raise InputError("expected a plain file", source=path)
 
     def append(self, row: Row, judged: Judged, outcome: Outcome | None = None) -> None:
         """Writes a sample, and the quality of its answer where that was measured."""
         verdict, answer, row_id = judged.verdict, judged.answer, row.id
-        lines: list[dict[str, Any]] = [
+        self._write(
             {
-                **self._head("sample", row_id),
+                "kind": "sample",
+                "configuration": self.configuration,
+                "judge": self.judge,
+                "id": row_id,
                 "sample": judged.sample.to_json(),
                 "verdict": None if verdict is None else verdict.to_json(),
                 "answer": None if answer is None else answer_to_json(row_id, answer),
+                "label": None if outcome is None else fingerprint(row.assignment),
+                "outcome": None if outcome is None else outcome.to_json(),
             }
-        ]
-        if outcome is not None:
-            head = {**self._head("outcome", row_id), "label": fingerprint(row.assignment)}
-            lines.append({**head, "outcome": outcome.to_json()})
-        self._write(lines)
+        )
 
     def describe(self, settings: Mapping[str, Any]) -> None:
         """Writes what the fingerprint of the configuration stands for."""
         head = {"kind": "configuration", "configuration": self.configuration}
-        self._write([{**head, "settings": settings}])
+        self._write({**head, "settings": settings})
 
     def close(self) -> None:
         """Closes the file."""
         os.close(self._file)
 
-    def _head(self, kind: str, row_id: str) -> dict[str, Any]:
-        return {
-            "kind": kind,
-            "configuration": self.configuration,
-            "judge": self.judge,
-            "id": row_id,
-        }
-
-    def _write(self, documents: list[dict[str, Any]]) -> None:
-        text = "".join(f"\n{json.dumps(each, allow_nan=False)}\n" for each in documents)
-        data = memoryview(text.encode())
+    def _write(self, document: dict[str, Any]) -> None:
+        data = memoryview(checked_line(document))
         try:
             while data:
                 data = data[os.write(self._file, data) :]
@@ -109,7 +140,8 @@ class Ledger:
         self.configuration, self.judge = fingerprint(settings), code_fingerprint()
         self.writer = LedgerWriter(path, self.configuration, self.judge)
         self.entries: dict[tuple[str, int], Entry] = {}
-        self._outcomes: dict[tuple[str, str], Outcome] = {}
+        self._damaged, self._unchecked = 0, set[tuple[str, int]]()
+        self._outcomes: dict[str, tuple[str, Outcome]] = {}
         self._described, self._end = False, 0
         self._file = self._open(path, resume=resume)
         self.refresh()
@@ -134,22 +166,33 @@ class Ledger:
     def refresh(self) -> None:
         """Reads what has been written since the last time."""
         self._file.seek(self._end)
-        key = self.configuration.encode()
         for line in self._file:
             if not line.endswith(b"\n"):  # still being written, or never to be finished
                 break
-            if key in line:
+            if not line.isspace():
                 self._take(line, self._end)
             self._end += len(line)
 
+    def warnings(self) -> Iterator[str]:
+        """What was passed over, in words."""
+        if self._damaged:
+            lines = "1 line is" if self._damaged == 1 else f"{self._damaged:,} lines are"
+            again = "the samples that they held are asked for again"
+            yield f"{self.path}: {lines} damaged and passed over; {again}"
+        unchecked = len(self._unchecked - self.entries.keys())
+        if unchecked:
+            samples = "1 sample" if unchecked == 1 else f"{unchecked:,} samples"
+            why = "an earlier version wrote without a checksum are asked for again"
+            yield f"{self.path}: {samples} that {why}"
+
     def outcome(self, row: Row) -> Outcome | None:
         """The quality of the first valid sample that was measured, against the label of today."""
-        return self._outcomes.get((row.id, fingerprint(row.assignment)))
+        label, outcome = self._outcomes.get(row.id, (None, None))
+        return outcome if label == fingerprint(row.assignment) else None
 
     def read(self, entry: Entry) -> tuple[AnyAnswer | None, dict[str, Any] | None]:
         """The answer and the verdict, as JSON, of an entry."""
-        self._file.seek(entry.offset)
-        document = json.loads(self._file.read(entry.length))
+        document = self._document(entry)
         answer = document["answer"]
         if answer is not None:
             answer = parse_answer(answer, self.path)[1]
@@ -158,35 +201,55 @@ class Ledger:
     def read_line(self, row_id: str, index: int) -> dict[str, Any] | None:
         """The whole line of one sample; None where there is none."""
         entry = self.entries.get((row_id, index))
-        if entry is None:
-            return None
-        self._file.seek(entry.offset)
-        document: dict[str, Any] = json.loads(self._file.read(entry.length))
-        return document
+        return None if entry is None else self._document(entry)
 
     def close(self) -> None:
         """Lets go of the file."""
         self.writer.close()
         self._file.close()
 
+    def _document(self, entry: Entry) -> dict[str, Any]:
+        self._file.seek(entry.offset)
+        document = read_checked(self._file.read(entry.length))
+        if document is None:
+            raise InputError("a line was damaged meanwhile: run evaluate again", source=self.path)
+        return document
+
     def _take(self, line: bytes, offset: int) -> None:
+        content = _content(line)
+        own = self.configuration.encode() in line
         try:
-            document = json.loads(line)
-            if document["configuration"] != self.configuration:
-                return
-            fresh = document.get("judge") == self.judge
-            match document["kind"]:
-                case "configuration":
-                    self._described = True
-                case "sample":
-                    entry = _entry(document, offset, len(line), fresh=fresh)
-                    self.entries[str(document["id"]), entry.sample.index] = entry
-                case "outcome" if fresh:
-                    key = str(document["id"]), str(document["label"])
-                    self._outcomes[key] = Outcome.from_json(document["outcome"])
+            if content is None:
+                self._pass_over(line, own=own)
+            elif own:
+                document = json.loads(content)
+                if document["configuration"] == self.configuration:
+                    self._add(document, offset, len(line))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             # The rest of a line whose writer was killed, or what somebody made of it.
+            self._damaged += 1
+
+    def _pass_over(self, line: bytes, *, own: bool) -> None:
+        """A damaged line, or one of a version that wrote no checksums."""
+        old = json.loads(line)
+        if "checksum" in old or "kind" not in old:
+            raise ValueError("damaged")
+        if own and old["kind"] == "sample":
+            self._unchecked.add((str(old["id"]), int(old["sample"]["index"])))
+
+    def _add(self, document: dict[str, Any], offset: int, length: int) -> None:
+        if document["kind"] == "configuration":
+            self._described = True
             return
+        fresh = document["judge"] == self.judge
+        entry = _entry(document, offset, length, fresh=fresh)
+        row_id, index = str(document["id"]), entry.sample.index
+        if document["outcome"] is not None and fresh:
+            outcome = Outcome.from_json(document["outcome"])
+            self._outcomes[row_id] = str(document["label"]), outcome
+        elif row_id in self._outcomes and self._outcomes[row_id][1].sample == index:
+            del self._outcomes[row_id]  # of an answer that this one replaces
+        self.entries[row_id, index] = entry
 
 
 def _entry(document: dict[str, Any], offset: int, length: int, *, fresh: bool) -> Entry:

@@ -29,23 +29,34 @@ def write_run(
 ) -> None:
     """Writes the files of a run; results.json last, so that it never stands for others.
 
-    Where the ledger had all samples, and results.json says the same already
-    but for times, all files are left as they are.
+    Where the ledger had all samples, and the files say the same already but for
+    times in results.json, all are left as they are.
     """
-    if not anything_new and _says_the_same(folder, document):
-        return
     ledger.refresh()
+    if (
+        not anything_new
+        and _says_the_same(folder, document)
+        and _holds(folder / SAMPLES, _lines(results, ledger, _sample_line))
+        and _holds(folder / ANSWERS, _lines(results, ledger, _answer_line))
+    ):
+        return
     write_atomically(folder / SAMPLES, _lines(results, ledger, _sample_line))
     write_atomically(folder / ANSWERS, _lines(results, ledger, _answer_line))
     write_atomically(folder / RESULTS, results_json(document))
 
 
-def _says_the_same(folder: Path, document: Mapping[str, Any]) -> bool:
-    paths = [folder / name for name in (RESULTS, SAMPLES, ANSWERS)]
-    if not all(path.is_file() for path in paths):
+def _holds(path: Path, lines: Iterator[str]) -> bool:
+    if not path.is_file():
         return False
+    with path.open("rb") as file:
+        return all(file.read(len(line)) == line for line in map(str.encode, lines)) and (
+            not file.read(1)
+        )
+
+
+def _says_the_same(folder: Path, document: Mapping[str, Any]) -> bool:
     try:
-        old = read_json(paths[0])
+        old = read_json(folder / RESULTS)
     except InputError:
         return False
     if not isinstance(old, dict) or old.get("config") != document["config"]:
