@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import Assignment, PhysicalRegister
 from verilocc_bench.parse.machine import MachineFunction, MachineInstruction, MachineOperand
-from verilocc_bench.parse.normalize import NormalizedFunction, is_ignored, parse_sub_register
+from verilocc_bench.parse.normalize import NormalizedFunction, is_half, is_ignored
 from verilocc_bench.targets.amdgpu_classes import fixed_units
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
 __all__ = ["LiveRangesSplit", "read_label"]
 
@@ -122,13 +123,8 @@ def _base(left: MachineOperand, right: MachineOperand) -> PhysicalRegister | Non
     units = None if right.virtual else fixed_units(right.name)
     if units is None:
         return None
-    first, narrow = 0, False
-    if left.sub_register is not None:
-        lanes = parse_sub_register(left.sub_register)
-        if lanes is None:
-            return None
-        first, narrow = lanes[0], lanes[2]
-    if units.first < first or (narrow and not right.name.endswith(("lo16", "hi16"))):
+    first = _first_lane(left)
+    if first is None or units.first < first or (is_half(left) and not is_half(right)):
         return None
     return PhysicalRegister(units.file, units.first - first)
 
@@ -227,10 +223,10 @@ def _vanished(
     extended = dict(learned)
     for operand, place in ((target, places[1]), (source, places[0])):
         if place is not None:
-            lanes = parse_sub_register(operand.sub_register) if operand.sub_register else (0,)
-            if lanes is None or place.index < lanes[0]:
+            first = _first_lane(operand)
+            if first is None or place.index < first:
                 return None
-            extended[operand.name] = PhysicalRegister(place.file, place.index - lanes[0])
+            extended[operand.name] = PhysicalRegister(place.file, place.index - first)
     return extended
 
 
@@ -246,5 +242,13 @@ def _place(
     base = known.get(operand.name) or learned.get(operand.name)
     if base is None:
         return None
-    lanes = parse_sub_register(operand.sub_register) if operand.sub_register else (0,)
-    return None if lanes is None else PhysicalRegister(base.file, base.index + lanes[0])
+    first = _first_lane(operand)
+    return None if first is None else PhysicalRegister(base.file, base.index + first)
+
+
+def _first_lane(operand: MachineOperand) -> int | None:
+    """The first lane of its register that an operand names; None for an unknown index."""
+    if operand.sub_register is None:
+        return 0
+    lanes = SUB_REGISTERS.get(operand.sub_register)
+    return None if lanes is None else lanes.first

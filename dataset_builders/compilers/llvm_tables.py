@@ -24,19 +24,27 @@ from verilocc_bench.errors import InputError, MissingExtraError
 
 __all__ = [
     "LLVMRegisterClass",
+    "LLVMSubRegister",
     "class_table_text",
     "read_register_classes",
     "read_register_names",
+    "read_sub_registers",
 ]
 
 _REGISTERS = "_ZN4llvm13AMDGPURegDescE"
 _REGISTER_NAMES = "_ZN4llvm16AMDGPURegStringsE"
 _CLASSES = "_ZN4llvm23AMDGPUMCRegisterClassesE"
 _CLASS_NAMES = "_ZN4llvm21AMDGPURegClassStringsE"
+# Several targets have tables of these names; the source file tells them apart.
+_SUB_REGISTER_FILE = "SIRegisterInfo.cpp"
+_SUB_REGISTER_NAMES = "_ZN4llvmL20SubRegIndexNameTableE"
+_SUB_REGISTER_RANGES = "_ZN4llvmL19SubRegIdxRangeTableE"
 _ANCHOR = "LLVMPY_ParseAssembly"  # exported, so that its address in memory is known
 
 _REGISTER_RECORD_BYTES = 24  # llvm::MCRegisterDesc
 _CLASS_RECORD = struct.Struct("<QQIHHHHbBBx")  # llvm::MCRegisterClass
+_SUB_REGISTER_RECORD = struct.Struct("<HH")  # llvm::TargetRegisterInfo::SubRegCoveredBits
+_SOURCE_FILE = 4  # STT_FILE: the local symbols that follow are that file's
 _MEMBER = re.compile(r"(?:[VSA]GPR\d+_?)+")
 _HARDWARE_COUNTS = {"v": 256, "a": 256, "s": 102}
 _NAMED = {"VCC_LO": ("vcc", 0, 1), "VCC_HI": ("vcc", 1, 1), "VCC": ("vcc", 0, 2)}
@@ -52,6 +60,15 @@ class LLVMRegisterClass:
     members: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LLVMSubRegister:
+    """A sub-register index as LLVM has it: which bits of a register it names."""
+
+    name: str
+    first_bit: int
+    bits: int
+
+
 class _Image:
     def __init__(self) -> None:
         try:
@@ -62,7 +79,16 @@ class _Image:
         if path is None:
             raise InputError("llvmlite has no libllvmlite.so here: the tables need Linux")
         self.symbols = _read_symbols(
-            path, {_REGISTERS, _REGISTER_NAMES, _CLASSES, _CLASS_NAMES, _ANCHOR}
+            path,
+            {
+                _REGISTERS,
+                _REGISTER_NAMES,
+                _CLASSES,
+                _CLASS_NAMES,
+                f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_NAMES}",
+                f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_RANGES}",
+                _ANCHOR,
+            },
         )
         library = ctypes.CDLL(str(path))
         anchor = ctypes.cast(getattr(library, _ANCHOR), ctypes.c_void_p).value
@@ -75,6 +101,7 @@ class _Image:
 
 
 def _read_symbols(path: Path, wanted: set[str]) -> dict[str, tuple[int, int]]:
+    """(address, size) of symbols; `FILE:NAME` is a local symbol of a source file."""
     found: dict[str, tuple[int, int]] = {}
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as image:
         (table,) = struct.unpack_from("<Q", image, 0x28)
@@ -88,10 +115,14 @@ def _read_symbols(path: Path, wanted: set[str]) -> dict[str, tuple[int, int]]:
             strings = sections[section[6]]
             names = image[strings[4] : strings[4] + strings[5]]
             symbols = image[section[4] : section[4] + section[5]]
-            for name, _, _, _, value, size in struct.iter_unpack("<IBBHQQ", symbols):
+            file = ""
+            for name, info, _, _, value, size in struct.iter_unpack("<IBBHQQ", symbols):
                 text = _string(names, name)
-                if text in wanted:
-                    found[text] = (value, size)
+                if info & 0xF == _SOURCE_FILE:
+                    file = text
+                for key in (text, f"{file}:{text}"):
+                    if key in wanted:
+                        found[key] = (value, size)
     if missing := wanted - found.keys():
         raise InputError(
             f"no symbols {sorted(missing)}: not the llvmlite that is known", source=path
@@ -125,6 +156,22 @@ def read_register_classes() -> list[LLVMRegisterClass]:
         members = tuple(registers[number] for number in numbers)
         classes.append(LLVMRegisterClass(_string(names, name), bits, bool(allocatable), members))
     return classes
+
+
+def read_sub_registers() -> list[LLVMSubRegister]:
+    """All AMDGPU sub-register indices of LLVM, in LLVM's order."""
+    image = _Image()
+    names = image.data(f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_NAMES}")
+    ranges = image.data(f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_RANGES}")
+    found: list[LLVMSubRegister] = []
+    # The ranges count from 1, and repeat for each of LLVM's hardware modes; an
+    # empty name ends the names.
+    for number, (pointer,) in enumerate(struct.iter_unpack("<Q", names), start=1):
+        if name := ctypes.string_at(pointer).decode():
+            place = number * _SUB_REGISTER_RECORD.size
+            first, bits = _SUB_REGISTER_RECORD.unpack_from(ranges, place)
+            found.append(LLVMSubRegister(name, first, bits))
+    return found
 
 
 def member_units(name: str) -> tuple[str, int, int] | None:

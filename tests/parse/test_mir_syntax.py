@@ -8,7 +8,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import print_function
 from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import normalize_function, parse_sub_register
+from verilocc_bench.parse.normalize import normalize_function
 from verilocc_bench.targets import get_target
 
 
@@ -124,8 +124,37 @@ def test_long_lines_are_refused(junk: str) -> None:
             parse_mir(mir(line) + "x")
 
 
-def test_sub_registers() -> None:
-    assert parse_sub_register("sub2_sub3_sub4") == (2, 3, False)
-    assert parse_sub_register("lo16") == (0, 1, True)
-    for name in ("sub01", "sub0_sub2", "sub²", "sub0_sub1_lo16", "sub"):
-        assert parse_sub_register(name) is None
+SEVEN = "sub1_lo16_sub1_hi16_" + "_".join(f"sub{n}_lo16_sub{n}_hi16" for n in range(2, 8))
+
+
+@pytest.mark.parametrize(
+    ("instruction", "expected"),
+    [
+        # 16 bits of a lane: the definition keeps, and so needs, the other 16.
+        ("%0.lo16:vgpr_32 = FOO", "%0=FOO +%0"),
+        ("%0.sub1_hi16:vreg_64_align2 = FOO", "%0.1=FOO +%0.1"),
+        ("undef %0.sub1_hi16:vreg_64_align2 = FOO", "%0.1!=FOO"),
+        ("$vgpr3_hi16 = FOO", "v3=FOO +v3"),
+        ("FOO %0.sub1_lo16:vreg_64_align2", "FOO %0.1"),
+        # Whole lanes, though LLVM spells their halves.
+        (f"%0.{SEVEN}:vreg_256_align2 = FOO", "%0.1-7=FOO"),
+        (f"%0.{SEVEN.removeprefix('sub1_lo16_sub1_hi16_')}:vreg_256_align2 = FOO", None),
+        # A register whose own name looks like a half.
+        ("%x_lo16:vgpr_32 = FOO", "%0=FOO"),
+    ],
+)
+def test_sub_registers(instruction: str, expected: str | None) -> None:
+    if expected is None:
+        with pytest.raises(InputError, match="unknown sub-register index 'sub2_lo16"):
+            lines(f"    {instruction}")
+    else:
+        assert lines(f"    {instruction}")[1] == expected
+
+
+@pytest.mark.parametrize(
+    "index", ["sub01", "sub0_sub2", "sub0_sub1_lo16", "sub", "lo16_hi16", "sub32", SEVEN + "_sub8"]
+)
+def test_unknown_sub_registers_are_refused_by_name(index: str) -> None:
+    with pytest.raises(InputError, match=f"unknown sub-register index '{index}'") as caught:
+        lines(f"    %0.{index}:vreg_1024_align2 = FOO")
+    assert caught.value.line == 5

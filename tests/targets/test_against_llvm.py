@@ -17,6 +17,7 @@ from verilocc_bench.targets.amdgpu_classes import (
     fixed_units,
     is_outside_allocation,
 )
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS, SubRegister
 
 Llc = Callable[..., str]
 ENCODINGS = re.compile(r"pc_reg|sgpr_null\d{3}|(ttmp\d+|sgpr_null|m0)(_ttmp\d+)*_(vi|gfx\w+)\w*")
@@ -54,6 +55,20 @@ def test_every_register_of_llvm_is_classified(tables) -> None:
             assert outside or ENCODINGS.fullmatch(name.lower()), name
         else:
             assert not outside
+
+
+def test_sub_registers_are_those_of_llvm(tables) -> None:
+    expected = {}
+    for index in tables.read_sub_registers():
+        first, rest = divmod(index.first_bit, 32)
+        half = None
+        if index.bits == 16:
+            half = "hi16" if rest else "lo16"
+        else:
+            assert (rest, index.bits % 32) == (0, 0)
+        expected[index.name] = SubRegister(first, max(index.bits // 32, 1), half)
+    assert len(expected) == 399
+    assert expected == SUB_REGISTERS
 
 
 def test_no_two_classes_share_a_name() -> None:

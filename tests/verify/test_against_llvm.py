@@ -16,7 +16,8 @@ from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
 from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import normalize_function, parse_sub_register
+from verilocc_bench.parse.normalize import normalize_function
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 from verilocc_bench.verify import FastVerifier, FindingKind
 
 ROWS = [row for row in load_rows("mini").rows if row.arch.startswith("gfx")]
@@ -45,8 +46,9 @@ def assigned(row: Row, problem: AllocationProblem, answer: Mapping[str, str]) ->
     def replace(match: re.Match[str]) -> str:
         number = numbers[match[1]]
         base = parse_register_name(problem.target, answer[f"%{number}"])
-        lanes = parse_sub_register(match[2]) if match[2] else None
-        first, count = lanes[:2] if lanes else (0, problem.function.virtual_registers[number].width)
+        lanes = SUB_REGISTERS[match[2]] if match[2] else None
+        width = problem.function.virtual_registers[number].width
+        first, count = (lanes.first, lanes.count) if lanes else (0, width)
         assert base is not None
         return physical(base.file, base.index + first, count)
 

@@ -36,9 +36,10 @@ from verilocc_bench.parse.machine import (
     OperandFlag,
 )
 from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import NormalizedFunction, is_ignored, parse_sub_register
+from verilocc_bench.parse.normalize import NormalizedFunction, is_half, is_ignored
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_classes import fixed_units
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
 __all__ = ["LoweredMir", "lower_amdgpu"]
 
@@ -178,15 +179,17 @@ class _Lowering:
             units = fixed_units(token.physical)
             if units is None or token.sub_register is None:
                 return token.spelled(token.physical, flags)
-            first, count, half = _lanes(token.sub_register)
-            units = FixedUnits(units.file, units.first + first, count)
+            lanes = SUB_REGISTERS[token.sub_register]  # the function has been normalized
+            half = lanes.half
+            units = FixedUnits(units.file, units.first + lanes.first, lanes.count)
         else:
             number = self.numbers[token.virtual]
-            lanes = VirtualLanes(number, 0, self.function.virtual_registers[number].width)
+            location = VirtualLanes(number, 0, self.function.virtual_registers[number].width)
             if token.sub_register is not None:
-                first, count, half = _lanes(token.sub_register)
-                lanes = VirtualLanes(number, first, count)
-            units = place_of(self.assignment, replaced.get(token.number, lanes))
+                lanes = SUB_REGISTERS[token.sub_register]
+                half = lanes.half
+                location = VirtualLanes(number, lanes.first, lanes.count)
+            units = place_of(self.assignment, replaced.get(token.number, location))
             flags = (*flags, "renamable")
         if token.is_definition:
             flags = tuple(flag for flag in flags if flag != "undef")
@@ -308,13 +311,6 @@ def _mask(units: tuple[FixedUnits, ...]) -> int:
     return mask
 
 
-def _lanes(sub_register: str) -> tuple[int, int, str | None]:
-    """(first lane, lanes, the half where it is one) of a sub-register index."""
-    lanes = parse_sub_register(sub_register)
-    assert lanes is not None  # the function has been normalized
-    return lanes[0], lanes[1], sub_register[-4:] if lanes[2] else None
-
-
 def _reads(operand: MachineOperand) -> bool:
     return not operand.flags & (OperandFlag.UNDEF | OperandFlag.INTERNAL)
 
@@ -333,7 +329,6 @@ def _token_numbers(instruction: MachineInstruction) -> list[int | None]:
             if is_definition != wanted or not (operand.virtual or fixed_units(operand.name)):
                 continue
             found.append(number)
-            half = (operand.sub_register or operand.name).endswith(("lo16", "hi16"))
-            if is_definition and half and OperandFlag.UNDEF not in operand.flags:
+            if is_definition and is_half(operand) and OperandFlag.UNDEF not in operand.flags:
                 uses.append(None)
     return definitions + uses

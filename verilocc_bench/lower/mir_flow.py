@@ -16,8 +16,9 @@ from functools import cache
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.parse.machine import MachineFunction, MachineInstruction, MachineOperand
 from verilocc_bench.parse.machine import OperandFlag as Flag
-from verilocc_bench.parse.normalize import parse_sub_register
+from verilocc_bench.parse.normalize import is_half
 from verilocc_bench.targets.amdgpu_classes import fixed_units
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
 __all__ = ["PhysicalFlow", "Step", "analyse_flow", "unit_mask", "units_of_mask"]
 
@@ -47,13 +48,9 @@ def operand_mask(operand: MachineOperand) -> int:
     units = None if operand.virtual else fixed_units(operand.name)
     if units is None:
         return 0
-    if operand.sub_register is not None and (lanes := parse_sub_register(operand.sub_register)):
-        units = FixedUnits(units.file, units.first + lanes[0], lanes[1])
+    if operand.sub_register is not None and (lanes := SUB_REGISTERS.get(operand.sub_register)):
+        units = FixedUnits(units.file, units.first + lanes.first, lanes.count)
     return unit_mask(units)
-
-
-def _is_half(operand: MachineOperand) -> bool:
-    return (operand.sub_register or operand.name).endswith(("lo16", "hi16"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ def _effects(instruction: MachineInstruction) -> tuple[int, int, int]:
         mask = operand_mask(operand)
         if Flag.DEFINITION in operand.flags:
             writes |= mask
-            if not _is_half(operand):
+            if not is_half(operand):
                 full |= mask
         elif not operand.flags & (Flag.UNDEF | Flag.INTERNAL):
             reads |= mask

@@ -31,8 +31,9 @@ from verilocc_bench.parse.machine import (
     MachineOperand,
 )
 from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import is_ignored, parse_sub_register
+from verilocc_bench.parse.normalize import is_ignored
 from verilocc_bench.targets.amdgpu_classes import class_bases, fixed_units
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
 __all__ = [
     "ALLOCATION_OPTIONS",
@@ -247,8 +248,8 @@ def _kind(instruction: MachineInstruction) -> tuple[InsertedKind, int]:
 
 def _lanes(operand: MachineOperand, classes: Mapping[str, str]) -> int:
     """How many lanes an operand of the function is; a register outside allocation counts as one."""
-    if operand.sub_register and (lanes := parse_sub_register(operand.sub_register)):
-        return lanes[1]
+    if operand.sub_register and (lanes := SUB_REGISTERS.get(operand.sub_register)):
+        return lanes.count
     if operand.virtual:
         bases = class_bases(classes[operand.name])
         return bases[0] if bases else 1

@@ -39,8 +39,9 @@ from verilocc_bench.targets.amdgpu_classes import (
     fixed_units,
     is_outside_allocation,
 )
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
-__all__ = ["NormalizedFunction", "is_ignored", "normalize_function", "parse_sub_register"]
+__all__ = ["NormalizedFunction", "is_half", "is_ignored", "normalize_function"]
 
 _IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END)")
 _BARRIERS = re.compile(
@@ -52,9 +53,6 @@ _BARRIERS = re.compile(
 _WHOLE_WAVE = re.compile(
     r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
     r"|SI_WHOLE_WAVE_FUNC_(SETUP|RETURN)|SI_(SPILL|RESTORE)_S32_(TO|FROM)_VGPR"
-)
-_SUB_REGISTERS = re.compile(
-    r"sub(\d{1,2})((?:_sub\d{1,2})*)(?:_(lo16|hi16))?|(lo16|hi16)", re.ASCII
 )
 _RESERVED_INFO = (
     "scratchRSrcReg",
@@ -87,18 +85,12 @@ def is_ignored(instruction: MachineInstruction) -> bool:
     return _IGNORED.fullmatch(instruction.opcode) is not None
 
 
-def parse_sub_register(name: str) -> tuple[int, int, bool] | None:
-    """(first lane, lanes, whether only 16 bits) of a sub-register index; None if unknown."""
-    match = _SUB_REGISTERS.fullmatch(name)
-    if match is None:
-        return None
-    if match[4]:
-        return 0, 1, True
-    first, count = int(match[1]), 1 + match[2].count("_")
-    spelling = "_".join(f"sub{lane}" for lane in range(first, first + count))
-    if match[1] + match[2] != spelling.removeprefix("sub") or (match[3] and count > 1):
-        return None
-    return first, count, match[3] is not None
+def is_half(operand: MachineOperand) -> bool:
+    """Whether an operand is 16 bits of a 32-bit register."""
+    if operand.sub_register is None:
+        return not operand.virtual and operand.name.endswith(("_lo16", "_hi16"))
+    lanes = SUB_REGISTERS.get(operand.sub_register)
+    return lanes is not None and lanes.half is not None
 
 
 def normalize_function(
@@ -310,14 +302,14 @@ class _Normalizer:
         width = self.registers[number].width
         if operand.sub_register is None:
             return VirtualLanes(number, 0, width)
-        lanes = parse_sub_register(operand.sub_register)
+        lanes = SUB_REGISTERS.get(operand.sub_register)
         if lanes is None:
             raise self.error(f"unknown sub-register index {operand.sub_register!r}", line)
-        if lanes[0] + lanes[1] > width:
+        if lanes.first + lanes.count > width:
             raise self.error(
                 f"%{operand.name} has {width} lanes: no {operand.sub_register!r}", line
             )
-        return VirtualLanes(number, lanes[0], lanes[1])
+        return VirtualLanes(number, lanes.first, lanes.count)
 
     def class_of(self, name: str, line: int) -> RegisterClass:
         class_name = self.machine.classes.get(name)
@@ -336,10 +328,10 @@ class _Normalizer:
         units = self.units(operand.name, line)
         if units is None or operand.sub_register is None:
             return units
-        lanes = parse_sub_register(operand.sub_register)
-        if lanes is None or lanes[0] + lanes[1] > units.count:
+        lanes = SUB_REGISTERS.get(operand.sub_register)
+        if lanes is None or lanes.first + lanes.count > units.count:
             raise self.error(f"${operand.name} has no {operand.sub_register!r}", line)
-        return FixedUnits(units.file, units.first + lanes[0], lanes[1])
+        return FixedUnits(units.file, units.first + lanes.first, lanes.count)
 
     def units(self, name: str, line: int) -> FixedUnits | None:
         units = fixed_units(name)
@@ -385,5 +377,4 @@ def _bundle_operands(head: MachineInstruction) -> Sequence[tuple[int, MachineOpe
 
 def _keeps_half(operand: MachineOperand) -> bool:
     """Whether a definition writes 16 bits and so leaves, and needs, the rest of the unit."""
-    name = operand.sub_register or operand.name
-    return name.endswith(("lo16", "hi16")) and OperandFlag.UNDEF not in operand.flags
+    return is_half(operand) and OperandFlag.UNDEF not in operand.flags
