@@ -112,24 +112,34 @@ def assemble(ptx: str, *, maximum_registers: int | None = None) -> bytes:
             raise RejectedKernel("ptxas-failed", "ptxas wrote no cubin") from None
 
 
-def disassemble(cubin: bytes, source: str | Path | None = None) -> str:
+def disassemble(
+    cubin: bytes, source: str | Path | None = None, symbol_index: int | None = None
+) -> str:
     """The code of a cubin as nvdisasm prints it, each instruction with its 128 bits.
 
+    All of it, or that of the function whose symbol has that number.
     InputError, about `source`, for what is no cubin.
     """
-    return _disassemble(cubin, CUDA_OPTIONS["nvdisasm"], source)
+    return _disassemble(cubin, CUDA_OPTIONS["nvdisasm"], source, symbol_index)
 
 
-def life_ranges(cubin: bytes, source: str | Path | None = None) -> str:
+def life_ranges(
+    cubin: bytes, source: str | Path | None = None, symbol_index: int | None = None
+) -> str:
     """The code of a cubin beside NVIDIA's own register life ranges, in the narrow form.
 
+    All of it, or that of the function whose symbol has that number.
     InputError, about `source`, for what is no cubin, and for cubins of a ptxas
     before 13: nvdisasm 13 knows no life ranges for their header.
     """
-    return _disassemble(cubin, CUDA_OPTIONS["nvdisasm life ranges"], source)
+    return _disassemble(cubin, CUDA_OPTIONS["nvdisasm life ranges"], source, symbol_index)
 
 
-def _disassemble(cubin: bytes, options: Sequence[str], source: str | Path | None) -> str:
+def _disassemble(
+    cubin: bytes, options: Sequence[str], source: str | Path | None, symbol_index: int | None
+) -> str:
+    if symbol_index is not None:
+        options = [*options, f"--cuda-function-index={symbol_index}"]
     nvdisasm = find_tool("nvdisasm")
     seconds = _DISASSEMBLY_SECONDS + len(cubin) // _DISASSEMBLY_BYTES_PER_SECOND
     with tempfile.TemporaryDirectory() as name:

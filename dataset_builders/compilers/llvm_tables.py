@@ -115,12 +115,12 @@ def _read_symbols(path: Path, wanted: set[str]) -> dict[str, tuple[int, int]]:
             strings = sections[section[6]]
             names = image[strings[4] : strings[4] + strings[5]]
             symbols = image[section[4] : section[4] + section[5]]
-            file = ""
+            source_file = ""
             for name, info, _, _, value, size in struct.iter_unpack("<IBBHQQ", symbols):
                 text = _string(names, name)
                 if info & 0xF == _SOURCE_FILE:
-                    file = text
-                for key in (text, f"{file}:{text}"):
+                    source_file = text
+                for key in (text, f"{source_file}:{text}"):
                     if key in wanted:
                         found[key] = (value, size)
     if missing := wanted - found.keys():

@@ -227,3 +227,44 @@ def test_a_cubin_of_ones_own(run, tmp_path: Path) -> None:  # type: ignore[no-un
     assert (status, err) == (0, "")
     assert "\nanswer: runnable\nthe compiler: runnable\n" in text
     assert re.search(r"^changed_instructions +0 +0 +0$", text, re.MULTILINE)
+
+
+NAMED = """--- |
+  target triple = "amdgcn-amd-amdhsa"
+  define amdgpu_kernel void @NAME() {
+    ret void
+  }
+...
+---
+name: NAME
+tracksRegLiveness: true
+machineFunctionInfo:
+  isEntryFunction: true
+body: |
+  bb.0:
+    liveins: $vgpr0
+    %0:vgpr_32 = COPY $vgpr0
+    %1:vgpr_32 = V_MUL_LO_U32_e64 %0, %0, implicit $exec
+    GLOBAL_STORE_DWORD_SADDR %0, %1, undef $sgpr0_sgpr1, 0, 0, implicit $exec
+    S_ENDPGM 0
+...
+"""
+
+
+@needs_llc
+@pytest.mark.parametrize("name", ["a-b", "a b", 'it\'s "c" \\', "é", "a$.b@c", "two\nlines"])
+def test_names_that_llvm_puts_in_quotes(run, tmp_path: Path, name: str) -> None:  # type: ignore[no-untyped-def]
+    quoted = "".join(f"\\{byte:02X}" for byte in name.encode())
+    text = NAMED.replace("@NAME", f'@"{quoted}"').replace("NAME", json.dumps(name))
+    machine_ir, answer, folder = tmp_path / "k.mir", tmp_path / "a.json", tmp_path / "out"
+    machine_ir.write_text(text)
+    answer.write_text(json.dumps({"assignment": {"%0": "v0", "%1": "v6"}}))
+    status, out, err = run(machine_ir, answer, "--arch", "gfx942", "--json", "-o", folder)
+    assert (status, err) == (0, "")
+    document = json.loads(out)
+    assert document["function"] == name
+    assert document["answer"]["metrics"]["vgprs"] == 7
+    assert document["answer"]["metrics"]["instructions"] > 2
+    commands = (folder / "commands.sh").read_text().splitlines()
+    assert commands[1].startswith("# The kernel is ")
+    assert commands[3] == "set -e"

@@ -10,6 +10,7 @@ import pytest
 
 from verilocc_bench.cli import main
 from verilocc_bench.cuda_tools import assemble, find_tool
+from verilocc_bench.parse.cubin import read_cubin
 
 HEAD = ".version 8.7\n.target sm_80\n.address_size 64\n"
 KERNEL = """
@@ -37,6 +38,21 @@ again:
     setp.lt.s32 %p, %b, 1000;
     @%p bra again;
     mov.b32 %result, %b;
+    ret;
+}
+"""
+TEXTURE = """
+.visible .entry texture(.param .u64 data, .param .u64 name)
+{
+    .reg .b64 %address<3>;
+    .reg .f32 %value<4>;
+    .reg .b32 %place;
+    ld.param.u64 %address0, [data];
+    ld.param.u64 %address1, [name];
+    cvta.to.global.u64 %address2, %address0;
+    mov.u32 %place, 3;
+    tex.1d.v4.f32.s32 {%value0, %value1, %value2, %value3}, [%address1, {%place}];
+    st.global.f32 [%address2], %value0;
     ret;
 }
 """
@@ -90,6 +106,40 @@ def test_several_kernels(write, capsys: pytest.CaptureFixture[str]) -> None:  # 
     refused(capsys, ["normalize", path], path, "several kernels", "--function", "one", "two")
     refused(capsys, ["normalize", path, "--function", "three"], path, "three", "one", "two")
     assert main(["normalize", str(path), "--function", "two"]) == 0
+
+
+def test_a_kernel_that_cannot_be_read_leaves_the_others(
+    write,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],  # type: ignore[no-untyped-def]
+) -> None:
+    kernels = "".join(KERNEL.replace("NAME", name) for name in ("damaged", "square"))
+    path = write(TEXTURE + FUNCTION + CALLER.replace("NAME", "caller") + kernels)
+    data = path.read_bytes()
+    code = read_cubin(data).kernel("damaged").code_offset + 16
+    path.write_bytes(data[:code] + b"\xff" * 64 + data[code + 64 :])
+    assert main(["normalize", str(path), "--function", "square"]) == 0
+    text = capsys.readouterr().out
+    assert main(["normalize", str(write(KERNEL.replace("NAME", "square"), "one.cubin"))]) == 0
+    assert capsys.readouterr().out == text
+    names, answer, lowered = (tmp_path / name for name in ("names", "answer", "lowered.cubin"))
+    one = [str(path), "--function", "square"]
+    assert main(["normalize", *one, "--map", str(names)]) == 0
+    answer.write_text(json.dumps({"assignment": json.loads(names.read_text())}))
+    assert main(["lower", *one, str(answer), "-o", str(lowered)]) == 0
+    capsys.readouterr()
+    refused(capsys, ["normalize", path, "--function", "damaged"], path, "nvdisasm", "0x00000010")
+    refused(capsys, ["normalize", path], path, "several kernels", "--list", "damaged", "square")
+    assert main(["normalize", str(path), "--list"]) == 0
+    table = [line.split(None, 2) for line in capsys.readouterr().out.splitlines()[2:]]
+    rows = {name: rest for name, *rest in table}
+    assert rows["square"][0] == "yes"
+    reasons = {"damaged": "nvdisasm", "caller": "CALL.REL", "texture": "opcode TLD"}
+    for name, reason in reasons.items():
+        assert rows[name][0] == "no"
+        assert reason in rows[name][1]
+    refused(capsys, ["normalize", path, "--list", "--function", "square"], "--list", "--function")
+    refused(capsys, ["normalize", path, "--list", "--arch", "gfx942"], path, "gfx942")
 
 
 def test_a_real_call(write, capsys: pytest.CaptureFixture[str]) -> None:  # type: ignore[no-untyped-def]

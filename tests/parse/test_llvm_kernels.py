@@ -19,6 +19,7 @@ KERNELS = sorted(Path(__file__).parent.joinpath("kernels").glob("*.ll"))
 ARCHITECTURES = ("gfx90a", "gfx942")
 REFUSED = {
     "caller": r"mir:\d+: calls are not supported: SI_CALL",
+    "many": r"mir:\d+: 'many' is no kernel \(isEntryFunction: false\): .* callee-saved registers",
     "whole_wave": r"mir:\d+: whole-wave mode is not supported: ENTER_STRICT_WWM",
 }
 Llc = Callable[..., str]
@@ -76,8 +77,13 @@ def test_renumbering_leaves_the_text(kernel: Path, llc: Llc) -> None:
 def test_names_in_quotes_find_their_attributes(llc: Llc) -> None:
     kernel = Path(__file__).parent / "kernels" / "functions.ll"
     module = parse_mir(llc(kernel.read_text(), "gfx942", "-stop-before=greedy"))
-    assert [f.name for f in module.functions] == ["many", "a name: with 'quotes', # and \\", "123"]
-    assert all(module.attributes[f.name]["target-cpu"] == "gfx942" for f in module.functions)
+    names = ["many", "a name: with 'quotes', # and \\", "123", "a-b é"]
+    assert [f.name for f in module.functions] == names
+    assert all(module.attributes[name]["target-cpu"] == "gfx942" for name in names)
+    assert [module.calling_conventions[name] for name in names] == ["ccc", *["amdgpu_kernel"] * 3]
+    for machine in module.functions[1:]:
+        function = normalize_function(machine, module, get_target("gfx942")).function
+        assert function.file("v").count == 256  # that of 256 threads
 
 
 def test_mutated_files_raise_nothing_but_input_errors(llc: Llc) -> None:

@@ -170,6 +170,11 @@ def _normalize(parser: argparse.ArgumentParser) -> None:
         "--map", type=output_file, metavar="FILE", help="write the original names there"
     )
     parser.add_argument(
+        "--list",
+        action="store_true",
+        help="say instead which functions of the file can be read, and of the others why not",
+    )
+    parser.add_argument(
         "-o", "--output", type=output_file, metavar="FILE", help="write the text there"
     )
 

@@ -162,10 +162,12 @@ def _files(kernel: MachineKernel, sides: dict[str, _Side]) -> dict[str, str | by
 
 def _commands(kernel: MachineKernel, sides: dict[str, _Side]) -> str:
     """A script that makes the files again, and code objects that can be loaded."""
+    name = kernel.normalized.name
+    name = name if name.isprintable() else json.dumps(name)  # it stays in its comment
     target = f"-mtriple=amdgcn-amd-amdhsa -mcpu={kernel.problem.target.name}"
     lines = [
         "#!/bin/sh",
-        f"# The kernel is {kernel.normalized.name}; llc is that of LLVM {llc_version()}.",
+        f"# The kernel is {name}; llc is that of LLVM {llc_version()}.",
         "# lld makes kernel.hsaco, which hipModuleLoad takes; nothing here runs it.",
         "set -e",
     ]

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from verilocc_bench.allocators import Answer, AnyAnswer, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.answers import parse_answer, read_answer
+from verilocc_bench.cuda_tools import find_tool
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import decode_text, parse_json, read_data
 from verilocc_bench.ir import parse_function
 from verilocc_bench.parse.cubin import is_cubin
-from verilocc_bench.parse.machine import MachineFunction, MachineModule
-from verilocc_bench.parse.mir import parse_mir
+from verilocc_bench.parse.mir import MirFile
 from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
 from verilocc_bench.parse.sass import NormalizedSass
-from verilocc_bench.parse.sass.load import normalize_cubin
+from verilocc_bench.parse.sass.load import normalize_cubin, read_sm_80_cubin
 from verilocc_bench.targets import get_target
 
-__all__ = ["Instance", "load_instance", "normalize_file", "read_answer_for"]
+__all__ = ["Instance", "list_functions", "load_instance", "normalize_data", "read_answer_for"]
 
 NORMALIZED_START = "verilocc-bench "
 _PTX = re.compile(r"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s+sm_", re.MULTILINE | re.DOTALL)
@@ -134,17 +134,42 @@ def _from_dataset(options: argparse.Namespace) -> Instance:
     )
 
 
-def normalize_file(path: Path, options: argparse.Namespace) -> NormalizedFunction | NormalizedSass:
-    """The one function, or the one that --function names, of machine IR or a cubin."""
-    return normalize_data(path, read_data(path), options)
-
-
 def normalize_data(
     path: Path, data: bytes, options: argparse.Namespace
 ) -> NormalizedFunction | NormalizedSass:
-    """As normalize_file, of a file that is read already."""
+    """The one function, or the one that --function names, of machine IR or a cubin."""
     if is_cubin(data):
-        return _normalize_cubin(path, data, options)
+        _check_cubin(path, options)
+        return _normalize_kernel(path, data, options.function, options)
+    file = _read_mir(path, data, options)
+    return _normalize_machine_ir(path, file, options.function, options)
+
+
+def list_functions(
+    path: Path, data: bytes, options: argparse.Namespace
+) -> Iterator[tuple[str, NormalizedFunction | NormalizedSass | str]]:
+    """Each function of machine IR or a cubin with its name, or with the reason why there is none.
+
+    Raises InputError where the whole file is none that can be read.
+    """
+    if not is_cubin(data):
+        file = _read_mir(path, data, options)
+        for name in file.names:
+            try:
+                yield name, _normalize_machine_ir(path, file, name, options)
+            except InputError as error:
+                yield name, f"line {error.line}: {error.message}" if error.line else error.message
+        return
+    _check_cubin(path, options)
+    find_tool("nvdisasm")  # without it no kernel can be read, whatever is in it
+    for kernel in read_sm_80_cubin(data, path).kernels:
+        try:
+            yield kernel.name, _normalize_kernel(path, data, kernel.name, options)
+        except InputError as error:
+            yield kernel.name, error.message
+
+
+def _read_mir(path: Path, data: bytes, options: argparse.Namespace) -> MirFile:
     text = decode_text(data, path)
     if _PTX.search(text):
         raise InputError(
@@ -155,37 +180,32 @@ def normalize_data(
     target = get_target(options.arch)
     if target.vendor != "amd":
         raise InputError(f"expected a cubin for {target.name}, this is text", source=path)
-    module = parse_mir(text, str(path))
-    machine = _choose(module, options.function, path)
-    try:
-        return normalize_function(
-            machine, module, target, max_threads=options.max_threads, source=str(path)
-        )
-    except InputError as error:
-        raise error.located(path) from None
+    return MirFile(text, str(path))
 
 
-def _normalize_cubin(path: Path, data: bytes, options: argparse.Namespace) -> NormalizedSass:
+def _normalize_machine_ir(
+    path: Path, file: MirFile, name: str | None, options: argparse.Namespace
+) -> NormalizedFunction:
+    return normalize_function(
+        file.function(name),
+        file.module,
+        get_target(options.arch),
+        max_threads=options.max_threads,
+        source=str(path),
+    )
+
+
+def _check_cubin(path: Path, options: argparse.Namespace) -> None:
     if options.arch is not None and get_target(options.arch).vendor != "nvidia":
         raise InputError(f"expected machine IR for {options.arch}, this is a cubin", source=path)
+
+
+def _normalize_kernel(
+    path: Path, data: bytes, name: str | None, options: argparse.Namespace
+) -> NormalizedSass:
     try:
-        return normalize_cubin(data, path, options.function, options.max_threads)
+        return normalize_cubin(data, path, name, options.max_threads)
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=path) from None
     except InputError as error:
         raise error.located(path) from None
-
-
-def _choose(module: MachineModule, name: str | None, path: Path) -> MachineFunction:
-    names = [function.name for function in module.functions]
-    if name is None:
-        if len(names) > 1:
-            raise InputError(
-                f"the file has several functions, choose one with --function: {', '.join(names)}",
-                source=path,
-            )
-        return module.functions[0]
-    for function in module.functions:
-        if function.name == name:
-            return function
-    raise InputError(f"there is no function {name!r}; there are {', '.join(names)}", source=path)

@@ -142,8 +142,8 @@ def _from_file(options: argparse.Namespace) -> MachineKernel:
         )
     normalized = normalize_data(path, data, options)
     assert isinstance(normalized, NormalizedFunction)
-    module = parse_mir(text, str(path))
-    machine = next(f for f in module.functions if f.name == normalized.name)
+    module = parse_mir(text, str(path), normalized.name)
+    machine = module.functions[0]
     if options.max_threads is not None:
         _check_budget(normalized, machine, module, get_target(options.arch), path)
     return MachineKernel(

@@ -5,22 +5,47 @@ from __future__ import annotations
 import argparse
 import json
 
-from verilocc_bench.cli.instance import normalize_file
+from tabulate import tabulate
+
+from verilocc_bench.cli.instance import list_functions, normalize_data
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import STANDARD_OUTPUT, write_output
+from verilocc_bench.files import STANDARD_OUTPUT, read_data, write_output
 from verilocc_bench.ir import print_function
 
 __all__ = ["run"]
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints or writes the normalized text, and the map to the original names."""
+    """Prints or writes the normalized text, and the map to the original names.
+
+    With --list it says instead of each function whether it can be read.
+    """
     if options.map is not None and options.map == (options.output or STANDARD_OUTPUT):
         raise InputError("the map and the text go to one place: give two files", source=options.map)
-    normalized = normalize_file(options.file, options)
-    text = print_function(normalized.function)
-    if options.map is not None:
-        names = {f"%{number}": name for number, name in enumerate(normalized.original_names)}
-        write_output(options.map, json.dumps(names, indent=0) + "\n")
+    data = read_data(options.file)
+    if options.list:
+        text = _listing(options, data)
+    else:
+        normalized = normalize_data(options.file, data, options)
+        text = print_function(normalized.function)
+        if options.map is not None:
+            names = {f"%{number}": name for number, name in enumerate(normalized.original_names)}
+            write_output(options.map, json.dumps(names, indent=0) + "\n")
     write_output(options.output, text)
     return 0
+
+
+def _listing(options: argparse.Namespace, data: bytes) -> str:
+    for name in ("function", "map"):
+        if getattr(options, name) is not None:
+            raise InputError(f"--list says it of all functions: it goes without --{name}")
+    rows: list[tuple[object, ...]] = []
+    for name, found in list_functions(options.file, data, options):
+        if isinstance(found, str):
+            rows.append((name, "no", None, None, " ".join(found.split())))
+        else:
+            function = found.function
+            count = sum(len(block.instructions) for block in function.blocks)
+            rows.append((name, "yes", count, len(function.virtual_registers), ""))
+    headers = ("function", "can be read", "instructions", "virtual registers", "reason")
+    return tabulate(rows, headers, disable_numparse=True) + "\n"

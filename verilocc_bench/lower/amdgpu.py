@@ -199,8 +199,9 @@ class _Lowering:
         """The text with moves in order, live registers at the blocks, and marks set right."""
         for block in self.text.blocks:
             block.lines = [line for line in block.lines if line]
-        module = parse_mir(self.text.text(lambda _: ()), "the assigned machine IR")
-        machine = next(f for f in module.functions if f.name == self.machine.name)
+        text = self.text.text(lambda _: ())
+        module = parse_mir(text, "the assigned machine IR", self.machine.name)
+        machine = module.functions[0]
         flow = analyse_flow(machine, _mask(self.function.live_ins) | self.reserved)
         used = 0
         for index, block in enumerate(self.text.blocks):

@@ -107,7 +107,7 @@ def count_code(assembly: str, function: str) -> CodeCounts:
                 weighted[name] += weight * count
         total["spill_code"] += block.spills
         weighted["spill_code"] += weight * block.spills
-    size = _CODE_BYTES.search(assembly, assembly.find(f"\n{function}:"))
+    size = _CODE_BYTES.search(assembly, _label_start(assembly, function))
     return CodeCounts(
         instructions=total["instructions"],
         weighted_instructions=weighted["instructions"],
@@ -177,7 +177,7 @@ def _blocks(assembly: str, function: str) -> list[_Block]:
 
 def _lines(assembly: str, function: str) -> Iterator[tuple[str | None, str, str]]:
     """(label, instruction, comment) of the lines of a function that have a label or code."""
-    start = assembly.find(f"\n{function}:")
+    start = _label_start(assembly, function)
     end = assembly.find("\n.Lfunc_end", start)
     if start < 0 or end < 0:
         raise InputError(f"the assembly has no function {function!r}")
@@ -187,6 +187,12 @@ def _lines(assembly: str, function: str) -> Iterator[tuple[str | None, str, str]
             yield label[1], "", comment
         elif match := _INSTRUCTION.fullmatch(text.rstrip()):
             yield None, f"{match[1]} {match[2] or ''}".rstrip(), comment
+
+
+def _label_start(assembly: str, function: str) -> int:
+    """Where the label of a function stands, -1 for none; LLVM puts unusual names in quotes."""
+    quoted = function.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return max(assembly.find(f"\n{function}:"), assembly.find(f'\n"{quoted}":'))
 
 
 def _numbers(blocks: list[_Block]) -> dict[str, int]:

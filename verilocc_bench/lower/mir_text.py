@@ -35,7 +35,7 @@ _TOKEN = re.compile(
 )
 _NO_REGISTERS = {"bb", "stack", "fixed-stack", "const", "jump-table", "ir", "ir-block", "subreg"}
 _TIED = re.compile(r"\(tied-def \d+\)", re.ASCII)
-_TAIL = re.compile(r" :: |,? debug-location |,? debug-instr-number ")
+_TAIL = re.compile(r" :: |,? debug-location |,? debug-instr-number |;")
 _DEBUG = re.compile(r"\s*(?:[\w-]+ )*DBG_\w+(?: .*)?", re.ASCII)
 _LIVE_IN_VIRTUAL = re.compile(r", virtual-reg: '[^']*'")
 _NO_VIRTUAL = re.compile(r"noVRegs:\s*false\s*")

@@ -109,7 +109,7 @@ def reference_splitting(
     arch = problem.target.name
     numbered, own = _number(text, machine)
     allocated = run_llc(numbered, arch, "asm", ALLOCATION_OPTIONS).decode()
-    after = next(f for f in parse_mir(allocated, source).functions if f.name == machine.name)
+    after = parse_mir(allocated, source, machine.name).functions[0]
     if len(after.blocks) != len(machine.blocks):
         message = f"LLVM made {len(after.blocks)} blocks of {len(machine.blocks)}"
         raise InputError(message, source=source)

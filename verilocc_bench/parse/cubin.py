@@ -53,12 +53,14 @@ _SIZED_FORMAT = 4
 class CubinKernel:
     """A kernel and where it stands in the file; offsets and sizes in bytes.
 
+    `symbol_index` is its number in the symbol table.
     `register_count` includes the two that ptxas adds to those it names. It
     stands in one byte at `register_count_offset`, and as 32 bits at each of
     `register_attribute_offsets`.
     """
 
     name: str
+    symbol_index: int
     section_index: int
     code_offset: int
     code_size: int
@@ -81,7 +83,8 @@ class Cubin:
         if name is None:
             if len(self.kernels) > 1:
                 raise InputError(
-                    f"the cubin has several kernels, choose one with --function: {names}",
+                    "the cubin has several kernels, choose one with --function "
+                    f"(normalize --list says which can be read): {names}",
                     source=source,
                 )
             return self.kernels[0]
@@ -232,7 +235,10 @@ def _kernels(data: bytes, sections: list[_Section]) -> Iterator[CubinKernel]:
         if name in seen:
             raise InputError(f"expected one kernel {name[:60]!r}, there are two")
         seen.add(name)
-        yield _kernel(data, name, sections[index], by_name, counts.get(number, ()))
+        attributes = counts.get(number, ())
+        yield _kernel(
+            data, name, sections[index], by_name, symbol_index=number, attributes=attributes
+        )
 
 
 def _kernel(
@@ -240,6 +246,8 @@ def _kernel(
     name: str,
     code: _Section,
     by_name: dict[str, _Section],
+    *,
+    symbol_index: int,
     attributes: tuple[int, ...],
 ) -> CubinKernel:
     if not code.size or code.size % _INSTRUCTION_BYTES:
@@ -253,6 +261,7 @@ def _kernel(
         bounds = read_launch_bounds(_bytes(data, information))
     return CubinKernel(
         name,
+        symbol_index,
         code.index,
         code.offset,
         code.size,

@@ -74,14 +74,19 @@ class MachineFunction:
     class_lines: dict[str, int] = field(default_factory=dict)
     info: dict[str, str] = field(default_factory=dict)
     is_ssa: bool = False
+    no_virtual_registers: bool | None = None  # noVRegs, where the text says it
     whole_wave: dict[str, int] = field(default_factory=dict)  # WWM_REG registers, their lines
     blocks: list[MachineBlock] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class MachineModule:
-    """All functions of a file, with the LLVM attributes of those that have IR."""
+    """Functions of a file, with the LLVM attributes and calling conventions of those that have IR.
+
+    `calling_conventions` are spelled as in LLVM IR, `ccc` where it says nothing.
+    """
 
     functions: list[MachineFunction] = field(default_factory=list)
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
+    calling_conventions: dict[str, str] = field(default_factory=dict)
     triple: str | None = None

@@ -1,9 +1,10 @@
 """Reads LLVM machine IR (MIR) text into machine functions, syntax only.
 
 One pass over the lines, linear in their length. Documents are separated by
-`---` and ended by `...`; the first may hold the LLVM IR module, of which the
-function attributes are kept. Anything in a function body that is not known
-syntax is an error that names the line: nothing is skipped silently.
+`---` and ended by `...`; one of them may hold the LLVM IR module, of which
+`mir_module` reads what allocation depends on; the others are machine
+functions, or empty. Anything in a function body that is not known syntax is
+an error that names the line: nothing is skipped silently.
 
 Limits: bodies must be past PHI elimination (`llc -stop-before=greedy`).
 Syntax reference: LLVM's "Machine IR (MIR) Format Reference Manual".
@@ -23,51 +24,99 @@ from verilocc_bench.parse.machine import (
     MachineModule,
 )
 from verilocc_bench.parse.mir_instruction import InstructionParser
+from verilocc_bench.parse.mir_module import read_module
+from verilocc_bench.parse.mir_yaml import read_scalar, read_settings
 
-__all__ = ["parse_mir"]
+__all__ = ["MirFile", "parse_mir"]
 
 
 _BLOCK = re.compile(r"bb\.(\d{1,9})(?:[. ].*)?:", re.ASCII)
 _SUCCESSOR = re.compile(r"%bb\.(\d{1,9})(?:\.[^(,]*)?(?:\((?:0x)?[0-9a-fA-F]+\))?", re.ASCII)
 _LIVE_IN = re.compile(r"\$(\w+)(?::0x[0-9A-Fa-f]+)?", re.ASCII)
-_REGISTER_ROW = re.compile(r"  - \{ id: (\d{1,9}), class: '?([\w-]+)'?[,} ].*", re.ASCII)
+_REGISTER_ROW = re.compile(r"\s*- *\{ *id: (\d{1,9}), *class: '?([\w-]+)'?[,} ].*", re.ASCII)
 _WHOLE_WAVE = re.compile(r"flags: \[[^]]*\bWWM_REG\b")
-_INFO = re.compile(r"  (\w+): +'?([^']*)'?", re.ASCII)
-_QUOTED_BYTE = re.compile(r"\\(\\|[0-9A-Fa-f]{2})")
-_DEFINE = re.compile(r'define\b[^@]*@(?:"((?:[^"\\]|\\.)*)"|([\w.$-]+))\((.*)')
-_GROUP = re.compile(r"attributes #(\d+) = \{(.*)\}")
-_ATTRIBUTE = re.compile(r'"([^"]*)"(?:="([^"]*)")?')
-_ATTRIBUTE_USE = re.compile(r" #(\d+)\b")
 
 
-def parse_mir(text: str, source: str = "<mir>") -> MachineModule:
-    """All machine functions of a MIR file.
+def parse_mir(text: str, source: str = "<mir>", function: str | None = None) -> MachineModule:
+    """All machine functions of a MIR file, or the one of that name alone.
 
     Raises InputError with file and line for anything that is not MIR, is cut
-    off, or uses syntax that this parser does not know.
+    off, or uses syntax that this parser does not know. Where one function is
+    asked for, that is about this function: what is in the others is not read.
     """
-    if "\0" in text:
-        line = text.count("\n", 0, text.index("\0")) + 1
-        raise InputError("expected MIR text, found binary data", source=source, line=line)
-    lines = text.split("\n")
-    module = MachineModule()
-    for kind, first, last in _documents(lines, source):
-        if kind == "ir":
-            _parse_ir(lines[first:last], module)
-        else:
-            function = _FunctionParser(lines, first, last, source).parse()
-            if any(function.name == other.name for other in module.functions):
+    file = MirFile(text, source)
+    names = file.names if function is None else (function,)
+    file.module.functions.extend(file.function(name) for name in names)
+    return file.module
+
+
+class MirFile:
+    """A MIR file cut into its documents, whose functions are parsed one by one.
+
+    `module` has what its LLVM IR says, and no function yet. Raises InputError
+    for what is no MIR file.
+    """
+
+    def __init__(self, text: str, source: str = "<mir>") -> None:
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            raise InputError("expected MIR text, found binary data", source=source, line=line)
+        self.lines = text.split("\n")
+        self.source = source
+        self.module = MachineModule()
+        self._places: dict[str, tuple[int, int]] = {}
+        has_ir = False
+        for kind, first, last in _documents(self.lines, source):
+            if kind == "ir":
+                has_ir = True
+                read_module(self.lines[first:last], self.module)
+            elif any(line.strip() and line[0] != "#" for line in self.lines[first:last]):
+                self._add(first, last)
+        if not self._places:
+            only = ", only LLVM IR" if has_ir else ""
+            raise InputError(
+                f"no machine function found{only}: "
+                "expected MIR as llc -stop-before=greedy writes it",
+                source=source,
+                line=len(self.lines),
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the functions, in the order of the text."""
+        return tuple(self._places)
+
+    def function(self, name: str | None = None) -> MachineFunction:
+        """The function of that name, or the only one.
+
+        Raises InputError where there is none, or more than one, or it is not known syntax.
+        """
+        names = ", ".join(self._places)
+        if name is None:
+            if len(self._places) > 1:
                 raise InputError(
-                    f"function {function.name!r} occurs twice", source=source, line=first
+                    "the file has several functions, choose one with --function "
+                    f"(normalize --list says which can be read): {names}",
+                    source=self.source,
                 )
-            module.functions.append(function)
-    if not module.functions:
-        raise InputError(
-            "no machine function found: expected MIR as llc -stop-before=greedy writes it",
-            source=source,
-            line=len(lines),
-        )
-    return module
+            name = self.names[0]
+        elif name not in self._places:
+            raise InputError(
+                f"there is no function {name!r}; there are {names}", source=self.source
+            )
+        first, last = self._places[name]
+        return _FunctionParser(self.lines, first, last, self.source).parse()
+
+    def _add(self, first: int, last: int) -> None:
+        for line in self.lines[first:last]:
+            if line.startswith("name:"):
+                name = read_scalar(line[5:])
+                break
+        else:
+            name = ""  # parsing the function says that it has no name
+        if name in self._places:
+            raise InputError(f"function {name!r} occurs twice", source=self.source, line=first)
+        self._places[name] = (first, last)
 
 
 def _documents(lines: list[str], source: str) -> Iterator[tuple[str, int, int]]:
@@ -106,26 +155,6 @@ def _documents(lines: list[str], source: str) -> Iterator[tuple[str, int, int]]:
         )
 
 
-def _parse_ir(lines: list[str], module: MachineModule) -> None:
-    groups: dict[str, dict[str, str]] = {}
-    uses: dict[str, str] = {}
-    for raw in lines:
-        line = raw.strip()
-        if line.startswith("define"):
-            if match := _DEFINE.match(line):
-                uses[match[2] or _unescaped(match[1])] = match[3]
-        elif line.startswith("attributes #"):
-            if match := _GROUP.match(line):
-                groups[match[1]] = {m[1]: m[2] or "" for m in _ATTRIBUTE.finditer(match[2])}
-        elif line.startswith("target triple"):
-            module.triple = line.partition('"')[2].rstrip('"')
-    for name, tail in uses.items():
-        own = {m[1]: m[2] or "" for m in _ATTRIBUTE.finditer(tail)}
-        for match in _ATTRIBUTE_USE.finditer(tail):
-            own |= groups.get(match[1], {})
-        module.attributes[name] = own
-
-
 class _FunctionParser:
     """Parses the document in `lines[first:last]`."""
 
@@ -157,10 +186,8 @@ class _FunctionParser:
                     self.at += 1
                     self.parse_body()
                     continue
-            elif section == "registers" and line.strip():
+            elif section == "registers" and line.strip() and line.strip()[0] != "#":
                 self.parse_register_row(line)
-            elif section == "machineFunctionInfo" and (match := _INFO.fullmatch(line.rstrip())):
-                self.function.info[match[1]] = match[2]
             self.at += 1
         if not self.function.name:
             raise self.error("expected 'name:' in a machine function", self.first)
@@ -170,11 +197,26 @@ class _FunctionParser:
 
     def parse_key(self, key: str, value: str) -> None:
         if key == "name":
-            self.function.name = _yaml_string(value)
+            self.function.name = read_scalar(value)
         elif key == "isSSA":
-            self.function.is_ssa = value == "true"
+            self.function.is_ssa = read_scalar(value) == "true"
+        elif key == "noVRegs":
+            self.function.no_virtual_registers = read_scalar(value) == "true"
+        elif key == "machineFunctionInfo":
+            self.parse_info(value)
         elif key == "body" and not value.startswith("|"):
             raise self.error("expected 'body: |'")
+
+    def parse_info(self, value: str) -> None:
+        rows = []
+        for line in self.lines[self.at + 1 : self.last]:
+            if line and not line[0].isspace() and line[0] != "#":
+                break
+            rows.append(line)
+        try:
+            self.function.info = read_settings(value, rows)
+        except InputError as error:
+            raise error.located(self.source, self.at + 1) from None
 
     def parse_register_row(self, line: str) -> None:
         first = self.at
@@ -199,6 +241,8 @@ class _FunctionParser:
         while self.at < self.last:
             raw = self.lines[self.at]
             line = raw.strip()
+            if ";" in line and '"' not in line:
+                line = line.partition(";")[0].rstrip()
             if line and not raw[0].isspace():
                 return  # the next key of the document
             if not line or line[0] in ";#":
@@ -247,14 +291,3 @@ class _FunctionParser:
         if self.at == self.last:
             raise self.error("expected '}' at the end of the bundle", start)
         return replace(head, bundled=tuple(members))
-
-
-def _yaml_string(text: str) -> str:
-    if len(text) >= 2 and text[0] == text[-1] == "'":
-        return text[1:-1].replace("''", "'")
-    return _unescaped(text[1:-1]) if len(text) >= 2 and text[0] == text[-1] == '"' else text
-
-
-def _unescaped(text: str) -> str:
-    r"""LLVM's quoted strings: `\5C` and `\\` are a backslash."""
-    return _QUOTED_BYTE.sub(lambda m: "\\" if m[1] == "\\" else chr(int(m[1], 16)), text)

@@ -204,12 +204,13 @@ def _without_tail_quoted(line: str) -> str:
         if index % 2:
             kept.append(piece)
             continue
+        piece, comment, _ = piece.partition(";")  # noqa: PLW2901
         head, separator, _ = piece.partition(" :: ")
         head = _without_comments(head)
         if tail := _TAIL.search(head + (" " if head.endswith("-location") else "")):
             kept.append(head[: tail.start()])
             break
         kept.append(head)
-        if separator:
+        if separator or comment:
             break
-    return "".join(kept)
+    return "".join(kept).rstrip()

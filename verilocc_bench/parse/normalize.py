@@ -31,6 +31,7 @@ from verilocc_bench.parse.machine import (
     MachineOperand,
     OperandFlag,
 )
+from verilocc_bench.parse.refusals import refuse_unsupported
 from verilocc_bench.targets import Target
 from verilocc_bench.targets.amdgpu import MASK_MARK, MAXIMUM_WAVES
 from verilocc_bench.targets.amdgpu_budget import budget_from_attributes
@@ -47,12 +48,6 @@ _IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END
 _BARRIERS = re.compile(
     r"(S_BRANCH|S_ENDPGM|S_SETPC_B64|SI_RETURN|SI_TCRETURN|SI_CS_CHAIN_TC|S_CODE_END)\w*"
     r"|SI_WHOLE_WAVE_FUNC_RETURN"
-)
-# Whole-wave mode writes lanes of a register that liveness along the control
-# flow graph does not know to be live: LLVM sets registers aside for it.
-_WHOLE_WAVE = re.compile(
-    r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
-    r"|SI_WHOLE_WAVE_FUNC_(SETUP|RETURN)|SI_(SPILL|RESTORE)_S32_(TO|FROM)_VGPR"
 )
 _RESERVED_INFO = (
     "scratchRSrcReg",
@@ -105,8 +100,9 @@ def normalize_function(
 
     `max_threads` overrides the work-group size that the budget follows from.
     Raises InputError with the line for classes, registers or syntax that
-    these targets do not have.
+    these targets do not have, and for functions that are refused by name.
     """
+    refuse_unsupported(machine, module, target, source)
     return _Normalizer(machine, module, target, max_threads, source).normalize()
 
 
@@ -121,7 +117,6 @@ class _Normalizer:
     ) -> None:
         self.machine, self.target, self.source = machine, target, source
         attributes = module.attributes.get(machine.name, _NO_ATTRIBUTES)
-        self.check_target(module, attributes)
         is_entry = machine.info.get("isEntryFunction") != "false"
         try:
             budget = budget_from_attributes(target.name, attributes, max_threads, is_entry=is_entry)
@@ -142,27 +137,8 @@ class _Normalizer:
     def error(self, message: str, line: int | None = None) -> InputError:
         return InputError(message, source=self.source, line=line)
 
-    def check_target(self, module: MachineModule, attributes: dict[str, str]) -> None:
-        if module.triple is not None and not module.triple.startswith("amdgcn"):
-            raise self.error(
-                f"expected MIR for {self.target.name}, this is for {module.triple!r}",
-                self.machine.line,
-            )
-        cpu = attributes.get("target-cpu", self.target.name)
-        if cpu != self.target.name:
-            raise self.error(
-                f"expected MIR for {self.target.name}, this is for {cpu}", self.machine.line
-            )
-
     def normalize(self) -> NormalizedFunction:
         machine = self.machine
-        if machine.is_ssa:
-            raise self.error(
-                "the function is in SSA form: expected MIR from llc -stop-before=greedy",
-                machine.line,
-            )
-        for name, line in machine.whole_wave.items():
-            raise self.error(f"%{name}: whole-wave-mode registers are not supported", line)
         order = {block.number: index for index, block in enumerate(machine.blocks)}
         blocks = []
         for index, block in enumerate(machine.blocks):
@@ -185,11 +161,6 @@ class _Normalizer:
 
     def reserved(self) -> tuple[FixedUnits, ...]:
         units = []
-        if names := self.machine.info.get("wwmReservedRegs", "").strip("[] "):
-            raise self.error(
-                f"registers reserved for whole-wave mode are not supported: {names}",
-                self.machine.line,
-            )
         for key in _RESERVED_INFO:
             name = self.machine.info.get(key, "").removeprefix("$")
             found = self.units(name, self.machine.line) if name else None
@@ -222,18 +193,7 @@ class _Normalizer:
                 raise self.error(f"there is no block bb.{number}", block.line)
         return tuple(order[number] for number in numbers)
 
-    def check_supported(self, machine: MachineInstruction) -> None:
-        """Raises InputError for an instruction that the rules of liveness here do not cover."""
-        if machine.opcode in ("PHI", "G_PHI"):
-            raise self.error("PHI: expected MIR from llc -stop-before=greedy", machine.line)
-        for part in (machine, *machine.bundled):
-            if part.is_call:
-                raise self.error(f"calls are not supported: {part.opcode}", part.line)
-            if _WHOLE_WAVE.fullmatch(part.opcode):
-                raise self.error(f"whole-wave mode is not supported: {part.opcode}", part.line)
-
     def instruction(self, machine: MachineInstruction) -> Instruction:
-        self.check_supported(machine)
         operands = _bundle_operands(machine) if machine.bundled else machine.operands
         definitions: list[Operand] = []
         uses: list[Operand] = []

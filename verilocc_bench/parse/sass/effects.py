@@ -139,6 +139,7 @@ def effects_of(opcode: str, operands: tuple[str, ...]) -> Effects:
     Raises RejectedKernel for an opcode or operands that the table does not
     cover, InputError for an operand of no known form.
     """
+    _patterns(opcode)  # an unknown opcode is told by name, whatever its operands look like
     parsed = [parse_operand(text) for text in operands]
     plan = _plan(opcode, "".join([operand.kind for operand in parsed]))
     if plan is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from verilocc_bench.cuda_tools import disassemble, life_ranges
 from verilocc_bench.errors import InputError, RejectedKernel
-from verilocc_bench.parse.cubin import read_cubin
+from verilocc_bench.parse.cubin import Cubin, CubinKernel, read_cubin
 from verilocc_bench.parse.sass.life_range_gate import check_marks
 from verilocc_bench.parse.sass.life_ranges import parse_life_ranges
 from verilocc_bench.parse.sass.normalize import NormalizedSass, normalize_sass
@@ -15,7 +15,7 @@ from verilocc_bench.parse.sass.records import SassFunction
 from verilocc_bench.parse.sass.text import parse_sass
 from verilocc_bench.targets.sm_80 import SM_80
 
-__all__ = ["disassembled_function", "load_cubin_function", "normalize_cubin"]
+__all__ = ["disassembled_function", "load_cubin_function", "normalize_cubin", "read_sm_80_cubin"]
 
 _OLD_ABI_VERSION = 7
 _ABI_VERSION_BYTE = 8
@@ -23,20 +23,27 @@ _NEW_IDENTIFICATION = bytes((65, 8))
 _NEW_FLAGS = (0x0A005004).to_bytes(4, "little")
 
 
-def disassembled_function(data: bytes, source: str | Path, name: str | None = None) -> SassFunction:
-    """The only kernel of a cubin for sm_80, or the one of that name.
-
-    Raises InputError for what is no whole cubin for sm_80 or has not that one
-    kernel, RejectedKernel for instructions whose effects are not known.
-    """
+def read_sm_80_cubin(data: bytes, source: str | Path) -> Cubin:
+    """What a cubin says of itself. Raises InputError for what is no whole cubin for sm_80."""
     cubin = read_cubin(data, source)
     if cubin.architecture != SM_80.name:
         raise InputError(
             f"expected a cubin for {SM_80.name}, this is one for {cubin.architecture}",
             source=source,
         )
+    return cubin
+
+
+def disassembled_function(data: bytes, source: str | Path, name: str | None = None) -> SassFunction:
+    """The only kernel of a cubin for sm_80, or the one of that name.
+
+    The cubin's other kernels are not disassembled. Raises InputError for what is
+    no whole cubin for sm_80 or has not that one kernel, RejectedKernel for
+    instructions whose effects are not known.
+    """
+    cubin = read_sm_80_cubin(data, source)
     kernel = cubin.kernel(name, source)
-    text = disassemble(_with_new_header(data), source)
+    text = disassemble(_with_new_header(data), source, _restriction(cubin, kernel))
     for function in parse_sass(text, f"{source}, disassembled"):
         if function.name == kernel.name:
             return function
@@ -50,7 +57,9 @@ def load_cubin_function(data: bytes, source: str | Path, name: str | None = None
     another story than we do.
     """
     function = disassembled_function(data, source, name)
-    text = life_ranges(_with_new_header(data), source)
+    cubin = read_cubin(data, source)
+    restriction = _restriction(cubin, cubin.kernel(name, source))
+    text = life_ranges(_with_new_header(data), source, restriction)
     ranges = parse_life_ranges(text, f"{source}, its life ranges").get(function.name)
     if ranges is None:
         raise InputError(f"nvdisasm shows no life ranges of {function.name!r}", source=source)
@@ -73,6 +82,11 @@ def normalize_cubin(
     if max_threads is not None:
         bounds = replace(bounds, threads=max_threads)
     return normalize_sass(function, bounds.register_limit)
+
+
+def _restriction(cubin: Cubin, kernel: CubinKernel) -> int | None:
+    """What nvdisasm is told to show of a cubin: the kernel, where there are others too."""
+    return kernel.symbol_index if len(cubin.kernels) > 1 else None
 
 
 def _with_new_header(data: bytes) -> bytes:
