@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-from pathlib import Path
-
-import pytest
 
 from leaderboard.judging import _Known, _middle
 from verilocc_bench.evaluate.metrics import BankConflicts
