@@ -8,9 +8,9 @@ import pytest
 
 from tests.executor import Executor
 from tests.generated import random_function
-from tests.oracle import Oracle
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import PhysicalRegister, parse_function, print_function
+from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.verify import FastVerifier, FindingKind
 
 COLLISIONS = {

@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 
 from tests.mutation import OPERATORS, mutate
-from tests.oracle import Oracle
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.verify import FastVerifier
 
 MUTANTS = 10_000

@@ -1,35 +1,22 @@
-"""A brute-force judge of assignments, for the tests.
+"""Paths of a function whose instructions are guarded, for the brute-force judge.
 
-It shares nothing with the package but the IR: no liveness, no dataflow, no
-bit sets. From every definition of every lane it walks the paths of the
-control-flow graph, step by step, until the lane is written again; wherever a
-use of the lane can be reached, every instruction on the way there must leave
-the register alone. An assignment is wrong exactly when some path destroys a
-value between its definition and a use.
+The walk carries what the path has decided about predicates: an instruction whose
+guard is not decided yet acts in one continuation and does not in the other. A
+predicate that is written is undecided again. Definitions that no path from the
+entry can bring about count for nothing; a block that no edge leads to from there
+is entered with anything decided. A predicate that is read before it is written
+holds a value from the entry on.
 
-Where instructions are guarded, the walk carries what the path has decided about
-predicates: an instruction whose guard is not decided yet acts in one
-continuation and does not in the other. A predicate that is written is
-undecided again. Definitions that no path from the entry can bring about count
-for nothing; a block that no edge leads to from there is entered with anything
-decided. A predicate that is read before it is written holds a value from the
-entry on.
-
-Places are numbered: every instruction is one, and so is the end of every
-block. An instruction has two moments: 2 * place, when early-clobber
-definitions are written and before uses are read, and 2 * place + 1, when the
-others are, after. The moment of the entry is -1.
+Cost: exponential in the predicates that decide about one lane.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
 
-from verilocc_bench.ir import FixedUnits, Function, Guard, Operand
+from verilocc_bench.selftest.oracle_program import ENTRY, Lane, Program
 
-Lane = tuple[object, int]
-"""(virtual register, lane) or (file, unit)."""
+__all__ = ["GuardedPaths"]
 
 Decided = frozenset[tuple[Lane, bool]]
 """What a path has decided about predicates."""
@@ -37,30 +24,15 @@ Decided = frozenset[tuple[Lane, bool]]
 State = tuple[int, Decided]
 """A place, with what the path to it has decided."""
 
-ENTRY = -1
 
+class GuardedPaths:
+    """All paths of one function, under what its guards let happen."""
 
-class Oracle:
-    """Judges assignments of one function by walking paths."""
-
-    def __init__(self, function: Function) -> None:
-        self.function = function
-        self.writes: dict[Lane, set[int]] = defaultdict(set)
-        self.needed: dict[Lane, set[int]] = defaultdict(set)
-        self.following: list[list[int]] = []
-        self.uses: dict[int, set[Lane]] = {}
-        self.stops: dict[int, set[Lane]] = {}
-        self._pairs: dict[tuple[Lane, Lane], bool] = {}
-        self._units: dict[tuple[Lane, ...], bool] = {}
-        self.guards: dict[int, tuple[Lane, bool]] = {}
-        self.branches: dict[int, tuple[Lane, bool]] = {}
-        self._number_places()
-        found = self._read_instructions()
-        self.definitions: dict[Lane, list[int]] = defaultdict(list)
-        for lane, place in found:
-            self.definitions[lane].append(place)
-            if not self.guards:
-                self._walk(lane, place)
+    def __init__(self, program: Program) -> None:
+        self.following, self.entries = program.following, program.entries
+        self.uses, self.stops = program.uses, program.stops
+        self.guards, self.branches = program.guards, program.branches
+        self.definitions, self.writes = program.definitions, program.writes
         self._paths: dict[tuple[Lane, frozenset[Lane]], dict[int, set[Decided]]] = {}
         self._ahead: dict[Lane, set[int]] = {}
         self._twice: set[Lane] | None = None
@@ -76,20 +48,11 @@ class Oracle:
                 self.used_at[lane].add(place)
         for place, (guard, _) in self.guards.items():
             self.used_at[guard].add(place)
-        if self.guards:
-            self._settle_entry()
+        self._settle_entry()
 
-    def _number_places(self) -> None:
-        starts = []
-        count = 0
-        for block in self.function.blocks:
-            starts.append(count)
-            count += len(block.instructions) + 1
-        for start, block in zip(starts, self.function.blocks, strict=True):
-            for index in range(len(block.instructions)):
-                self.following.append([start + index + 1])
-            self.following.append([starts[successor] for successor in block.successors])
-        self.entries = self._entries(starts)
+    def collide(self, a: Lane, b: Lane) -> bool:
+        """Whether two lanes in one unit destroy each other's values."""
+        return self._destroys(a, b) or self._destroys(b, a)
 
     def _settle_entry(self) -> None:
         """Live-in registers that are read, and predicates read before they are written."""
@@ -103,110 +66,6 @@ class Oracle:
                 self.writes[lane].add(ENTRY)
                 if lane not in live_ins:
                     self.definitions[lane].append(ENTRY)
-
-    def _entries(self, starts: list[int]) -> list[int]:
-        """The places where execution can begin: the entry, and blocks that it does not lead to."""
-        found = {0}
-        pending = [0]
-        while pending:
-            for successor in self.function.blocks[pending.pop()].successors:
-                if successor not in found:
-                    found.add(successor)
-                    pending.append(successor)
-        return [0, *(start for block, start in enumerate(starts) if block not in found)]
-
-    def _lanes(self, operand: Operand) -> list[Lane]:
-        location = operand.location
-        if isinstance(location, FixedUnits):
-            return [(location.file, location.first + i) for i in range(location.count)]
-        return [(location.register, location.first + i) for i in range(location.count)]
-
-    def _read_instructions(self) -> list[tuple[Lane, int]]:
-        """Fills in writes, uses and stops; returns where each definition is."""
-        found: list[tuple[Lane, int]] = []
-        for units in self.function.live_ins:
-            for lane in self._lanes(Operand(units)):
-                self.writes[lane].add(ENTRY)
-                found.append((lane, ENTRY))
-        place = 0
-        for block in self.function.blocks:
-            for instruction in block.instructions:
-                written: dict[Lane, bool] = {}
-                ended: set[Lane] = set()
-                for operand in instruction.definitions:
-                    for lane in self._lanes(operand):
-                        written[lane] = written.get(lane, False) or operand.early_clobber
-                    location = operand.location
-                    if operand.undef and not isinstance(location, FixedUnits):
-                        width = self.function.virtual_registers[location.register].width
-                        ended |= {(location.register, lane) for lane in range(width)}
-                for lane, early in written.items():
-                    moments = {2 * place + 1} | ({2 * place} if early else set())
-                    self.writes[lane] |= moments
-                    self.needed[lane] |= moments
-                    found.append((lane, place))
-                self.stops[place] = written.keys() | ended
-                self.uses[place] = {
-                    lane
-                    for operand in instruction.uses
-                    if not operand.undef
-                    for lane in self._lanes(operand)
-                }
-                if instruction.guard is not None:
-                    self.guards[place] = self._guard(instruction.guard)
-                place += 1
-            if block.branch_guard is not None:
-                self.branches[place] = self._guard(block.branch_guard)
-            place += 1  # the end of the block
-        return found
-
-    def _guard(self, guard: Guard) -> tuple[Lane, bool]:
-        """The predicate and the value with which the instruction acts."""
-        return self._lanes(Operand(guard.location))[0], not guard.negated
-
-    def _walk(self, lane: Lane, definition: int) -> None:
-        """Marks the moments between one definition and the uses that it can reach."""
-        before: dict[int, list[int]] = {}
-        reads: list[int] = []
-        start = definition + 1
-        pending = [start]
-        before[start] = []
-        while pending:
-            place = pending.pop()
-            if lane in self.uses.get(place, ()):
-                reads.append(place)
-            if lane in self.stops.get(place, ()):
-                continue
-            for after in self.following[place]:
-                if after not in before:
-                    before[after] = []
-                    pending.append(after)
-                before[after].append(place)
-        needed = self.needed[lane]
-        passed: set[int] = set()
-        pending = reads
-        for place in reads:
-            needed.add(2 * place)
-        if reads:
-            needed.add(2 * definition + 1)
-        while pending:
-            for place in before[pending.pop()]:
-                if place not in passed:
-                    passed.add(place)
-                    pending.append(place)
-        for place in passed:
-            needed.add(2 * place)
-            needed.add(2 * place + 1)
-
-    def collide(self, a: Lane, b: Lane) -> bool:
-        """Whether two lanes in one unit destroy each other's values."""
-        key = (a, b)
-        if key not in self._pairs and self.guards:
-            self._pairs[key] = self._destroys(a, b) or self._destroys(b, a)
-        elif key not in self._pairs:
-            found = not self.needed[b].isdisjoint(self.writes[a])
-            self._pairs[key] = found or not self.needed[a].isdisjoint(self.writes[b])
-        return self._pairs[key]
 
     def _destroys(self, writer: Lane, victim: Lane) -> bool:
         """Whether on some path an instruction that acts writes one lane while the other is needed.
@@ -410,70 +269,3 @@ class Oracle:
                         pending.append((after, choice))
                     before[after, choice].append(state)
         return before, reads
-
-    def overlaps(self, bases: Mapping[int, tuple[str, int]]) -> bool:
-        """Whether some unit is destroyed, for bases (file, index) of virtual registers."""
-        occupants: dict[tuple[object, int], list[Lane]] = defaultdict(list)
-        for lane in self.writes.keys() | self.needed.keys():
-            if isinstance(lane[0], str):
-                occupants[lane].append(lane)
-        for number, (file, index) in bases.items():
-            for offset in range(self.function.virtual_registers[number].width):
-                occupants[file, index + offset].append((number, offset))
-        return any(
-            self._unit_collides(tuple(lanes)) for lanes in occupants.values() if len(lanes) > 1
-        )
-
-    def _unit_collides(self, lanes: tuple[Lane, ...]) -> bool:
-        if lanes not in self._units:
-            self._units[lanes] = any(
-                self.collide(a, b)
-                for n, a in enumerate(lanes)
-                for b in lanes[n + 1 :]
-                if a[0] != b[0]
-            )
-        return self._units[lanes]
-
-    def judge(self, answer: Mapping[str, str]) -> bool:
-        """Whether an answer is valid, judged from the IR alone."""
-        classes = self.function.virtual_registers
-        if answer.keys() != {f"%{number}" for number in range(len(classes))}:
-            return False
-        bases: dict[int, tuple[str, int]] = {}
-        for number, register_class in enumerate(classes):
-            base = self._base(answer[f"%{number}"], register_class.width)
-            if base is None or not self._is_legal(base, number):
-                return False
-            bases[number] = base
-        return not self.overlaps(bases)
-
-    def _base(self, name: str, width: int) -> tuple[str, int] | None:
-        for file in self.function.files:
-            if file.unit_names:
-                if name == file.name and width == file.count:
-                    return file.name, 0
-                if name in file.unit_names:
-                    return file.name, file.unit_names.index(name)
-        letters = name.rstrip("0123456789")
-        digits = name[len(letters) :]
-        if not digits or not digits.isascii() or str(int(digits)) != digits:
-            return None
-        numbered = {file.name for file in self.function.files if not file.unit_names}
-        return (letters, int(digits)) if letters in numbered else None
-
-    def _is_legal(self, base: tuple[str, int], number: int) -> bool:
-        register_class = self.function.virtual_registers[number]
-        file, index = base
-        units = set(range(index, index + register_class.width))
-        for reserved in self.function.reserved:
-            if reserved.file == file and units & set(
-                range(reserved.first, reserved.first + reserved.count)
-            ):
-                return False
-        budget = {f.name: f.count for f in self.function.files}
-        if max(units) >= budget[file]:
-            return False
-        return any(
-            r.file == file and index in range(r.first, r.last + 1, r.step)
-            for r in register_class.ranges
-        )
