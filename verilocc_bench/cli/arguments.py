@@ -358,6 +358,29 @@ def _selftest(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--smt", action="store_true", help="ask Z3 about generated functions too")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    small = parser.add_argument_group(
+        "small scope", "all answers to all small functions instead of random ones"
+    )
+    small.add_argument("--small-scope", action="store_true", help="enumerate them")
+    small.add_argument(
+        "--families",
+        type=names,
+        metavar="F,…",
+        help="only these families of functions (docs/verification.md)",
+    )
+    small.add_argument(
+        "--instructions",
+        type=positive,
+        metavar="N",
+        help="functions of at most so many instructions: 1 to 3, by default 3",
+    )
+    small.add_argument("--jobs", type=positive, metavar="N", help="so many processes; by default 1")
+    small.add_argument(
+        "--resume",
+        type=Path,
+        metavar="FILE",
+        help="keep in FILE what is done, and go on from there where it exists",
+    )
 
 
 def _report(parser: argparse.ArgumentParser) -> None:

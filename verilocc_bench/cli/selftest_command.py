@@ -9,6 +9,8 @@ import sys
 from tqdm import tqdm
 
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.errors import InputError
+from verilocc_bench.selftest import small_scope
 from verilocc_bench.selftest.campaign import Campaign, Outcome
 from verilocc_bench.selftest.table import document, render
 
@@ -20,6 +22,22 @@ INTERRUPTED = 130
 
 def run(options: argparse.Namespace) -> int:
     """Prints the table; the status is 0 where the judges agree, 1 where they do not."""
+    random = {"--mutants": options.mutants, "--seconds": options.seconds}
+    small = {
+        "--families": options.families,
+        "--instructions": options.instructions,
+        "--jobs": options.jobs,
+        "--resume": options.resume,
+    }
+    for name, value in (random if options.small_scope else small).items():
+        if value is not None:
+            which = "not with" if options.small_scope else "for"
+            raise InputError(f"{name} is {which} --small-scope")
+    return _enumerate(options) if options.small_scope else _corrupt(options)
+
+
+def _corrupt(options: argparse.Namespace) -> int:
+    """Random functions and real kernels, with corrupted answers."""
     mutants, seconds = options.mutants, options.seconds
     if mutants is None and seconds is None:
         mutants = DEFAULT_MUTANTS
@@ -33,6 +51,46 @@ def run(options: argparse.Namespace) -> int:
     if outcome.kinds:
         return 1
     return INTERRUPTED if outcome.interrupted else 0
+
+
+def _enumerate(options: argparse.Namespace) -> int:
+    """All answers to all small functions."""
+    families = small_scope.FAMILIES
+    for name in options.families or ():
+        if name not in families:
+            raise InputError(f"no family {name[:40]!r}; there are {', '.join(families)}")
+    most = small_scope.MAXIMUM_INSTRUCTIONS
+    instructions = options.instructions or most
+    if instructions > most:
+        raise InputError(f"--instructions: expected 1 to {most}, not {instructions}")
+    enumeration = small_scope.Enumeration(
+        [family for name, family in families.items() if name in (options.families or families)],
+        instructions=instructions,
+        smt=options.smt,
+        state_path=options.resume,
+    )
+    with tqdm(
+        total=len(enumeration.chunks),
+        initial=enumeration.state.done,
+        unit="part",
+        file=sys.stderr,
+        disable=None,
+    ) as bar:
+
+        def progress(state: small_scope.State) -> None:
+            bar.update(state.done - bar.n)
+            if state.done % 100 == 0 and not bar.disable:
+                counts = state.total.counts
+                bar.set_postfix_str(f"{counts['answers']:,} answers")
+
+        state = enumeration.run(options.jobs or 1, progress)
+    if options.json:
+        print(json.dumps(small_scope.document(enumeration), indent=2))
+    else:
+        print(small_scope.render(enumeration))
+    if state.total.disagreements:
+        return 1
+    return INTERRUPTED if enumeration.interrupted else 0
 
 
 class _Progress:

@@ -1,0 +1,143 @@
+"""The functions of some families, part after part, resumed where a run was left.
+
+The parts of all families are in one order, and each is judged as a whole: a
+state is the outcome of the first so many. Its file is replaced now and then,
+and when the run ends or is interrupted. Counts are the same however a run was
+interrupted, and for any number of processes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from pathlib import Path
+
+from verilocc_bench import __version__
+from verilocc_bench.errors import InputError
+from verilocc_bench.processes import end_with_parent
+from verilocc_bench.selftest.small_scope.grammar import Chunk, Family, Grammar
+from verilocc_bench.selftest.small_scope.judging import FunctionJudge, Outcome
+from verilocc_bench.selftest.small_scope.state import State, read_state, write_state
+
+__all__ = ["MAXIMUM_INSTRUCTIONS", "Enumeration"]
+
+MAXIMUM_INSTRUCTIONS = 3
+SECONDS_BETWEEN_SAVES = 10.0
+AHEAD = 8
+"""How many parts each process is given before the first of them is back."""
+
+Result = tuple[Outcome, float]
+"""The outcome of a part, and the seconds of processor time that it took."""
+
+
+class Enumeration:
+    """One run over all functions of some families with at most so many instructions."""
+
+    def __init__(
+        self,
+        families: Sequence[Family],
+        *,
+        instructions: int = MAXIMUM_INSTRUCTIONS,
+        smt: bool = False,
+        state_path: Path | None = None,
+    ) -> None:
+        self.families, self.smt, self.state_path = tuple(families), smt, state_path
+        grammars = [Grammar(family) for family in families]
+        self.chunks = [
+            chunk
+            for grammar in grammars
+            for count in range(1, instructions + 1)
+            for chunk in grammar.chunks(count)
+        ]
+        described = repr((__version__, self.families, instructions, smt))
+        self.scope = hashlib.sha256(described.encode()).hexdigest()
+        self.state = State()
+        if state_path is not None and state_path.exists():
+            self.state = read_state(state_path, self.scope)
+        self.interrupted = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether all parts are judged."""
+        return self.state.done >= len(self.chunks)
+
+    def run(self, jobs: int = 1, progress: Callable[[State], None] = lambda _: None) -> State:
+        """Runs to the end, or until it is interrupted; either way the state then."""
+        left = self.chunks[self.state.done :]
+        saved = time.monotonic()
+        try:
+            for chunk, (outcome, seconds) in zip(left, self._results(left, jobs), strict=True):
+                self.state = self.state.plus(chunk.family, outcome, seconds)
+                progress(self.state)
+                if time.monotonic() - saved >= SECONDS_BETWEEN_SAVES:
+                    self._save()
+                    saved = time.monotonic()
+        except KeyboardInterrupt:
+            self.interrupted = True
+        finally:
+            self._save()
+        return self.state
+
+    def _save(self) -> None:
+        if self.state_path is not None:
+            write_state(self.state_path, self.scope, self.state)
+
+    def _results(self, chunks: Sequence[Chunk], jobs: int) -> Iterator[Result]:
+        if jobs > 1:
+            return self._in_processes(chunks, jobs)
+        worker = _Worker(self.families, self.smt)
+        return (worker.judge(chunk) for chunk in chunks)
+
+    def _in_processes(self, chunks: Sequence[Chunk], jobs: int) -> Iterator[Result]:
+        context = multiprocessing.get_context("spawn")
+        arguments = (self.families, self.smt, os.getpid())
+        pool = ProcessPoolExecutor(jobs, context, _start, arguments)
+        waiting: deque[Future[Result]] = deque()
+        left = iter(chunks)
+        try:
+            while True:
+                room = jobs * AHEAD - len(waiting)
+                waiting.extend(pool.submit(_work, chunk) for chunk in islice(left, room))
+                if not waiting:
+                    return
+                yield waiting.popleft().result()
+        except BrokenProcessPool:
+            raise InputError("a process of the enumeration was ended from outside") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+class _Worker:
+    """Judges parts; grammars, and what Z3 said, are kept between them."""
+
+    def __init__(self, families: Sequence[Family], smt: bool) -> None:
+        self.grammars = {family.name: Grammar(family) for family in families}
+        self.judges = FunctionJudge(smt)
+
+    def judge(self, chunk: Chunk) -> Result:
+        start = time.process_time()
+        self.judges.outcome = Outcome()
+        for function in self.grammars[chunk.family].functions(chunk):
+            self.judges.judge(function)
+        return self.judges.outcome, time.process_time() - start
+
+
+_workers: list[_Worker] = []
+
+
+def _start(families: Sequence[Family], smt: bool, parent: int) -> None:
+    end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _workers.append(_Worker(families, smt))
+
+
+def _work(chunk: Chunk) -> Result:
+    return _workers[0].judge(chunk)

@@ -1,0 +1,242 @@
+"""All judges on all answers to one function.
+
+An answer puts every virtual register at any unit of its file, and at one beyond
+the budget: all answers of legal bases are among them, and many of bases that
+are not. The fast check, the independent checker and the brute-force judge look
+at each. What Z3 says follows from the constraints that the SMT check makes of a
+function, and many functions have the same ones: it is asked about all answers
+to each set of constraints once. The executor runs what some judge accepts, and
+what is rejected for its values alone: all of that must show on some path.
+
+Cost: some 200 microseconds an answer, and one millisecond a function.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.findings import OF_VALUES, Finding, FindingKind
+from verilocc_bench.ir import Function, Instruction, parse_function, print_function
+from verilocc_bench.selftest.case import Case
+from verilocc_bench.selftest.judges import EXECUTOR, FAST, INDEPENDENT, SMT, Judges
+from verilocc_bench.selftest.oracle import Oracle
+from verilocc_bench.selftest.oracle_program import lanes_of
+from verilocc_bench.verify.executor import Executor, Miscompile
+from verilocc_bench.verify.smt_constraints import Constraint, all_constraints
+
+__all__ = ["NOT_SHOWN", "ORACLE", "FunctionJudge", "Outcome"]
+
+ORACLE = "oracle"
+
+NOT_SHOWN = "executor shows nothing wrong with what all others reject"
+
+PATHS = 2000
+"""So many random paths are tried of a rejected answer before it counts as not shown."""
+
+PATHS_OF_ACCEPTED = 4
+STEPS = 40
+"""The length of a path: a loop of three instructions goes round eight times."""
+
+TOLD_OF_A_KIND = 3
+
+MAXIMUM_PAIRS = 100
+"""For the SMT check; no function here has as many pairs of registers that may collide."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What the judges said of some functions.
+
+    `counts` are numbers of functions, of answers, and of kinds of answers:
+    `valid`; `illegal`, for a base as such; `tied`, for tied operands and no
+    such base; `wrong values`, for nothing else. `executed`: run by the
+    executor; `shown`: to be wrong; `idle`: wrong by an instruction that never
+    acts, which writes two lanes to one unit. `accepted` by each judge. `questions` are
+    the sets of constraints that Z3 was asked about. `told` has the first
+    disagreements of each kind, as (kind, text).
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
+    disagreements: Counter[str] = field(default_factory=Counter)
+    questions: set[str] = field(default_factory=set)
+    told: list[tuple[str, str]] = field(default_factory=list)
+
+    def __add__(self, other: Outcome) -> Outcome:
+        """Both together, those of this one first."""
+        told = list(self.told)
+        for kind, text in other.told:
+            if sum(kind == each for each, _ in told) < TOLD_OF_A_KIND:
+                told.append((kind, text))
+        return Outcome(
+            self.counts + other.counts,
+            self.accepted + other.accepted,
+            self.disagreements + other.disagreements,
+            self.questions | other.questions,
+            told,
+        )
+
+
+class FunctionJudge:
+    """Asks all judges about functions; what Z3 says of a set of constraints is kept."""
+
+    def __init__(self, smt: bool) -> None:
+        self.smt = smt
+        self.outcome = Outcome()
+        self._by_smt: dict[str, tuple[bool, ...]] = {}
+
+    def judge(self, function: Function) -> None:
+        """All answers to one function."""
+        text = print_function(function)
+        parsed = parse_function(text)
+        assert parsed == function, f"the text is read as another function:\n{text}"
+        counts, accepted = self.outcome.counts, self.outcome.accepted
+        problem = AllocationProblem(parsed, text)
+        judges = Judges(problem)
+        oracle = Oracle(parsed)
+        answers = list(_answers(parsed))
+        by_smt = self._smt_verdicts(problem, answers) if self.smt else ()
+        counts["functions"] += 1
+        counts["answers"] += len(answers)
+        for number, answer in enumerate(answers):
+            verdict = judges.fast.verify(answer)
+            findings = {FAST: verdict.findings, INDEPENDENT: judges.independent.check(answer)}
+            accepts = {judge: not found for judge, found in findings.items()}
+            assert verdict.valid == accepts[FAST], f"a verdict without reason:\n{text}{answer}"
+            accepts[ORACLE] = oracle.judge(answer)
+            if by_smt:
+                accepts[SMT] = by_smt[number]
+            for judge, accepting in accepts.items():
+                accepted[judge] += accepting
+            kind = _kind(findings) if not all(accepts.values()) else "valid"
+            counts[kind] += 1
+            agreed = len(set(accepts.values())) == 1
+            shown = None
+            if kind in ("valid", "wrong values") or not agreed:
+                counts["executed"] += 1
+                shown = self._execute(judges.executor(Case(parsed, answer)), parsed, kind)
+                counts["shown"] += shown is not None
+            idle = kind == "wrong values" and shown is None and _is_idle(parsed, answer)
+            counts["idle"] += idle
+            if not agreed or (shown is not None or idle) != (kind == "wrong values"):
+                self._tell(Case(parsed, answer), accepts, findings, shown)
+
+    def _execute(
+        self, executor: Executor | None, function: Function, kind: str
+    ) -> Miscompile | None:
+        """The first difference on some random paths; on one, where there is only one."""
+        assert executor is not None, "every unit of an answer exists in hardware"
+        paths = PATHS_OF_ACCEPTED if kind == "valid" else PATHS
+        if not any(
+            len(block.successors) > 1 or any(i.guard for i in block.instructions)
+            for block in function.blocks
+        ):
+            paths = 1
+        for seed in range(paths):
+            shown = executor.run(seed, STEPS)
+            if shown is not None:
+                return shown
+        return None
+
+    def _tell(
+        self,
+        case: Case,
+        accepts: Mapping[str, bool],
+        findings: Mapping[str, tuple[Finding, ...]],
+        shown: Miscompile | None,
+    ) -> None:
+        """Notes in which ways the judges disagree."""
+        rejecting = [judge for judge, accepting in accepts.items() if not accepting]
+        if shown is not None:
+            rejecting.append(EXECUTOR)
+        kinds = [
+            f"{judge} accepts what {other} rejects"
+            for judge, accepting in accepts.items()
+            if accepting
+            for other in rejecting
+        ]
+        for kind in kinds or [NOT_SHOWN]:
+            self.outcome.disagreements[kind] += 1
+            if self.outcome.disagreements[kind] <= TOLD_OF_A_KIND:
+                lines = [f"{kind}:", str(case)]
+                for judge, found in findings.items():
+                    lines += [f"{judge}: {f.kind.value}: {f.message}" for f in found]
+                if shown is not None:
+                    lines.append(f"{EXECUTOR}: {shown}")
+                self.outcome.told.append((kind, "\n".join(lines)))
+
+    def _smt_verdicts(
+        self, problem: AllocationProblem, answers: list[dict[str, str]]
+    ) -> tuple[bool, ...]:
+        """What Z3 says of each answer; asked once for equal constraints."""
+        from verilocc_bench.verify.smt import SMTVerifier
+
+        function = problem.function
+        constraints = list(all_constraints(problem, MAXIMUM_PAIRS))
+        key = _digest(function, constraints)
+        if key not in self._by_smt:
+            verifier = SMTVerifier(problem)
+            self._by_smt[key] = tuple(verifier.verify(answer).valid for answer in answers)
+        self.outcome.questions.add(key)
+        return self._by_smt[key]
+
+
+def _answers(function: Function) -> Iterator[dict[str, str]]:
+    bases = []
+    for register_class in function.virtual_registers:
+        (file,) = register_class.files
+        bases.append([f"{file}{unit}" for unit in range(function.file(file).count + 1)])
+    for chosen in itertools.product(*bases):
+        yield {f"%{number}": base for number, base in enumerate(chosen)}
+
+
+def _is_idle(function: Function, answer: Mapping[str, str]) -> bool:
+    """Whether nothing is wrong but guarded instructions that write two lanes to one unit.
+
+    Such an answer is wrong even where the guard never holds. Without what these
+    instructions define and use it is right, if they never act.
+    """
+
+    def unit(lane: tuple[int | str, int]) -> tuple[str, int]:
+        name, number = lane
+        if isinstance(name, str):
+            return name, number
+        base = answer[f"%{name}"]
+        file = base.rstrip("0123456789")
+        return file, int(base.removeprefix(file)) + number
+
+    def clashes(instruction: Instruction) -> bool:
+        lanes = {lane for operand in instruction.definitions for lane in lanes_of(operand)}
+        return len({unit(lane) for lane in lanes}) < len(lanes)
+
+    blocks = tuple(
+        replace(
+            block,
+            instructions=tuple(
+                replace(i, definitions=(), uses=()) if i.guard and clashes(i) else i
+                for i in block.instructions
+            ),
+        )
+        for block in function.blocks
+    )
+    return blocks != function.blocks and Oracle(replace(function, blocks=blocks)).judge(answer)
+
+
+def _kind(findings: Mapping[str, tuple[Finding, ...]]) -> str:
+    """The worst that is wrong with an answer."""
+    kinds = {finding.kind for found in findings.values() for finding in found}
+    if kinds - OF_VALUES - {FindingKind.TIED_MISMATCH}:
+        return "illegal"
+    return "tied" if FindingKind.TIED_MISMATCH in kinds else "wrong values"
+
+
+def _digest(function: Function, constraints: list[Constraint]) -> str:
+    """What stands for all that the verdicts of the SMT check depend on."""
+    parts = [repr(function.files), repr(function.virtual_registers)]
+    parts += [constraint.formula for constraint in constraints]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
