@@ -52,8 +52,8 @@ def drawn_conditions(seed: int, count: int = 24) -> tuple[Conditions, list[int]]
         found.append(
             generator.choice(
                 (
-                    lambda a, b: conditions.both(a, b),
-                    lambda a, b: conditions.either(a, b),
+                    conditions.both,
+                    conditions.either,
                     lambda a, _: conditions.negation(a),
                 )
             )(a, b)
@@ -104,10 +104,12 @@ def lane_tables(conditions: Conditions, lanes: Mapping[int, int]) -> dict[int, T
     """The condition of each of 6 lanes as a table; disjoint sets and no false ones."""
     seen = 0
     for condition, mask in lanes.items():
-        assert mask and not mask & seen and condition != FALSE
+        assert mask
+        assert not mask & seen
+        assert condition != FALSE
         seen |= mask
     nothing = table(conditions, FALSE)
-    found = {lane: nothing for lane in range(6)}
+    found = dict.fromkeys(range(6), nothing)
     for condition, mask in lanes.items():
         for lane in range(6):
             if mask >> lane & 1:

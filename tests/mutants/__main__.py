@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.asking import KILLED, SURVIVED, TIMEOUT, Asking, test_fingerprint
+from tests.mutants.asking import KILLED, TIMEOUT, Asking, test_fingerprint
 from tests.mutants.making import Mutant, mutants_of
 
 ROOMS = {
