@@ -50,8 +50,8 @@ build-full: $(VENV)/dev ## Build the published dataset into DATASET; takes hours
 	$(BIN)/verilocc-bench build --sweep default --output $(DATASET)
 	$(BIN)/verilocc-bench dataset check $(DATASET)
 
-register-classes: $(VENV)/dev ## Generate the AMDGPU register classes from LLVM's own tables
-	$(BIN)/python -m dataset_builders.compilers.llvm_tables > verilocc_bench/targets/amdgpu_classes.json
+register-classes: $(VENV)/dev ## Generate the AMDGPU register classes and operand constraints from LLVM's own tables
+	$(BIN)/python -m dataset_builders.compilers.llvm_tables verilocc_bench/targets
 
 lower-tools: ## Install llc of LLVM 22 (Debian), which makes machine code of answers for gfx90a and gfx942
 	apt-get install --yes --no-install-recommends llvm-22

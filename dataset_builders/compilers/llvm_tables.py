@@ -1,12 +1,14 @@
-"""LLVM's own AMDGPU register tables, read from the library inside llvmlite.
+"""LLVM's own AMDGPU tables, read from the library inside llvmlite.
 
-TableGen's tables (register names, register classes with their members) are
-constant data of the library. This module finds them by their symbols and
-reads them through the loaded image, so that what this package says about
-register classes can be generated from LLVM and compared with it. Linux on
-x86-64, where llvmlite's library keeps its symbol table.
+TableGen's tables (register names, register classes with their members, what
+instructions ask of their operands) are constant data of the library. This
+module finds them by their symbols and reads them through the loaded image, so
+that what this package says about them can be generated from LLVM and compared
+with it. Linux on x86-64, where llvmlite's library keeps its symbol table.
 
-    python -m dataset_builders.compilers.llvm_tables > verilocc_bench/targets/amdgpu_classes.json
+    python -m dataset_builders.compilers.llvm_tables verilocc_bench/targets
+
+writes `amdgpu_classes.json` and `amdgpu_constraints.json` into that folder.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import mmap
 import re
 import struct
 import sys
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +30,7 @@ __all__ = [
     "LLVMRegisterClass",
     "LLVMSubRegister",
     "class_table_text",
+    "constraint_table_text",
     "read_register_classes",
     "read_register_names",
     "read_sub_registers",
@@ -39,11 +44,18 @@ _CLASS_NAMES = "_ZN4llvm21AMDGPURegClassStringsE"
 _SUB_REGISTER_FILE = "SIRegisterInfo.cpp"
 _SUB_REGISTER_NAMES = "_ZN4llvmL20SubRegIndexNameTableE"
 _SUB_REGISTER_RANGES = "_ZN4llvmL19SubRegIdxRangeTableE"
+_OPCODES = "_ZN4llvm11AMDGPUDescsE"
+_OPCODE_PLACES = "_ZN4llvm22AMDGPUInstrNameIndicesE"
+_OPCODE_NAMES = "_ZN4llvm19AMDGPUInstrNameDataE"
 _ANCHOR = "LLVMPY_ParseAssembly"  # exported, so that its address in memory is known
 
 _REGISTER_RECORD_BYTES = 24  # llvm::MCRegisterDesc
 _CLASS_RECORD = struct.Struct("<QQIHHHHbBBx")  # llvm::MCRegisterClass
 _SUB_REGISTER_RECORD = struct.Struct("<HH")  # llvm::TargetRegisterInfo::SubRegCoveredBits
+_OPCODE_RECORD = struct.Struct("<HHBBHBBHHxxQQ")  # llvm::MCInstrDesc
+_OPERAND_RECORD = struct.Struct("<hBBH")  # llvm::MCOperandInfo
+_PSEUDO = 1 << 3  # MCID::Pseudo: opcodes of machine IR, others are their encodings
+_TIED, _EARLY_CLOBBER = 1 << 0, 1 << 1  # MCOI::OperandConstraint
 _SOURCE_FILE = 4  # STT_FILE: the local symbols that follow are that file's
 _MEMBER = re.compile(r"(?:[VSA]GPR\d+_?)+")
 _HARDWARE_COUNTS = {"v": 256, "a": 256, "s": 102}
@@ -87,6 +99,9 @@ class _Image:
                 _CLASS_NAMES,
                 f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_NAMES}",
                 f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_RANGES}",
+                _OPCODES,
+                _OPCODE_PLACES,
+                _OPCODE_NAMES,
                 _ANCHOR,
             },
         )
@@ -218,5 +233,48 @@ def class_table_text() -> str:
     return "{\n" + ",\n".join(rows) + "\n}\n"
 
 
+def constraint_table_text() -> str:
+    """The table of operand constraints that the package ships, as JSON text.
+
+    For each constraint the opcodes that have it: `3=0`, operand 3 is tied to
+    definition 0; `0`, definition 0 is an early clobber.
+    """
+    found: dict[str, list[str]] = defaultdict(list)
+    for name, constraints in _read_constraints():
+        for constraint in constraints:
+            found[constraint].append(name)
+    rows = [
+        f"{json.dumps(key)}: {json.dumps(' '.join(sorted(found[key])))}" for key in sorted(found)
+    ]
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+def _read_constraints() -> Iterator[tuple[str, list[str]]]:
+    """The opcodes of machine IR with what they ask of their operands."""
+    image = _Image()
+    places, names, records = map(image.data, (_OPCODE_PLACES, _OPCODE_NAMES, _OPCODES))
+    count = len(places) // 4
+    operands_start = count * _OPCODE_RECORD.size
+    # The records stand in reverse order, so that those of operands follow the first one.
+    for opcode, (place,) in enumerate(struct.iter_unpack("<I", places)):
+        start = operands_start - (opcode + 1) * _OPCODE_RECORD.size
+        fields = _OPCODE_RECORD.unpack_from(records, start)
+        number, operand_count, first, flags = fields[0], fields[1], fields[7], fields[9]
+        assert number == opcode, "another layout of llvm::MCInstrDesc"
+        if not flags & _PSEUDO:
+            continue
+        constraints = []
+        for operand in range(operand_count):
+            at = operands_start + (first + operand) * _OPERAND_RECORD.size
+            *_, constraint = _OPERAND_RECORD.unpack_from(records, at)
+            if constraint & _TIED:
+                constraints.append(f"{operand}={constraint >> 4 & 0xF}")
+            if constraint & _EARLY_CLOBBER:
+                constraints.append(str(operand))
+        yield _string(names, place), constraints
+
+
 if __name__ == "__main__":
-    sys.stdout.write(class_table_text())
+    folder = Path(sys.argv[1])
+    (folder / "amdgpu_classes.json").write_text(class_table_text())
+    (folder / "amdgpu_constraints.json").write_text(constraint_table_text())

@@ -102,7 +102,8 @@ def check(kernel: Kernel, answer: SplitAnswer | dict[str, str]) -> None:
         text = kernel.lower_unverified(answer).text
     else:
         text = kernel.lower(answer).text
-    module = parse_mir(text)
+    # The text says that its registers are assigned; read it here as if they were not.
+    module = parse_mir(text.replace("noVRegs:         true", "noVRegs:         false"))
     function = normalize_function(module.functions[0], module, kernel.target).function
     expected = Expected(kernel, edited, registers)
     assert [b.successors for b in function.blocks] == [

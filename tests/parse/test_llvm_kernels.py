@@ -14,6 +14,7 @@ from verilocc_bench.ir import parse_function, print_function
 from verilocc_bench.parse.mir import parse_mir
 from verilocc_bench.parse.normalize import normalize_function
 from verilocc_bench.targets import get_target
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
 KERNELS = sorted(Path(__file__).parent.joinpath("kernels").glob("*.ll"))
 ARCHITECTURES = ("gfx90a", "gfx942")
@@ -84,6 +85,16 @@ def test_names_in_quotes_find_their_attributes(llc: Llc) -> None:
     for machine in module.functions[1:]:
         function = normalize_function(machine, module, get_target("gfx942")).function
         assert function.file("v").count == 256  # that of 256 threads
+
+
+def test_parts_of_tuples(llc: Llc) -> None:
+    kernel = Path(__file__).parent / "kernels" / "tuples.ll"
+    mir = llc(kernel.read_text(), "gfx942", "-stop-before=greedy")
+    named = set(re.findall(r"%\d+\.(lo16_hi16\w+)", mir))
+    assert {SUB_REGISTERS[name].count for name in named} == {7, 12}
+    texts = normalized(mir, "gfx942")
+    assert re.search(r"\.0-6\b", texts["vectors"])
+    assert re.search(r"\.0-11\b", texts["scalars"])
 
 
 def test_mutated_files_raise_nothing_but_input_errors(llc: Llc) -> None:

@@ -35,6 +35,11 @@ def lines(body: str, head: str = "") -> list[str]:
         ),
         ("S_NOP 0 :: (load (s32) from %ir.a, addrspace 1)", "S_NOP"),
         ("S_NOP implicit $exec, debug-location !9", "S_NOP"),
+        # LLVM knows it where the text does not say so.
+        (
+            "%0:areg_128_align2 = V_QSAD_PK_U16_U8_e64 %1:vreg_64_align2",
+            "%0&=V_QSAD_PK_U16_U8 %1:V2",
+        ),
         ("%0:vgpr_32 = COPY $vgpr1 ; of %1, $vgpr2", "%0=COPY v1"),
         ('INLINEASM &"a ; b", 1, 10, def %0:vgpr_32 ; of "%1"', "%0=INLINEASM"),
     ],

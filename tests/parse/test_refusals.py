@@ -85,6 +85,8 @@ def test_kernels_of_every_kind(head: str, ir: str, body: str) -> None:
         ("noVRegs: true\n", KERNEL, "assigned already"),
         ("", "    $vgpr1 = V_MOV_B32_e32 0, implicit $exec\n    S_ENDPGM 0", "assigned already"),
         ("isSSA: true\n", KERNEL, "SSA form"),
+        ("", "    %0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %1, implicit $mode", "operand 3 .* tied to"),
+        ("", "    %0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %0.sub0", "operand 3 of V_FMAC_F32_e32"),
         ("machineFunctionInfo:\n  wwmReservedRegs:\n    - '$vgpr2'\n", KERNEL, r"mode.*\$vgpr2"),
         ("machineFunctionInfo:\n  wwmReservedRegs: [ '$vgpr3' ]\n", KERNEL, r"mode.*\$vgpr3"),
     ],
@@ -101,6 +103,7 @@ def test_functions_from_another_stage(head: str, body: str, words: str) -> None:
         ("", "    S_ENDPGM 0"),
         ("", "    $m0 = S_MOV_B32 0\n    S_ENDPGM 0, implicit $exec"),
         ("machineFunctionInfo:\n  wwmReservedRegs: []\n", KERNEL),
+        ("", "    %0.sub0:vreg_64_align2 = V_FMAC_F32_e32 %1:vgpr_32, %1, %0.sub0"),
     ],
 )
 def test_functions_with_nothing_to_refuse(head: str, body: str) -> None:

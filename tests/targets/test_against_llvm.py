@@ -17,6 +17,7 @@ from verilocc_bench.targets.amdgpu_classes import (
     fixed_units,
     is_outside_allocation,
 )
+from verilocc_bench.targets.amdgpu_constraints import operand_constraints
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS, SubRegister
 
 Llc = Callable[..., str]
@@ -31,9 +32,26 @@ def tables() -> object:
     return llvm_tables
 
 
-def test_the_shipped_table_is_fresh(tables) -> None:
-    shipped = files("verilocc_bench.targets").joinpath("amdgpu_classes.json").read_text()
-    assert shipped == tables.class_table_text()
+def test_the_shipped_tables_are_fresh(tables) -> None:
+    folder = files("verilocc_bench.targets")
+    assert folder.joinpath("amdgpu_classes.json").read_text() == tables.class_table_text()
+    assert folder.joinpath("amdgpu_constraints.json").read_text() == tables.constraint_table_text()
+
+
+@pytest.mark.parametrize(
+    ("opcode", "early_clobbers", "ties"),
+    [
+        ("V_FMAC_F32_e32", (), ((3, 0),)),
+        ("V_MFMA_F32_32X32X8F16_vgprcd_e64", (0,), ()),
+        ("V_MFMA_F32_32X32X8F16_mac_vgprcd_e64", (), ((3, 0),)),
+        ("V_SWAP_B32", (), ((2, 1), (3, 0))),
+        ("V_MOV_B32_e32", (), ()),
+        ("COPY", (), ()),
+    ],
+)
+def test_constraints(opcode: str, early_clobbers: object, ties: object) -> None:
+    found = operand_constraints(opcode)
+    assert (found.early_clobbers, found.ties) == (early_clobbers, ties)
 
 
 def test_classes_hold_the_registers_of_llvm(tables) -> None:

@@ -241,7 +241,7 @@ class _FunctionParser:
         while self.at < self.last:
             raw = self.lines[self.at]
             line = raw.strip()
-            if ";" in line and '"' not in line:
+            if ";" in line and '"' not in line and not _BLOCK.fullmatch(line):
                 line = line.partition(";")[0].rstrip()
             if line and not raw[0].isspace():
                 return  # the next key of the document

@@ -8,6 +8,7 @@ symbols, immediates) is checked for its form and dropped.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.parse.machine import (
@@ -16,6 +17,7 @@ from verilocc_bench.parse.machine import (
     MachineOperand,
     OperandFlag,
 )
+from verilocc_bench.targets.amdgpu_constraints import operand_constraints
 
 __all__ = ["InstructionParser"]
 
@@ -102,6 +104,12 @@ class InstructionParser:
             elif parsed is not None:
                 targets.append(parsed)
             place += 1
+        # As LLVM's own parser does, where the text leaves the flag out.
+        for early in operand_constraints(match[1]).early_clobbers:
+            if early < len(operands) and operands[early][0] == early:
+                operand = operands[early][1]
+                flags = operand.flags | OperandFlag.EARLY_CLOBBER
+                operands[early] = (early, replace(operand, flags=flags))
         return MachineInstruction(match[1], tuple(operands), tuple(targets), self.number, is_call)
 
     def without_tail(self, line: str) -> str:

@@ -3,8 +3,8 @@
 - MIR for another architecture, where its text tells: the triple, `target-cpu`,
   an instruction that the target lacks, a tuple that may start at an odd register
   in an instruction that takes none (gfx90a and gfx942 want even ones).
-- MIR from another place in the pipeline: in SSA form, or with its registers
-  assigned already.
+- MIR from another place in the pipeline: in SSA form, before tied operands
+  became one register, or with its registers assigned already.
 - Functions that others call. They have to keep callee-saved registers, which
   would count as free here. What `machineFunctionInfo` says decides
   (`isEntryFunction`), as in LLVM; where it says nothing, the calling convention
@@ -29,6 +29,7 @@ from verilocc_bench.parse.machine import (
 )
 from verilocc_bench.targets import Target
 from verilocc_bench.targets.amdgpu_classes import class_bases, fixed_units
+from verilocc_bench.targets.amdgpu_constraints import operand_constraints
 from verilocc_bench.targets.amdgpu_opcodes import foreign_instruction
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
@@ -63,8 +64,8 @@ class _Check:
     ) -> None:
         self.machine, self.module = machine, module
         self.target, self.source = target, source
-        self.opcodes: set[str] = set()
-        self.aligned: set[MachineOperand] = set()
+        self.opcodes: dict[str, tuple[tuple[tuple[int, int], ...], bool]] = {}
+        self.aligned: set[tuple[str, str | None]] = set()
 
     def error(self, message: str, line: int | None = None) -> InputError:
         line = self.machine.line if line is None else line
@@ -76,7 +77,8 @@ class _Check:
         self.check_entry()
         for block in self.machine.blocks:
             for instruction in block.instructions:
-                for part in (instruction, *instruction.bundled):
+                self.check_instruction(instruction)
+                for part in instruction.bundled:
                     self.check_instruction(part)
                 if instruction.opcode == "S_SETPC_B64" and not block.successors:
                     self.refuse_callee("it ends in S_SETPC_B64", instruction.line)
@@ -131,14 +133,18 @@ class _Check:
         opcode, line = instruction.opcode, instruction.line
         if instruction.is_call:
             raise self.error(f"calls are not supported: {opcode}", line)
-        if opcode not in self.opcodes:
+        known = self.opcodes.get(opcode)
+        if known is None:
             self.check_opcode(opcode, line)
-            self.opcodes.add(opcode)
-        if not _ANY_CLASS.fullmatch(opcode):
-            for _, operand in instruction.operands:
-                if operand.virtual and operand not in self.aligned:
-                    self.check_alignment(operand, instruction)
-                    self.aligned.add(operand)
+            ties, takes_any = operand_constraints(opcode).ties, _ANY_CLASS.fullmatch(opcode)
+            known = self.opcodes[opcode] = ties, takes_any is not None
+        for use, definition in known[0]:
+            self.check_tie(use, definition, instruction)
+        if known[1]:
+            return
+        for _, operand in instruction.operands:
+            if operand.virtual and (operand.name, operand.sub_register) not in self.aligned:
+                self.check_alignment(operand, instruction)
 
     def check_opcode(self, opcode: str, line: int) -> None:
         if opcode in ("PHI", "G_PHI"):
@@ -152,9 +158,21 @@ class _Check:
                 f"expected MIR for {self.target.name}: {opcode} is an instruction {place}", line
             )
 
+    def check_tie(self, use: int, definition: int, instruction: MachineInstruction) -> None:
+        """LLVM names one register twice, once its pass for two-address instructions is over."""
+        operands = dict(instruction.operands)
+        tied = [operands[place] for place in (use, definition) if place in operands]
+        if len({(each.name, each.virtual, each.sub_register) for each in tied}) > 1:
+            raise self.error(
+                f"operand {use} of {instruction.opcode} is tied to operand {definition}, and has "
+                f"another register: {_EXPECTED}",
+                instruction.line,
+            )
+
     def check_alignment(self, operand: MachineOperand, instruction: MachineInstruction) -> None:
         if OperandFlag.IMPLICIT in operand.flags:
             return
+        self.aligned.add((operand.name, operand.sub_register))
         class_name = self.machine.classes.get(operand.name, "")
         width, bases = class_bases(class_name) or (1, {})
         lanes = SUB_REGISTERS.get(operand.sub_register or "")
