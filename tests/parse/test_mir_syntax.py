@@ -137,12 +137,13 @@ def test_attributes_over_several_lines() -> None:
   define amdgpu_kernel void @f(
       ptr %x
   ) #3
-  {
+  { ; its body
     ret void
   }
   attributes #3 = {
     "amdgpu-flat-work-group-size"="1,256"
-    "target-cpu"="gfx942" }
+    "target-cpu"="gfx942" } ; of f
+  attributes #4 = { "target-cpu"="gfx90a" }
 ...
 """
     module = parse_mir(ir + mir("    S_NOP 0"))

@@ -15,6 +15,8 @@ __all__ = ["read_module"]
 
 _QUOTED_BYTE = re.compile(rb"\\(\\|[0-9A-Fa-f]{2})")
 _DEFINE = re.compile(r'define\b([^@]*)@(?:"((?:[^"\\]|\\.)*)"|([\w.$-]+))\s*\((.*)')
+_BODY_START = re.compile(r"\{\s*(?:;.*)?$")
+_GROUP_END = re.compile(r"\}\s*(?:;.*)?$")
 _GROUP = re.compile(r"attributes #(\d+) = \{(.*)\}.*")
 _ATTRIBUTE = re.compile(r'"([^"]*)"(?:="([^"]*)")?')
 _ATTRIBUTE_USE = re.compile(r" #(\d+)\b")
@@ -43,21 +45,21 @@ def read_module(lines: Sequence[str], module: MachineModule) -> None:
 
 def _statements(lines: Sequence[str]) -> Iterator[str]:
     """The lines, stripped; a definition up to its body, or attributes up to their end, is one."""
-    pending = ""
+    pending: list[str] = []
+    end = _BODY_START
     for raw in lines:
         line = raw.strip()
-        if pending:
-            pending += " " + line
-        elif line.startswith(("define", "attributes #")):
-            pending = line
-        else:
+        if not pending and line.startswith(("define", "attributes #")):
+            end = _BODY_START if line.startswith("define") else _GROUP_END
+        elif not pending:
             yield line
             continue
-        if line.endswith("{" if pending.startswith("define") else "}"):
-            yield pending
-            pending = ""
+        pending.append(line)
+        if end.search(line):
+            yield " ".join(pending)
+            pending = []
     if pending:
-        yield pending
+        yield " ".join(pending)
 
 
 def _calling_convention(words: str) -> str:

@@ -1,0 +1,90 @@
+"""Machine IR on the command line: files of several functions, one of which cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from verilocc_bench.cli import main
+
+TEXT = """# RUN: what llc is told
+---
+name: damaged
+body: |
+  bb.0:
+    what is this
+...
+---
+...
+---
+name: callee
+body: |
+  bb.0:
+    %0:vgpr_32 = COPY $vgpr0
+    SI_RETURN implicit %0
+...
+---
+name: "one two"   # said
+tracksRegLiveness: true
+registers:
+  - {id: 0, class: vgpr_32}   # said
+machineFunctionInfo:
+    isEntryFunction:  true
+    stackPtrOffsetReg: $sgpr32
+body: |
+  ; of the whole body
+  bb.0:
+    liveins: $vgpr0, $sgpr4_sgpr5:0x0000000000000003
+    ; a comment
+    %0 = COPY $vgpr0 ; of %0 and $vgpr3
+    %x-y:vgpr_32 = V_ADD_U32_e32 %0, 63, implicit $exec ; $vgpr7
+    INLINEASM &"v_nop ; \\22x\\22 , {", 1, 10, %x-y ; "a" %0
+    S_ENDPGM 0
+...
+"""
+
+
+@pytest.fixture(name="path")
+def _path(tmp_path: Path) -> Path:
+    path = tmp_path / "kernels.mir"
+    path.write_text(TEXT)
+    return path
+
+
+def test_a_function_that_cannot_be_read_leaves_the_others(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = [str(path), "--arch", "gfx942", "--function", "one two"]
+    assert main(["normalize", *one]) == 0
+    body = capsys.readouterr().out.partition("bb0")[2]
+    assert body == "(v0,s[4:5])\n%0=COPY v0\n%1=V_ADD_U32 %0\nINLINEASM %1\nS_ENDPGM\n"
+    answer, lowered = tmp_path / "answer.json", tmp_path / "lowered.mir"
+    answer.write_text(json.dumps({"assignment": {"%0": "v0", "%1": "v5"}}))
+    assert main(["verify", *one, str(answer)]) == 0
+    assert main(["lower", *one, str(answer), "-o", str(lowered)]) == 0
+    lines = lowered.read_text().splitlines()
+    assert (
+        "    renamable $vgpr5 = V_ADD_U32_e32 renamable $vgpr0, 63, implicit $exec ; $vgpr7"
+        in lines
+    )
+    assert '    INLINEASM &"v_nop ; \\22x\\22 , {", 1, 10, renamable $vgpr5 ; "a" %0' in lines
+    assert "    what is this" in lines
+    assert main(["lower", str(path), "--arch", "gfx942", str(answer), "-o", str(lowered)]) == 2
+    assert "several functions, choose one with --function" in capsys.readouterr().err
+
+
+def test_the_list_says_which_can_be_read(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "list.txt"
+    arguments = ["normalize", str(path), "--arch", "gfx942", "--list"]
+    assert main([*arguments, "-o", str(output)]) == 0
+    rows = output.read_text().splitlines()[2:]
+    assert [row.split()[0] for row in rows] == ["damaged", "callee", "one"]
+    assert "line 6: expected an instruction, not 'what is this'" in rows[0]
+    assert "line 15: 'callee' is no kernel (it ends in SI_RETURN)" in rows[1]
+    assert rows[2].split() == ["one", "two", "yes", "4", "2"]
+    assert main([*arguments, "--map", str(output)]) == 2
+    assert "--list" in capsys.readouterr().err
