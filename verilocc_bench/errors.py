@@ -4,6 +4,7 @@ VerilocError
 ├── InputError            bad input or usage: one clear line, exit status 2
 │   └── MissingExtraError an optional dependency is not installed
 ├── AllocationFailed      an allocator has no answer for a function
+├── ContradictionError    a proof and a valid answer contradict each other
 ├── InfrastructureError   what an allocator runs on failed, not the allocator
 └── RejectedKernel        a kernel cannot become a dataset row; says why
 """
@@ -14,6 +15,7 @@ from pathlib import Path
 
 __all__ = [
     "AllocationFailed",
+    "ContradictionError",
     "InfrastructureError",
     "InputError",
     "MissingExtraError",
@@ -96,6 +98,15 @@ class AllocationFailed(VerilocError):
 
     def __str__(self) -> str:
         return self.message
+
+
+class ContradictionError(VerilocError):
+    """A proof and a valid answer contradict each other, so one of them is wrong.
+
+    That is an error of this program, or of data that it took for checked. It
+    is no failure of an allocator: nothing catches it but the command line,
+    which ends with a status of its own.
+    """
 
 
 class InfrastructureError(VerilocError):

@@ -32,6 +32,7 @@ from verilocc_bench.allocators.search.options import SearchOptions
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.analysis.lower_bounds import LowerBound
+from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
 from verilocc_bench.analysis.lower_bounds.json_form import to_json
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import AllocationFailed, InputError
@@ -94,7 +95,8 @@ def _fingerprint() -> dict[str, Any]:
 def better_label(row: Row) -> dict[str, Any]:
     """The `best_` columns and `bank_conflicts` of a row that has a label.
 
-    Raises MissingExtraError without the extra `exact`, or `build`.
+    Raises MissingExtraError without the extra `exact`, or `build`, and
+    ContradictionError where an answer is below what the search proved.
     """
     assert row.label is not None
     problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
@@ -102,6 +104,7 @@ def better_label(row: Row) -> dict[str, Any]:
     searched, bound = _search(problem, row.label)
     source, best = _best_answer(row, problem, verifier, searched)
     registers = _registers(verifier.verify(best))
+    check_against_answer(problem, bound.value, registers, source or row.label_source)
     return {
         "best_assignment": None if source is None else _compact(best),
         "best_source": source,

@@ -16,6 +16,7 @@ from verilocc_bench.allocators.search.options import Means, SearchOptions
 from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.allocators.search.refinement_items import Weights
 from verilocc_bench.allocators.search.refining import refinement_cost
+from verilocc_bench.allocators.searching import LabelUse
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.dataset import load_rows
@@ -249,7 +250,7 @@ def test_best_or_compiler_begins_with_the_label_and_says_so() -> None:
     problem = AllocationProblem.from_text(row.normalized)
     best = BUILT_IN["tabu-search"].allocate(Request(problem))
     # An allocator that finds little by itself keeps what it was given.
-    weak = SearchAllocator("weak", "", Means.ORDERS, takes_label=True)
+    weak = SearchAllocator("weak", "", Means.ORDERS, label_use=LabelUse.FIRST)
     kept = weak.respond_to(Request(problem, label=best))  # type: ignore[arg-type]
     assert kept.details["label_taken"] == 1
     assert kept.answer == best

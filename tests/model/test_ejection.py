@@ -13,12 +13,12 @@ from tests.generated import random_function
 from tests.model.scripted import ScriptedModel, asked, run_episode
 from tests.model.test_prompts import CONSTRAINED, GUIDED, ONE_BY_ONE, SMALL, TIGHT, problem_of
 from verilocc_bench.allocators import AllocatorOptions, FailureKind, Request, Response
+from verilocc_bench.allocators.ejection import LOOKED_AT, Ejection
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Ask
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.prompts.outlook import decision_order
-from verilocc_bench.model.prompts.search import LOOKED_AT, Search
 from verilocc_bench.verify import FastVerifier, IndependentVerifier
 
 HEAD = TIGHT.partition("class S")[0].replace("v:2", "v:4")
@@ -105,7 +105,7 @@ def test_what_has_given_way_is_not_placed() -> None:
     """%2 of four lanes takes the places of %0 and %1; then %0 has none, and %1 none either."""
     text = HEAD + "class V4 4 v/2\nbb0\n%0=OP\n%1=OP\n%2:V4=OP\nUSE %0,%1,%2\n"
     problem = problem_of(text)
-    search = Search(RegisterState(problem), [0, 1, 2])
+    search = Ejection(RegisterState(problem), [0, 1, 2])
     assert not run(search, 1)
     assert (search.register, search.decided, len(search.state.placed)) == (0, 1, 1)
 
@@ -121,7 +121,7 @@ def test_dead_ends_say_how_many_are_placed(name: str) -> None:
         response = run_episode(style, Request(problem), options, ScriptedModel())
         if response.answer is not None:
             continue
-        search = Search(RegisterState(problem), decision_order(problem))
+        search = Ejection(RegisterState(problem), decision_order(problem))
         assert not run(search, 2)
         assert response.details["dead_end"]["placed"] == len(search.state.placed)
         told += 1
@@ -211,7 +211,7 @@ def exists(state: RegisterState, order: Sequence[int]) -> bool:
 
 
 def run(
-    search: Search, limit: int, choose: Callable[[list[int]], int] = lambda bases: bases[0]
+    search: Ejection, limit: int, choose: Callable[[list[int]], int] = lambda bases: bases[0]
 ) -> bool:
     """Whether all find a place within so many dead ends."""
     while search.register is not None:
@@ -237,7 +237,7 @@ def test_assignments_are_found_where_there_are_any() -> None:
         problem = random_tight_problem(generator)
         order = list(range(len(problem.function.virtual_registers)))
         generator.shuffle(order)
-        search = Search(RegisterState(problem), order)
+        search = Ejection(RegisterState(problem), order)
         complete = run(search, 50)
         if complete:
             assert is_valid(problem, named(search.state))
@@ -259,7 +259,7 @@ def test_real_kernels_at_a_tight_budget() -> None:
         text = row.normalized.replace("registers v:256 a:256", f"registers v:{pressure + 1} a:0")
         problem = problem_of(text)
         for seed in range(3):
-            search = Search(RegisterState(problem), decision_order(problem))
+            search = Ejection(RegisterState(problem), decision_order(problem))
             assert run(search, 1_000, random.Random(seed).choice)
             assert is_valid(problem, named(search.state))
             ejections += search.steps
@@ -269,7 +269,7 @@ def test_real_kernels_at_a_tight_budget() -> None:
 class Witness:
     """Keeps its own count of dead ends, and says what an ejection must do."""
 
-    def __init__(self, search: Search, order: Sequence[int]) -> None:
+    def __init__(self, search: Ejection, order: Sequence[int]) -> None:
         self.search, self.order = search, order
         self.dead_ends: Counter[int] = Counter()
         self.not_the_lightest = 0
@@ -341,7 +341,7 @@ def test_the_lightest_give_way_and_come_next() -> None:
         problem = random_tight_problem(generator)
         order = decision_order(problem)
         generator.shuffle(order)
-        search = Search(RegisterState(problem), order)
+        search = Ejection(RegisterState(problem), order)
         witness = Witness(search, order)
         while search.register is not None and search.steps < 12:
             choices = list(search.choices())

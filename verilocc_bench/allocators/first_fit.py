@@ -8,8 +8,9 @@ costs two bit-set operations for each base tried.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
+from verilocc_bench.allocators.register_state import FIXED, tie_distances
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
@@ -29,12 +30,17 @@ def first_fit(problem: AllocationProblem, order: Iterable[int]) -> Assignment:
     for lane, (file, index) in enumerate(liveness.fixed_lanes, liveness.virtual_lane_count):
         unit = placements.first_unit[file] + index
         live[unit], defined[unit] = liveness.live[lane], liveness.defined[lane]
+    ties = tie_distances(problem)
+    units: dict[int, int] = {}
     assignment: Assignment = {}
     for register in order:
         first = liveness.lane_offsets[register]
         last = first + classes[register].width
         lanes = list(zip(liveness.live[first:last], liveness.defined[first:last], strict=True))
-        base = _lowest(placements.legal[classes[register]], lanes, live, defined)
+        bases: Collection[int] = placements.legal[classes[register]]
+        if register in ties:
+            bases = _tied_bases(bases, ties[register], units)
+        base = _lowest(bases, lanes, live, defined)
         if base is None:
             raise AllocationFailed(
                 f"%{register} of class {classes[register].name} fits nowhere: "
@@ -43,8 +49,22 @@ def first_fit(problem: AllocationProblem, order: Iterable[int]) -> Assignment:
         for unit, (lane_live, lane_defined) in enumerate(lanes, base):
             live[unit] |= lane_live
             defined[unit] |= lane_defined
+        units[register] = base
         assignment[register] = placements.register(base)
     return assignment
+
+
+def _tied_bases(
+    bases: Collection[int], distances: Mapping[int, int] | None, units: Mapping[int, int]
+) -> Collection[int]:
+    """The bases that ties to physical registers and to what is placed allow."""
+    if distances is None:
+        return ()
+    for other, distance in distances.items():
+        unit = 0 if other == FIXED else units.get(other)
+        if unit is not None:
+            bases = [base for base in bases if base == unit + distance]
+    return bases
 
 
 def _lowest(

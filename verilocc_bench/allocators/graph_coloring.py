@@ -23,16 +23,16 @@ from verilocc_bench.analysis import AllocationProblem, iterate_bits
 from verilocc_bench.analysis.interference import interference_sets, live_spans
 from verilocc_bench.ir import Assignment, RegisterClass
 
-__all__ = ["graph_coloring"]
+__all__ = ["coloring_order", "graph_coloring"]
 
 
 def graph_coloring(problem: AllocationProblem) -> Assignment:
     """An assignment by graph colouring. Raises AllocationFailed where no colour is left."""
-    return first_fit(problem, reversed(_simplify(problem)))
+    return first_fit(problem, coloring_order(problem))
 
 
-def _simplify(problem: AllocationProblem) -> list[int]:
-    """The nodes in the order of their removal from the graph."""
+def coloring_order(problem: AllocationProblem) -> list[int]:
+    """The nodes in the order in which they are coloured: what simplification removes last first."""
     classes = problem.function.virtual_registers
     distinct = list(dict.fromkeys(classes))
     kind = [distinct.index(c) for c in classes]
@@ -66,7 +66,7 @@ def _simplify(problem: AllocationProblem) -> list[int]:
             squeeze[other] -= blocked[kind[other]][kind[node]]
             if unsure and squeeze[other] < colours[other]:
                 heappush(heap, priority(other))
-    return order
+    return order[::-1]
 
 
 def _blocked(node: RegisterClass, neighbour: RegisterClass) -> int:

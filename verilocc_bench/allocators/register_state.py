@@ -22,7 +22,7 @@ from typing import NamedTuple
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import FixedUnits, Function, Operand, VirtualLanes
 
-__all__ = ["FIXED", "Lifetime", "RegisterState", "base_distances"]
+__all__ = ["FIXED", "Lifetime", "RegisterState", "base_distances", "tie_distances"]
 
 Lifetime = tuple[int, int]
 """Where a lane is live and where it is defined, as sets of points."""
@@ -61,7 +61,7 @@ class RegisterState:
         self._placed: dict[int, int] = {}
         self._occupants: list[set[int]] = [set() for _ in self._live]
         self._steps: list[_Step] = []
-        self._ties = _tie_distances(problem)
+        self._ties = tie_distances(problem)
         self._collisions = _Collisions(problem)
 
     def copy(self) -> RegisterState:
@@ -280,7 +280,7 @@ def base_distances(
     return found
 
 
-def _tie_distances(problem: AllocationProblem) -> dict[int, dict[int, int] | None]:
+def tie_distances(problem: AllocationProblem) -> dict[int, dict[int, int] | None]:
     """For each tied virtual register its base less that of each register it is tied to.
 
     Ties of ties are among them. None stands for ties that contradict each other.

@@ -16,14 +16,14 @@ from verilocc_bench.allocators.protocol import (
     answer_from_assignment,
 )
 from verilocc_bench.allocators.search.options import Means
-from verilocc_bench.allocators.searching import SearchAllocator
+from verilocc_bench.allocators.searching import LabelUse, SearchAllocator
 from verilocc_bench.allocators.spill_everywhere import spill_everywhere
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
-__all__ = ["BUILT_IN", "BuiltIn", "LabelReplay", "sees_labels"]
+__all__ = ["BUILT_IN", "BuiltIn", "LabelReplay", "answers_alone", "sees_labels"]
 
 
 @dataclass(frozen=True)
@@ -113,13 +113,16 @@ BUILT_IN: dict[str, Allocator] = {
         BuiltIn("chooser", _chooser, "a first-fit order or tabu-search, as a learned tree says"),
         BuiltIn("cp-sat", _constraint_programming, "constraint programming, within a budget"),
         SearchAllocator(
-            "best", "tabu-search, and CP-SAT where that is not proved", Means.PORTFOLIO
+            "best",
+            "tabu-search, CP-SAT where that is not proved, and all other ways where it has nothing",
+            Means.PORTFOLIO,
+            LabelUse.LAST,
         ),
         SearchAllocator(
             "best-or-compiler",
             "best, begun with the compiler's label; says where that stays the best",
             Means.PORTFOLIO,
-            takes_label=True,
+            LabelUse.FIRST,
         ),
     )
 }
@@ -128,5 +131,12 @@ BUILT_IN: dict[str, Allocator] = {
 def sees_labels(allocator: Allocator) -> bool:
     """Whether an allocator is shown the compilers' answers."""
     if isinstance(allocator, SearchAllocator):
-        return allocator.takes_label
+        return allocator.label_use is not LabelUse.NONE
     return isinstance(allocator, LabelReplay)
+
+
+def answers_alone(allocator: Allocator) -> bool:
+    """Whether an allocator answers from the function alone where it is shown no labels."""
+    if isinstance(allocator, SearchAllocator):
+        return allocator.label_use is not LabelUse.FIRST
+    return not isinstance(allocator, LabelReplay)

@@ -6,6 +6,7 @@ They need numba, and `best` needs ortools besides (the extra `exact`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from verilocc_bench.allocator_options import AllocatorOptions
@@ -17,28 +18,45 @@ from verilocc_bench.allocators.protocol import (
     Response,
     answer_from_assignment,
 )
-from verilocc_bench.allocators.search.options import Means, SearchOptions
+from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.errors import AllocationFailed
 
 if TYPE_CHECKING:
     from verilocc_bench.allocators.search.portfolio import Found
 
-__all__ = ["SearchAllocator"]
+__all__ = ["LabelUse", "SearchAllocator"]
+
+COMPILER = "compiler"
+"""The source of what began with the compiler's label, or is that."""
+
+
+class LabelUse(Enum):
+    """What a search does with the compiler's label, where the function has one.
+
+    `NONE`: it does not see it. `LAST`: it searches alone, and begins again with
+    the label where it found nothing, only by a way beside search, or something
+    worse than the label. `FIRST`: it begins with the label.
+    """
+
+    NONE = auto()
+    LAST = auto()
+    FIRST = auto()
 
 
 @dataclass(frozen=True)
 class SearchAllocator:
     """Searches for an assignment by some means, after an objective.
 
-    With `takes_label` the search begins with the compiler's label, where there
-    is one; the details of the response say where nothing better was found.
+    Where it may use the compiler's label, the details of the response say
+    whether nothing better was found.
     """
 
     name: str
     description: str
     means: Means
-    takes_label: bool = False
+    label_use: LabelUse = LabelUse.NONE
     options: SearchOptions = field(default_factory=SearchOptions)
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = True
@@ -59,20 +77,48 @@ class SearchAllocator:
         return answer
 
     def respond_to(self, request: Request) -> Response:
-        """The answer with the details `bound`, `optimal` and, if it may be taken, `label_taken`.
+        """The answer with the details `bound`, `optimal`, `source` and perhaps `label_taken`.
 
-        `label_taken` is 1 where the search began with the label, and found
-        nothing better.
+        `source` names what found the first placement: `search`, the way that did
+        where search had none, or `compiler`. `label_taken`, of those that may use
+        the label, is 1 where the answer is the label itself.
         """
-        problem = request.problem
-        label = request.label if self.takes_label else None
-        found = self._search(problem, label)
+        from verilocc_bench.allocators.search.comparison import is_valid_answer
+
+        problem, label = request.problem, request.label
+        if self.label_use is LabelUse.NONE or not label or not is_valid_answer(problem, label):
+            label = None
+        found = self._found(problem, label)
         answer = answer_from_assignment(problem, found.assignment)
         details = {"bound": found.bound.value, "optimal": int(found.is_optimal)}
-        if not self.takes_label:
-            return Response(answer, details=details)
-        taken = label is not None and self._cost(problem, label) <= self._cost(problem, answer)
-        return Response(label if taken else answer, details={**details, "label_taken": int(taken)})
+        if self.label_use is LabelUse.NONE:
+            return Response(answer, details={**details, "source": found.source})
+        begun = self.label_use is LabelUse.FIRST or found.source == COMPILER
+        taken = label is not None and begun
+        if label is not None and taken:
+            taken = self._cost(problem, label) <= self._cost(problem, answer)
+            answer = dict(label) if taken else answer
+        source = COMPILER if taken else found.source
+        return Response(answer, details={**details, "source": source, "label_taken": int(taken)})
+
+    def _found(self, problem: AllocationProblem, label: Answer | None) -> Found:
+        """What search finds, alone or begun with the label, which is valid."""
+        if label is None or self.label_use is LabelUse.FIRST:
+            return self._search(problem, label)
+        try:
+            found = self._search(problem, None)
+        except AllocationFailed:
+            return replace(self._search(problem, label), source=COMPILER)
+        own = self._cost_of(problem, found)
+        # What counts first: registers, or what they cost in waves or warps.
+        hard = found.source != SEARCH and not found.is_optimal
+        if hard or own[0] > self._cost(problem, label)[0]:
+            again = replace(self._search(problem, label), source=COMPILER)
+            return again if self._cost_of(problem, again) < own else found
+        return found
+
+    def _cost_of(self, problem: AllocationProblem, found: Found) -> tuple[int, ...]:
+        return self._cost(problem, answer_from_assignment(problem, found.assignment))
 
     def _cost(self, problem: AllocationProblem, answer: Answer) -> tuple[int, ...]:
         from verilocc_bench.allocators.search.comparison import answer_cost

@@ -1,7 +1,8 @@
 """The command line: one module a command, imported when the command runs.
 
 Exit status: 0 done, 1 a well-formed answer that is wrong, 2 bad input or
-usage (one line on standard error), 130 interrupted.
+usage (one line on standard error), 70 an error of this program: a proof and a
+valid answer that contradict each other, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from typing import NoReturn
 
 from verilocc_bench import __version__
 from verilocc_bench.cli.arguments import add_commands
-from verilocc_bench.errors import InputError
+from verilocc_bench.errors import ContradictionError, InputError
 
 __all__ = ["build_parser", "main"]
 
 INTERRUPTED = 130
+INTERNAL_ERROR = 70
+"""EX_SOFTWARE of sysexits.h."""
 
 _OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT})
 
@@ -62,6 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"verilocc-bench {options.command}: {error}", file=sys.stderr)
         return 2
+    except ContradictionError as error:
+        message = f"internal error, please report it: {error}"
+        print(f"verilocc-bench {options.command}: {message}", file=sys.stderr)
+        return INTERNAL_ERROR
     except KeyboardInterrupt:
         print(f"verilocc-bench {options.command}: interrupted", file=sys.stderr)
         return INTERRUPTED

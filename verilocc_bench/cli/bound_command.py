@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 from collections.abc import Iterator
 from itertools import groupby
 
+from verilocc_bench.allocators import (
+    Answer,
+    answer_from_assignment,
+    graph_coloring,
+    linear_scan,
+)
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import (
     Clique,
     LowerBound,
     check_certificate,
     lower_bound,
+    proves_infeasible,
+    why_infeasible,
+)
+from verilocc_bench.analysis.lower_bounds.infeasibility import (
+    check_against_answer,
+    describe_place,
+    describe_shape,
 )
 from verilocc_bench.analysis.lower_bounds.json_form import from_json, to_json
-from verilocc_bench.cli.instance import load_instance
+from verilocc_bench.cli.instance import Instance, load_instance
 from verilocc_bench.cli.output_stream import summary_stream
+from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.files import read_json, write_output
+from verilocc_bench.verify import FastVerifier
 
 __all__ = ["run"]
 
@@ -25,14 +41,21 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> int:
     """Prints a lower bound with its proof, or checks one that was written before."""
     summary = summary_stream(options.output, json=options.json)
-    problem = load_instance(options).problem
+    instance = load_instance(options)
+    problem = instance.problem
     if options.check is None:
         bound = lower_bound(problem, solver=options.solver)
     else:
         bound = from_json(read_json(options.check), problem)
     # What is printed is always what the checker has seen, whoever made it.
     check_certificate(problem, bound)
-    text = json.dumps({"id": problem.id, **to_json(bound)}, indent=None if options.output else 2)
+    _check_against_answers(instance, bound)
+    document = {
+        "id": problem.id,
+        **to_json(bound),
+        "infeasible": proves_infeasible(problem, bound),
+    }
+    text = json.dumps(document, indent=None if options.output else 2)
     if options.output is not None:
         write_output(options.output, text + "\n")
     if options.json:
@@ -42,25 +65,44 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _check_against_answers(instance: Instance, bound: LowerBound) -> None:
+    """Raises ContradictionError where a valid answer that is at hand uses fewer registers.
+
+    The compilers' answers, and those of the allocators that take milliseconds.
+    """
+    verifier = FastVerifier(instance.problem)
+    for name, answer in _answers(instance):
+        verdict = verifier.verify(answer)
+        if verdict.valid and verdict.registers_used is not None:
+            used = verdict.registers_used[bound.group]
+            check_against_answer(instance.problem, bound.value, used, f"the answer of {name}")
+
+
+def _answers(instance: Instance) -> Iterator[tuple[str, Answer]]:
+    if instance.label is not None:
+        yield instance.label_source, instance.label
+    yield from (instance.alternatives or {}).items()
+    for name, allocator in (("linear-scan", linear_scan), ("graph-coloring", graph_coloring)):
+        with contextlib.suppress(AllocationFailed):
+            yield name, answer_from_assignment(instance.problem, allocator(instance.problem))
+
+
 def _lines(problem: AllocationProblem, bound: LowerBound) -> Iterator[str]:
-    what = "registers" if bound.group == "vector" else f"registers of {bound.group}"
-    yield f"{problem.id}: at least {bound.value} {what} ({bound.kind.value}), proof checked"
+    if proves_infeasible(problem, bound):
+        yield f"{problem.id}: no valid assignment exists, proof checked"
+        yield why_infeasible(problem, bound)
+    else:
+        what = "registers" if bound.group == "vector" else f"registers of {bound.group}"
+        yield f"{problem.id}: at least {bound.value} {what} ({bound.kind.value}), proof checked"
     if not bound.refutations:
         return
     first = bound.refutations[0]
-    limits = ", ".join(f"{file} {limit}" for file, limit in first.shape)
-    yield f"no assignment keeps to {limits}:"
+    yield f"no assignment keeps to {describe_shape(first.shape)}:"
     for clique in first.cliques:
         lanes = len(clique.lanes) + len(clique.fixed)
-        yield f"  {_place(problem, clique)}: {lanes} lanes that cannot share registers"
+        place = describe_place(problem, clique)
+        yield f"  {place}: {lanes} lanes that cannot share registers"
         yield f"    {' '.join(_names(clique))}"
-
-
-def _place(problem: AllocationProblem, clique: Clique) -> str:
-    if clique.instruction < 0:
-        return "at the entry"
-    instruction = problem.function.blocks[clique.block].instructions[clique.instruction]
-    return f"after bb{clique.block} instruction {clique.instruction} ({instruction.opcode})"
 
 
 def _names(clique: Clique) -> Iterator[str]:

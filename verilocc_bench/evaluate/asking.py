@@ -1,4 +1,4 @@
-"""Asks an allocator, and judges what it says; nothing that it does is fatal."""
+"""Asks an allocator, and judges what it says; nothing that foreign code does is fatal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ from verilocc_bench.allocators import (
     Response,
 )
 from verilocc_bench.edits import SplitAnswer, edits_to_json, parse_edits
-from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
+from verilocc_bench.errors import (
+    AllocationFailed,
+    ContradictionError,
+    InfrastructureError,
+    InputError,
+)
 from verilocc_bench.evaluate.records import Judged, Sample
 from verilocc_bench.verify import Verifier
 
@@ -43,6 +48,7 @@ def sample_seed(seed: int, row_id: str, index: int, attempt: int = 0) -> int:
 def ask(allocator: Allocator, request: Request) -> Response:
     """What an allocator says; whatever it raises is a failure of its own.
 
+    But for a ContradictionError of this package's own allocators: it comes through.
     What it prints goes to standard error: standard output is for results.
     """
     failure, message, answer = None, None, None
@@ -58,7 +64,9 @@ def ask(allocator: Allocator, request: Request) -> Response:
                 answer = allocator.allocate(request)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001  foreign code may raise anything
+    except BaseException as error:
+        if isinstance(error, ContradictionError) and not foreign:
+            raise
         failure, message = _failure_of(error, foreign=foreign)
     return Response(answer, failure, message, time.perf_counter() - started, details)
 

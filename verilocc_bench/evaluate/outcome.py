@@ -7,6 +7,7 @@ from typing import assert_never
 
 from verilocc_bench.allocators import Answer, AnyAnswer
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
 from verilocc_bench.edits import (
     GUARD,
     EditedFunction,
@@ -18,6 +19,7 @@ from verilocc_bench.edits import (
     edit_function,
     replaced_function,
 )
+from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.metrics import (
     LOOP_WEIGHT,
     count_bank_conflicts,
@@ -33,7 +35,11 @@ __all__ = ["edit_costs", "measure_outcome"]
 def measure_outcome(
     prepared: PreparedRow, answer: AnyAnswer, verdict: Verdict, sample: int
 ) -> Outcome:
-    """The quality of a valid answer, which is sample number `sample` of its function."""
+    """The quality of a valid answer, which is sample number `sample` of its function.
+
+    Raises ContradictionError where an answer without edits uses fewer registers
+    than are live at once, and InputError where its row says that more are needed.
+    """
     assert verdict.registers_used is not None
     assert verdict.occupancy is not None
     problem, label = prepared.problem, prepared.label
@@ -41,15 +47,25 @@ def measure_outcome(
     edited = None
     if isinstance(answer, SplitAnswer):
         edited, _ = edit_function(problem.function, problem.target, answer.edits)
+    registers, bound = verdict.registers_used[VECTOR], problem.pressure.maximum[VECTOR]
+    if edited is None:
+        check_against_answer(problem, bound, registers, f"sample {sample}")
+        claimed = prepared.row.best_lower_bound
+        if claimed is not None and registers < claimed:
+            raise InputError(
+                f"the column 'best_lower_bound' is {claimed}, yet a valid answer uses "
+                f"{registers} registers: expected a bound that holds",
+                source=f"row {problem.id}",
+            )
     spill_cost, move_cost = None, None
     if prepared.row.track == "split":
         spill_cost, move_cost = (0, 0) if edited is None else edit_costs(problem, edited)
     executed, assignment = _as_executed(problem, answer, edited)
     return Outcome(
         sample=sample,
-        registers=verdict.registers_used[VECTOR],
+        registers=registers,
         label_registers=None if label_used is None else label_used[VECTOR],
-        bound=problem.pressure.maximum[VECTOR],
+        bound=bound,
         occupancy=verdict.occupancy,
         label_occupancy=None if label is None else label.occupancy,
         identity_copies=count_identity_copies(executed, assignment),

@@ -1,8 +1,11 @@
 """Judges mutated answers by every judge, counts, and shrinks what they disagree about.
 
 A disagreement is an answer that one judge accepts and another rejects; the
-executor rejects what it shows to be wrong and accepts nothing. Where a number of
-mutants is given, the outcome follows from the seed alone.
+executor rejects what it shows to be wrong and accepts nothing, a lower bound
+rejects a valid answer that uses fewer registers. The allocators are asked about
+some functions besides: what they break of the law of bounds (selftest.law) is a
+disagreement too. Where a number of mutants is given, the outcome follows from the
+seed alone.
 """
 
 from __future__ import annotations
@@ -11,19 +14,26 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.selftest.case import Case
-from verilocc_bench.selftest.judges import EXECUTOR, Judges, Opinion
+from verilocc_bench.selftest.judges import BOUND, EXECUTOR, Judges, Opinion
+from verilocc_bench.selftest.law import breaches
 from verilocc_bench.selftest.shrink import EVALUATIONS, shrink
-from verilocc_bench.selftest.sources import Source
+from verilocc_bench.selftest.sources import Cases, Source
+from verilocc_bench.verify import FastVerifier
 
 __all__ = ["Campaign", "Disagreement", "Outcome", "Tally"]
 
 SHRUNK_OF_A_KIND = 3
+LAW_EVALUATIONS = 200
+"""Candidates for which all allocators are asked take longer to judge."""
+ALLOCATORS = "(allocators)"
+"""What stands for the operator where allocators were asked."""
 LARGE = 300
 """Functions of more instructions take longer to judge: fewer smaller ones are tried."""
 
@@ -110,6 +120,7 @@ class Disagreement:
                 for judge, findings in self.opinion.findings.items()
             },
             "executor": None if shown is None else shown.to_json(),
+            "proved": self.opinion.proved,
         }
 
     def __str__(self) -> str:
@@ -119,16 +130,23 @@ class Disagreement:
             lines += [f"  {finding.kind.value}: {finding.message}" for finding in findings]
         if self.opinion.shown is not None:
             lines.append(f"{EXECUTOR}: {self.opinion.shown}")
+        if self.opinion.proved is not None:
+            lines.append(f"{BOUND}: {self.opinion.proved}")
         return "\n".join(lines)
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a campaign has found so far."""
+    """What a campaign has found so far.
+
+    `asked` counts the functions that allocators were asked about, `answered` their answers.
+    """
 
     tallies: dict[str, Tally] = field(default_factory=dict)
     functions: int = 0
     kernels: int = 0
+    asked: int = 0
+    answered: int = 0
     beyond_analysis: int = 0
     seconds: float = 0.0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -179,6 +197,9 @@ class Campaign:
                     self.judge(name, case, found.judges)
                     outcome.seconds = time.monotonic() - start
                     progress(outcome)
+                if found.asked and not self.is_over(start):
+                    self.ask_allocators(found)
+                    outcome.seconds = time.monotonic() - start
         except KeyboardInterrupt:
             outcome.interrupted = True
         return outcome
@@ -203,14 +224,39 @@ class Campaign:
         for kind in opinion.disagreements():
             self.outcome.kinds[kind] += 1
             if self.outcome.kinds[kind] <= SHRUNK_OF_A_KIND:
-                self.outcome.disagreements.append(self.shrunk(kind, name, case))
+                self.outcome.disagreements.append(self.shrunk(kind, name, case, judges))
 
-    def shrunk(self, kind: str, name: str, case: Case) -> Disagreement:
+    def ask_allocators(self, found: Cases) -> None:
+        """Asks the allocators about a function, and keeps what they contradict."""
+        problem = found.judges.problem
+        broken, answers = breaches(problem, found.answer)
+        self.outcome.asked += 1
+        self.outcome.answered += answers
+        for breach in broken:
+            self.outcome.kinds[breach.kind] += 1
+            if self.outcome.kinds[breach.kind] <= SHRUNK_OF_A_KIND:
+                case = Case(problem.function, breach.answer or {})
+                small = shrink(case, partial(_breaks, breach.kind), LAW_EVALUATIONS)
+                opinion = Opinion({}, None, False, breach.message)
+                self.outcome.disagreements.append(
+                    Disagreement(breach.kind, ALLOCATORS, small, opinion)
+                )
+
+    def shrunk(self, kind: str, name: str, case: Case, judges: Judges) -> Disagreement:
         """A disagreement as small as can be found."""
+        solver = judges.bounds.solver
 
         def judged(candidate: Case) -> Opinion:
-            return Judges(AllocationProblem(candidate.function), self.smt).judge(candidate)
+            return Judges(AllocationProblem(candidate.function), self.smt, solver).judge(candidate)
 
         count = EVALUATIONS if case.function.instruction_count < LARGE else EVALUATIONS // 10
         small = shrink(case, lambda c: kind in judged(c).disagreements(), count)
         return Disagreement(kind, name, small, judged(small))
+
+
+def _breaks(kind: str, case: Case) -> bool:
+    """Whether the allocators break a law about a function, as they do with a valid answer known."""
+    problem = AllocationProblem(case.function)
+    valid = FastVerifier(problem).verify(case.assignment).valid
+    broken, _ = breaches(problem, case.assignment if valid else None)
+    return any(breach.kind == kind for breach in broken)

@@ -10,10 +10,9 @@ collide. Linear in the size of the function.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from verilocc_bench.ir import (
-    BaseRange,
     Block,
     FixedUnits,
     Function,
@@ -21,98 +20,13 @@ from verilocc_bench.ir import (
     Instruction,
     Operand,
     RegisterClass,
-    RegisterFile,
     VirtualLanes,
 )
 from verilocc_bench.selftest.renumber import renumber
+from verilocc_bench.selftest.worlds import World, plain_world, varied_world
 from verilocc_bench.targets import TARGETS, Target
 
 __all__ = ["random_function"]
-
-
-@dataclass(frozen=True, slots=True)
-class _World:
-    """The files and classes that functions of a target draw on.
-
-    `fixed` are the physical operands, `constants` the opcodes that give a
-    register of (file, width) a constant; `widening`, `narrowing` and `ending`
-    change the mask, the last two only at the end of a block.
-    """
-
-    files: tuple[RegisterFile, ...]
-    classes: tuple[RegisterClass, ...]
-    fixed: tuple[FixedUnits, ...]
-    reserved: FixedUnits
-    constants: dict[tuple[str, int], tuple[str, ...]]
-    branch: str
-    widening: tuple[str, ...] = ()
-    narrowing: tuple[str, ...] = ()
-    ending: tuple[str, ...] = ()
-
-
-_AMD = _World(
-    files=(
-        RegisterFile("v", 12),
-        RegisterFile("a", 4),
-        RegisterFile("s", 6),
-        RegisterFile("vcc", 2, ("vcc_lo", "vcc_hi")),
-    ),
-    classes=(
-        RegisterClass("V", 1, (BaseRange("v", 0, 11, 1),)),
-        RegisterClass("V2", 2, (BaseRange("v", 0, 10, 2),)),
-        RegisterClass("V4", 4, (BaseRange("v", 0, 8, 2),)),
-        RegisterClass("AV2", 2, (BaseRange("v", 0, 10, 2), BaseRange("a", 0, 2, 2))),
-        RegisterClass("S", 1, (BaseRange("s", 0, 5, 1), BaseRange("vcc", 0, 1, 1))),
-        RegisterClass("S2", 2, (BaseRange("s", 0, 4, 2), BaseRange("vcc", 0, 0, 2))),
-    ),
-    fixed=(
-        *(FixedUnits("v", n, 1) for n in range(12)),
-        *(FixedUnits("s", n, 2) for n in (0, 2, 4) for _ in range(4)),
-        *(FixedUnits("vcc", 0, 2) for _ in range(12)),
-    ),
-    reserved=FixedUnits("s", 5, 1),
-    constants={
-        ("v", 1): ("V_MOV_B32", "AV_MOV_B32_IMM"),
-        ("s", 1): ("S_MOV_B32",),
-        ("s", 2): ("S_MOV_B64",),
-    },
-    branch="S_CBRANCH_EXECZ",
-    widening=("S_OR_B64",),
-    narrowing=("S_AND_B64", "S_ANDN2_B64", "S_XOR_B64", "S_AND_SAVEEXEC_B64"),
-    ending=("S_MOV_B64_term", "S_ANDN2_B64_term", "S_XOR_B64_term"),
-)
-_NVIDIA = _World(
-    files=(
-        RegisterFile("R", 6),
-        RegisterFile("UR", 4),
-        RegisterFile("P", 4),
-        RegisterFile("UP", 2),
-    ),
-    classes=(
-        RegisterClass("R", 1, (BaseRange("R", 0, 5, 1),)),
-        RegisterClass("R2", 2, (BaseRange("R", 0, 4, 2),)),
-        RegisterClass("P", 1, (BaseRange("P", 0, 3, 1),)),
-        RegisterClass("P", 1, (BaseRange("P", 0, 3, 1),)),
-        RegisterClass("UP", 1, (BaseRange("UP", 0, 1, 1),)),
-    ),
-    fixed=tuple(
-        FixedUnits(file, n, 1)
-        for file, count in (("R", 6), ("UR", 4), ("P", 4), ("UP", 2))
-        for n in range(count)
-        for _ in range(12 // count)
-    ),
-    reserved=FixedUnits("UP", 1, 1),
-    constants={
-        ("R", 1): ("MOV", "IMAD.MOV.U32"),
-        ("UR", 1): ("UMOV", "ULDC"),
-        ("UR", 2): ("ULDC.64",),
-    },
-    branch="BRA",
-)
-_UNIFORM = (
-    RegisterClass("UR", 1, (BaseRange("UR", 0, 3, 1),)),
-    RegisterClass("UR2", 2, (BaseRange("UR", 0, 2, 2),)),
-)
 
 
 def random_function(
@@ -122,17 +36,20 @@ def random_function(
     blocks: int = 6,
     guarded: bool = False,
     target: str | None = None,
+    varied: bool = False,
 ) -> Function:
     """A function of at most so many virtual registers and blocks.
 
     Without `target` it is of sm_80 if `guarded`, with guards on instructions
     and branches, else of gfx942, and has nothing that only this target knows.
+    With `varied`, of a named target, its register files and classes are its own.
     """
     known = TARGETS[target or ("sm_80" if guarded else "gfx942")]
-    world = _NVIDIA if known.vendor == "nvidia" else _AMD
-    if target is not None and world is _NVIDIA:
-        world = replace(world, classes=world.classes + _UNIFORM)
     generator = random.Random(seed)  # noqa: S311
+    if varied:
+        world = varied_world(known, generator)
+    else:
+        world = plain_world(known, uniform=target is not None)
     maker = _Maker(generator, known, world, special=target is not None)
     return maker.function(registers, blocks)
 
@@ -141,7 +58,7 @@ class _Maker:
     """Makes one function."""
 
     def __init__(
-        self, generator: random.Random, target: Target, world: _World, *, special: bool
+        self, generator: random.Random, target: Target, world: World, *, special: bool
     ) -> None:
         self.generator, self.target, self.world = generator, target, world
         self.special = special
@@ -221,7 +138,7 @@ class _Maker:
         """Mostly without a guard, so that it can be made again."""
         register = self.generator.randrange(len(self.classes))
         each = self.classes[register]
-        opcodes = self.world.constants.get((each.files[0], each.width))
+        opcodes = self.world.constants.get((next(iter(each.files), ""), each.width))
         if opcodes is None or (guard is not None and self.chance(0.7)):
             return None
         location = VirtualLanes(self.number(register), 0, each.width)
@@ -245,7 +162,9 @@ class _Maker:
         if not self.guarded or self.chance(0.35):
             return None
         guards = self.target.guard_files
-        predicates = [r for r, c in enumerate(self.classes) if guards.issuperset(c.files)]
+        predicates = [
+            r for r, c in enumerate(self.classes) if c.files and guards.issuperset(c.files)
+        ]
         location: FixedUnits | VirtualLanes = FixedUnits("P", 3, 1)
         if predicates and self.chance(0.9):
             location = VirtualLanes(self.number(self.generator.choice(predicates[:3])), 0, 1)

@@ -1,5 +1,8 @@
 """All judges on one answer: the fast check, the independent checker, the executor, perhaps Z3.
 
+An answer that they accept is held against the lower bounds too: these reject what
+uses fewer registers than are proved to be needed.
+
 The analyses of a function are made once. The executor walks up to `PATHS` random
 paths of what another judge rejects for its values, half of them toward the
 blocks of the findings, and few of what all accept. What is rejected because a
@@ -15,13 +18,15 @@ from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.edits import edit_function
 from verilocc_bench.findings import OF_VALUES, Finding
 from verilocc_bench.selftest.case import Case
+from verilocc_bench.selftest.law import Bounds
 from verilocc_bench.verify import FastVerifier
 from verilocc_bench.verify.executor import Executor, Miscompile
 from verilocc_bench.verify.symbolic import SymbolicChecker
 
-__all__ = ["EXECUTOR", "FAST", "INDEPENDENT", "PATHS", "SMT", "Judges", "Opinion"]
+__all__ = ["BOUND", "EXECUTOR", "FAST", "INDEPENDENT", "PATHS", "SMT", "Judges", "Opinion"]
 
 FAST, INDEPENDENT, SMT, EXECUTOR = "fast", "independent", "smt", "executor"
+BOUND = "lower bound"
 
 PATHS = 200
 PATHS_OF_ACCEPTED = 6
@@ -35,11 +40,13 @@ class Opinion:
 
     `findings` of each judge that looked at it, none where it accepts; `shown`
     is a difference that the executor found, `executed` whether it looked.
+    `proved` is what a lower bound has against an answer that all judges accept.
     """
 
     findings: dict[str, tuple[Finding, ...]]
     shown: Miscompile | None
     executed: bool
+    proved: str | None = None
 
     @property
     def wrong(self) -> bool:
@@ -57,16 +64,19 @@ class Opinion:
         rejecting = [name for name, found in self.findings.items() if found]
         if self.shown is not None:
             rejecting.append(EXECUTOR)
+        if self.proved is not None:
+            rejecting.append(BOUND)
         return tuple(
             f"{judge} accepts what {other} rejects" for judge in accepting for other in rejecting
         )
 
 
 class Judges:
-    """The judges of one function."""
+    """The judges of one function. `solver`: its bounds are those that a solver proves."""
 
-    def __init__(self, problem: AllocationProblem, smt: bool = False) -> None:
+    def __init__(self, problem: AllocationProblem, smt: bool = False, solver: bool = False) -> None:
         self.problem = problem
+        self.bounds = Bounds(problem, solver)
         self.fast = FastVerifier(problem)
         self.independent = SymbolicChecker(problem.function, problem.target)
         self._smt = smt
@@ -74,8 +84,10 @@ class Judges:
     def judge(self, case: Case, paths: int = PATHS) -> Opinion:
         """What all judges say; raises InputError where guards are beyond an analysis."""
         findings: dict[str, tuple[Finding, ...]] = {}
+        used = None
         if case.edits is None:
-            findings[FAST] = self.fast.verify(case.assignment).findings
+            verdict = self.fast.verify(case.assignment)
+            findings[FAST], used = verdict.findings, verdict.registers_used
         findings[INDEPENDENT] = self.independent.check(case.assignment, case.edits)
         if self._smt and case.edits is None:
             findings[SMT] = self._by_smt(case)
@@ -83,7 +95,10 @@ class Judges:
         if not (legal or not all(findings.values())):
             return Opinion(findings, None, False)
         shown, executed = self._execute(case, findings, paths)
-        return Opinion(findings, shown, executed)
+        proved = None
+        if used is not None and shown is None and not any(findings.values()):
+            proved = self.bounds.contradiction(used)
+        return Opinion(findings, shown, executed, proved)
 
     def _by_smt(self, case: Case) -> tuple[Finding, ...]:
         from verilocc_bench.verify.smt import SMTVerifier

@@ -35,6 +35,10 @@ ANSWERS = 12
 EDITED = 2
 EDITED_ANSWERS = 8
 FUNCTIONS_TO_A_KERNEL = 40
+FUNCTIONS_TO_AN_ASKING = 4
+"""Of so many generated functions the allocators are asked about one, which may have no answer."""
+FUNCTIONS_TO_A_PROOF = 8
+"""Of so many generated functions a solver takes part in the bounds of one."""
 KERNEL_ANSWERS = 3
 KEPT_KERNELS = 6
 TRIES = 4
@@ -61,11 +65,16 @@ FAVOURED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """The cases of one function: (operator, case); `kernel` for one of the dataset."""
+    """The cases of one function: (operator, case); `kernel` for one of the dataset.
+
+    `asked`: whether the allocators are to be asked about it, `answer` one that is known.
+    """
 
     judges: Judges
     kernel: bool
     cases: Iterator[tuple[str, Case]]
+    asked: bool = False
+    answer: Mapping[str, str] | None = None
 
 
 def operators() -> list[str]:
@@ -86,23 +95,32 @@ class Source:
         for number in range(1 << 62):
             if self.rows and number % FUNCTIONS_TO_A_KERNEL == 0:
                 yield self.kernel()
-            found = self.generated(list(TARGETS)[number % len(TARGETS)])
+            found = self.generated(number)
             if found is not None:
                 yield found
 
-    def generated(self, target: str) -> Cases | None:
-        """The cases of a generated function; None where it has no answer."""
+    def generated(self, number: int) -> Cases | None:
+        """The cases of a generated function; None where there is nothing to ask about it.
+
+        Every other one is of a target's plain world.
+        """
         generator = self.generator
-        function = random_function(generator.randrange(1 << 40), target=target)
+        function = random_function(
+            generator.randrange(1 << 40),
+            target=list(TARGETS)[number % len(TARGETS)],
+            varied=number // len(TARGETS) % 2 == 1,
+        )
         problem = AllocationProblem(function)
         try:
             answer = random_answer(problem, generator)
         except InputError:  # the guards are beyond analysis
             return None
-        if not answer:
+        asked = number % FUNCTIONS_TO_AN_ASKING == 0
+        if not answer and not asked:
             return None
-        judges = Judges(problem, self.smt)
-        return Cases(judges, False, self.mutants(problem, answer, ANSWERS, EDITED_ANSWERS))
+        judges = Judges(problem, self.smt, number % FUNCTIONS_TO_A_PROOF == 0)
+        cases = self.mutants(problem, answer, ANSWERS, EDITED_ANSWERS) if answer else iter(())
+        return Cases(judges, False, cases, asked, answer)
 
     def kernel(self) -> Cases:
         """Some cases of a kernel of the dataset, with the compiler's answer."""

@@ -56,7 +56,8 @@ def summary(outcome: Outcome) -> str:
     found = ", ".join(f"{kind}: {count}" for kind, count in sorted(outcome.kinds.items()))
     text = (
         f"{outcome.mutants} answers for {outcome.functions} generated functions and "
-        f"{outcome.kernels} visits to kernels; {found or 'no disagreement'}"
+        f"{outcome.kernels} visits to kernels, {outcome.answered} answers of allocators for "
+        f"{outcome.asked} functions; {found or 'no disagreement'}"
     )
     if outcome.beyond_analysis:
         text += f"; {outcome.beyond_analysis} with guards beyond analysis"
@@ -70,6 +71,8 @@ def document(outcome: Outcome, seed: int) -> dict[str, Any]:
         "seed": seed,
         "functions": outcome.functions,
         "kernels": outcome.kernels,
+        "asked": outcome.asked,
+        "answered": outcome.answered,
         "beyond_analysis": outcome.beyond_analysis,
         "seconds": outcome.seconds,
         "interrupted": outcome.interrupted,

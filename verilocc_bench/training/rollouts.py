@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from verilocc_bench.allocators.ejection import Ejection
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer
@@ -25,7 +26,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts.conversation import Turn
 from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.model.prompts.outlook import decision_order
-from verilocc_bench.model.prompts.search import Search
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.views.turns import get_training_format
 
@@ -161,7 +161,7 @@ def _walk(
 ) -> Generator[Decision, int | None, Rollout]:
     """One allocation: yields what is asked, and is sent the number of the name taken."""
     viewer = encoder.style.make_viewer(problem)
-    search = Search(RegisterState(problem), decision_order(problem))
+    search = Ejection(RegisterState(problem), decision_order(problem))
     decisions: list[Decision] = []
     while (register := search.register) is not None:
         choices = search.choices()

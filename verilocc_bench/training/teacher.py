@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from verilocc_bench.allocator_options import Objective
+from verilocc_bench.allocators.ejection import Ejection
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer
@@ -23,7 +24,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts.conversation import Turn
 from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.model.prompts.outlook import decision_order
-from verilocc_bench.model.prompts.search import Search
 
 __all__ = ["Demonstration", "Policy", "best_demonstration", "demonstrate"]
 
@@ -92,7 +92,7 @@ def demonstrate(
     found = Demonstration()
     generator = Random(seed)  # noqa: S311  no secret depends on it
     viewer = style.make_viewer(problem)
-    search = Search(RegisterState(problem), decision_order(problem))
+    search = Ejection(RegisterState(problem), decision_order(problem))
     while (register := search.register) is not None:
         choices = search.choices()
         if not choices:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from verilocc_bench.allocators import Request
-from verilocc_bench.allocators.registry import BUILT_IN, sees_labels
+from verilocc_bench.allocators.registry import BUILT_IN, answers_alone
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.dataset.rows import rows_from_table
@@ -28,7 +28,7 @@ AnyRow = Row | Mapping[str, Any]
 
 NAME_LENGTH = 40
 
-_ALLOCATORS = [name for name, allocator in BUILT_IN.items() if not sees_labels(allocator)]
+_ALLOCATORS = [name for name, allocator in BUILT_IN.items() if answers_alone(allocator)]
 
 
 class _Kind(StrEnum):

@@ -10,6 +10,7 @@ from verilocc_bench.allocators.exact.minimizing import minimize
 from verilocc_bench.allocators.exact.placing import ExactStatus, solve
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.lower_bounds import proves_infeasible, why_infeasible
 from verilocc_bench.analysis.lower_bounds.shapes import file_group
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
@@ -32,9 +33,9 @@ def constraint_programming(problem: AllocationProblem) -> Assignment:
             raise AllocationFailed(
                 f"unknown within the budget of the solver: at least {least.bound.value} registers"
             )
-        raise AllocationFailed(
-            f"proved infeasible: it takes at least {least.bound.value} registers"
-        )
+        if proves_infeasible(problem, least.bound):
+            raise AllocationFailed(f"proved infeasible: {why_infeasible(problem, least.bound)}")
+        raise AllocationFailed("proved infeasible: CP-SAT finds that the registers do not suffice")
     assignment = dict(least.assignment)
     scored = set(file_group(problem.function, problem.target, VECTOR))
     for model in placement_models(problem):

@@ -16,6 +16,7 @@ from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.shapes import used_by_file
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.lower_bounds.cliques import other_pairs
+from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
 from verilocc_bench.analysis.lower_bounds.records import (
     BoundKind,
     Clique,
@@ -24,7 +25,7 @@ from verilocc_bench.analysis.lower_bounds.records import (
     Shape,
 )
 from verilocc_bench.analysis.lower_bounds.search import BoundSearch
-from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
+from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends, most_registers
 from verilocc_bench.analysis.lower_bounds.solve_again import no_placement_exists
 from verilocc_bench.analysis.lower_bounds.solver import solver_name
 from verilocc_bench.ir import Assignment
@@ -96,10 +97,13 @@ class _Minimizing:
     def run(self, best: Assignment | None, most: int | None) -> Minimum:
         known = None if best is None else self.registers(best)
         bound = self.search.bound(known)
-        last = self.most if known is None else known - 1
+        if known is not None:
+            check_against_answer(self.problem, bound.value, known, "the assignment to be beaten")
+        largest = most_registers(self.problem.function, self.problem.target, VECTOR)
+        last = largest if known is None else known - 1
         undecided: list[int] = []
         uncertified: list[int] = []
-        for value in range(bound.value, min(last, self.most if most is None else most) + 1):
+        for value in range(bound.value, min(last, largest if most is None else most) + 1):
             outcome = self.try_value(value, best)
             if outcome.assignment is not None:
                 best, known = outcome.assignment, self.registers(outcome.assignment)
@@ -114,12 +118,6 @@ class _Minimizing:
             own = {register for model in self.models for register in model.node_of}
             best = {register: base for register, base in best.items() if register in own}
         return Minimum(best, known, bound, tuple(undecided), tuple(uncertified), self.spent)
-
-    @property
-    def most(self) -> int:
-        """What the budgets of the files come to."""
-        function, target = self.problem.function, self.problem.target
-        return target.vector_use({f.name: f.count for f in function.files})
 
     def registers(self, assignment: Assignment) -> int:
         """What an assignment of the vector files uses, with the function's own registers."""

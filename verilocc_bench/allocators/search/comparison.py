@@ -12,7 +12,7 @@ from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.edits import Answer
 from verilocc_bench.ir import Assignment
 
-__all__ = ["AnswerCost", "answer_cost", "assignment_of"]
+__all__ = ["AnswerCost", "answer_cost", "assignment_of", "is_valid_answer"]
 
 AnswerCost = tuple[int, ...]
 """What counts first stands first; less is better."""
@@ -35,6 +35,18 @@ def answer_cost(problem: AllocationProblem, answer: Answer, objective: Objective
     if objective is Objective.REGISTERS:
         return registers, -occupancy, cost
     return -occupancy, cost, registers
+
+
+def is_valid_answer(problem: AllocationProblem, answer: Answer) -> bool:
+    """Whether an answer gives every virtual register a base, and no two of them collide."""
+    placements, classes = problem.placements, problem.function.virtual_registers
+    if answer.keys() != {f"%{number}" for number in range(len(classes))}:
+        return False
+    units = [placements.by_name[c].get(answer[f"%{number}"]) for number, c in enumerate(classes)]
+    assignment = {n: placements.register(unit) for n, unit in enumerate(units) if unit is not None}
+    return len(assignment) == len(classes) and all(
+        model.is_valid(model.bases(assignment)) for model in placement_models(problem)
+    )
 
 
 def assignment_of(problem: AllocationProblem, answer: Answer) -> Assignment:

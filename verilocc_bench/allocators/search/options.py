@@ -7,7 +7,10 @@ from enum import Enum, auto
 
 from verilocc_bench.allocator_options import Objective
 
-__all__ = ["Means", "SearchOptions"]
+__all__ = ["SEARCH", "Means", "SearchOptions"]
+
+SEARCH = "search"
+"""The source of what first fit in several orders, tabu search and CP-SAT's proofs find."""
 
 
 class Means(Enum):
@@ -51,6 +54,11 @@ class SearchOptions:
     def anneal_steps(self) -> int:
         """Moves of refinement in one group of files."""
         return 20_000 * self.effort
+
+    @property
+    def ejection_limits(self) -> tuple[int, ...]:
+        """Dead ends that ejection may make room at, one attempt after the other."""
+        return 200 * self.effort, 2_000 * self.effort
 
     @property
     def exact_time(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,9 +16,21 @@ from verilocc_bench.allocators.search.order_loop import order_loop
 from verilocc_bench.allocators.search.orders import ORDERS, node_orders
 from verilocc_bench.allocators.search.tabu_loop import tabu_loop
 
-__all__ = ["CHUNK_STEPS", "Budget", "Shapes", "anneal_orders", "minimize", "place", "within"]
+__all__ = [
+    "CHUNK_STEPS",
+    "Budget",
+    "Limits",
+    "Shapes",
+    "anneal_orders",
+    "minimize",
+    "place",
+    "within",
+]
 
 Integers = NDArray[np.int64]
+
+Limits = Mapping[str, int]
+"""How many units of each file may be used."""
 
 PATIENCE = 3
 """So many times the budget goes into one register less than what was found."""
@@ -49,11 +61,14 @@ class Budget(NamedTuple):
 class Shapes:
     """What a number of registers means for the files of a model.
 
-    `limits(registers)`: how many units of each file may be used; `used(bases)`:
-    the registers that a placement uses; `most`: the most there are.
+    `ways(registers)`: limits under which no more are used, the most promising
+    first; none where that is known to be too few. `around(bases, registers)`:
+    those of them that a placement keeps to. `used(bases)`: the registers that a
+    placement uses; `most`: the most there are.
     """
 
-    limits: Callable[[int], Mapping[str, int]]
+    ways: Callable[[int], Sequence[Limits]]
+    around: Callable[[Integers | None, int], Limits]
     used: Callable[[Integers], int]
     most: int
 
@@ -92,7 +107,7 @@ def place(
 
 def best_order(model: PlacementModel, shapes: Shapes, only: int | None = None) -> Integers | None:
     """The first-fit placement that uses least, over all orders; None where none is complete."""
-    best, space = None, model.within(shapes.limits(shapes.most))
+    best, space = None, model.within({})
     for number, order in enumerate(node_orders(model)):
         if only is not None and number != only:
             continue
@@ -102,13 +117,22 @@ def best_order(model: PlacementModel, shapes: Shapes, only: int | None = None) -
     return best
 
 
-def _place_from_orders(
-    model: PlacementModel, shapes: Shapes, steps: int, seed: int
-) -> Integers | None:
+def _place_from_orders(model: PlacementModel, steps: int, seed: int) -> Integers | None:
     """A placement from what first fit can place in each of the orders."""
-    space = model.within(shapes.limits(shapes.most))
+    space = model.within({})
     for order in node_orders(model):
         found = place(space, first_fit_loop(order, space), steps, seed)
+        if found is not None:
+            return found
+    return None
+
+
+def _place_within(
+    model: PlacementModel, ways: Sequence[Limits], hint: Integers, steps: int, seed: int
+) -> Integers | None:
+    """A placement within one of several limits, `steps` for each."""
+    for limits in ways:
+        found = place(model.within(limits), hint, steps, seed)
         if found is not None:
             return found
     return None
@@ -131,7 +155,7 @@ def minimize(
     if start is not None and (best is None or shapes.used(start) < shapes.used(best)):
         best = start
     if best is None and steps:
-        best = _place_from_orders(model, shapes, PERSISTENCE * steps, seed)
+        best = _place_from_orders(model, PERSISTENCE * steps, seed)
     if best is None:
         return None
     report(best)
@@ -139,14 +163,14 @@ def minimize(
         return best
     # Upwards from the bound, which most often can be met; then one less, with patience.
     for registers in range(bound, shapes.used(best)):
-        found = place(model.within(shapes.limits(registers)), best, steps, seed)
+        found = _place_within(model, shapes.ways(registers), best, steps, seed)
         if found is not None:
             best = found
             report(best)
             break
     while bound < shapes.used(best):
-        space = model.within(shapes.limits(shapes.used(best) - 1))
-        found = place(space, best, PATIENCE * steps, seed + 1)
+        ways = shapes.ways(shapes.used(best) - 1)
+        found = _place_within(model, ways, best, PATIENCE * steps, seed + 1)
         if found is None:
             break
         best = found
@@ -163,7 +187,7 @@ def anneal_orders(
 ) -> Integers | None:
     """As `minimize`, by annealing on the order of first fit, from each of the orders."""
     steps, seed = budget[:2]
-    space = model.within(shapes.limits(shapes.most))
+    space = model.within({})
     schedule = np.repeat(_ORDER_TEMPERATURES, max(steps // (3 * len(ORDERS)), 1))
     best = None
     for number, order in enumerate(node_orders(model)):

@@ -2,8 +2,9 @@
 
 Files that are not scored only need a place. In the scored files the number of
 registers comes down as far as search gets; where that stays above the lower
-bound, CP-SAT says whether one register less can do. What is left of the
-freedom goes into bank conflicts and copies, by the objective:
+bound, CP-SAT says whether one register less can do. Where search finds no
+placement at all, `best` tries every other way that there is (search.other_ways).
+What is left of the freedom goes into bank conflicts and copies, by the objective:
 
 - `registers`: as few registers as are found, and at that number the least
   combined cost;
@@ -19,28 +20,43 @@ masks outside VCC).
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.allocator_options import Objective
 from verilocc_bench.allocators.exact.minimizing import minimize as minimize_exactly
+from verilocc_bench.allocators.graph_coloring import graph_coloring
+from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
-from verilocc_bench.allocators.search.options import Means, SearchOptions
+from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
+from verilocc_bench.allocators.search.other_ways import place_by_orders, place_otherwise
 from verilocc_bench.allocators.search.placing import Budget, Shapes, anneal_orders, minimize
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
 from verilocc_bench.allocators.search.refining import refine
 from verilocc_bench.allocators.search.shapes import (
+    least_ends,
     scalar_shapes,
     used_by_file,
     vector_shapes,
 )
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.analysis.lower_bounds import LowerBound, lower_bound
+from verilocc_bench.analysis.lower_bounds import (
+    LowerBound,
+    Shape,
+    check_certificate,
+    lower_bound,
+    proves_infeasible,
+    why_infeasible,
+)
+from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
+from verilocc_bench.analysis.lower_bounds.search import BoundSearch
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
-from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.errors import AllocationFailed, ContradictionError
 from verilocc_bench.ir import Assignment
 
 __all__ = ["Found", "Search"]
@@ -57,12 +73,13 @@ class Found:
     """An assignment, its registers in the scored files, and what is proved of them.
 
     `bound`: no assignment uses fewer, with the proof. Where the two meet the
-    assignment is optimal.
+    assignment is optimal. `source` names what found the first placement.
     """
 
     assignment: Assignment
     registers: int
     bound: LowerBound
+    source: str = SEARCH
 
     @property
     def is_optimal(self) -> bool:
@@ -87,9 +104,13 @@ class Search:
     ) -> None:
         self.problem, self.options, self.means = problem, options, means
         self._start = start
-        self.bound = lower_bound(problem, solver=False)
+        self._bounds = BoundSearch(problem, solver=False)
+        self.bound = self._bounds.bound()
         self._models = placement_models(problem)
+        self._scored = [model for model in self._models if self._is_scored(model)]
         self._placed: dict[tuple[str, ...], Integers] = {}
+        self._sources: dict[tuple[str, ...], str] = {}
+        self._file_bounds: dict[str, LowerBound] = {}
 
     @property
     def found(self) -> Found | None:
@@ -101,31 +122,67 @@ class Search:
         if len(assignment) < len(self.problem.function.virtual_registers):
             return None
         registers = self.problem.target.vector_use(self._used())
-        return Found(dict(sorted(assignment.items())), registers, self.bound)
+        sources = dict.fromkeys(self._sources.values())
+        source = "+".join(sources) or SEARCH
+        return Found(dict(sorted(assignment.items())), registers, self.bound, source)
 
     def run(self) -> Found:
-        """The best assignment. Raises AllocationFailed where none is found, or none exists."""
+        """The best assignment. Raises AllocationFailed where none is found, or none exists.
+
+        Raises ContradictionError where what is proved and what is found contradict
+        each other.
+        """
+        self._refuse_infeasible()
         # What the scored files take decides which other registers cost occupancy.
         for model in sorted(self._models, key=self._is_scored, reverse=True):
             self._place(model)
-        if self.found is None:
-            raise AllocationFailed("proved infeasible: a class of the function has no register")
         if self.means is Means.PORTFOLIO:
-            for model in self._models:
-                if self._is_scored(model):
-                    self._prove(model)
+            self._prove()
         if self.means in (Means.TABU, Means.PORTFOLIO):
             for model in self._models:
                 self._refine(model)
         found = self.found
         assert found is not None
+        check_against_answer(self.problem, found.bound.value, found.registers, found.source)
         return found
 
     def _is_scored(self, model: PlacementModel) -> bool:
         return set(model.files) <= set(self.problem.target.vector_files)
 
     def _shapes(self, model: PlacementModel) -> Shapes:
-        return vector_shapes(model) if self._is_scored(model) else scalar_shapes(model)
+        if not self._is_scored(model):
+            return scalar_shapes(model)
+        return vector_shapes(model, self._beside(model), self._is_refuted)
+
+    def _is_refuted(self, shape: Shape) -> bool:
+        return self._bounds.refute(shape) is not None
+
+    def _beside(self, model: PlacementModel) -> dict[str, int]:
+        """How many units of the other scored files are taken, or have to be."""
+        files = [file for file in self.problem.target.vector_files if file not in model.files]
+        fixed = fixed_ends(self.problem.function)
+        beside = {file: fixed[file] for file in files}
+        for other in self._models:
+            if set(other.files) <= set(files):
+                bases = self._placed.get(other.files)
+                taken = self._needed(other) if bases is None else used_by_file(other, bases)
+                for file, count in taken.items():
+                    beside[file] = max(beside[file], count)
+        return beside
+
+    def _needed(self, model: PlacementModel) -> dict[str, int]:
+        """How many units of each file any placement of a model takes at least."""
+        needed = least_ends(model)
+        if len(model.files) == 1:
+            (file,) = model.files
+            needed[file] = max(needed[file], self._file_bound(file).value)
+        return needed
+
+    def _file_bound(self, file: str) -> LowerBound:
+        """The lower bound on one file's registers, as far as it takes no solver."""
+        if file not in self._file_bounds:
+            self._file_bounds[file] = lower_bound(self.problem, file, solver=False)
+        return self._file_bounds[file]
 
     def _used(self) -> dict[str, int]:
         """Highest index + 1 of each file, of what is placed and of what the function names."""
@@ -136,36 +193,75 @@ class Search:
                     used[name] = max(used[name], count)
         return used
 
-    def _place(self, model: PlacementModel) -> None:
-        shapes = self._shapes(model)
-        bound = self.bound.value
-        if not self._is_scored(model):
-            # Not pressure: what draws on several files counts there for the first.
-            bound = lower_bound(self.problem, model.files[0], solver=False).value
-        if bound > shapes.most:
-            raise AllocationFailed(
-                f"proved infeasible: {bound} registers of {'/'.join(model.files)} are needed, "
-                f"{shapes.most} may be used"
-            )
-        if not model.domain.any(axis=1).all():
-            raise AllocationFailed(
-                f"proved infeasible: ties or the function's own registers leave a virtual register "
-                f"no place in {'/'.join(model.files)}"
-            )
-        if not self._is_scored(model):
-            bound = max(bound, self._most_without_loss(model, 0))
-        if self._minimize(model, shapes, bound) is None:
-            raise AllocationFailed(
-                f"unknown: no placement in {'/'.join(model.files)} was found within the budget"
-            )
+    def _refuse_infeasible(self) -> None:
+        """Raises AllocationFailed where it is proved that no assignment is valid."""
+        unscored = [m.files[0] for m in self._models if not self._is_scored(m)]
+        # Not pressure: what draws on several files counts there for the first.
+        for bound in (self.bound, *map(self._file_bound, unscored)):
+            if proves_infeasible(self.problem, bound):
+                check_certificate(self.problem, bound)
+                self._fail(f"proved infeasible: {why_infeasible(self.problem, bound)}")
+        for model in self._models:
+            if not model.domain.any(axis=1).all():
+                self._fail(
+                    f"proved infeasible: ties or the function's own registers leave a virtual "
+                    f"register no place in {'/'.join(model.files)}"
+                )
+        if any(not each.files for each in self.problem.function.virtual_registers):
+            self._fail("proved infeasible: a class of the function has no register")
 
-    def _minimize(self, model: PlacementModel, shapes: Shapes, bound: int) -> Integers | None:
+    def _fail(self, reason: str) -> NoReturn:
+        """Raises AllocationFailed; ContradictionError where a valid assignment is known."""
+        if reason.startswith("proved"):
+            self._check_against_known(reason)
+        raise AllocationFailed(f"{reason}; live-range-splitting answers with edits")
+
+    def _check_against_known(self, reason: str) -> None:
+        """Raises ContradictionError where there is a valid assignment in spite of a proof."""
+        known = [("the compiler", self._start)] if self._start else []
+        for name, allocator in (("linear-scan", linear_scan), ("graph-coloring", graph_coloring)):
+            with contextlib.suppress(AllocationFailed):
+                known.append((name, allocator(self.problem)))
+        for name, assignment in known:
+            if all(model.is_valid(model.bases(assignment)) for model in self._models):
+                raise ContradictionError(
+                    f"function {self.problem.id}: {reason}; yet {name} is valid"
+                )
+
+    def _place(self, model: PlacementModel) -> None:
+        """Places a model. Raises AllocationFailed where no way finds a placement."""
+        shapes = self._shapes(model)
+        if self._is_scored(model):
+            bound = self.bound.value
+            if len(self._scored) > 1:
+                least = {**self._beside(model), **self._needed(model)}
+                bound = self.problem.target.vector_use(least)
+        else:
+            bound = self._file_bound(model.files[0]).value
+            bound = max(bound, self._most_without_loss(model, 0))
+        known = None if self._start is None else model.bases(self._start)
+        if self._minimize(model, shapes, bound, known) is not None:
+            return
+        files = "/".join(model.files)
+        if self.means is Means.PORTFOLIO:
+            try:
+                other = place_otherwise(model, self.options)
+            except AllocationFailed as error:
+                self._fail(error.message)
+            if other is not None:
+                self._sources[model.files], bases = other
+                self._minimize(model, shapes, bound, bases)
+                return
+        self._fail(f"unknown: no placement in {files} was found within the budget")
+
+    def _minimize(
+        self, model: PlacementModel, shapes: Shapes, bound: int, start: Integers | None
+    ) -> Integers | None:
         options, report = self.options, self._reporter(model)
         if self.means is Means.ANNEALED_ORDERS:
             budget = Budget(options.order_steps, options.seed)
             return anneal_orders(model, shapes, bound, budget, report)
         steps = 0 if self.means is Means.ORDERS else options.tabu_steps(len(model.nodes))
-        start = None if self._start is None else model.bases(self._start)
         order = options.order if self._is_scored(model) else None
         return minimize(model, shapes, bound, Budget(steps, options.seed, start, order), report)
 
@@ -175,13 +271,16 @@ class Search:
 
         return report
 
-    def _prove(self, model: PlacementModel) -> None:
+    def _prove(self) -> None:
         """Raises the bound, or finds fewer registers, until they meet or the budget is spent."""
-        registers = self._shapes(model).used(self._placed[model.files])
+        registers = self._registers()
         if registers > self.bound.value:
             self.bound = lower_bound(self.problem, schedule=False, known=registers)
-        if registers > self.bound.value and len(model.nodes) <= MOST_NODES_EXACTLY:
-            best = model.assignment(self._placed[model.files])
+        nodes = sum(len(model.nodes) for model in self._scored)
+        if registers > self.bound.value and nodes <= MOST_NODES_EXACTLY:
+            best: Assignment = {}
+            for model in self._scored:
+                best |= model.assignment(self._placed[model.files])
             least = minimize_exactly(
                 self.problem,
                 deterministic_time=self.options.exact_time,
@@ -190,7 +289,22 @@ class Search:
             )
             self.bound = least.bound
             assert least.assignment is not None
-            self._placed[model.files] = model.bases(least.assignment)
+            for model in self._scored:
+                self._placed[model.files] = model.bases(least.assignment)
+        if self._registers() > self.bound.value:
+            self._compare_with_orders()
+
+    def _registers(self) -> int:
+        return self.problem.target.vector_use(self._used())
+
+    def _compare_with_orders(self) -> None:
+        """Takes what linear scan or graph colouring finds where that uses fewer registers."""
+        for model in self._scored:
+            for name, bases in place_by_orders(model):
+                shapes = self._shapes(model)
+                if shapes.used(bases) < shapes.used(self._placed[model.files]):
+                    self._sources[model.files] = name
+                    self._minimize(model, shapes, self.bound.value, bases)
 
     def _refine(self, model: PlacementModel) -> None:
         objective = self.options.objective
@@ -201,7 +315,7 @@ class Search:
         refine(
             collect_items(model, OBJECTIVE_WEIGHTS[objective]),
             bases,
-            model.within(shapes.limits(registers)),
+            model.within(shapes.around(bases, registers)),
             Budget(self.options.anneal_steps, self.options.seed),
             self._reporter(model),
         )
@@ -209,10 +323,10 @@ class Search:
     def _most_without_loss(self, model: PlacementModel, registers: int) -> int:
         """The most registers of a model's files that cost no occupancy against `registers`."""
         shapes, occupancy = self._shapes(model), self.problem.occupancy
-        used = self._used()
+        used, bases = self._used(), self._placed.get(model.files)
 
         def waves(count: int) -> int:
-            return occupancy({**used, **shapes.limits(count)})
+            return occupancy({**used, **shapes.around(bases, count)})
 
         least = waves(registers)
         while registers < shapes.most and waves(registers + 1) == least:

@@ -1,6 +1,7 @@
 """Lower bounds on the registers of any valid assignment, with what proves them."""
 
 from verilocc_bench.analysis.lower_bounds.checking import check_certificate
+from verilocc_bench.analysis.lower_bounds.infeasibility import proves_infeasible, why_infeasible
 from verilocc_bench.analysis.lower_bounds.records import (
     BoundKind,
     Clique,
@@ -18,4 +19,6 @@ __all__ = [
     "Shape",
     "check_certificate",
     "lower_bound",
+    "proves_infeasible",
+    "why_infeasible",
 ]

@@ -40,6 +40,7 @@ def check_certificate(problem: AllocationProblem, bound: LowerBound) -> None:
     for clique in dict.fromkeys(c for r in bound.refutations for c in r.cliques):
         _check_clique(problem, clique, source)
     for refutation in bound.refutations:
+        _check_lanes_within(problem, refutation, source)
         if not _is_refuted(problem, refutation):
             raise InputError(
                 f"the lanes of the {refutation.kind} refutation fit within "
@@ -49,8 +50,20 @@ def check_certificate(problem: AllocationProblem, bound: LowerBound) -> None:
 
 
 def _check_shapes(problem: AllocationProblem, bound: LowerBound, source: str) -> None:
-    """Raises InputError where an allocation of fewer registers may keep to no refuted shape."""
+    """Raises InputError where an allocation of fewer registers may keep to no refuted shape.
+
+    A shape must limit every file that lanes of the bound's files can be in: where
+    it leaves one out, what is shown about the others says nothing of that one.
+    """
     refuted = [dict(refutation.shape) for refutation in bound.refutations]
+    wanted = _reached_files(problem, bound)
+    for refutation, shape in zip(bound.refutations, refuted, strict=True):
+        if len(shape) < len(refutation.shape) or not shape.keys() >= wanted:
+            raise InputError(
+                f"the shape {refutation.shape} is no shape of {', '.join(sorted(wanted))}: "
+                f"expected one limit for each of these files",
+                source=source,
+            )
     for used in _smaller_allocations(problem, bound):
         if not any(all(used.get(f, 0) <= limit for f, limit in shape.items()) for shape in refuted):
             raise InputError(
@@ -58,6 +71,17 @@ def _check_shapes(problem: AllocationProblem, bound: LowerBound, source: str) ->
                 f"expected one for every shape",
                 source=source,
             )
+
+
+def _reached_files(problem: AllocationProblem, bound: LowerBound) -> set[str]:
+    """The files that are counted, those that lanes of theirs may be in instead, and so on."""
+    counted = problem.target.vector_files if bound.group == VECTOR else (bound.group,)
+    classes = [set(each.files) for each in set(problem.function.virtual_registers)]
+    reached, larger = set[str](), set(counted)
+    while larger > reached:
+        reached = larger
+        larger = reached.union(*(files for files in classes if not files.isdisjoint(reached)))
+    return reached
 
 
 def _smaller_allocations(problem: AllocationProblem, bound: LowerBound) -> list[Mapping[str, int]]:
@@ -116,6 +140,18 @@ def _check_clique(problem: AllocationProblem, clique: Clique, source: str) -> No
         if a != b and not (live & other_defined or defined & other_live):
             raise InputError(
                 f"lanes of %{a} and %{b} can share a unit: expected a clique", source=source
+            )
+
+
+def _check_lanes_within(problem: AllocationProblem, refutation: Refutation, source: str) -> None:
+    """Raises InputError where a lane may be in a file of which the shape says nothing."""
+    classes, limited = problem.function.virtual_registers, {file for file, _ in refutation.shape}
+    for register in sorted({r for clique in refutation.cliques for r, _ in clique.lanes}):
+        if not limited.issuperset(classes[register].files):
+            raise InputError(
+                f"%{register} may be in {' or '.join(classes[register].files)}, the shape limits "
+                f"{', '.join(sorted(limited))}: expected lanes of these files alone",
+                source=source,
             )
 
 

@@ -17,7 +17,12 @@ from verilocc_bench.analysis.lower_bounds.records import (
     Shape,
 )
 from verilocc_bench.analysis.lower_bounds.residue_schedule import refute_by_schedule
-from verilocc_bench.analysis.lower_bounds.shapes import file_group, fixed_ends, shapes_of_value
+from verilocc_bench.analysis.lower_bounds.shapes import (
+    file_group,
+    fixed_ends,
+    most_registers,
+    shapes_of_value,
+)
 from verilocc_bench.analysis.pressure import VECTOR
 from verilocc_bench.analysis.problem import AllocationProblem
 
@@ -109,8 +114,10 @@ class BoundSearch:
     def bound(self, known: int | None = None) -> LowerBound:
         """The largest value of which every shape of one less is refuted.
 
-        Where nothing fits at all, it is one more than everything. Values from
-        `known` on are not tried.
+        Where nothing fits at all, it is one more than the most that any
+        assignment could use (see `most_registers`): no figure for people, but a
+        proof that there is no valid assignment. Values from `known` on are not
+        tried.
         """
         value = self._least()
         while (refutations := self._refutations(value - 1, self.refute)) is None:
@@ -161,7 +168,4 @@ class BoundSearch:
         return max(least, self.problem.pressure.maximum[VECTOR])
 
     def _most(self) -> int:
-        files = self.problem.target.files
-        if self.group != VECTOR:
-            return next(file.count for file in files if file.name == self.group)
-        return self.problem.target.vector_use({file.name: file.count for file in files})
+        return most_registers(self.problem.function, self.problem.target, self.group)

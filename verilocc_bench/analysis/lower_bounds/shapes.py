@@ -11,7 +11,7 @@ from verilocc_bench.analysis.pressure import VECTOR
 from verilocc_bench.ir import FixedUnits, Function
 from verilocc_bench.targets import Target
 
-__all__ = ["file_group", "fits", "fixed_ends", "shapes_of_value"]
+__all__ = ["file_group", "fits", "fixed_ends", "most_registers", "shapes_of_value"]
 
 
 def file_group(function: Function, target: Target, group: str) -> tuple[str, ...]:
@@ -46,6 +46,27 @@ def fixed_ends(function: Function) -> dict[str, int]:
     return ends
 
 
+def _largest_ends(function: Function) -> dict[str, int]:
+    """For each file the end of the units that any assignment, or the function itself, names."""
+    most = fixed_ends(function)
+    for register_class in set(function.virtual_registers):
+        for bases in register_class.ranges:
+            most[bases.file] = max(most[bases.file], bases.last + register_class.width)
+    return most
+
+
+def most_registers(function: Function, target: Target, group: str) -> int:
+    """The registers of a group that no assignment exceeds, valid or not.
+
+    A lower bound above this proves that there is no valid assignment. It may be
+    more than the budget: what the function itself names counts, wherever it lies.
+    """
+    most = _largest_ends(function)
+    if group != VECTOR:
+        return most[group]
+    return target.vector_use({file: most[file] for file in target.vector_files})
+
+
 def shapes_of_value(
     function: Function, target: Target, group: str, value: int
 ) -> tuple[Shape, ...]:
@@ -57,11 +78,7 @@ def shapes_of_value(
     own physical registers are beyond `value` already.
     """
     files = file_group(function, target, group)
-    ends = fixed_ends(function)
-    most = dict(ends)
-    for register_class in set(function.virtual_registers):
-        for bases in register_class.ranges:
-            most[bases.file] = max(most[bases.file], bases.last + register_class.width)
+    ends, most = fixed_ends(function), _largest_ends(function)
     if group != VECTOR:
         limits = {file: most[file] for file in files}
         limits[group] = min(value, most[group])

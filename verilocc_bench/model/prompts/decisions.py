@@ -18,6 +18,7 @@ from verilocc_bench.allocators import (
     Request,
     Response,
 )
+from verilocc_bench.allocators.ejection import Ejection
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass
@@ -44,7 +45,6 @@ from verilocc_bench.model.prompts.feedback import (
 from verilocc_bench.model.prompts.ledger import Ledger
 from verilocc_bench.model.prompts.outlook import decision_order
 from verilocc_bench.model.prompts.reading import Unparsable, UnparsableReason, read_word
-from verilocc_bench.model.prompts.search import Search
 from verilocc_bench.model.prompts.source_hash import source_hash
 
 __all__ = ["DecisionFormat", "View", "Viewer"]
@@ -166,7 +166,7 @@ class _Run:
         ask.
         """
         constrained = self.options.decoding is Decoding.CONSTRAINED
-        search = Search(RegisterState(self.problem), self.order)
+        search = Ejection(RegisterState(self.problem), self.order)
         answer: dict[int, str] = {}
         while (register := search.register) is not None:
             choices = search.choices()

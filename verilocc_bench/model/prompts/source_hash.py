@@ -9,6 +9,7 @@ from pathlib import Path
 __all__ = ["source_hash"]
 
 BESIDES = (
+    "allocators/ejection.py",
     "allocators/register_state.py",
     "analysis/bank_conflicts.py",
     "analysis/interference.py",

@@ -20,13 +20,13 @@ from random import Random
 
 from verilocc_bench.allocators.register_state import RegisterState
 
-__all__ = ["Search"]
+__all__ = ["Ejection"]
 
 LOOKED_AT = 8
 """So many bases are looked at for where their occupants could go."""
 
 
-class Search:
+class Ejection:
     """The state of the registers, and which is next. `steps` counts the dead ends so far."""
 
     def __init__(self, state: RegisterState, order: Sequence[int]) -> None:

@@ -1,0 +1,116 @@
+"""Other ways to a placement, for where first fit and tabu search have found none.
+
+In the order of their cost: the orders of linear scan and of graph colouring
+(milliseconds), ejection as language models use it at dead ends (seconds), CP-SAT
+(up to a minute). Each looks at one model, and what it gives is checked against
+the model before it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.allocators.ejection import Ejection
+from verilocc_bench.allocators.exact.placing import ExactStatus, solve
+from verilocc_bench.allocators.first_fit import first_fit
+from verilocc_bench.allocators.graph_coloring import coloring_order
+from verilocc_bench.allocators.linear_scan import scan_order
+from verilocc_bench.allocators.register_state import RegisterState
+from verilocc_bench.allocators.search.model import PlacementModel
+from verilocc_bench.allocators.search.options import SearchOptions
+from verilocc_bench.allocators.search.orders import node_orders
+from verilocc_bench.errors import AllocationFailed
+
+__all__ = ["place_by_orders", "place_otherwise"]
+
+Integers = NDArray[np.int64]
+
+Way = Callable[[PlacementModel, SearchOptions], Integers | None]
+
+EXACT_EFFORT = 5
+"""So many times the budget of one question to CP-SAT: without an answer all else is in vain."""
+
+
+def place_otherwise(model: PlacementModel, options: SearchOptions) -> tuple[str, Integers] | None:
+    """(the way's name, a placement) of the first way that finds one; None where none does.
+
+    Raises AllocationFailed where CP-SAT proves that there is none.
+    """
+    for name, way in _WAYS.items():
+        bases = way(model, options)
+        if bases is not None and model.is_valid(bases):
+            return name, bases
+    return None
+
+
+def place_by_orders(model: PlacementModel) -> list[tuple[str, Integers]]:
+    """(the name, a placement) of each of the allocators with one order that finds one."""
+    found = []
+    for name in ("linear-scan", "graph-coloring"):
+        bases = _WAYS[name](model, SearchOptions())
+        if bases is not None and model.is_valid(bases):
+            found.append((name, bases))
+    return found
+
+
+def _first_fit(model: PlacementModel, order: Iterable[int]) -> Integers | None:
+    own = [register for register in order if register in model.node_of]
+    try:
+        return model.bases(first_fit(model.problem, own))
+    except AllocationFailed:
+        return None
+
+
+def _linear_scan(model: PlacementModel, _: SearchOptions) -> Integers | None:
+    return _first_fit(model, scan_order(model.problem))
+
+
+def _graph_coloring(model: PlacementModel, _: SearchOptions) -> Integers | None:
+    return _first_fit(model, coloring_order(model.problem))
+
+
+def _ejection(model: PlacementModel, options: SearchOptions) -> Integers | None:
+    """By each of the orders of first fit with few dead ends, then with more."""
+    orders = [
+        [register for node in order for register, _ in model.nodes[node].members]
+        for order in node_orders(model)
+    ]
+    for limit in options.ejection_limits:
+        for order in orders:
+            placed = _eject(model, order, limit)
+            if placed is not None:
+                return placed
+    return None
+
+
+def _eject(model: PlacementModel, order: list[int], dead_ends: int) -> Integers | None:
+    search = Ejection(RegisterState(model.problem), order)
+    while search.register is not None:
+        base = next(iter(search.choices()), None)
+        if base is not None:
+            search.take(base)
+        elif search.steps >= dead_ends or not search.eject():
+            return None
+    placements = model.problem.placements
+    placed = search.state.placed
+    return model.bases({register: placements.register(base) for register, base in placed.items()})
+
+
+def _exact(model: PlacementModel, options: SearchOptions) -> Integers | None:
+    time = EXACT_EFFORT * options.exact_time
+    result = solve(model, {}, deterministic_time=time, seed=options.seed)
+    if result.status is ExactStatus.INFEASIBLE:
+        files = "/".join(model.files)
+        raise AllocationFailed(f"proved infeasible: CP-SAT finds that {files} have no room")
+    return result.bases
+
+
+_WAYS: dict[str, Way] = {
+    "linear-scan": _linear_scan,
+    "graph-coloring": _graph_coloring,
+    "ejection": _ejection,
+    "cp-sat": _exact,
+}

@@ -1,0 +1,150 @@
+"""The law of bounds: a proof and an answer never contradict each other.
+
+- A bound's certificate passes the independent check.
+- A valid answer uses no fewer registers than the bound of each file, or of the
+  vector files together, and than the lanes that are live at once; where a bound
+  proves that there is no valid answer, there is none.
+- An allocator's answer is valid; one that claims a proof that there is none is
+  contradicted by no other's answer.
+- `best` has an answer where another allocator has one, and uses no more registers.
+
+Every answer that the judges accept is held against the first two; allocators are
+asked about some functions for the others.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from verilocc_bench.allocators import BUILT_IN, Answer, Request
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.lower_bounds import LowerBound, check_certificate, lower_bound
+from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.errors import (
+    AllocationFailed,
+    ContradictionError,
+    InputError,
+    MissingExtraError,
+)
+from verilocc_bench.verify import FastVerifier
+
+__all__ = ["Bounds", "Breach", "breaches"]
+
+HAS_SOLVER = importlib.util.find_spec("ortools") is not None
+
+BEST = "best"
+ASKED = (
+    "linear-scan",
+    "graph-coloring",
+    "first-fit-orders",
+    "annealed-orders",
+    "tabu-search",
+    "chooser",
+    "cp-sat",
+    BEST,
+)
+"""The allocators that answer without edits."""
+
+
+class Bounds:
+    """The lower bounds of one function, each made and checked when first asked for."""
+
+    def __init__(self, problem: AllocationProblem, solver: bool = False) -> None:
+        self.problem, self.solver = problem, solver and HAS_SOLVER
+
+    @cached_property
+    def every(self) -> tuple[LowerBound, ...]:
+        """The bounds of the vector files together and of each file."""
+        target = self.problem.target
+        groups = [VECTOR, *(file.name for file in target.files)]
+        return tuple(lower_bound(self.problem, group, solver=self.solver) for group in groups)
+
+    @cached_property
+    def refused(self) -> str | None:
+        """What the independent check has against a certificate."""
+        for bound in self.every:
+            try:
+                check_certificate(self.problem, bound)
+            except InputError as error:
+                return f"the certificate of {bound.value} {bound.group} is refused: {error.message}"
+        return None
+
+    def contradiction(self, registers_used: Mapping[str, int]) -> str | None:
+        """What is wrong if a valid answer uses so many registers of each file; None if nothing."""
+        if self.refused is not None:
+            return self.refused
+        for bound in self.every:
+            used = registers_used[bound.group]
+            if used < bound.value:
+                kind = bound.kind.value
+                return f"{used} registers of {bound.group} do, {bound.value} are proved ({kind})"
+        lanes = self.problem.pressure.maximum[VECTOR]
+        if registers_used[VECTOR] < lanes:
+            return f"{registers_used[VECTOR]} registers do, {lanes} lanes are live at once"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A law that allocators break about a function, and the answer that shows it, if one does."""
+
+    kind: str
+    message: str
+    answer: Answer | None = None
+
+
+def breaches(problem: AllocationProblem, known: Answer | None = None) -> tuple[list[Breach], int]:
+    """What the allocators' answers to a function contradict, and how many answers there are.
+
+    `known` is an answer that is valid. Those whose packages are not installed are
+    not asked.
+    """
+    verifier = FastVerifier(problem)
+    found: list[Breach] = []
+    used: dict[str, tuple[int, Answer]] = {}
+    claims: dict[str, str] = {}
+    if known is not None:
+        verdict = verifier.verify(known)
+        if verdict.registers_used is not None:
+            used["a random answer"] = verdict.registers_used[VECTOR], known
+    asked = set()
+    for name in ASKED:
+        try:
+            answer = BUILT_IN[name].allocate(Request(problem))
+        except MissingExtraError:
+            continue
+        except AllocationFailed as error:
+            asked.add(name)
+            if error.message.startswith("proved"):
+                claims[name] = error.message
+            continue
+        except ContradictionError as error:
+            found.append(Breach(f"{name} contradicts itself", str(error)))
+            continue
+        asked.add(name)
+        assert not isinstance(answer, SplitAnswer)
+        verdict = verifier.verify(answer)
+        if verdict.valid and verdict.registers_used is not None:
+            used[name] = verdict.registers_used[VECTOR], answer
+        else:
+            message = verdict.findings[0].message
+            found.append(Breach(f"{name} gives a wrong answer", message, answer))
+    for name, claim in claims.items():
+        for other, (_, answer) in used.items():
+            found.append(Breach(f"{name} proves infeasible what {other} answers", claim, answer))
+    if BEST in asked:
+        found += _worse_than_others(used)
+    return found, len(used)
+
+
+def _worse_than_others(used: Mapping[str, tuple[int, Answer]]) -> Iterator[Breach]:
+    own = used.get(BEST)
+    for name, (registers, answer) in used.items():
+        if own is None:
+            yield Breach(f"{BEST} finds nothing where {name} answers", "no answer", answer)
+        elif registers < own[0]:
+            message = f"{own[0]} registers, {registers} do"
+            yield Breach(f"{BEST} is worse than {name}", message, answer)
