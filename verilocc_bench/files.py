@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import secrets
 import stat
 import sys
@@ -24,6 +25,7 @@ __all__ = [
     "STANDARD_OUTPUT",
     "decode_text",
     "is_stream",
+    "open_input",
     "opened_to_write",
     "parse_json",
     "read_data",
@@ -35,32 +37,68 @@ __all__ = [
 
 MIB = 1 << 20
 DEFAULT_LIMIT_BYTES = 256 * MIB
+JSON_LIMIT_BYTES = 64 * MIB
+"""A JSON document of brackets alone takes 40 times its size as Python objects."""
 
 STANDARD_OUTPUT = Path("-")
 """How users name standard output where a file is expected."""
 
 _MOST_LINKS = 40
+_OWN_PIPE = re.compile(r"/dev/stdin|(/dev|/proc/self)/fd/\d+", re.ASCII)
+"""Pipes that are open already, as `<(…)` of a shell: they have a writer, and end with it."""
+
+
+def open_input(path: Path, limit_bytes: int | None = None) -> BinaryIO:
+    """A regular file of at most `limit_bytes`, open for reading.
+
+    Raises InputError for anything else, before anything is read. It never
+    waits for another program, as the opening of a named pipe does.
+    """
+    return _open(path, limit_bytes, pipes=False)
 
 
 def read_data(path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> bytes:
-    """The bytes of a file of at most `limit_bytes`, but some. Raises InputError otherwise."""
-    try:
-        size = path.stat().st_size
-        if not path.is_file():
-            raise InputError("expected a file", source=path)
-        if size > limit_bytes:
-            raise InputError(
-                f"the file has {size:,} bytes, more than the {limit_bytes:,} accepted here",
-                source=path,
-            )
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError("there is no such file", source=path) from None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
+    """The bytes of a file of at most `limit_bytes`, but some. Raises InputError otherwise.
+
+    A pipe that this process was given is read to its end: `/dev/stdin`, `/dev/fd/63`.
+    """
+    with _open(path, limit_bytes, pipes=True) as file:
+        try:
+            data = file.read(limit_bytes + 1)
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", source=path) from None
+    if len(data) > limit_bytes:
+        raise InputError(f"more than the {limit_bytes:,} bytes accepted here", source=path)
     if not data.strip():
         raise InputError("the file is empty", source=path)
     return data
+
+
+def _open(path: Path, limit_bytes: int | None, *, pipes: bool) -> BinaryIO:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise InputError("there is no such file", source=path) from None
+    except (OSError, ValueError) as error:  # a name with a NUL in it is a ValueError
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot be read: {reason}", source=path) from None
+    status = os.fstat(handle)
+    if pipes and stat.S_ISFIFO(status.st_mode) and _OWN_PIPE.fullmatch(str(path)):
+        os.set_blocking(handle, True)
+        return os.fdopen(handle, "rb")
+    problem = None
+    if not stat.S_ISREG(status.st_mode):
+        problem = "expected a file"
+        if not stat.S_ISDIR(status.st_mode):
+            problem += ", this is a device or a pipe"
+    elif limit_bytes is not None and status.st_size > limit_bytes:
+        problem = (
+            f"the file has {status.st_size:,} bytes, more than the {limit_bytes:,} accepted here"
+        )
+    if problem is not None:
+        os.close(handle)
+        raise InputError(problem, source=path)
+    return os.fdopen(handle, "rb")
 
 
 def read_text(path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:
@@ -79,7 +117,7 @@ def decode_text(data: bytes, source: Path) -> str:
         ) from None
 
 
-def read_json(path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Any:
+def read_json(path: Path, limit_bytes: int = JSON_LIMIT_BYTES) -> Any:
     """The one JSON document of a file; see parse_json."""
     return parse_json(read_text(path, limit_bytes), path)
 

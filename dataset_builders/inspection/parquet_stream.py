@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from verilocc_bench.dataset import RawRow, Row
+from verilocc_bench.dataset.parquet import open_parquet, parquet_batches
 from verilocc_bench.errors import InputError
-
-if TYPE_CHECKING:
-    import pyarrow
 
 __all__ = ["NULLABLE", "ParquetColumns", "column_faults", "read_columns", "stream_rows"]
 
@@ -41,22 +38,9 @@ def _expected(row_type: type[Row | RawRow]) -> ParquetColumns:
     return columns
 
 
-@contextmanager
-def _readable(path: Path) -> Iterator[pyarrow.parquet.ParquetFile]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    try:
-        with parquet.ParquetFile(path) as file:
-            yield file
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise InputError(f"cannot be read as a Parquet file: {reason}", source=path) from None
-
-
 def read_columns(path: Path) -> tuple[ParquetColumns, int]:
     """The columns of a Parquet file, and how many rows it has. Raises InputError for others."""
-    with _readable(path) as file:
+    with open_parquet(path) as (_, file):
         columns = {each.name: (str(each.type), each.nullable) for each in file.schema_arrow}
         return columns, file.metadata.num_rows
 
@@ -83,10 +67,8 @@ def stream_rows(
     path: Path, columns: list[str] | None = None, size: int = BATCH_ROWS
 ) -> Iterator[list[dict[str, Any]]]:
     """The rows of a file in order, at most `size` at a time. Raises InputError as read_columns."""
-    with _readable(path) as file:
-        batches = file.iter_batches(batch_size=size, columns=columns)
-        while True:
-            batch = next(batches, None)
-            if batch is None:
-                return
-            yield batch.to_pylist()
+    for table in parquet_batches(path, columns, size):
+        try:
+            yield table.to_pylist()
+        except UnicodeDecodeError:
+            raise InputError("it has text that is not UTF-8", source=path) from None

@@ -1,7 +1,7 @@
 """The facts of each row that figures are made of, read column by column.
 
 The texts of functions and of assignments, nearly all of a file, stay on disk:
-a row group at a time is read of the other columns.
+a few rows at a time are read of the other columns.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from verilocc_bench.dataset import Row
+from verilocc_bench.dataset.parquet import parquet_batches
 from verilocc_bench.dataset.rows import rows_from_table
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json
@@ -155,21 +156,10 @@ def _facts_of_file(path: Path) -> Iterator[RowFacts]:
 
 
 def _columns_of_file(path: Path) -> Iterator[_Columns]:
-    import pyarrow as pa
-    from pyarrow import parquet
-
     names = [field.name for field in fields(_Columns)]
-    try:
-        with parquet.ParquetFile(path) as file:
-            for number in range(file.num_row_groups):
-                table = file.read_row_group(number, columns=names)
-                # It takes any record whose columns Row has, but is typed for two.
-                yield from cast(
-                    "list[_Columns]", rows_from_table(table, cast("type[Row]", _Columns), path)
-                )
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0][:200]
-        raise InputError(f"expected a Parquet file: {reason}", source=path) from None
+    for table in parquet_batches(path, names):
+        # It takes any record whose columns Row has, but is typed for two.
+        yield from cast("list[_Columns]", rows_from_table(table, cast("type[Row]", _Columns), path))
 
 
 def _facts(columns: _Columns, track: str, split: str, path: Path) -> RowFacts:

@@ -205,13 +205,13 @@ def test_tables_say_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_texts_of_functions_stay_on_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: set[str] = set()
-    plain = parquet.ParquetFile.read_row_group
+    plain = parquet.ParquetFile.iter_batches
 
-    def spy(self: Any, number: int, columns: list[str]) -> Any:
+    def spy(self: Any, batch_size: int, columns: list[str]) -> Any:
         read.update(columns)
-        return plain(self, number, columns=columns)
+        return plain(self, batch_size=batch_size, columns=columns)
 
-    monkeypatch.setattr(parquet.ParquetFile, "read_row_group", spy)
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", spy)
     statistics_of(folder)
     assert "pressure" in read
     assert not read & {"normalized", "assignment", "best_assignment", "provenance"}

@@ -8,7 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from verilocc_bench.dataset.hub import read_hub, stream_hub
-from verilocc_bench.dataset.rows import RawRow, Row, read_parquet, rows_hash
+from verilocc_bench.dataset.parquet import Budget
+from verilocc_bench.dataset.rows import RawRow, Row, iterate_parquet, rows_hash
 from verilocc_bench.errors import InputError
 
 __all__ = [
@@ -59,7 +60,7 @@ def load_rows(
     folder = _folder(name)
     rows: Iterable[Row]
     if folder is not None:
-        rows = _rows_of_folder(folder, split, track)
+        rows = _rows_of_folder(folder, split, track, Budget())
     else:
         rows = read_hub(name, config, split, revision, Row)
     return Dataset(name, revision, split, track, tuple(sorted(rows, key=_order)))
@@ -99,7 +100,7 @@ def load_raw_row(
     rows: Iterable[RawRow]
     if folder is not None:
         paths = sorted(folder.glob(f"raw/*/*/*/{split}-*.parquet"))
-        rows = (row for path in paths for row in read_parquet(path, RawRow))
+        rows = (row for path in paths for row in iterate_parquet(path, RawRow))
     else:
         rows = read_hub(name, "raw", split, revision, RawRow)
     for row in rows:
@@ -133,7 +134,9 @@ def _order(row: Row) -> tuple[str, str, int, str]:
     return row.arch, row.family, row.n_instructions, row.id
 
 
-def _rows_of_folder(folder: Path, split: str, track: str) -> Iterator[Row]:
+def _rows_of_folder(
+    folder: Path, split: str, track: str, memory: Budget | None = None
+) -> Iterator[Row]:
     base = folder / TRACKS[track]
     paths = sorted(base.glob(f"*/*/{split}-*.parquet"))
     if not paths:
@@ -143,4 +146,4 @@ def _rows_of_folder(folder: Path, split: str, track: str) -> Iterator[Row]:
             + (f"splits: {', '.join(present)}" if present else f"expected files in {base.name}/"),
             source=folder,
         )
-    return (row for path in paths for row in read_parquet(path, Row))
+    return (row for path in paths for row in iterate_parquet(path, Row, memory))

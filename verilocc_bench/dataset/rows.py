@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from verilocc_bench.dataset.parquet import Budget, parquet_batches
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json, write_atomically
 
@@ -22,6 +23,7 @@ __all__ = [
     "RawRow",
     "Row",
     "best_hash",
+    "iterate_parquet",
     "read_parquet",
     "row_digest",
     "rows_from_table",
@@ -191,19 +193,22 @@ def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
 
 
 def read_parquet(path: Path, row_type: type[RowType]) -> list[RowType]:
-    """The rows of a Parquet file. Raises InputError where it is none, or lacks columns."""
-    import pyarrow as pa
-    from pyarrow import parquet
+    """The rows of a Parquet file. Raises InputError as iterate_parquet does."""
+    return list(iterate_parquet(path, row_type, Budget()))
 
-    try:
-        # Not read_table, which imports all of pyarrow's dataset machinery and pandas.
-        table = parquet.ParquetFile(path).read()
-    except FileNotFoundError:
-        raise InputError("there is no such file", source=path) from None
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0][:200]
-        raise InputError(f"expected a Parquet file: {reason}", source=path) from None
-    return rows_from_table(table, row_type, path)
+
+def iterate_parquet(
+    path: Path, row_type: type[RowType], memory: Budget | None = None
+) -> Iterator[RowType]:
+    """The rows of a Parquet file one after the other, without holding them all.
+
+    Raises InputError where it is none, lacks columns, or unpacks to more than
+    is accepted; with `memory` also where that is used up.
+    """
+    for table in parquet_batches(path, [field.name for field in fields(row_type)]):
+        if memory is not None:
+            memory.spend(table.nbytes, path)
+        yield from rows_from_table(table, row_type, path)
 
 
 def rows_from_table(
@@ -233,7 +238,12 @@ def rows_from_table(
             ) from None
         if column.null_count and not field.nullable:
             raise InputError(f"the column {field.name!r} has nulls", source=source)
-        columns.append(column.to_pylist())
+        try:
+            columns.append(column.to_pylist())
+        except UnicodeDecodeError:
+            raise InputError(
+                f"the column {field.name!r} has text that is not UTF-8", source=source
+            ) from None
     return [row_type(*values) for values in zip(*columns, strict=True)]
 
 

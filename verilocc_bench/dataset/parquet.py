@@ -1,0 +1,185 @@
+"""Parquet files read a few rows at a time, in bounded memory whatever is in them.
+
+Half a megabyte can hold gigabytes: pages that are packed well, one long value
+that every row repeats, rows of nothing. What the footer says of sizes is not
+believed. Before a value is read, the headers of all pages are
+(dataset.parquet_pages), which bounds what is in memory to unpack them; so few
+rows are read at once that even rows of the longest value which a page can
+hold fit into memory; and what comes out is counted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from verilocc_bench.dataset.parquet_pages import PageError, pages_of
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import MIB, open_input
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyarrow import parquet
+
+__all__ = ["Budget", "open_parquet", "parquet_batches"]
+
+FLOOR_BYTES = 256 * MIB
+RATIO = 200
+"""A file may hold 256 MiB and 200 times its size; the released ones hold 5 to 20 times theirs."""
+
+MEMORY_BYTES = 4096 * MIB
+"""What rows that are all held at once may have together."""
+
+ROW_BYTES = 8192
+"""What a row counts beside its text. Half of what a row of a small kernel has."""
+
+GROUP_BYTES = 1024 * MIB
+"""What the columns of a row group may have in the file, and their largest pages unpacked."""
+
+BATCH_BYTES = 256 * MIB
+BATCH_ROWS = 64
+PAGES = 200_000
+FOOTER_STRINGS_BYTES = 16 * MIB
+FOOTER_ELEMENTS = 100_000
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many bytes of rows may still come, and who limits them, in words."""
+
+    left_bytes: int = MEMORY_BYTES
+    limit: str = f"{MEMORY_BYTES // MIB:,} MiB of rows at once"
+
+    def spend(self, count: int, source: str | Path) -> None:
+        """Takes some away. Raises InputError, about `source`, where they are not there."""
+        self.left_bytes -= count
+        if self.left_bytes < 0:
+            raise InputError(f"it unpacks to more than the {self.limit}", source=source)
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[tuple[BinaryIO, parquet.ParquetFile]]:
+    """A regular file, as such and as Parquet; errors of reading it within become InputError."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    with open_input(path) as file:
+        try:
+            # Read by columns and pages, for a column may be as long as the file.
+            opened = parquet.ParquetFile(
+                file,
+                buffer_size=MIB,
+                pre_buffer=False,
+                thrift_string_size_limit=FOOTER_STRINGS_BYTES,
+                thrift_container_size_limit=FOOTER_ELEMENTS,
+            )
+            yield file, opened
+        except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+            raise InputError(f"expected a Parquet file: {reason}", source=path) from None
+
+
+def parquet_batches(
+    path: Path, columns: Sequence[str] | None = None, size: int = BATCH_ROWS
+) -> Iterator[pyarrow.Table]:
+    """The rows of a file in order, at most `size` at a time: of all columns, or of these.
+
+    Columns that the file does not have are left out. Raises InputError for
+    what is no Parquet file, and for one that unpacks to more than is accepted.
+    """
+    import pyarrow as pa
+
+    with open_parquet(path) as (file, opened):
+        schema = opened.schema_arrow
+        if len(set(schema.names)) < len(schema.names):
+            raise InputError("two columns have one name", source=path)
+        names = [name for name in schema.names if columns is None or name in columns]
+        for name in names:
+            _check_type(name, schema.field(name).type, path)
+        largest = _largest_row_bytes(file, opened, set(names), path)
+        rows = max(1, min(size, BATCH_BYTES // max(largest, 1)))
+        budget = _budget(file.seek(0, os.SEEK_END))
+        if opened.metadata.num_rows == 0:
+            yield schema.empty_table().select(names)
+        for batch in opened.iter_batches(batch_size=rows, columns=names):
+            arrays = [
+                column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+                for column in batch.columns
+            ]
+            table = pa.Table.from_arrays(arrays, names=batch.schema.names)
+            budget.spend(table.nbytes + ROW_BYTES * batch.num_rows, path)
+            yield table
+
+
+def _budget(file_bytes: int) -> Budget:
+    limit = FLOOR_BYTES + RATIO * file_bytes
+    words = f"{limit:,} bytes accepted of a file of {file_bytes:,}"
+    return Budget(limit, words)
+
+
+def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:
+    """Raises InputError for a column that is neither text, whole numbers nor true and false.
+
+    One value of a list can have any length.
+    """
+    from pyarrow import types
+
+    plain = (
+        types.is_string,
+        types.is_large_string,
+        types.is_string_view,
+        types.is_integer,
+        types.is_boolean,
+        types.is_null,
+    )
+    value = kind.value_type if types.is_dictionary(kind) else kind
+    if not any(is_plain(value) for is_plain in plain):
+        raise InputError(
+            f"the column {name!r} must be of text, whole numbers or booleans, not of type "
+            f"{str(kind)[:60]}",
+            source=path,
+        )
+
+
+def _largest_row_bytes(
+    file: BinaryIO, opened: parquet.ParquetFile, names: set[str], path: Path
+) -> int:
+    """More than one row can have in these columns: no value is longer than its page.
+
+    Raises InputError where the pages of a row group are too large to be read.
+    """
+    metadata = opened.metadata
+    largest = count = 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        stored = unpacked = 0
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            if chunk.path_in_schema not in names:
+                continue
+            start = chunk.data_page_offset
+            if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
+                start = chunk.dictionary_page_offset
+            longest = 0
+            try:
+                for page in pages_of(file, start, chunk.total_compressed_size):
+                    longest = max(longest, page.unpacked_bytes)
+                    count += 1
+                    if count > PAGES:
+                        raise InputError(f"more than the {PAGES:,} pages accepted", source=path)
+            except PageError as error:
+                raise InputError(f"expected a Parquet file: {error}", source=path) from None
+            stored += chunk.total_compressed_size
+            unpacked += longest
+        if max(stored, unpacked) > GROUP_BYTES:
+            raise InputError(
+                f"row group {number} has {stored:,} bytes, with pages that unpack to "
+                f"{unpacked:,}: more than the {GROUP_BYTES:,} accepted",
+                source=path,
+            )
+        largest = max(largest, unpacked)
+    return largest
