@@ -126,6 +126,7 @@ def _as_results(entry: Entry, model: str | None, revision: str | None) -> dict[s
             "arch": None if len(entry.kernels) == whole else sorted(architectures),
             "family": None,
             "limit": None,
+            "budget": "full",
             "track": board["track"],
             "split": board["split"],
             "assistance": submission["assistance"],

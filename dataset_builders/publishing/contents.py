@@ -1,16 +1,27 @@
-"""Which files are the dataset: those of a folder, and those that are owned in a repository."""
+"""Which files are the dataset: those of a folder, and those that are owned in a repository.
+
+The card is published with examples that load the repository which it goes to,
+and the manifest with the hash of that card. The folder stays as it is.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from dataset_builders.release.card_examples import named
 from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_json, read_text, write_atomically
 
-__all__ = ["LocalFile", "is_owned", "is_published", "local_files"]
+__all__ = ["LocalFile", "is_owned", "is_published", "published_files"]
+
+CARD, MANIFEST = "README.md", "manifest.json"
 
 FOLDERS = ("data", "split", "raw", "plots")
 FILES = frozenset({"README.md", "manifest.json", "rows.jsonl", "rejected.jsonl", "leakage.json"})
@@ -45,11 +56,38 @@ def is_published(path: str) -> bool:
     return is_owned(path) or path in KEPT_FILES
 
 
-def local_files(folder: Path) -> dict[str, LocalFile]:
-    """The dataset's files in a folder by path, without hidden ones.
+@contextmanager
+def published_files(folder: Path, repository: str) -> Iterator[Mapping[str, LocalFile]]:
+    """The dataset's files in a folder by path, without hidden ones, as a repository will have them.
 
-    Raises InputError for links and anything else that is no plain file.
+    The card and the manifest may lie elsewhere, until the context ends. Raises
+    InputError for links and anything else that is no plain file.
     """
+    found = _local_files(folder)
+    with TemporaryDirectory(prefix="verilocc-bench-") as temporary:
+        yield found | _own_card(found, repository, Path(temporary))
+
+
+def _own_card(found: Mapping[str, LocalFile], repository: str, work: Path) -> dict[str, LocalFile]:
+    """The card that names the repository, and the manifest; nothing where it does so already."""
+    if CARD not in found:
+        return {}
+    text = read_text(found[CARD].location)
+    card = named(text, repository)
+    if card == text:
+        return {}
+    write_atomically(work / CARD, card)
+    changed = {CARD: _read(CARD, work / CARD)}
+    if MANIFEST in found:
+        manifest = read_json(found[MANIFEST].location)
+        manifest["files"][CARD] = changed[CARD].sha256
+        # As the release writes it.
+        write_atomically(work / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+        changed[MANIFEST] = _read(MANIFEST, work / MANIFEST)
+    return changed
+
+
+def _local_files(folder: Path) -> dict[str, LocalFile]:
     found = {}
     for location in sorted(_walk(folder)):
         path = location.relative_to(folder).as_posix()

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from dataset_builders.publishing.committing import Committed, send_and_commit
-from dataset_builders.publishing.contents import LocalFile, local_files
+from dataset_builders.publishing.contents import LocalFile, published_files
 from dataset_builders.publishing.hub_dataset import HubDataset, State
 from dataset_builders.publishing.plan import make_plan
 from dataset_builders.publishing.request import MAIN, Publication, PublishRequest
@@ -39,8 +39,7 @@ def publish_dataset(request: PublishRequest) -> Publication:
         # What is wrong there should show before a check of many minutes.
         _check_state(request, dataset.state(request.branch))
     _check_folder(request)
-    local = local_files(request.folder)
-    with _undisturbed():
+    with published_files(request.folder, request.repository) as local, _undisturbed():
         state = dataset.state(request.branch)
         _check_state(request, state)
         if request.dry_run:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from dataset_builders.release.splits import SPLITS
 from dataset_builders.statistics.summary import in_order
 
-__all__ = ["usage"]
+__all__ = ["named", "usage"]
 
 EMBEDDED = "mini"
 _ARCHITECTURE_PAIR = ("gfx90a", "sm_80")
+_LOADED = re.compile(r'load_dataset\("([\w.-]+/[\w.-]+)"', re.ASCII)
 
 
 def usage(counts: Mapping[tuple[str, str, str, str], int], sweep: str, repository: str) -> str:
@@ -25,6 +27,15 @@ def usage(counts: Mapping[tuple[str, str, str, str], int], sweep: str, repositor
     split = in_order(SPLITS, {key[3] for key in counts})[0]
     test = "test" if any(key[3] == "test" for key in counts) else split
     return text.replace("@NAME", repository).replace("@SPLIT", split).replace("@TEST", test)
+
+
+def named(card: str, repository: str) -> str:
+    """A card with its examples about another repository than the one that it names, if any."""
+    found = _LOADED.search(card)
+    if found is None:
+        return card
+    name = re.compile(rf"(?<![\w./-]){re.escape(found[1])}(?![\w/-])", re.ASCII)
+    return name.sub(repository, card)
 
 
 def _pair(counts: Mapping[tuple[str, str, str, str], int]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,8 @@ from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from tests.report.documents import make_document
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import load_rows, rows_hash, write_parquet
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.hub_results import eval_results_yaml, eval_yaml, model_index_yaml
 
@@ -56,6 +60,7 @@ def test_task_ids_agree_with_the_dataset() -> None:
 
 def test_the_split_track_has_ids_and_a_config_of_its_own() -> None:
     given = {"run": make_document(track="split")}
+    given["run"]["dataset"]["name"] = "owner/kernels"
     listed = yaml.safe_load(eval_yaml(given, "owner/kernels"))
     assert {task["config"] for task in listed["tasks"]} == {"split"}
     assert all(task["id"].startswith("split_") for task in listed["tasks"])
@@ -71,6 +76,7 @@ def test_overall_is_of_the_whole_dataset() -> None:
     ("change", "message"),
     [
         ({"config__limit": 3}, "guided: this run is of a part of the dataset"),
+        ({"config__budget": "bound"}, "guided: this run is at another budget"),
         ({"config__model": "org/other"}, "guided: expected runs of one model"),
         ({"config__decoding": "free"}, "guided: a second result for gfx90a_gemm_text_free_pass@1"),
         ({"dataset__hash": "00"}, "guided: expected runs of one dataset in one version"),
@@ -93,7 +99,98 @@ def test_the_dataset_needs_an_id_of_the_hub() -> None:
         eval_results_yaml({"run": make_document()}, None)
     with pytest.raises(InputError, match="owner/name"):
         eval_yaml({"run": make_document()}, "a/b/c")
-    assert "id: a/b\n" in eval_results_yaml({"run": make_document()}, "a/b")
+
+
+ROWS = load_rows("mini").rows
+
+
+@pytest.fixture(name="asked")
+def _asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What is asked of the Hub, which has one dataset: a/b, with the rows of `mini`."""
+    asked: list[tuple[Any, ...]] = []
+
+    def read(name: str, config: str, split: str, revision: str | None, _: type) -> Any:
+        asked.append((name, config, split, revision))
+        if name != "a/b":
+            raise InputError("no such folder, and no such dataset on the Hub", source=name)
+        return ROWS
+
+    monkeypatch.setattr("verilocc_bench.evaluate.hub_results.read_hub", read)
+    return asked
+
+
+def of_a_folder(digest: str, **config: Any) -> dict[str, Any]:
+    document = make_document(**config)
+    document["dataset"] = {"name": "./data/copy", "revision": None, "hash": digest}
+    return document
+
+
+def test_results_go_to_the_dataset_that_they_are_of(asked: list[tuple[Any, ...]]) -> None:
+    run = {"run": of_a_folder(rows_hash(ROWS))}
+    for make in (eval_results_yaml, model_index_yaml):
+        assert " a/b\n" in make(run, "a/b")
+    assert "name: b\n" in eval_yaml(run, "a/b")
+    assert asked == [("a/b", "default", "test", None)] * 3
+
+
+@pytest.mark.parametrize("make", [eval_results_yaml, model_index_yaml, eval_yaml])
+def test_results_go_to_no_other_dataset(asked: list[tuple[Any, ...]], make: Any) -> None:
+    run = {"run": of_a_folder("17d0a73689fc5894" * 4)}
+    with pytest.raises(InputError) as caught:
+        make(run, "a/b")
+    assert str(caught.value) == (
+        "run: this run is of './data/copy' (hash 17d0a73689fc5894…), and not of a/b "
+        f"(hash {rows_hash(ROWS)[:16]}…)"
+    )
+    with pytest.raises(
+        InputError, match=r"is of './data/copy', and cannot be compared with a/c: no such"
+    ):
+        make(run, "a/c")
+    with pytest.raises(InputError, match=r"not './data/copy': give --dataset-id"):
+        make(run, None)
+    assert len(asked) == 2
+
+
+def test_every_split_of_a_run_counts(asked: list[tuple[Any, ...]]) -> None:
+    run = of_a_folder(rows_hash([*ROWS, *ROWS]))
+    run["config"] |= {"split": "test,test_larger", "track": "split"}
+    text = eval_results_yaml({"run": run}, "a/b")
+    assert "split test,test_larger" in text
+    assert asked == [("a/b", "split", split, None) for split in ("test", "test_larger")]
+
+
+def test_a_run_over_mini_is_of_no_dataset_of_the_hub(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = [row for row in ROWS if row.arch == "sm_80"]
+    monkeypatch.setattr("verilocc_bench.evaluate.hub_results.read_hub", lambda *arguments: other)
+    run, out = tmp_path / "run", tmp_path / "out.yaml"
+    assert main(["evaluate", "--model", "compiler", "--output-path", str(run)]) == 0
+    capsys.readouterr()
+    command = ["report", str(run), "--format", "eval-results", "-o", str(out)]
+    assert main([*command, "--dataset-id", "verilocc/regalloc"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "this run is of 'mini'" in error
+    assert "not of verilocc/regalloc" in error
+    assert not out.exists()
+
+
+def test_a_folder_is_not_recorded_as_an_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = min(ROWS, key=lambda row: row.n_instructions)
+    write_parquet(
+        [row], Path("verilocc/regalloc/data", row.arch, row.family, "test-00000-of-00001.parquet")
+    )
+    assert (
+        main(["evaluate", "--model", "compiler", "--dataset", "verilocc/regalloc", "--json"]) == 0
+    )
+    document = json.loads(capsys.readouterr().out)
+    assert document["dataset"]["name"] == "./verilocc/regalloc"
+    with pytest.raises(InputError, match="give --dataset-id"):
+        eval_results_yaml({"run": document}, None)
 
 
 def test_the_older_form_says_the_same() -> None:

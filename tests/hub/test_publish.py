@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from dataset_builders.release.card_examples import usage
 from tests.hub.accounts import GUEST_TOKEN
 from tests.hub.clients import NAME, command, published, refused, write_files
 from tests.hub.look import edit, look, merge
@@ -82,6 +85,35 @@ def test_a_dry_run_of_what_is_not_there(hub: LocalHub, folder: Path, tmp_path: P
         assert lines[1] == "add     README.md  32 bytes"
         assert len(lines) == 9
     assert hub.requests("^(PUT|POST|DELETE)") == []
+
+
+def test_the_card_names_the_repository(hub: LocalHub, folder: Path, tmp_path: Path) -> None:
+    name = "verilocc/open"
+    counts = {("data", "gfx90a", "gemm", split): 1 for split in ("train", "test")}
+    card, expected = (
+        f"---\nlicense: apache-2.0\n---\n{usage(counts, 'default', each)}" for each in (NAME, name)
+    )
+    assert NAME not in expected
+    assert expected.count(name) >= 4
+    manifest = {"rows": 1, "files": {"README.md": sha256(card.encode()).hexdigest(), "x": "y"}}
+    there = {"README.md": card, "manifest.json": json.dumps(manifest)}
+    write_files(folder, there)
+    published(hub, tmp_path, folder)
+    assert look(hub, NAME).texts == FILES | there
+    dry = published(hub, tmp_path, folder, "--dry-run", name=name)
+    assert f"add     README.md  {len(expected.encode())} bytes\n" in dry
+    published(hub, tmp_path, folder, name=name)
+    found = look(hub, name).texts
+    assert found["README.md"] == expected
+    manifest["files"]["README.md"] = sha256(expected.encode()).hexdigest()
+    assert json.loads(found["manifest.json"]) == manifest
+    assert {**found, **there} == FILES | there
+    assert (folder / "README.md").read_text() == card
+    assert "nothing to publish" in published(hub, tmp_path, folder, name=name)
+    # What was downloaded from there goes to a third place as well.
+    write_files(folder, found)
+    published(hub, tmp_path, folder)
+    assert look(hub, NAME).texts["README.md"] == card
 
 
 def test_private_and_public(hub: LocalHub, folder: Path, tmp_path: Path) -> None:

@@ -22,6 +22,10 @@ MODEL = "someone/model"
 @pytest.fixture
 def entries(arena: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(module, "boards", lambda: (arena.board,))
+    on_the_hub = {"a/b": arena.rows, "a/c": arena.rows[1:]}
+    monkeypatch.setattr(
+        "verilocc_bench.evaluate.hub_results.read_hub", lambda name, *_: on_the_hub[name]
+    )
     folder = tmp_path / "entries"
     folder.mkdir()
     links = {"model": f"https://huggingface.co/{MODEL}"}
@@ -72,6 +76,7 @@ def test_results_of_a_model(
             "no entry of the board 'small' that links https://huggingface.co/no",
         ),
         (["--model", MODEL], "expected the dataset's id on the Hub"),
+        (["--model", MODEL, "--dataset-id", "a/c"], "and not of a/c (hash"),
         (["--model", MODEL, "--board", "other"], "no entry of the board 'other'"),
     ],
 )

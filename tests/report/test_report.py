@@ -306,7 +306,9 @@ def test_only_html_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     [("eval-results", "task_id: "), ("eval-yaml", "- id: "), ("model-index", "name: ")],
 )
 def test_formats_for_the_hub(format_name: str, expected: str, tmp_path: Path) -> None:
-    folders, output = write_runs(tmp_path, make_document()), tmp_path / "out"
+    document = make_document()
+    document["dataset"]["name"] = "a/b"
+    folders, output = write_runs(tmp_path, document), tmp_path / "out"
     options = argparse.Namespace(
         folders=folders, format=format_name, output=output, dataset_id="a/b"
     )

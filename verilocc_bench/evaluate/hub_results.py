@@ -9,6 +9,9 @@ The Hub keeps one number for an id, so each names all that sets results apart:
 
 with `split_` before them on the split track. A value is pass@1, a share from 0
 to 1.
+
+Results go to the dataset that they are of: the one that the run itself names,
+or one on the Hub whose rows have the run's hash. Nothing is written for another.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from verilocc_bench.dataset import Row, rows_hash
+from verilocc_bench.dataset.hub import read_hub
 from verilocc_bench.errors import InputError
 
 __all__ = [
@@ -78,7 +83,8 @@ def eval_results_yaml(
 
     `dataset_id` is the dataset's id on the Hub, where the runs read it from a
     folder; `source` is the page that shows these results. Raises InputError
-    for runs of part of a dataset, of several models, or two of one kind.
+    for runs of another dataset, of part of one, of several models, or two of
+    one kind.
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
@@ -137,18 +143,16 @@ def eval_yaml(documents: Documents, dataset_id: str | None) -> str:
     One run of each assistance and decoding that is to be listed is enough,
     of whatever model. Raises InputError for runs of several datasets.
     """
-    first = next(iter(documents.values()))
+    there = _dataset_id(documents, dataset_id)
     tasks: dict[str, dict[str, str]] = {}
     for source, document in documents.items():
-        _check_complete(source, document, first)
         split = document["config"]["split"]
         for identifier, task in _tasks(document):
             entry = {"id": identifier, "config": _config(document, task), "split": split}
             if tasks.setdefault(identifier, entry) != entry:
                 raise InputError(f"another split than before for {identifier}", source=source)
-    source = next(iter(documents))
     document = {
-        "name": _dataset_id(source, first, dataset_id).split("/")[1],
+        "name": there.split("/")[1],
         "description": DESCRIPTION,
         "evaluation_framework": FRAMEWORK,
         "tasks": list(tasks.values()),
@@ -170,9 +174,9 @@ def _config(document: Document, task: str) -> str:
 def _results(documents: Documents, dataset_id: str | None) -> Iterator[_Result]:
     """All results of runs of one model."""
     first = next(iter(documents.values()))
+    there = _dataset_id(documents, dataset_id)
     seen = set()
     for source, document in documents.items():
-        _check_complete(source, document, first)
         if document["config"]["model"] != first["config"]["model"]:
             raise InputError("expected runs of one model", source=source)
         for identifier, task in _tasks(document):
@@ -180,7 +184,6 @@ def _results(documents: Documents, dataset_id: str | None) -> Iterator[_Result]:
                 raise InputError(f"a second result for {identifier}", source=source)
             seen.add(identifier)
             value = document["results"][task]["pass@1"]
-            there = _dataset_id(source, document, dataset_id)
             yield _Result(identifier, task, value, there, document)
 
 
@@ -197,6 +200,8 @@ def _tasks(document: Document) -> Iterator[tuple[str, str]]:
 def _check_complete(source: str, document: Document, first: Document) -> None:
     if document["config"]["limit"] is not None:
         raise InputError("this run is of a part of the dataset (--limit)", source=source)
+    if document["config"]["budget"] != "full":
+        raise InputError("this run is at another budget (--budget)", source=source)
     unasked = document["results"][OVERALL]["infrastructure_failures"]
     if unasked:
         raise InputError(
@@ -207,15 +212,45 @@ def _check_complete(source: str, document: Document, first: Document) -> None:
         raise InputError("expected runs of one dataset in one version", source=source)
 
 
-def _dataset_id(source: str, document: Document, given: str | None) -> str:
-    found: str = given or document["dataset"]["name"]
+def _dataset_id(documents: Documents, given: str | None) -> str:
+    """The id on the Hub of the one dataset that all documents are of, each over the whole of it.
+
+    Raises InputError where they are of another than the given one.
+    """
+    source, document = next(iter(documents.items()))
+    for each in documents.items():
+        _check_complete(*each, document)
+    recorded = document["dataset"]
+    found: str = given or recorded["name"]
     if not _HUB_ID.fullmatch(found):
         raise InputError(
             f"expected the dataset's id on the Hub, as in owner/name, not {found[:60]!r}: "
             "give --dataset-id",
             source=source,
         )
+    if found == recorded["name"]:
+        return found
+    try:
+        there = _hash_on_the_hub(found, document)
+    except InputError as error:
+        message = f"this run is of {recorded['name'][:60]!r}, and cannot be compared with {error}"
+        raise InputError(message, source=source) from None
+    if there != recorded["hash"]:
+        raise InputError(
+            f"this run is of {recorded['name'][:60]!r} (hash {recorded['hash'][:16]}…), and not "
+            f"of {found} (hash {there[:16]}…)",
+            source=source,
+        )
     return found
+
+
+def _hash_on_the_hub(dataset_id: str, document: Document) -> str:
+    config, revision = document["config"], document["dataset"]["revision"]
+    name = "default" if config["track"] == "assign" else config["track"]
+    splits = config["split"].split(",")
+    return rows_hash(
+        row for split in splits for row in read_hub(dataset_id, name, split, revision, Row)
+    )
 
 
 def _notes(document: Document) -> str:
@@ -225,6 +260,8 @@ def _notes(document: Document) -> str:
         f"samples for each kernel: {config['samples']}",
         f"dataset hash {document['dataset']['hash']}",
     ]
+    if config["split"] != "test":
+        notes.append(f"split {config['split']}")
     if prompt is not None:
         notes.append(f"prompt {prompt['format']} {prompt['version']}")
     return ", ".join(notes)
