@@ -214,9 +214,10 @@ def test_a_parquet_file_that_lacks_a_column(run, tmp_path: Path, column: str) ->
 def test_a_row_whose_id_is_not_its_hash(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     from dataclasses import replace
 
-    path = dataset_with(tmp_path, b"")
+    path = tmp_path / "data" / ROW.arch / ROW.family / "test-00000-of-00001.parquet"
     write_parquet([replace(ROW, normalized=ROW.normalized + "S_NOP\n")], path)
-    refused(run("evaluate", "--model", "compiler", "--dataset", tmp_path), ROW.id, "hash")
+    said = f"row {ROW.id}: the column 'id' is '{ROW.id}', its text says"
+    refused(run("evaluate", "--model", "compiler", "--dataset", tmp_path), said)
 
 
 def test_predictions_with_errors_name_the_line(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -1,0 +1,1 @@
+"""Tests of verilocc_bench.dataset."""

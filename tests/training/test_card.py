@@ -159,12 +159,12 @@ def test_what_is_shared_is_found(dataset: Path, folder: Path) -> None:
         train[0],
         replace(TEST[0], group=train[1].group, cluster="x"),
         replace(TEST[1], group="y", cluster=train[2].cluster),
-        replace(TEST[2], group="z", cluster="z", normalized=train[3].normalized),
+        replace(train[3], group="z", cluster="z"),
     ]
     write_dataset(dataset, {"test_other": other})
     clean, shared = find_overlaps(dataset, train, "train")
     assert clean.shared == 0
-    assert (shared.ids, shared.texts, shared.groups, shared.clusters) == (1, 2, 2, 2)
+    assert (shared.ids, shared.texts, shared.groups, shared.clusters) == (2, 2, 2, 2)
     assert shared.nearest is None  # not of every row is a distance known
     text = write_card(folder, str(dataset)).read_text()
     assert "Rows of `test_other` have something in common" in text

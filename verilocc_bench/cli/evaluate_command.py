@@ -27,6 +27,7 @@ from verilocc_bench.evaluate import (
     Ledger,
     ModelDescription,
     Predictions,
+    PreparedRow,
     Run,
     RunSettings,
     SplitRow,
@@ -126,11 +127,17 @@ def _load(options: argparse.Namespace) -> _Data:
         )
         found += [SplitRow(row, split) for row in dataset.rows]
     every = tuple(each.row for each in found)
+    twice = [row_id for row_id, count in Counter(row.id for row in every).items() if count > 1]
+    if twice:
+        raise InputError(f"row {twice[0]} stands in several of the splits", source=options.dataset)
     return _Data(_tighten(_select(found, options), options.budget), every, rows_hash(every))
 
 
 def _tighten(rows: tuple[SplitRow, ...], budget: BudgetChoice) -> tuple[SplitRow, ...]:
     """The rows at another budget, but for those that have none such."""
+    if budget is not BudgetChoice.FULL:
+        for each in rows:
+            PreparedRow(each.row)  # raises where the figures that budgets follow from are wrong
     found = [(tighten(each.row, budget), each.split) for each in rows]
     kept = tuple(SplitRow(row, split) for row, split in found if row is not None)
     if len(kept) < len(rows):
@@ -276,9 +283,12 @@ def _complete(
 def _configuration(
     model: ModelDescription, data: _Data, options: argparse.Namespace
 ) -> Configuration:
+    name = options.dataset
+    if is_local(name) and name.count("/") == 1 and name[0] not in "./":
+        name = f"./{name}"  # a folder, which looks like no id on the Hub
     return Configuration(
         model=model,
-        dataset=options.dataset,
+        dataset=name,
         revision=options.revision,
         dataset_hash=data.hash,
         split=",".join(options.split),

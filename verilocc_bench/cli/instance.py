@@ -12,7 +12,7 @@ from verilocc_bench.allocators import Answer, AnyAnswer, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.answers import parse_answer, read_answer
 from verilocc_bench.cuda_tools import find_tool
-from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.dataset import Row, check_row, load_rows
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import decode_text, parse_json, read_data
@@ -102,6 +102,8 @@ def _from_row_json(path: Path, text: str) -> Instance:
     normalized = row.get("normalized") if isinstance(row, dict) else None
     if not isinstance(normalized, str):
         raise InputError("expected a row with its column 'normalized'", source=path)
+    problem = _located(path, normalized)
+    check_row(row, path)
     label = row.get("assignment")
     if isinstance(label, str):
         label = parse_json(label, f"{path}, column assignment")
@@ -110,7 +112,7 @@ def _from_row_json(path: Path, text: str) -> Instance:
         assert not isinstance(parsed, SplitAnswer)
         label = parsed
     source = str(row.get("label_source", "label"))
-    return Instance(_located(path, normalized), path.name, label, source)
+    return Instance(problem, path.name, label, source)
 
 
 def _from_dataset(options: argparse.Namespace) -> Instance:

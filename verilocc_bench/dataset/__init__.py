@@ -9,6 +9,7 @@ from verilocc_bench.dataset.reader import (
     load_raw_row,
     load_rows,
 )
+from verilocc_bench.dataset.row_check import check_row
 from verilocc_bench.dataset.rows import (
     RawRow,
     Row,
@@ -25,6 +26,7 @@ __all__ = [
     "Dataset",
     "RawRow",
     "Row",
+    "check_row",
     "embedded_path",
     "is_local",
     "iterate_rows",

@@ -74,6 +74,7 @@ def open_parquet(path: Path) -> Iterator[tuple[BinaryIO, parquet.ParquetFile]]:
                 file,
                 buffer_size=MIB,
                 pre_buffer=False,
+                page_checksum_verification=True,
                 thrift_string_size_limit=FOOTER_STRINGS_BYTES,
                 thrift_container_size_limit=FOOTER_ELEMENTS,
             )

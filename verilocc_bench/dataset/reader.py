@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.resources import files
@@ -9,8 +10,10 @@ from pathlib import Path
 
 from verilocc_bench.dataset.hub import read_hub, stream_hub
 from verilocc_bench.dataset.parquet import Budget
-from verilocc_bench.dataset.rows import RawRow, Row, iterate_parquet, rows_hash
+from verilocc_bench.dataset.row_check import check_row
+from verilocc_bench.dataset.rows import RawRow, Row, RowType, iterate_parquet, rows_hash
 from verilocc_bench.errors import InputError
+from verilocc_bench.files import MIB, open_input, read_json
 
 __all__ = [
     "EMBEDDED",
@@ -23,6 +26,7 @@ __all__ = [
 ]
 
 EMBEDDED = "mini"
+MANIFEST = "manifest.json"
 TRACKS = {"assign": "data", "split": "split"}
 """Track to folder, in a dataset on disk."""
 
@@ -54,7 +58,8 @@ def load_rows(
     """The rows of one split of one track.
 
     `name` is `mini`, a folder, or a dataset id on the Hugging Face Hub, for
-    which `revision` counts. Raises InputError where there are no such rows.
+    which `revision` counts. Raises InputError where there are no such rows, or
+    one stands twice or contradicts its own text.
     """
     config = _config(track)
     folder = _folder(name)
@@ -63,7 +68,8 @@ def load_rows(
         rows = _rows_of_folder(folder, split, track, Budget())
     else:
         rows = read_hub(name, config, split, revision, Row)
-    return Dataset(name, revision, split, track, tuple(sorted(rows, key=_order)))
+    checked = _checked(rows, name, track)
+    return Dataset(name, revision, split, track, tuple(sorted(checked, key=_order)))
 
 
 def iterate_rows(
@@ -77,9 +83,23 @@ def iterate_rows(
     config = _config(track)
     folder = _folder(name)
     if folder is not None:
-        yield from _rows_of_folder(folder, split, track)
+        yield from _checked(_rows_of_folder(folder, split, track), name, track)
     else:
-        yield from stream_hub(name, config, split, revision, Row)
+        yield from _checked(stream_hub(name, config, split, revision, Row), name, track)
+
+
+def _checked(rows: Iterable[Row], name: str, track: str) -> Iterator[Row]:
+    """The rows, each found to agree with its own text, none of them twice."""
+    seen: set[str] = set()
+    for row in rows:
+        check_row(vars(row), name)
+        if row.track != track:
+            message = f"row {row.id}: expected the track {track!r}, not {row.track[:40]!r}"
+            raise InputError(message, source=name)
+        if row.id in seen:
+            raise InputError(f"row {row.id} stands twice in the split", source=name)
+        seen.add(row.id)
+        yield row
 
 
 def _config(track: str) -> str:
@@ -100,7 +120,7 @@ def load_raw_row(
     rows: Iterable[RawRow]
     if folder is not None:
         paths = sorted(folder.glob(f"raw/*/*/*/{split}-*.parquet"))
-        rows = (row for path in paths for row in iterate_parquet(path, RawRow))
+        rows = (row for _, row in _read(folder, paths, RawRow))
     else:
         rows = read_hub(name, "raw", split, revision, RawRow)
     for row in rows:
@@ -146,4 +166,43 @@ def _rows_of_folder(
             + (f"splits: {', '.join(present)}" if present else f"expected files in {base.name}/"),
             source=folder,
         )
-    return (row for path in paths for row in iterate_parquet(path, Row, memory))
+    return (_of_its_path(row, path) for path, row in _read(folder, paths, Row, memory))
+
+
+def _of_its_path(row: Row, path: Path) -> Row:
+    """The row. Raises InputError where the path has another architecture or family."""
+    if (row.arch, row.family) != path.parts[-3:-1]:
+        found = f"{row.arch[:40]}/{row.family[:40]}"
+        raise InputError(f"row {row.id} is of {found}, not as the path says", source=path)
+    return row
+
+
+def _read(
+    folder: Path, paths: list[Path], row_type: type[RowType], memory: Budget | None = None
+) -> Iterator[tuple[Path, RowType]]:
+    """The rows of files, and the path of each.
+
+    Raises InputError for a file whose bytes are not those that the folder's
+    manifest lists, if it has one; with `memory` also where that is used up.
+    """
+    listed: object = None
+    if (folder / MANIFEST).is_file():
+        manifest = read_json(folder / MANIFEST)
+        listed = manifest.get("files") if isinstance(manifest, dict) else None
+    for path in paths:
+        name = path.relative_to(folder).as_posix()
+        if isinstance(listed, dict) and name in listed:
+            _check_hash(path, listed[name])
+        yield from ((path, row) for row in iterate_parquet(path, row_type, memory))
+
+
+def _check_hash(path: Path, expected: object) -> None:
+    digest = hashlib.sha256()
+    with open_input(path) as file:
+        while piece := file.read(MIB):
+            digest.update(piece)
+    if digest.hexdigest() != expected:
+        raise InputError(
+            f"the file is damaged or was changed: its SHA-256 is not what {MANIFEST} lists",
+            source=path,
+        )

@@ -185,6 +185,7 @@ def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
         compression="zstd",
         compression_level=_COMPRESSION_LEVELS[type(rows[0])],
         row_group_size=256,
+        write_page_checksum=True,
         use_dictionary=["family", "arch", "kernel", "track", "label_source", "license"]
         if isinstance(rows[0], Row)
         else ["format"],

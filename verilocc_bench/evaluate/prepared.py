@@ -6,12 +6,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Any
 
 from verilocc_bench.allocators import Answer
-from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import Row
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.dataset import Row, check_row
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.records import Timing
+from verilocc_bench.files import parse_json
 from verilocc_bench.findings import Verdict
 from verilocc_bench.verify import Verifier
 
@@ -41,15 +43,14 @@ class PreparedProblem:
 class PreparedRow(PreparedProblem):
     """One row with its problem, its verifier and the verdict on its label.
 
-    Raises InputError where the id does not fit the text, or the label is
+    Raises InputError where the row contradicts its text, or its label is
     wrong: nothing may be compared with such a row.
     """
 
     def __init__(self, row: Row) -> None:
         self.row = row
         problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
-        if problem.id != row.id:
-            raise InputError(f"row {row.id}: the id is not the hash of the normalized text")
+        check_row(vars(row), f"row {row.id}")
         super().__init__(problem, row.label, row.other_labels, edits=row.track == "split")
         self.label: Verdict | None = None
         if row.label is not None:
@@ -57,6 +58,38 @@ class PreparedRow(PreparedProblem):
             if not self.label.valid:
                 finding = self.label.findings[0].message
                 raise InputError(f"row {row.id}: the label is wrong: {finding}")
+        self._check_figures()
+
+    def _check_figures(self) -> None:
+        """Compares pressure, the label's registers and its occupancy with the row's columns."""
+        row, target = self.row, self.problem.target
+        expected: dict[str, Any] = {"pressure": dict(self.problem.pressure.maximum)}
+        if self.label is not None:
+            expected["registers_used"] = dict(self.label.registers_used or {})
+            expected["occupancy"] = self.label.occupancy
+            bound, used = row.best_lower_bound, expected["registers_used"]
+            if bound is not None and used and used[VECTOR] < bound:
+                raise InputError(
+                    f"row {row.id}: the column 'best_lower_bound' is {bound}, its label uses "
+                    f"{used[VECTOR]} registers"
+                )
+        elif row.registers_used is not None:  # of an answer with edits, which is not there
+            used = parse_json(row.registers_used, f"row {row.id}, column registers_used")
+            names = {VECTOR, *(file.name for file in target.files)}
+            counts = used.values() if isinstance(used, dict) and used.keys() == names else [-1]
+            if any(type(count) is not int or count < 0 for count in counts):
+                raise InputError(f"row {row.id}: expected counts of {', '.join(sorted(names))}")
+            expected["registers_used"] = {**used, VECTOR: target.vector_use(used)}
+            expected["occupancy"] = target.occupancy(used)
+        for name, value in expected.items():
+            found = getattr(row, name)
+            if isinstance(found, str):
+                found = parse_json(found, f"row {row.id}, column {name}")
+            if found is not None and found != value:
+                raise InputError(
+                    f"row {row.id}: the column {name!r} is {str(found)[:60]}, its text and label "
+                    f"say {value}"
+                )
 
 
 class PreparedRows:
