@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import yaml
+from pyarrow import parquet
 
 from tests.hub.clients import NAME, command, published, script
 from tests.hub.look import look, merge
@@ -218,6 +220,20 @@ def test_revisions(hub: LocalHub, small: Path, tmp_path: Path) -> None:
     offline = script(hub, home, OURS, *kinds[:5], HF_HUB_OFFLINE="1").splitlines()
     assert offline == said[:5]
     assert hub.requests() == []
+
+
+def test_a_file_that_unpacks_to_gigabytes(hub: LocalHub, small: Path, tmp_path: Path) -> None:
+    path = small / "data/gfx90a/gemm/test-00001-of-00002.parquet"
+    table = parquet.read_table(path)
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 64, pa.int32()), pa.array(["x" * 2**24]))
+    place = table.schema.get_field_index("normalized")
+    many = pa.concat_tables([table] * 64).combine_chunks().set_column(place, "normalized", texts)
+    parquet.write_table(many, path, compression="zstd", dictionary_pagesize_limit=1 << 30)
+    assert path.stat().st_size < 200_000
+    published(hub, tmp_path, small)
+    said = script(hub, tmp_path / "ours", OURS, "load test assign ", "iterate test assign ")
+    expected = f"{NAME}: {path.name}: it unpacks to more than the "
+    assert [line.startswith(expected) for line in said.splitlines()] == [True, True], said
 
 
 def test_evaluate_at_revisions(hub: LocalHub, small: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ without a network nothing is tried again and again.
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from verilocc_bench.dataset.hub_messages import quiet, without_secrets
-from verilocc_bench.dataset.rows import RowType, rows_from_table
+from verilocc_bench.dataset.parquet import Budget, check_parquet
+from verilocc_bench.dataset.rows import RowType, iterate_parquet, rows_from_table
 from verilocc_bench.errors import InputError
 
 __all__ = ["read_hub", "stream_hub"]
@@ -22,6 +24,8 @@ TIMEOUT_SECONDS = 10.0
 WAITS_SECONDS = (1.0, 2.0)
 REASON_LENGTH = 300
 ROWS_AT_ONCE = 64
+ROWS_OF_A_GROUP = 256
+"""So many rows stand together in the files that this project publishes."""
 
 Result = TypeVar("Result")
 
@@ -39,7 +43,9 @@ def read_hub(
     with _quiet():
         builder = _builder(name, config, revision)
         loaded = _loaded(name, config, split, builder)
-    return rows_from_table(loaded.data.table, row_type, name)
+    table = loaded.data.table
+    Budget().spend(table.nbytes, name)
+    return rows_from_table(table, row_type, name)
 
 
 def stream_hub(
@@ -47,10 +53,16 @@ def stream_hub(
 ) -> Iterator[RowType]:
     """The rows of one split of one config, read from the Hub as they are asked for.
 
-    Nothing is kept, in memory or on disk. Raises InputError as read_hub does.
+    Nothing is kept, in memory or on disk; one file at a time is fetched.
+    Raises InputError as read_hub does.
     """
     with _quiet():
         builder = _builder(name, config, revision)
+    if _is_parquet(builder):
+        for url in _urls(name, config, split, builder):
+            yield from _rows_of_url(name, url, row_type)
+        return
+    with _quiet():
         batches = iter(_streamed(name, config, split, builder))
     while (table := _next_batch(name, batches)) is not None:
         yield from rows_from_table(table, row_type, name)
@@ -172,19 +184,84 @@ def _of_commit(name: str, latest: Any, revision: str) -> Any:
     )
 
 
+def _is_parquet(builder: Any) -> bool:
+    """Whether a dataset is read from Parquet files, and not from the local cache or other files."""
+    from datasets.packaged_modules.parquet.parquet import Parquet
+
+    return isinstance(builder, Parquet)
+
+
+def _urls(name: str, config: str, split: str, builder: Any) -> list[str]:
+    """The addresses of a split's files."""
+    present = dict(builder.config.data_files or {})
+    if split not in present:
+        raise _no_split(name, config, split, list(present))
+    return [str(url) for url in present[split]]
+
+
+def _rows_of_url(name: str, url: str, row_type: type[RowType]) -> Iterator[RowType]:
+    """The rows of one file, which lies on disk meanwhile."""
+    import fsspec
+
+    with tempfile.TemporaryDirectory(prefix="verilocc-bench-") as folder:
+        path = Path(folder) / "rows.parquet"
+        with _quiet():
+            try:
+                system, place = fsspec.core.url_to_fs(url)
+                _patiently(lambda: system.get_file(place, str(path)))
+            except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
+                raise _failed(name, error) from None
+        try:
+            yield from iterate_parquet(path, row_type)
+        except InputError as error:
+            raise InputError(f"{Path(url).name}: {error.message}", source=name) from None
+
+
 def _loaded(name: str, config: str, split: str, builder: Any) -> Any:
     # A split that is not there is told before anything is fetched.
     present = list(builder.config.data_files or ())
     if present and split not in present:
         raise _no_split(name, config, split, present)
     try:
-        _patiently(builder.download_and_prepare)
+        manager = _checking_manager(name, builder) if _is_parquet(builder) else None
+        _patiently(lambda: builder.download_and_prepare(dl_manager=manager))
         present = list(builder.info.splits or ())
         if split in present:
             return builder.as_dataset(split=split)
+    except InputError:
+        raise
     except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
         raise _failed(name, error) from None
     raise _no_split(name, config, split, present)
+
+
+def _checking_manager(name: str, builder: Any) -> Any:
+    """Downloads files for a builder, and looks at them before it does.
+
+    The builder unpacks a row group of a file at once, whatever is in it.
+    """
+    from datasets import DownloadConfig, DownloadManager
+
+    class Checking(DownloadManager):  # type: ignore[misc]
+        def download(self, url_or_urls: Any) -> Any:
+            found = super().download(url_or_urls)
+            rows = ROWS_OF_A_GROUP
+            for path in (Path(each) for paths in found.values() for each in paths):
+                try:
+                    rows = min(rows, check_parquet(path))
+                except InputError as error:
+                    raise InputError(f"{path.name}: {error.message}", source=name) from None
+            builder.config.batch_size = rows
+            return found
+
+    return Checking(
+        dataset_name=builder.dataset_name,
+        download_config=DownloadConfig(
+            use_etag=False, token=builder.token, storage_options=builder.storage_options
+        ),
+        base_path=builder.base_path,
+        record_checksums=False,
+    )
 
 
 def _streamed(name: str, config: str, split: str, builder: Any) -> Any:

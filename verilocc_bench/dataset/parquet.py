@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyarrow import parquet
 
-__all__ = ["Budget", "open_parquet", "parquet_batches"]
+__all__ = ["Budget", "check_parquet", "open_parquet", "parquet_batches"]
 
 FLOOR_BYTES = 256 * MIB
 RATIO = 200
@@ -95,17 +95,11 @@ def parquet_batches(
     import pyarrow as pa
 
     with open_parquet(path) as (file, opened):
-        schema = opened.schema_arrow
-        if len(set(schema.names)) < len(schema.names):
-            raise InputError("two columns have one name", source=path)
-        names = [name for name in schema.names if columns is None or name in columns]
-        for name in names:
-            _check_type(name, schema.field(name).type, path)
-        largest = _largest_row_bytes(file, opened, set(names), path)
-        rows = max(1, min(size, BATCH_BYTES // max(largest, 1)))
+        names = _names(opened, columns, path)
+        rows = min(size, _rows_at_once(file, opened, names, path))
         budget = _budget(file.seek(0, os.SEEK_END))
         if opened.metadata.num_rows == 0:
-            yield schema.empty_table().select(names)
+            yield opened.schema_arrow.empty_table().select(names)
         for batch in opened.iter_batches(batch_size=rows, columns=names):
             arrays = [
                 column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -114,6 +108,25 @@ def parquet_batches(
             table = pa.Table.from_arrays(arrays, names=batch.schema.names)
             budget.spend(table.nbytes + ROW_BYTES * batch.num_rows, path)
             yield table
+
+
+def check_parquet(path: Path) -> int:
+    """How many rows of a file may be read at once, by others too. Raises InputError as above."""
+    for _ in parquet_batches(path):
+        pass
+    with open_parquet(path) as (file, opened):
+        return _rows_at_once(file, opened, _names(opened, None, path), path)
+
+
+def _names(opened: parquet.ParquetFile, columns: Sequence[str] | None, path: Path) -> list[str]:
+    """Those columns that are there, or all; each of a type that is accepted."""
+    schema = opened.schema_arrow
+    if len(set(schema.names)) < len(schema.names):
+        raise InputError("two columns have one name", source=path)
+    names = [name for name in schema.names if columns is None or name in columns]
+    for name in names:
+        _check_type(name, schema.field(name).type, path)
+    return names
 
 
 def _budget(file_bytes: int) -> Budget:
@@ -146,10 +159,10 @@ def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:
         )
 
 
-def _largest_row_bytes(
-    file: BinaryIO, opened: parquet.ParquetFile, names: set[str], path: Path
+def _rows_at_once(
+    file: BinaryIO, opened: parquet.ParquetFile, names: Sequence[str], path: Path
 ) -> int:
-    """More than one row can have in these columns: no value is longer than its page.
+    """How many rows of these columns fit into BATCH_BYTES: no value is longer than its page.
 
     Raises InputError where the pages of a row group are too large to be read.
     """
@@ -183,4 +196,4 @@ def _largest_row_bytes(
                 source=path,
             )
         largest = max(largest, unpacked)
-    return largest
+    return max(1, BATCH_BYTES // max(largest, 1))
