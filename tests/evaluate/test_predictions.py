@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from verilocc_bench.allocators import Request
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.errors import InfrastructureError, InputError
+from verilocc_bench.evaluate.models import read_predictions
 
 ROWS = [row for row in load_rows("mini").rows if row.arch == "gfx942"][:2]
 FIRST, SECOND = ROWS
@@ -74,3 +79,34 @@ def test_a_file_cannot_be_guided(tmp_path: Path, capsys: pytest.CaptureFixture[s
     path.write_text(json.dumps({"id": FIRST.id, "assignment": FIRST.label}) + "\n")
     assert main(["evaluate", "--model", f"predictions:{path}", "--decoding", "guided"]) == 2
     assert "cannot be guided" in capsys.readouterr().err
+
+
+def test_a_file_that_says_it_is_large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "answers.jsonl"
+    with path.open("wb") as file:
+        file.truncate(10 << 30)
+    assert main(["evaluate", "--model", f"predictions:{path}"]) == 2
+    assert "10,737,418,240 bytes, more than the 4,294,967,296" in capsys.readouterr().err
+    with path.open("wb") as file:
+        file.truncate(4 << 30)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="longer than the 33,554,432 bytes"):
+            read_predictions("predictions:x", path)
+        assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_changes_is_no_failure_of_its_answers(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps({"id": FIRST.id, "assignment": FIRST.label}) + "\n")
+    predictions = read_predictions(f"predictions:{path}", path)
+    request = Request(AllocationProblem.from_text(FIRST.normalized), 0, 0)
+    assert predictions.allocate(request) == FIRST.label
+    path.write_text(json.dumps({"id": SECOND.id, "assignment": SECOND.label}) + "\n" * 99999)
+    with pytest.raises(InfrastructureError, match=r"(has changed|cannot be read again)"):
+        predictions.allocate(request)
+    path.unlink()
+    with pytest.raises(InfrastructureError, match="no such file"):
+        predictions.allocate(request)

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DIGITS", "code_fingerprint", "file_fingerprint", "fingerprint"]
+__all__ = ["DIGITS", "code_fingerprint", "fingerprint"]
 
 DIGITS = 16
 """So many hex digits of a SHA-256 are enough here."""
@@ -19,12 +19,6 @@ def fingerprint(document: Any) -> str:
     """A hash of a JSON document."""
     text = json.dumps(document, sort_keys=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
-
-
-def file_fingerprint(path: Path) -> str:
-    """A hash of the bytes of a file. Raises OSError."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:DIGITS]
 
 
 @cache

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from verilocc_bench.allocators import AnyAnswer, Assistance, FailureKind, Request
 from verilocc_bench.answers import parse_answer
-from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.evaluate.fingerprints import file_fingerprint
-from verilocc_bench.files import MIB, parse_json, read_text
+from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
+from verilocc_bench.evaluate.fingerprints import DIGITS
+from verilocc_bench.files import MIB, decode_text, open_input, parse_json
 
 __all__ = [
     "PredictedFailure",
@@ -23,6 +24,8 @@ __all__ = [
 ]
 
 LIMIT_BYTES = 4096 * MIB
+LINE_LIMIT_BYTES = 32 * MIB
+"""As for an answer in a file of its own."""
 
 _ID = re.compile(r'"id"\s*:\s*"([0-9a-f]{16})"')
 _FAILURE_KEYS = {"id", "failure", "message"}
@@ -36,26 +39,55 @@ class PredictedFailure:
     message: str
 
 
+class _Line(NamedTuple):
+    """Where a line stands in a file; its number is 1-based."""
+
+    number: int
+    offset: int
+    length: int
+
+
 @dataclass(frozen=True)
 class Predictions:
-    """Answers from a file, in the order of their lines."""
+    """Answers from a file, in the order of their lines.
+
+    `samples` has the lines of each function, which are read when they are
+    asked for: as objects all answers would take ten times the room of the file.
+    """
 
     name: str
     path: Path
-    samples: Mapping[str, list[AnyAnswer | PredictedFailure]]
+    samples: Mapping[str, list[_Line]]
     revision: str
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = False
+    _place: Path = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_place", self.path.absolute())
 
     def allocate(self, request: Request) -> AnyAnswer:
         """The answer of the request's sample. Raises AllocationFailed where there is none."""
-        samples = self.samples.get(request.problem.id, ())
-        if request.sample >= len(samples):
+        identifier = request.problem.id
+        lines = self.samples.get(identifier, ())
+        if request.sample >= len(lines):
             raise AllocationFailed("the file has no such sample for the function")
-        found = samples[request.sample]
+        answered, found = self._read(lines[request.sample])
+        if answered != identifier:
+            raise InfrastructureError(f"{self.path} has changed since it was read")
         if isinstance(found, PredictedFailure):
             raise AllocationFailed(found.message, found.kind)
         return found
+
+    def _read(self, line: _Line) -> tuple[str, AnyAnswer | PredictedFailure]:
+        try:
+            # An allocator may have changed the current folder.
+            with open_input(self._place) as file:
+                file.seek(line.offset)
+                text = _text(file.read(line.length), self.path, line.number)
+            return parse_prediction(text, self.path, line.number)
+        except (InputError, OSError) as error:
+            raise InfrastructureError(f"{self.path} cannot be read again: {error}") from None
 
     def check_ids(self, known: Container[str]) -> None:
         """Raises InputError for an answer to a function that the dataset does not have."""
@@ -72,12 +104,34 @@ def read_predictions(name: str, path: Path) -> Predictions:
     A line of a function that is no answer is a sample that cannot be parsed.
     Raises InputError for a line that does not even say whose answer it is.
     """
-    samples: dict[str, list[AnyAnswer | PredictedFailure]] = {}
-    for number, line in enumerate(read_text(path, LIMIT_BYTES).split("\n"), 1):
-        if line.strip():
-            identifier, sample = parse_prediction(line, path, number)
-            samples.setdefault(identifier, []).append(sample)
-    return Predictions(name, path, samples, file_fingerprint(path))
+    samples: dict[str, list[_Line]] = {}
+    digest = hashlib.sha256()
+    with open_input(path, LIMIT_BYTES) as file:
+        offset = number = 0
+        while line := file.readline(LINE_LIMIT_BYTES + 1):
+            number += 1
+            if len(line) > LINE_LIMIT_BYTES:
+                raise InputError(
+                    f"longer than the {LINE_LIMIT_BYTES:,} bytes that a line may have",
+                    source=path,
+                    line=number,
+                )
+            digest.update(line)
+            if text := _text(line, path, number):
+                identifier, _ = parse_prediction(text, path, number)
+                samples.setdefault(identifier, []).append(_Line(number, offset, len(line)))
+            offset += len(line)
+    if not samples:
+        raise InputError("the file is empty", source=path)
+    return Predictions(name, path, samples, digest.hexdigest()[:DIGITS])
+
+
+def _text(line: bytes, path: Path, number: int) -> str:
+    """The text of a line, without white space around it."""
+    try:
+        return decode_text(line, path).strip()
+    except InputError as error:
+        raise InputError(error.message, source=path, line=number) from None
 
 
 def failure_to_json(row_id: str, kind: str, message: str | None) -> dict[str, Any]:
