@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 FUZZ_SECONDS ?= 60
+FUZZ_JOBS ?= 1
+FUZZ_STATE ?= results/small-scope.json
 DATASET ?= regalloc
 MINI := verilocc_bench/data/mini
 MODELS := compiler linear-scan graph-coloring
@@ -14,7 +16,7 @@ KERNELS_PER_CELL ?= 55
 LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
 
-.PHONY: help evaluate test check build-mini build-full register-classes lower-tools fuzz benchmark study train-tiny model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test check build-mini build-full register-classes lower-tools fuzz fuzz-small benchmark study train-tiny model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -58,6 +60,9 @@ lower-tools: ## Install llc of LLVM 22 (Debian), which makes machine code of ans
 
 fuzz: $(VENV)/dev ## Corrupt answers and set the judges against each other, FUZZ_SECONDS long
 	$(BIN)/verilocc-bench selftest --seconds $(FUZZ_SECONDS)
+
+fuzz-small: $(VENV)/dev ## Ask all judges about all answers to all small functions; takes two hours, and goes on where it was interrupted
+	$(BIN)/verilocc-bench selftest --small-scope --smt --jobs $(FUZZ_JOBS) --resume $(FUZZ_STATE)
 
 benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside ours
 	$(BIN)/python benchmarks/speed.py

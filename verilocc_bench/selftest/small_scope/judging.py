@@ -131,7 +131,7 @@ class FunctionJudge:
     ) -> Miscompile | None:
         """The first difference on some random paths; on one, where there is only one."""
         assert executor is not None, "every unit of an answer exists in hardware"
-        paths = PATHS_OF_ACCEPTED if kind == "valid" else PATHS
+        paths = PATHS if kind == "wrong values" else PATHS_OF_ACCEPTED
         if not any(
             len(block.successors) > 1 or any(i.guard for i in block.instructions)
             for block in function.blocks
