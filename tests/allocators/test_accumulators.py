@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.analysis.brute_force import fewest_registers
@@ -102,9 +104,12 @@ def test_search_finds_the_fewest_of_both_files() -> None:
         try:
             found = Search(problem, SearchOptions(), Means.PORTFOLIO).run()
         except AllocationFailed as error:
-            assert fewest is None or "/vcc" in error.message or " s" in error.message, seed
-            impossible += 1
-            continue
+            reason = error.message
+            # Or it is the scalar registers that run out.
+            if fewest is None or re.search(r"\b(in|into) (s|vcc)\b", reason):
+                impossible += 1
+                continue
+            raise
         assert found.registers == fewest, seed
         assert found.bound.value <= found.registers
         if any(len(model.files) > 1 for model in placement_models(problem) if "v" in model.files):

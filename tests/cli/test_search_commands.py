@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from verilocc_bench.allocators.search import portfolio
 from verilocc_bench.analysis import VECTOR, AllocationProblem
-from verilocc_bench.cli import main
+from verilocc_bench.cli import bound_command, main
 from verilocc_bench.dataset import BudgetChoice, load_rows, tighten
 from verilocc_bench.errors import InputError
 from verilocc_bench.verify import FastVerifier
@@ -48,6 +49,72 @@ def test_a_wrong_proof_is_told(tmp_path: Path, capsys, change, words: str) -> No
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert words in error
+
+
+CROWDED = """verilocc-bench 1
+target gfx942
+registers v:2 a:0 s:8 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+bb0
+%0=A
+%1=A
+%2=A
+B %0,%1,%2
+"""
+
+
+def test_a_bound_that_nothing_meets_is_no_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "crowded.txt"
+    path.write_text(CROWDED)
+    assert main(["bound", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "no valid assignment exists, proof checked" in said
+    assert "3 lanes that cannot share registers after bb0 instruction 2 (A)" in said
+    assert "at least" not in said
+    assert main(["bound", str(path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["infeasible"] is True
+    assert main(["bound", SMALL.id, "--no-solver", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["infeasible"] is False
+    assert main(["allocate", "--model", "best", str(path)]) == 1
+    error = capsys.readouterr().err
+    assert "proved infeasible: 3 lanes" in error
+    assert "live-range-splitting" in error
+
+
+def test_a_bound_above_a_valid_answer_is_an_internal_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is the compiler's own answer, or one that takes a moment to find."""
+    found = bound_command.lower_bound(AllocationProblem.from_text(SMALL.normalized))
+    monkeypatch.setattr(bound_command, "check_certificate", lambda *_: None)
+    monkeypatch.setattr(
+        bound_command, "lower_bound", lambda *_, **__: replace(found, value=found.value + 99)
+    )
+    assert main(["bound", SMALL.id]) == 70
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.count("\n") == 1
+    assert f"internal error, please report it: function {SMALL.id}" in said.err
+    assert f"a lower bound says that {found.value + 99} are needed" in said.err
+    path = tmp_path / "function.txt"
+    path.write_text(SMALL.normalized)
+    assert main(["bound", str(path)]) == 70
+    assert "the answer of linear-scan is valid" in capsys.readouterr().err
+
+
+def test_a_proof_that_an_answer_contradicts_ends_an_evaluation(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(portfolio, "proves_infeasible", lambda *_: True)
+    monkeypatch.setattr(portfolio, "why_infeasible", lambda *_: "nothing fits")
+    for command in (["allocate", SMALL.id], ["evaluate", "--limit", "1", "--arch", "gfx942"]):
+        assert main([*command, "--model", "tabu-search"]) == 70
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "nothing fits; yet linear-scan has a valid answer" in said.err
 
 
 def test_an_objective_means_nothing_to_linear_scan(capsys: pytest.CaptureFixture[str]) -> None:

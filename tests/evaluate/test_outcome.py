@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import load_rows
+from dataclasses import replace
+
+import pytest
+
+from verilocc_bench.allocators import Assistance, FailureKind, Request
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import edit_function, parse_edits
+from verilocc_bench.errors import ContradictionError, InputError
+from verilocc_bench.evaluate.asking import ask
 from verilocc_bench.evaluate.few_shot import FewShot
-from verilocc_bench.evaluate.outcome import edit_costs
+from verilocc_bench.evaluate.outcome import edit_costs, measure_outcome
 from verilocc_bench.evaluate.prepared import PreparedRow
 from verilocc_bench.ir import parse_function
 
@@ -66,3 +73,48 @@ def test_examples_are_the_smallest_of_other_groups() -> None:
             next(o.label for o in rows if o.normalized == example.normalized)
             for example in examples
         ]
+
+
+def _measured(row: Row, pressure: int | None = None) -> None:
+    """What becomes of the compiler's answer to a row, with another pressure where one is given."""
+    prepared = PreparedRow(row)
+    assert row.label is not None
+    if pressure is not None:
+        found = prepared.problem.pressure
+        prepared.problem.__dict__["pressure"] = replace(found, maximum={VECTOR: pressure})
+    measure_outcome(prepared, row.label, prepared.verifier.verify(row.label), 0)
+
+
+def test_an_answer_below_what_is_proved_is_never_kept() -> None:
+    row = next(row for row in load_rows("mini").rows if row.best_lower_bound is not None)
+    used = PreparedRow(row).label
+    assert used is not None
+    assert used.registers_used is not None
+    registers = used.registers_used[VECTOR]
+    _measured(row, registers)
+    with pytest.raises(ContradictionError, match=f"uses {registers} registers, a lower bound says"):
+        _measured(row, registers + 1)
+    _measured(replace(row, best_lower_bound=registers))
+    with pytest.raises(InputError, match=f"row {row.id}: the column 'best_lower_bound' is"):
+        _measured(replace(row, best_lower_bound=registers + 1))
+
+
+class _Contradicting:
+    name = "contradicting"
+    assistance = Assistance.TEXT
+    deterministic = True
+
+    def __init__(self, foreign: bool) -> None:
+        self.foreign = foreign
+
+    def allocate(self, _: Request) -> dict[str, str]:
+        raise ContradictionError("two and two are five")
+
+
+def test_a_contradiction_is_no_failure_among_others() -> None:
+    """Of this package's own allocators: foreign code can raise what it likes."""
+    request = Request(AllocationProblem(parse_function(LOOP)))
+    with pytest.raises(ContradictionError):
+        ask(_Contradicting(foreign=False), request)
+    response = ask(_Contradicting(foreign=True), request)
+    assert response.failure is FailureKind.CRASHED

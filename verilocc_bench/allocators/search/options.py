@@ -55,10 +55,9 @@ class SearchOptions:
         """Moves of refinement in one group of files."""
         return 20_000 * self.effort
 
-    @property
-    def ejection_limits(self) -> tuple[int, ...]:
+    def ejection_limits(self, nodes: int) -> tuple[int, ...]:
         """Dead ends that ejection may make room at, one attempt after the other."""
-        return 200 * self.effort, 2_000 * self.effort
+        return self.effort * min(200, 10 * nodes), self.effort * min(2_000, 50 * nodes)
 
     @property
     def exact_time(self) -> float:

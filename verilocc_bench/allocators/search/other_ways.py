@@ -78,7 +78,7 @@ def _ejection(model: PlacementModel, options: SearchOptions) -> Integers | None:
         [register for node in order for register, _ in model.nodes[node].members]
         for order in node_orders(model)
     ]
-    for limit in options.ejection_limits:
+    for limit in options.ejection_limits(len(model.nodes)):
         for order in orders:
             placed = _eject(model, order, limit)
             if placed is not None:

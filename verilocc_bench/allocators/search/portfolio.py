@@ -224,9 +224,8 @@ class Search:
                 known.append((name, allocator(self.problem)))
         for name, assignment in known:
             if all(model.is_valid(model.bases(assignment)) for model in self._models):
-                raise ContradictionError(
-                    f"function {self.problem.id}: {reason}; yet {name} is valid"
-                )
+                place = f"function {self.problem.id}"
+                raise ContradictionError(f"{place}: {reason}; yet {name} has a valid answer")
 
     def _place(self, model: PlacementModel) -> None:
         """Places a model. Raises AllocationFailed where no way finds a placement."""

@@ -59,9 +59,10 @@ def _check_shapes(problem: AllocationProblem, bound: LowerBound, source: str) ->
     wanted = _reached_files(problem, bound)
     for refutation, shape in zip(bound.refutations, refuted, strict=True):
         if len(shape) < len(refutation.shape) or not shape.keys() >= wanted:
+            limits = ", ".join(f"{file} {limit}" for file, limit in refutation.shape)
             raise InputError(
-                f"the shape {refutation.shape} is no shape of {', '.join(sorted(wanted))}: "
-                f"expected one limit for each of these files",
+                f"the shape {limits or 'without limits'} does not speak of each of "
+                f"{', '.join(sorted(wanted))} once: expected one limit for each of these files",
                 source=source,
             )
     for used in _smaller_allocations(problem, bound):

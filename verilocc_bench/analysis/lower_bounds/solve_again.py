@@ -31,7 +31,8 @@ def no_schedule_exists(problem: AllocationProblem, refutation: Refutation) -> bo
     load_cp_model()
     from ortools.sat.python import cp_model
 
-    modulus = max(r.step for c in set(problem.function.virtual_registers) for r in c.ranges)
+    steps = [r.step for c in set(problem.function.virtual_registers) for r in c.ranges]
+    modulus = max(steps, default=1)
     model = cp_model.CpModel()
     wanted: dict[tuple[int, str, int], list[cp_model.IntVar]] = defaultdict(list)
     for (register_class, lanes), count in _alike(problem, refutation).items():

@@ -1,0 +1,104 @@
+"""The independent check accepts no certificate of a bound that some assignment undercuts."""
+
+from __future__ import annotations
+
+import random
+
+from tests.analysis.brute_force import fewest_registers
+from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.lower_bounds import (
+    BoundKind,
+    Clique,
+    LowerBound,
+    Refutation,
+    Shape,
+    check_certificate,
+)
+from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
+from verilocc_bench.analysis.lower_bounds.shapes import most_registers, shapes_of_value
+from verilocc_bench.errors import AllocationFailed, InputError
+from verilocc_bench.selftest.generate import random_function
+
+CLAIMS = 10
+
+
+def _optimum(problem: AllocationProblem) -> int | None:
+    """The fewest registers; None where there is no answer, or it takes long to say."""
+    choices = 1
+    for register_class in problem.function.virtual_registers:
+        choices *= max(len(problem.placements.legal[register_class]), 1)
+    if choices > 20_000:
+        return None
+    try:
+        BUILT_IN["cp-sat"].allocate(Request(problem))  # the other files' registers fit too
+    except AllocationFailed:
+        return None
+    return fewest_registers(problem)
+
+
+def _claim(
+    problem: AllocationProblem, value: int, cliques: list[Clique], generator: random.Random
+) -> LowerBound:
+    """A certificate that is shaped as one of that value would be, and proves nothing."""
+    kind = generator.choice(list(BoundKind))
+    shapes = shapes_of_value(problem.function, problem.target, VECTOR, value - 1)
+    refutations = tuple(
+        Refutation(kind, _changed(problem, shape, generator), _drawn(problem, cliques, generator))
+        for shape in shapes
+    )
+    return LowerBound(VECTOR, value, kind, refutations)
+
+
+def _changed(problem: AllocationProblem, shape: Shape, generator: random.Random) -> Shape:
+    """A shape, sometimes without a file, with one more, or with a lower limit."""
+    limits = dict(shape)
+    change = generator.random()
+    if change < 0.15:
+        del limits[generator.choice(list(limits))]
+    elif change < 0.3:
+        limits[generator.choice(problem.target.files).name] = generator.randrange(5)
+    elif change < 0.4:
+        file = generator.choice(list(limits))
+        limits[file] = max(limits[file] - generator.randint(1, 3), 0)
+    return tuple(limits.items())
+
+
+def _drawn(
+    problem: AllocationProblem, cliques: list[Clique], generator: random.Random
+) -> tuple[Clique, ...]:
+    """Some cliques, of any files, sometimes with a lane that does not belong there."""
+    drawn = generator.sample(cliques, min(len(cliques), generator.randint(0, 3)))
+    classes = problem.function.virtual_registers
+    if drawn and classes and generator.random() < 0.3:
+        first = drawn[0]
+        register = generator.randrange(len(classes))
+        lane = register, generator.randrange(classes[register].width)
+        place = first.point, first.block, first.instruction
+        drawn[0] = Clique(*place, (*first.lanes, lane), first.fixed)
+    return tuple(drawn)
+
+
+def test_false_certificates_are_rejected() -> None:
+    generator = random.Random(0)
+    rejected = 0
+    for seed in range(240):
+        target = ("gfx90a", "gfx942", "sm_80")[seed % 3]
+        function = random_function(seed, registers=6, target=target, varied=True)
+        problem = AllocationProblem(function)
+        fewest = _optimum(problem)
+        if fewest is None:
+            continue
+        most = most_registers(function, problem.target, VECTOR)
+        files = [file.name for file in problem.target.files]
+        cliques = [c for file in files for c in maximal_cliques(problem, (file,))]
+        for _ in range(CLAIMS):
+            value = generator.choice((fewest + 1, fewest + 2, most + 1))
+            claim = _claim(problem, value, cliques, generator)
+            try:
+                check_certificate(problem, claim)
+            except InputError:
+                rejected += 1
+            else:
+                raise AssertionError((seed, value, fewest, claim))
+    assert rejected > 1_000
