@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.files import write_atomically
 
 __all__ = [
     "LLVMRegisterClass",
@@ -276,5 +277,5 @@ def _read_constraints() -> Iterator[tuple[str, list[str]]]:
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
-    (folder / "amdgpu_classes.json").write_text(class_table_text())
-    (folder / "amdgpu_constraints.json").write_text(constraint_table_text())
+    write_atomically(folder / "amdgpu_classes.json", class_table_text())
+    write_atomically(folder / "amdgpu_constraints.json", constraint_table_text())

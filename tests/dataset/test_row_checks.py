@@ -182,5 +182,16 @@ def test_text_that_is_no_utf_8(tmp_path: Path) -> None:
     index = table.schema.get_field_index("kernel")
     broken = pa.array([b"\xff\xfe"]).view(pa.string())
     parquet.write_table(table.set_column(index, table.schema.field("kernel"), broken), path)
-    with pytest.raises(InputError, match="the column 'kernel' is no UTF-8"):
+    with pytest.raises(InputError, match="the column 'kernel' has text that is not UTF-8"):
         load_rows(str(tmp_path))
+
+
+def test_the_occupancy_keeps_to_the_limit_of_the_text() -> None:
+    head, body = SPLIT.normalized.split("class ", 1)
+    text = f"{head}occupancy 3\nclass {body}"
+    limited = replace(SPLIT, id=instance_id(text), normalized=text, occupancy=3)
+    PreparedRow(limited)
+    assert SPLIT.occupancy is not None
+    assert SPLIT.occupancy > 3
+    with pytest.raises(InputError, match="the column 'occupancy' is"):
+        PreparedRow(replace(limited, occupancy=SPLIT.occupancy))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyarrow import parquet
 
-__all__ = ["Budget", "check_parquet", "open_parquet", "parquet_batches"]
+__all__ = ["MEMORY_BYTES", "Budget", "check_parquet", "open_parquet", "parquet_batches"]
 
 FLOOR_BYTES = 256 * MIB
 RATIO = 200

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from verilocc_bench.dataset.hub import read_hub, stream_hub
-from verilocc_bench.dataset.parquet import Budget
+from verilocc_bench.dataset.parquet import MEMORY_BYTES, Budget
 from verilocc_bench.dataset.row_check import check_row
 from verilocc_bench.dataset.rows import RawRow, Row, RowType, iterate_parquet, rows_hash
 from verilocc_bench.errors import InputError
@@ -198,7 +198,7 @@ def _read(
 
 def _check_hash(path: Path, expected: object) -> None:
     digest = hashlib.sha256()
-    with open_input(path) as file:
+    with open_input(path, MEMORY_BYTES) as file:  # more are refused anyway, and slow to hash
         while piece := file.read(MIB):
             digest.update(piece)
     if digest.hexdigest() != expected:

@@ -80,7 +80,7 @@ class PreparedRow(PreparedProblem):
             if any(type(count) is not int or count < 0 for count in counts):
                 raise InputError(f"row {row.id}: expected counts of {', '.join(sorted(names))}")
             expected["registers_used"] = {**used, VECTOR: target.vector_use(used)}
-            expected["occupancy"] = target.occupancy(used)
+            expected["occupancy"] = self.problem.occupancy(used)
         for name, value in expected.items():
             found = getattr(row, name)
             if isinstance(found, str):
