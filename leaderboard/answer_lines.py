@@ -21,7 +21,7 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write
 
-__all__ = ["FoundLines", "FunctionLines", "byte_limits", "index_lines", "unpacked"]
+__all__ = ["FoundLines", "FunctionLines", "byte_limits", "check_size", "index_lines", "unpacked"]
 
 PIECE_BYTES = 1 << 20
 LINE_BYTES = 4_096
@@ -68,16 +68,27 @@ def byte_limits(rows: Mapping[str, Row]) -> dict[str, int]:
     return found
 
 
+def check_size(path: Path, limit_bytes: int) -> None:
+    """Raises InputError for a file of more than `limit_bytes`, before any of them is read.
+
+    Compressed or not: what is compressed is not longer.
+    """
+    handle = open_file(path)
+    try:
+        if os.fstat(handle).st_size > limit_bytes:
+            raise _too_long(path, limit_bytes)
+    finally:
+        os.close(handle)
+
+
 def unpacked(path: Path, work: Path, limit_bytes: int) -> Path:
     """The file itself, or what is in it, unpacked into `work`.
 
     Raises InputError for a file with more than `limit_bytes` in it, and for
     one that cannot be unpacked.
     """
+    check_size(path, limit_bytes)
     with os.fdopen(open_file(path), "rb") as file:
-        # Compressed or not: what is compressed is not longer.
-        if os.fstat(file.fileno()).st_size > limit_bytes:
-            raise _too_long(path, limit_bytes)
         if path.suffix != ".gz":
             return path
         target = work / "answers.jsonl"

@@ -13,9 +13,10 @@ from leaderboard.folder import ANSWERS, SUBMISSION
 from leaderboard.submission import CLAIMED, FORMAT
 from verilocc_bench.allocators import Decoding
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.models.predictions import LIMIT_BYTES
 from verilocc_bench.evaluate.output import RESULTS
 from verilocc_bench.evaluate.schema import read_results
-from verilocc_bench.files import opened_to_write, write_atomically
+from verilocc_bench.files import MIB, open_input, opened_to_write, write_atomically
 
 __all__ = ["TO_FILL_IN", "draft"]
 
@@ -62,8 +63,9 @@ def _check_complete(document: dict[str, Any], answers: Path, run: Path) -> None:
     if failures:
         message = f"{failures:,} samples are missing for infrastructure failures"
         raise InputError(f"{message}: run evaluate again, it goes on", source=run)
-    with answers.open("rb") as file:
-        lines = sum(1 for _ in file)
+    with open_input(answers, LIMIT_BYTES) as file:
+        pieces = iter(lambda: file.read(MIB), b"")
+        lines = sum(piece.count(b"\n") for piece in pieces)
     if lines != due:
         message = f"{lines:,} lines for {due:,} samples: run evaluate again, it goes on"
         raise InputError(message, source=answers)

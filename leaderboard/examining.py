@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from leaderboard.answer_lines import FunctionLines, byte_limits, index_lines, unpacked
+from leaderboard.answer_lines import (
+    FunctionLines,
+    byte_limits,
+    check_size,
+    index_lines,
+    unpacked,
+)
 from leaderboard.boards import Board, BoardCopy, boards
 from leaderboard.folder import SUBMISSION, answers_file, check_folder, open_file
 from leaderboard.refusals import Refusal
@@ -66,7 +72,7 @@ def examine(
         if found.submission is None:
             return found
         found.board = _board(found.submission)
-        found.files = _hashes(folder)
+        found.files = {SUBMISSION: _sha256(folder / SUBMISSION)}
     except InputError as error:
         found.refusals = [_refusal("format", error, folder)]
         return found
@@ -75,7 +81,12 @@ def examine(
     found.rows = {row.id: row for row in copy.rows() if row.arch in architectures}
     work.mkdir(parents=True, exist_ok=True)
     try:
-        found.answers = _find_answers(folder, work, found.rows, found.submission)
+        path, limits = answers_file(folder), byte_limits(found.rows)
+        # Line breaks, and answers to functions that are refused by name, need some room too.
+        total = found.submission.samples * sum(limits.values())
+        check_size(path, total)
+        found.files[path.name] = _sha256(path)
+        found.answers = _find_answers(path, work, limits, total, found.submission.samples)
     except InputError as error:
         found.refusals = [_refusal("answers", error, folder)]
         return found
@@ -105,24 +116,16 @@ def _refusal(kind: str, error: InputError, folder: Path) -> Refusal:
     return Refusal(kind, " ".join(error.message.split()), place)
 
 
-def _hashes(folder: Path) -> dict[str, str]:
-    """The SHA-256 of the files that say something."""
-    found = {}
-    for path in (folder / SUBMISSION, answers_file(folder)):
-        with os.fdopen(open_file(path), "rb") as file:
-            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+def _sha256(path: Path) -> str:
+    with os.fdopen(open_file(path), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _find_answers(
-    folder: Path, work: Path, rows: Mapping[str, Row], submission: Submission
+    path: Path, work: Path, limits: Mapping[str, int], total_bytes: int, samples: int
 ) -> Answers:
-    limits = byte_limits(rows)
-    path = answers_file(folder)
-    # Line breaks, and answers to functions that are refused by name, need some room too.
-    total = submission.samples * sum(limits.values())
-    found = unpacked(path, work, total)
-    lines = index_lines(found, limits, submission.samples, path)
+    found = unpacked(path, work, total_bytes)
+    lines = index_lines(found, limits, samples, path)
     return Answers(found, lines.functions, lines.strange, lines.strange_lines)
 
 

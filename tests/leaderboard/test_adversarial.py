@@ -548,6 +548,15 @@ def test_memory_stays_small(arena: Arena, tmp_path: Path) -> None:
         assert int(peak) < GIB // 1024
 
 
+def test_a_file_that_is_too_large_is_not_read(arena: Arena, tmp_path: Path) -> None:
+    folder = submitted(arena).write(tmp_path / "submission")
+    with (folder / "answers.jsonl").open("wb") as file:
+        file.truncate(10 * GIB)
+    document = check(folder, tmp_path / "out")
+    assert "bytes that answers to these functions can have" in messages(document)
+    assert document["files"].keys() == {"submission.yaml"}
+
+
 SCRIPT = """
 import sys
 from pathlib import Path
