@@ -112,34 +112,30 @@ def assemble(ptx: str, *, maximum_registers: int | None = None) -> bytes:
             raise RejectedKernel("ptxas-failed", "ptxas wrote no cubin") from None
 
 
-def disassemble(
-    cubin: bytes, source: str | Path | None = None, symbol_index: int | None = None
-) -> str:
+def disassemble(cubin: bytes, source: str | Path | None = None, symbols: Sequence[int] = ()) -> str:
     """The code of a cubin as nvdisasm prints it, each instruction with its 128 bits.
 
-    All of it, or that of the function whose symbol has that number.
+    All of it, or that of the functions whose symbols have those numbers.
     InputError, about `source`, for what is no cubin.
     """
-    return _disassemble(cubin, CUDA_OPTIONS["nvdisasm"], source, symbol_index)
+    return _disassemble(cubin, CUDA_OPTIONS["nvdisasm"], source, symbols)
 
 
-def life_ranges(
-    cubin: bytes, source: str | Path | None = None, symbol_index: int | None = None
-) -> str:
+def life_ranges(cubin: bytes, source: str | Path | None = None, symbols: Sequence[int] = ()) -> str:
     """The code of a cubin beside NVIDIA's own register life ranges, in the narrow form.
 
-    All of it, or that of the function whose symbol has that number.
+    All of it, or that of the functions whose symbols have those numbers.
     InputError, about `source`, for what is no cubin, and for cubins of a ptxas
     before 13: nvdisasm 13 knows no life ranges for their header.
     """
-    return _disassemble(cubin, CUDA_OPTIONS["nvdisasm life ranges"], source, symbol_index)
+    return _disassemble(cubin, CUDA_OPTIONS["nvdisasm life ranges"], source, symbols)
 
 
 def _disassemble(
-    cubin: bytes, options: Sequence[str], source: str | Path | None, symbol_index: int | None
+    cubin: bytes, options: Sequence[str], source: str | Path | None, symbols: Sequence[int]
 ) -> str:
-    if symbol_index is not None:
-        options = [*options, f"--cuda-function-index={symbol_index}"]
+    if symbols:
+        options = [*options, f"--cuda-function-index={','.join(map(str, symbols))}"]
     nvdisasm = find_tool("nvdisasm")
     seconds = _DISASSEMBLY_SECONDS + len(cubin) // _DISASSEMBLY_BYTES_PER_SECOND
     with tempfile.TemporaryDirectory() as name:

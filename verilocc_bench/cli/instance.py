@@ -11,7 +11,6 @@ from pathlib import Path
 from verilocc_bench.allocators import Answer, AnyAnswer, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.answers import parse_answer, read_answer
-from verilocc_bench.cuda_tools import find_tool
 from verilocc_bench.dataset import Row, check_row, load_rows
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import InputError, RejectedKernel
@@ -21,7 +20,7 @@ from verilocc_bench.parse.cubin import is_cubin
 from verilocc_bench.parse.mir import MirFile
 from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
 from verilocc_bench.parse.sass import NormalizedSass
-from verilocc_bench.parse.sass.load import normalize_cubin, read_sm_80_cubin
+from verilocc_bench.parse.sass.load import normalize_cubin, normalize_kernels
 from verilocc_bench.targets import get_target
 
 __all__ = ["Instance", "list_functions", "load_instance", "normalize_data", "read_answer_for"]
@@ -163,12 +162,7 @@ def list_functions(
                 yield name, f"line {error.line}: {error.message}" if error.line else error.message
         return
     _check_cubin(path, options)
-    find_tool("nvdisasm")  # without it no kernel can be read, whatever is in it
-    for kernel in read_sm_80_cubin(data, path).kernels:
-        try:
-            yield kernel.name, _normalize_kernel(path, data, kernel.name, options)
-        except InputError as error:
-            yield kernel.name, error.message
+    yield from normalize_kernels(data, path, options.max_threads)
 
 
 def _read_mir(path: Path, data: bytes, options: argparse.Namespace) -> MirFile:
