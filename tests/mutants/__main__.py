@@ -122,7 +122,8 @@ def main() -> int:
                     print(f"{status}: {mutant.name}", flush=True)
 
             plugin = Asking(to_ask, told, arguments.jobs)
-            options = ("-q", "-s", "-p", "no:xdist", "-p", "no:logging", "--assert=plain")
+            without = [f"no:{name}" for name in ("xdist", "logging", "hypothesispytest")]
+            options = ["-q", "-s", "--assert=plain", *(w for n in without for w in ("-p", n))]
             status = pytest.main([*options, *TESTS], plugins=[plugin])
             if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
                 return 2
