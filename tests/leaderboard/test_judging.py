@@ -6,6 +6,7 @@ import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,14 +106,13 @@ def row() -> Row:
     )
 
 
-def judged(row: Row, folder: Path, *lines: object) -> FunctionVerdict:
+def judged(row: Row, folder: Path, *lines: Any) -> FunctionVerdict:
     """The verdict on lines: documents that get the row's id, or bytes."""
     path, places, data = folder / "answers.jsonl", [], b"\n"
     for line in lines:
-        if not isinstance(line, bytes):
-            line = json.dumps({"id": row.id, **line}).encode()  # type: ignore[dict-item]
-        places.append((len(data), len(line)))
-        data += line + b"\n"
+        text = line if isinstance(line, bytes) else json.dumps({"id": row.id, **line}).encode()
+        places.append((len(data), len(text)))
+        data += text + b"\n"
     path.write_bytes(data)
     return judge_function(row, path, places)
 
