@@ -32,7 +32,10 @@ needs_llc = pytest.mark.usefixtures("llc")
 @pytest.fixture(name="run")
 def _run(capsys):  # type: ignore[no-untyped-def]
     def run(*arguments: object) -> tuple[int, str, str]:
-        status = main(["compare", *map(str, arguments)])
+        try:
+            status = main(["compare", *map(str, arguments)])
+        except SystemExit as stop:  # of the parser of arguments
+            status = int(stop.code or 0)
         captured = capsys.readouterr()
         return status, captured.out, captured.err
 
