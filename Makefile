@@ -15,8 +15,9 @@ STUDY_JOBS ?= 1
 KERNELS_PER_CELL ?= 55
 LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
+MUTANT_JOBS ?= 2
 
-.PHONY: help evaluate test check build-mini build-full register-classes lower-tools fuzz fuzz-small benchmark study train-tiny model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test check build-mini build-full register-classes lower-tools fuzz fuzz-small mutants benchmark study train-tiny model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -28,6 +29,10 @@ $(VENV)/core: pyproject.toml constraints.txt
 
 $(VENV)/dev: $(VENV)/core pyproject.toml constraints.txt
 	$(PIP_INSTALL) --editable '.[dev]'
+	@touch $@
+
+$(VENV)/mutants: $(VENV)/dev pyproject.toml constraints.txt
+	$(PIP_INSTALL) --editable '.[dev,mutants]'
 	@touch $@
 
 evaluate: $(VENV)/core ## Score the baselines on the embedded dataset
@@ -63,6 +68,9 @@ fuzz: $(VENV)/dev ## Corrupt answers and set the judges against each other, FUZZ
 
 fuzz-small: $(VENV)/dev ## Ask all judges about all answers to all small functions; takes two hours, and goes on where it was interrupted
 	$(BIN)/verilocc-bench selftest --small-scope --smt --jobs $(FUZZ_JOBS) --resume $(FUZZ_STATE)
+
+mutants: $(VENV)/mutants ## Change the analyses and the judges, and see the tests notice; takes an hour or two, and goes on where it was interrupted
+	$(BIN)/python -m tests.mutants --jobs $(MUTANT_JOBS)
 
 benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside ours
 	$(BIN)/python benchmarks/speed.py

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.asking import KILLED, TIMEOUT, Asking, test_fingerprint
+from tests.mutants.asking import KILLED, TIMEOUT, Asking, fingerprint_of
 from tests.mutants.making import Mutant, mutants_of
 
 ROOMS = {
@@ -98,7 +98,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="ask nothing: say what survived")
     arguments = parser.parse_args()
     rooms = room_mutants(arguments.only or ())
-    fingerprint = test_fingerprint(Path("tests"))
+    fingerprint = fingerprint_of(Path("tests"))
     results: dict[str, str] = {}
     again: set[str] = set()
     if RESULTS.exists():

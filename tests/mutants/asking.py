@@ -13,6 +13,7 @@ takes here a hundred times as long.
 from __future__ import annotations
 
 import gc
+import hashlib
 import importlib
 import json
 import os
@@ -31,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from _pytest.tmpdir import tmppath_result_key
 
 from tests.mutants.making import Mutant, code_objects, function_of
 
@@ -48,6 +50,7 @@ LEFT_OUT = re.compile(
             r"agree_with_the_fast_check\[\d",
             r"what_is_valid_has_no_findings",
             r"bootstrap_intervals_cover",
+            r"huge_wrong_answer",
             # Kernels of the embedded dataset, and of LLVM's own tests.
             r"-[0-9a-f]{16}\]$",
             r"test_against_llvm\.py",
@@ -61,6 +64,13 @@ LEFT_OUT = re.compile(
     )
 )
 """Tests that take too long to be asked of every mutant."""
+
+ONLY_OF = {
+    r"test_lower_bounds|test_bound_json|test_bounds": "lower_bounds",
+    r"beyond_analysis|beyond_the_limit|long_chains": r"conditions|conditional",
+    r"test_stories_agree|no_definition_is_left_out": r"stories|explain",
+}
+"""Slow tests that are asked of mutants of these modules alone."""
 
 KILLED, TIMEOUT, SURVIVED, UNTESTED = "killed", "timeout", "survived", "no tests"
 
@@ -113,6 +123,7 @@ class Asking:
             for number, (module, name) in enumerate(functions)
             for code in code_objects(function_of(importlib.import_module(module).__dict__, name))
         }
+        session.config._tmp_path_factory.getbasetemp()  # one for all processes
         gc.collect()
         gc.freeze()
         for number in range(len(self._items)):
@@ -137,7 +148,11 @@ class Asking:
         return True
 
     def _order(self, mutant: Mutant, function: int) -> list[int]:
-        found = [n for n, each in enumerate(self._entered) if function in each.functions]
+        found = [
+            number
+            for number, (item, each) in enumerate(zip(self._items, self._entered, strict=True))
+            if function in each.functions and _is_near(item.nodeid, mutant.module)
+        ]
         near = self._killers.get(f"{mutant.module} {mutant.function}", Counter())
         far = self._killers.get(mutant.module, Counter())
         return sorted(found, key=lambda n: (-near[n], -far[n], self._entered[n].seconds, n))
@@ -174,6 +189,7 @@ class Asking:
         except pytest.skip.Exception:
             pass
         finally:
+            item.stash.setdefault(tmppath_result_key, {})  # what pytest's own loop leaves there
             item.ihook.pytest_runtest_teardown(item=item, nextitem=None)
 
     # In this process
@@ -238,12 +254,16 @@ class Asking:
                 child.done(os.waitstatus_to_exitcode(status), bytes(child.written))
 
 
-def test_fingerprint(folder: Path) -> str:
-    """Changes with any test."""
-    import hashlib
+def _is_near(test: str, module: str) -> bool:
+    return all(
+        re.search(modules, module) for tests, modules in ONLY_OF.items() if re.search(tests, test)
+    )
 
+
+def fingerprint_of(folder: Path) -> str:
+    """Changes with any file of a folder."""
     found = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix not in (".pyc",):
+        if path.is_file() and path.suffix != ".pyc":
             found.update(path.read_bytes())
     return found.hexdigest()[:12]

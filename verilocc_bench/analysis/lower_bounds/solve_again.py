@@ -105,6 +105,8 @@ def no_placement_exists(
         width = classes[register].width
         legal = placements.legal[classes[register]]
         fitting = [b for b in legal if any(s <= b and b + width <= e for s, e in ends)]
+        if not fitting:
+            return True  # the solver takes a variable without values for a mistake
         domain = cp_model.Domain.from_values(fitting)
         bases[register] = model.new_int_var_from_domain(domain, "")
     for clique in refutation.cliques:

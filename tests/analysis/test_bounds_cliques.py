@@ -1,0 +1,251 @@
+"""Shapes, cliques and demands of lower bounds against their definitions."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.analysis.bounds import TARGETS, groups, numbers, problems
+from verilocc_bench.analysis import VECTOR, AllocationProblem, iterate_bits
+from verilocc_bench.analysis.lower_bounds.cliques import (
+    lanes_apart,
+    maximal_cliques,
+    other_pairs,
+)
+from verilocc_bench.analysis.lower_bounds.demands import Demands, units_of_kind
+from verilocc_bench.analysis.lower_bounds.records import (
+    Shape,
+)
+from verilocc_bench.analysis.lower_bounds.shapes import (
+    file_group,
+    fits,
+    fixed_ends,
+    most_registers,
+    shapes_of_value,
+)
+from verilocc_bench.ir import FixedUnits
+from verilocc_bench.targets import Target
+
+# Shapes.
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_groups_are_closed_under_classes_of_several_files(target: str) -> None:
+    for problem in problems(30, target):
+        function = problem.function
+        for group in groups(problem):
+            found = set(problem.target.vector_files) if group == VECTOR else {group}
+            for _ in problem.target.files:
+                for c in function.virtual_registers:
+                    if found & set(c.files):
+                        found |= set(c.files)
+            order = [file.name for file in problem.target.files if file.name in found]
+            assert list(file_group(function, problem.target, group)) == order
+
+
+def own_ends(problem: AllocationProblem) -> tuple[dict[str, int], dict[str, int]]:
+    """What the function names of each file, and what any assignment could."""
+    ends = {file.name: 0 for file in problem.function.files}
+    units = list(problem.function.live_ins)
+    for _, _, i in problem.function.instructions():
+        locations = [o.location for o in i.definitions + i.uses]
+        locations += [i.guard.location] if i.guard else []
+        units += [location for location in locations if isinstance(location, FixedUnits)]
+    for u in units:
+        ends[u.file] = max(ends[u.file], u.first + u.count)
+    most = dict(ends)
+    for c in problem.function.virtual_registers:
+        for r in c.ranges:
+            most[r.file] = max(most[r.file], r.last + c.width)
+    return ends, most
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_shapes_of_a_value_are_all_that_use_no_more(target: str) -> None:
+    for problem in problems(25, target):
+        function, machine = problem.function, problem.target
+        ends, most = own_ends(problem)
+        assert fixed_ends(function) == ends
+        for group in groups(problem):
+            counted = machine.vector_files if group == VECTOR else (group,)
+
+            def use(used: dict[str, int], group: str = group, machine: Target = machine) -> int:
+                return machine.vector_use(used) if group == VECTOR else used[group]
+
+            files = file_group(function, machine, group)
+            everything = [
+                {**most, **dict(zip(counted, limits, strict=True))}
+                for limits in itertools.product(*(range(ends[f], most[f] + 1) for f in counted))
+            ]
+            assert most_registers(function, machine, group) == use({f: most[f] for f in counted})
+            for value in range(-1, max(map(use, everything)) + 2):
+                shapes = shapes_of_value(function, machine, group, value)
+                for shape in shapes:
+                    assert [file for file, _ in shape] == sorted(
+                        files,
+                        key=lambda f: (group == VECTOR and f not in counted, files.index(f)),
+                    )
+                    limits = dict(shape)
+                    assert use({f: limits[f] for f in counted}) <= max(value, 0)
+                    assert all(limits[f] == most[f] for f in files if f not in counted)
+                    assert all(ends[f] <= limits[f] <= most[f] for f in files)
+                for used in everything:
+                    covered = any(
+                        all(used[f] <= limit for f, limit in shape if f in counted)
+                        for shape in shapes
+                    )
+                    assert covered == (use({f: used[f] for f in counted}) <= value)
+                for one, other in itertools.permutations(shapes, 2):
+                    assert not all(dict(one)[f] <= dict(other)[f] for f in files)
+                assert len(set(shapes)) == len(shapes)
+
+
+def test_an_allocation_fits_within_its_limits() -> None:
+    shape: Shape = (("v", 4), ("a", 2))
+    assert fits(shape, {"v": 4, "a": 2, "s": 99})
+    assert fits(shape, {})
+    assert not fits(shape, {"v": 5})
+    assert not fits(shape, {"v": 1, "a": 3})
+
+
+# Cliques and demands.
+
+
+def collisions(problem: AllocationProblem) -> list[set[int]]:
+    liveness = problem.liveness
+    lanes = range(len(liveness.live))
+    return [
+        {
+            b
+            for b in lanes
+            if a != b
+            and (liveness.defined[a] & liveness.live[b] or liveness.live[a] & liveness.defined[b])
+        }
+        for a in lanes
+    ]
+
+
+def own_lanes(problem: AllocationProblem, files: tuple[str, ...]) -> set[int]:
+    classes = problem.function.virtual_registers
+    drawn = [set(c.files) & set(files) for c in classes for _ in range(c.width)]
+    drawn += [{file} & set(files) for file, _ in problem.liveness.fixed_lanes]
+    return {lane for lane, each in enumerate(drawn) if each}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_cliques_hold_what_is_together_and_all_that_fits(target: str) -> None:
+    for problem in problems(40, target):
+        liveness, apart = problem.liveness, collisions(problem)
+        for group in groups(problem):
+            files = file_group(problem.function, problem.target, group)
+            own = own_lanes(problem, files)
+            surely = [set[int]() for _ in liveness.points]
+            live = [set[int]() for _ in liveness.points]
+            for lane, first, last, sure in liveness.segments:
+                for point in range(first, last + 1):
+                    live[point] |= {lane} & own
+                    surely[point] |= {lane} & own if sure else set()
+            rows = [set(iterate_bits(row)) for row in lanes_apart(problem, files)]
+            for row, least, most in zip(rows, surely, live, strict=True):
+                assert least <= row <= most
+                for lane in most - row:  # each of the others can share with one of the clique
+                    assert any(other not in apart[lane] for other in row)
+                for lane in row - least:
+                    assert row - {lane} <= apart[lane]
+            kept = maximal_cliques(problem, files)
+            sets = [numbers(problem, clique) for clique in kept]
+            assert [c.point for c in kept] == sorted(c.point for c in kept)
+            for clique, each in zip(kept, sets, strict=True):
+                assert each == rows[clique.point]
+                assert liveness.points[clique.point] == (clique.block, clique.instruction)
+                assert rows.index(each) == clique.point
+                assert not any(each < other for other in sets)
+                assert list(clique.lanes) == sorted(clique.lanes)
+            assert all(any(row <= each for each in sets) for row in rows if row)
+            pairs = other_pairs(problem, files)
+            told = set()
+            for clique in pairs:
+                a, b = sorted(numbers(problem, clique))
+                assert b in apart[a]
+                assert {a, b} <= own
+                assert {a, b} <= live[clique.point]
+                defined = liveness.defined[a] | liveness.defined[b]
+                assert defined >> clique.point & 1
+                told.add((a, b))
+            for a, b in itertools.combinations(sorted(own), 2):
+                if b in apart[a] and not any({a, b} <= row for row in rows):
+                    assert (a, b) in told
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_demands_count_lanes_by_kind(target: str) -> None:
+    for problem in problems(30, target):
+        classes = problem.function.virtual_registers
+        kinds = [(c, lane) for c in classes for lane in range(c.width)]
+        kinds += problem.liveness.fixed_lanes
+        for group in groups(problem):
+            files = file_group(problem.function, problem.target, group)
+            own = own_lanes(problem, files)
+            demands = Demands.of(problem, files)
+            assert demands.rows == tuple(lanes_apart(problem, files))
+            assert demands.files == files
+            assert demands.problem is problem
+            in_order = dict.fromkeys(kinds[lane] for lane in sorted(own))
+            assert demands.kinds == tuple(in_order)
+            counts = np.zeros((len(demands.kinds), len(demands.rows)), np.int64)
+            for point, row in enumerate(demands.rows):
+                for lane in iterate_bits(row):
+                    counts[demands.kinds.index(kinds[lane]), point] += 1
+            assert (demands.counts == counts).all()
+            columns = [tuple(column) for column in counts.T]
+            hottest = [int(point) for point in demands.hottest]
+            chosen = [columns[point] for point in hottest]
+            assert len(set(chosen)) == len(chosen)
+            for column, point in zip(chosen, hottest, strict=True):
+                assert columns.index(column) == point
+                assert not any(
+                    column != other and all(x <= y for x, y in zip(column, other, strict=True))
+                    for other in columns
+                )
+            for column in columns:
+                assert any(
+                    all(x <= y for x, y in zip(column, other, strict=True)) for other in chosen
+                )
+            sums = [sum(column) for column in chosen]
+            assert sums == sorted(sums, reverse=True)
+            for point in hottest:
+                every = demands.clique(point)
+                assert numbers(problem, every) == set(iterate_bits(demands.rows[point]))
+                assert (every.point, every.block, every.instruction) == (
+                    point, *problem.liveness.points[point],
+                )  # fmt: skip
+                some = frozenset(range(0, len(demands.kinds), 2))
+                part = demands.clique(point, some)
+                assert numbers(problem, part) == {
+                    lane
+                    for lane in iterate_bits(demands.rows[point])
+                    if demands.kinds.index(kinds[lane]) in some
+                }
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_units_of_a_kind_are_where_legal_bases_put_its_lane(target: str) -> None:
+    for problem in problems(15, target):
+        first = problem.placements.first_unit
+        files = file_group(problem.function, problem.target, VECTOR)
+        for limit in (0, 1, 3, 4, 12):
+            shape = tuple((file, limit) for file in files)
+            inside = {first[file] + n for file in files for n in range(limit)}
+            for c in set(problem.function.virtual_registers):
+                for lane in range(c.width):
+                    expected = {
+                        base + lane
+                        for base in problem.placements.legal[c]
+                        if set(range(base, base + c.width)) <= inside
+                    }
+                    assert units_of_kind(problem, (c, lane), shape) == expected
+            for file, unit in problem.liveness.fixed_lanes:
+                own = {first[file] + unit} if file in files and unit < limit else set()
+                assert units_of_kind(problem, (file, unit), shape) == own

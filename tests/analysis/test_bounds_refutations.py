@@ -1,0 +1,268 @@
+"""Each kind of refutation against trying everything, on small generated functions."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from tests.analysis.bounds import TARGETS, numbers, problems
+from tests.analysis.brute_force import fewest_registers
+from verilocc_bench.analysis import VECTOR, AllocationProblem, iterate_bits
+from verilocc_bench.analysis.lower_bounds.block_program import are_nested, solve_blocks
+from verilocc_bench.analysis.lower_bounds.blocks import refute_by_blocks
+from verilocc_bench.analysis.lower_bounds.checking import _has_matching
+from verilocc_bench.analysis.lower_bounds.cliques import (
+    maximal_cliques,
+    other_pairs,
+)
+from verilocc_bench.analysis.lower_bounds.demands import Demands, units_of_kind
+from verilocc_bench.analysis.lower_bounds.records import (
+    BoundKind,
+    Clique,
+    Refutation,
+    Shape,
+)
+from verilocc_bench.analysis.lower_bounds.residue_schedule import (
+    UnitTypes,
+    refute_by_schedule,
+    solve_schedule,
+)
+from verilocc_bench.analysis.lower_bounds.residues import refute_by_residues
+from verilocc_bench.analysis.lower_bounds.shapes import (
+    file_group,
+    most_registers,
+    shapes_of_value,
+)
+from verilocc_bench.analysis.lower_bounds.solve_again import (
+    no_placement_exists,
+    no_schedule_exists,
+)
+from verilocc_bench.analysis.lower_bounds.solve_blocks_again import no_filling_exists
+from verilocc_bench.ir import parse_function
+from verilocc_bench.selftest.generate import random_function
+
+# Residues, by Hall's condition and by matchings.
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_halls_condition_fails_where_a_clique_has_no_matching(target: str) -> None:
+    refuted = 0
+    for problem in problems(30, target, registers=10):
+        files = file_group(problem.function, problem.target, VECTOR)
+        demands, cliques = Demands.of(problem, files), maximal_cliques(problem, files)
+        top = most_registers(problem.function, problem.target, VECTOR)
+        for value in range(top + 1):
+            for shape in shapes_of_value(problem.function, problem.target, VECTOR, value):
+                found = refute_by_residues(demands, shape)
+                fit = all(_has_matching(problem, clique, shape) for clique in cliques)
+                assert (found is None) == fit, (value, shape, problem.normalized)
+                if found is None:
+                    continue
+                refuted += 1
+                assert (found.shape, found.solver, len(found.cliques)) == (shape, "", 1)
+                (clique,) = found.cliques
+                assert not _has_matching(problem, clique, shape)
+                every = numbers(problem, clique) == set(iterate_bits(demands.rows[clique.point]))
+                places = set().union(*(units_of_kind(problem, k, shape) for k in demands.kinds))
+                lanes = len(clique.lanes) + len(clique.fixed)
+                if found.kind is BoundKind.PRESSURE:
+                    assert every
+                    assert lanes > len(places)
+                else:
+                    assert found.kind is BoundKind.RESIDUES
+                    hottest = max(bin(row).count("1") for row in demands.rows)
+                    assert hottest <= len(places)
+    assert refuted > 10
+
+
+# Schedules of residues.
+
+
+def schedules(problem: AllocationProblem, shape: Shape, cliques: tuple[Clique, ...]) -> bool:
+    """Whether some choice of residues leaves room at every clique, by trying all."""
+    classes, placements = problem.function.virtual_registers, problem.placements
+    modulus = max((r.step for c in set(classes) for r in c.ranges), default=1)
+    limits = {placements.first_unit[file]: (file, limit) for file, limit in shape}
+
+    def kind(unit: int) -> tuple[str, int] | None:
+        for first, (file, limit) in limits.items():
+            if first <= unit < first + limit:
+                return file, (unit - first) % modulus
+        return None
+
+    registers = sorted({r for c in cliques for r, _ in c.lanes})
+    choices = []
+    for register in registers:
+        width = classes[register].width
+        patterns = {
+            tuple(kind(base + lane) for lane in range(width))
+            for base in placements.legal[classes[register]]
+        }
+        choices.append([p for p in patterns if None not in p])
+    for chosen in itertools.product(*choices):
+        pattern = dict(zip(registers, chosen, strict=True))
+        for clique in cliques:
+            wanted = [pattern[register][lane] for register, lane in clique.lanes]
+            taken = {placements.first_unit[f] + n for f, n in clique.fixed} | placements.reserved
+            free = [
+                kind(first + n)
+                for first, (_, limit) in limits.items()
+                for n in range(limit)
+                if first + n not in taken
+            ]
+            if any(wanted.count(each) > free.count(each) for each in set(wanted)):
+                break
+        else:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_residues_of_several_cliques_together(target: str) -> None:
+    outcomes = set()
+    for problem in problems(30, target, registers=5):
+        files = file_group(problem.function, problem.target, VECTOR)
+        cliques = maximal_cliques(problem, files)[:5]
+        if not cliques:
+            continue
+        for limit in (2, 4, 6):
+            shape = tuple((file, min(limit, 4) if file == "a" else limit) for file in files)
+            expected = schedules(problem, shape, cliques)
+            types = UnitTypes.within(problem, shape)
+            result = solve_schedule(types, cliques, 5.0)
+            assert result.feasible is expected
+            assert result.deterministic_time >= 0
+            refutation = Refutation(BoundKind.RESIDUE_SCHEDULE, shape, cliques)
+            assert no_schedule_exists(problem, refutation) == (not expected)
+            outcomes.add(expected)
+            found = refute_by_schedule(problem, shape, cliques, 5.0)
+            assert (found is None) == expected
+            if found is None:
+                assert result.patterns.keys() == {r for c in cliques for r, _ in c.lanes}
+                continue
+            assert (found.kind, found.shape) == (BoundKind.RESIDUE_SCHEDULE, shape)
+            assert re.fullmatch(r"cp-sat \d+\.\d+\.\d+", found.solver)
+            assert set(found.cliques) <= set(cliques)
+            assert not schedules(problem, shape, found.cliques)
+            for clique in found.cliques if len(found.cliques) > 1 else ():
+                others = tuple(c for c in found.cliques if c is not clique)
+                assert schedules(problem, shape, others)
+    assert outcomes == {False, True}
+
+
+def test_types_are_files_and_residues() -> None:
+    text = (
+        "verilocc-bench 1\ntarget gfx942\nregisters v:8 a:4 s:8 vcc:2=vcc_lo,vcc_hi\n"
+        "reserved v1 v4 a3\nclass AV2 2 v/2 a/2\nclass V 1 v\nbb0\n%0:AV2=A\n%1:V=A\n"
+    )
+    problem = AllocationProblem(parse_function(text, canonical=False))
+    types = UnitTypes.within(problem, (("v", 5), ("a", 4)))
+    assert types.of == {0: 0, 1: 1, 2: 0, 3: 1, 4: 0, 256: 2, 257: 3, 258: 2, 259: 3}
+    assert types.capacity == (2, 1, 2, 1)
+    pair, single = problem.function.virtual_registers
+    assert types.patterns(pair) == ((0, 1), (2, 3))
+    assert types.patterns(single) == ((0,), (1,))
+    assert (types.problem, types.shape) == (problem, (("v", 5), ("a", 4)))
+    assert UnitTypes.within(problem, (("v", 1), ("a", 0))).patterns(pair) == ()
+
+
+# Blocks.
+
+ALIGNED = """verilocc-bench 1
+target sm_80
+registers R:12 UR:4 P:4 UP:2
+reserved R1
+class R 1 R
+class R2 2 R/2
+class R4 4 R/4
+"""
+
+
+@pytest.mark.parametrize("registers", [4, 6])
+def test_fillings_of_blocks_are_counted_twice_alike(registers: int) -> None:
+    outcomes = set()
+    for seed in range(30):
+        function = random_function(seed, registers=registers, blocks=3, target="sm_80")
+        problem = AllocationProblem(function)
+        cliques = maximal_cliques(problem, ("R",))
+        if not are_nested(problem, ("R",)) or not cliques:
+            continue
+        fewest = fewest_registers(problem)
+        for limit in (2, 3, 4, 5, 6):
+            shape: Shape = (("R", limit),)
+            for chosen in (cliques[:2], cliques):
+                result = solve_blocks(problem, shape, chosen, 1.0)
+                refutation = Refutation(BoundKind.BLOCKS, shape, tuple(chosen))
+                assert result.infeasible == no_filling_exists(problem, refutation)
+                assert result.variables > 0 or not chosen
+                assert not (result.infeasible and fewest is not None and fewest <= limit)
+                outcomes.add(result.infeasible)
+            found = refute_by_blocks(problem, shape, cliques)
+            if found is not None:
+                assert (found.kind, found.shape) == (BoundKind.BLOCKS, shape)
+                assert re.fullmatch(r"cp-sat \d+\.\d+\.\d+", found.solver)
+                assert no_filling_exists(problem, found)
+    assert outcomes == {False, True}
+
+
+@pytest.mark.parametrize(
+    ("classes", "files", "nested"),
+    [
+        ("class R4 4 R/4\nclass R 1 R\nbb0\n%0:R4=A\n%1:R=A\n", ("R",), True),
+        ("class R 1 R\nclass P 1 P\nbb0\n%0:R=A\n%1:P=A\n", ("P",), True),
+        ("class R 1 R\nbb0\n%0:R=A\n", ("R", "UR"), False),
+        ("class R 1 R\nbb0\n%0:R=A\n", ("P",), False),
+        ("class R4 4 R/4\nclass R2.by1 2 R\nbb0\n%0:R4=A\n%1:R2.by1=A\n", ("R",), False),
+    ],
+)
+def test_registers_are_nested_where_all_are_aligned(
+    classes: str, files: tuple[str, ...], nested: bool
+) -> None:
+    head = ALIGNED[: ALIGNED.index("class")]
+    problem = AllocationProblem(parse_function(head + classes, canonical=False))
+    assert are_nested(problem, files) == nested
+
+
+def placements(problem: AllocationProblem, shape: Shape, cliques: tuple[Clique, ...]) -> bool:
+    """Whether some choice of bases keeps the lanes of each clique apart, by trying all."""
+    classes, places = problem.function.virtual_registers, problem.placements
+    inside = {places.first_unit[file] + n for file, limit in shape for n in range(limit)}
+    registers = sorted({r for c in cliques for r, _ in c.lanes})
+    own = [{places.first_unit[f] + n for f, n in c.fixed} for c in cliques]
+
+    def place(chosen: int, taken: list[set[int]]) -> bool:
+        if chosen == len(registers):
+            return True
+        register = registers[chosen]
+        width = classes[register].width
+        for base in places.legal[classes[register]]:
+            if not set(range(base, base + width)) <= inside:
+                continue
+            lanes = [
+                {base + lane for r, lane in clique.lanes if r == register} for clique in cliques
+            ]
+            if all(not new & held for new, held in zip(lanes, taken, strict=True)):
+                both = [new | held for new, held in zip(lanes, taken, strict=True)]
+                if place(chosen + 1, both):
+                    return True
+        return False
+
+    return place(0, own)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_placements_are_those_of_brute_force(target: str) -> None:
+    outcomes = set()
+    for problem in problems(20, target, registers=6):
+        files = file_group(problem.function, problem.target, VECTOR)
+        cliques = (*maximal_cliques(problem, files), *other_pairs(problem, files))
+        for limit in (1, 2, 4, 6):
+            shape = tuple((file, min(limit, 4) if file == "a" else limit) for file in files)
+            fits_in = placements(problem, shape, cliques)
+            refutation = Refutation(BoundKind.PLACEMENT, shape, cliques)
+            if cliques:
+                assert no_placement_exists(problem, refutation, 5.0) != fits_in
+                outcomes.add(fits_in)
+    assert outcomes == {False, True}
