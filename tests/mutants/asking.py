@@ -66,7 +66,7 @@ LEFT_OUT = re.compile(
 """Tests that take too long to be asked of every mutant."""
 
 ONLY_OF = {
-    r"test_lower_bounds|test_bound_json|test_bounds": "lower_bounds",
+    r"test_lower_bounds|test_bound_json|test_bounds_": "lower_bounds",
     r"beyond_analysis|beyond_the_limit|long_chains": r"conditions|conditional",
     r"test_stories_agree|no_definition_is_left_out": r"stories|explain",
 }
