@@ -18,25 +18,29 @@ from leaderboard.judging import (
     _middle,
     judge_function,
 )
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import AnyAnswer, Edits, SplitAnswer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.metrics import BankConflicts
 from verilocc_bench.evaluate.records import Outcome, Sample
 from verilocc_bench.findings import Verdict
-from verilocc_bench.ir import instance_id
-from verilocc_bench.verify.verifier import IndependentVerifier
+from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verify.verifier import IndependentVerifier, Verifier
 
 VALID = Sample(0, True)
 
 
-def known(registers: int | None, conflicts: int = 0, spills: int | None = None) -> _Known:
+def known(
+    registers: int | None,
+    conflicts: int = 0,
+    spills: int | None = None,
+    moves: int | None = None,
+) -> _Known:
     """A valid sample of so many registers, or a wrong one."""
     if registers is None:
         return _Known(Sample(0, False), None, True, ())
-    outcome = Outcome(
-        0, registers, 40, 10, 8, 8, 0, BankConflicts(conflicts, 0), spills, 0 if spills else None
-    )
+    outcome = Outcome(0, registers, 40, 10, 8, 8, 0, BankConflicts(conflicts, 0), spills, moves)
     return _Known(VALID, outcome, True, ())
 
 
@@ -71,6 +75,9 @@ def test_samples_are_ordered_by_edits_then_registers_then_conflicts() -> None:
     assert middle(known(20, 9), known(30, 0), known(10, 50)) == (20, 0)
     assert middle(known(10, 0, 9), known(20, 0, 5), known(30, 0, 1)) == (20, 1)
     assert middle(known(10, 0, 9), known(30, 0, 5), known(20, 0, 1)) == (30, 1)
+    assert middle(known(30, 0, 0), known(10, 0, 1), known(20, 0, 2)) == (10, 1)
+    assert middle(known(30, 0, 1, 0), known(10, 0, 1, 1), known(20, 0, 1, 2)) == (10, 1)
+    assert middle(known(30, 0, 0, 9), known(10, 0, 1, 1), known(20, 0, 2, 0)) == (10, 1)
 
 
 # Whole functions: lines of a file, judged.
@@ -91,19 +98,31 @@ LABEL = {"%0": "v0", "%1": "v1", "%2": "v4"}
 BEST = {"%0": "v0", "%1": "v1", "%2": "v2"}
 
 
+def row_of(text: str, **columns: Any) -> Row:
+    problem = AllocationProblem.from_text(text)
+    verdict = FastVerifier(problem).verify(LABEL)
+    fields = {
+        "id": problem.id,
+        "arch": problem.function.target,
+        "normalized": text,
+        "assignment": json.dumps(LABEL),
+        "best_assignment": json.dumps(BEST),
+        "alternatives": "{}",
+        "best_lower_bound": 3,
+        "n_blocks": 1,
+        "n_instructions": len(problem.function.blocks[0].instructions),
+        "n_virtual_registers": 3,
+        "pressure": json.dumps(dict(problem.pressure.maximum)),
+        "registers_used": json.dumps(verdict.registers_used),
+        "occupancy": verdict.occupancy,
+        "track": "assign",
+    }
+    return replace(load_rows("mini").rows[0], **{**fields, **columns})
+
+
 @pytest.fixture(scope="module")
 def row() -> Row:
-    return replace(
-        load_rows("mini").rows[0],
-        id=instance_id(TEXT),
-        normalized=TEXT,
-        assignment=json.dumps(LABEL),
-        best_assignment=json.dumps(BEST),
-        alternatives="{}",
-        best_lower_bound=3,
-        n_instructions=5,
-        track="assign",
-    )
+    return row_of(TEXT)
 
 
 def judged(row: Row, folder: Path, *lines: Any) -> FunctionVerdict:
@@ -204,6 +223,13 @@ def test_copies_of_labels_are_counted_by_sample(row: Row, tmp_path: Path) -> Non
     }  # fmt: skip
 
 
+def test_answers_with_more_in_them_are_copies_too(row: Row, tmp_path: Path) -> None:
+    label, more = {"assignment": LABEL}, {"assignment": {**LABEL, "%9": "v9"}}
+    verdict = judged(row, tmp_path, label, more, more)
+    assert [sample.valid for sample in verdict.samples] == [True, False, False]
+    assert verdict.labels == {"compiler": 3, EITHER: 3}
+
+
 def test_nearly_a_label_is_a_copy_of_it() -> None:
     label = {f"%{n}": f"v{n}" for n in range(100)}
     for changed, copy in ((0, True), (5, True), (6, False)):
@@ -232,6 +258,29 @@ def test_lines_that_are_no_answers(row: Row, tmp_path: Path, line: bytes, messag
     assert (verdict.outcome.sample, verdict.disagreements) == (0, 0)
 
 
+def test_a_line_that_does_not_say_whose_it_is_names_the_file(row: Row, tmp_path: Path) -> None:
+    for line in (b"nonsense", b'"\xff"'):
+        with pytest.raises(InputError) as caught:
+            judged(row, tmp_path, line)
+        assert caught.value.source == str(tmp_path / "answers.jsonl")
+
+
+def test_what_is_beyond_the_verifier_is_no_disagreement(
+    row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Verifier.verify
+
+    def gives_up(self: Verifier, answer: AnyAnswer, findings: int | None = None) -> Verdict:
+        if answer["%2"] == "v8":  # type: ignore[index]
+            raise InputError("too much")
+        return real(self, answer, findings)
+
+    monkeypatch.setattr(Verifier, "verify", gives_up)
+    verdict = judged(row, tmp_path, WIDE)
+    assert [sample.kind for sample in verdict.samples] == ["beyond_analysis"]
+    assert (verdict.outcome, verdict.disagreements, verdict.labels) == (None, 0, {EITHER: 0})
+
+
 def moves(count: int) -> dict[str, object]:
     """An answer with so many pairs moved where they are, in two insertions."""
     pairs = [["%0", "%0"]] * count
@@ -247,11 +296,12 @@ def test_edits_are_judged_up_to_two_for_each_instruction(row: Row, tmp_path: Pat
     assert verdict.samples[1].kind == "unparsable"
     assert verdict.outcome is not None
     assert (verdict.outcome.move_cost, verdict.outcome.spill_cost) == (10, 0)
+    assert verdict.disagreements == 0
     assert judged(row, tmp_path, moves(1)).samples[0].finding_kinds == ("invalid_edit",)
 
 
-def test_thousands_of_edits_are_told_with_commas(row: Row, tmp_path: Path) -> None:
-    many = replace(row, track="split", n_instructions=600)
+def test_thousands_of_edits_are_told_with_commas(tmp_path: Path) -> None:
+    many = row_of(TEXT.replace("USE", "NOP\n" * 595 + "USE"), track="split")
     (sample,) = judged(many, tmp_path, moves(1201)).samples
     assert sample.message == "1,201 edits, more than the 1,200 that are judged"
 
