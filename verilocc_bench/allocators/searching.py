@@ -22,6 +22,7 @@ from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOption
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.ir import Assignment
 
 if TYPE_CHECKING:
     from verilocc_bench.allocators.search.portfolio import Found
@@ -83,39 +84,59 @@ class SearchAllocator:
         where search had none, or `compiler`. `label_taken`, of those that may use
         the label, is 1 where the answer is the label itself.
         """
-        from verilocc_bench.allocators.search.comparison import is_valid_answer
+        from verilocc_bench.allocators.search.comparison import legal_assignment
 
-        problem, label = request.problem, request.label
-        if self.label_use is LabelUse.NONE or not label or not is_valid_answer(problem, label):
-            label = None
+        problem, use = request.problem, self.label_use
+        label = None
+        if use is not LabelUse.NONE and request.label is not None:
+            label = legal_assignment(problem, request.label)
         found = self._found(problem, label)
         answer = answer_from_assignment(problem, found.assignment)
         details = {"bound": found.bound.value, "optimal": int(found.is_optimal)}
-        if self.label_use is LabelUse.NONE:
+        if use is LabelUse.NONE:
             return Response(answer, details={**details, "source": found.source})
-        begun = self.label_use is LabelUse.FIRST or found.source == COMPILER
-        taken = label is not None and begun
-        if label is not None and taken:
-            taken = self._cost(problem, label) <= self._cost(problem, answer)
-            answer = dict(label) if taken else answer
-        source = COMPILER if taken else found.source
+        taken, source = False, found.source
+        if source == COMPILER:
+            assert request.label is not None
+            taken = self._cost(problem, request.label) <= self._cost(problem, answer)
+            answer = dict(request.label) if taken else answer
+            if use is LabelUse.FIRST and not taken:
+                source = SEARCH
         return Response(answer, details={**details, "source": source, "label_taken": int(taken)})
 
-    def _found(self, problem: AllocationProblem, label: Answer | None) -> Found:
-        """What search finds, alone or begun with the label, which is valid."""
-        if label is None or self.label_use is LabelUse.FIRST:
-            return self._search(problem, label)
+    def _found(self, problem: AllocationProblem, label: Assignment | None) -> Found:
+        """What search finds; of source `compiler` where it began with the label."""
+        from verilocc_bench.allocators.search.comparison import first_cost
+
+        if self.label_use is LabelUse.FIRST:
+            return self._begun(problem, label) or self._search(problem, None)
         try:
             found = self._search(problem, None)
         except AllocationFailed:
-            return replace(self._search(problem, label), source=COMPILER)
-        own = self._cost_of(problem, found)
+            begun = self._begun(problem, label)
+            if begun is None:
+                raise
+            return begun
+        if label is None:
+            return found
+        objective = self.options.objective
         # What counts first: registers, or what they cost in waves or warps.
-        hard = found.source != SEARCH and not found.is_optimal
-        if hard or own[0] > self._cost(problem, label)[0]:
-            again = replace(self._search(problem, label), source=COMPILER)
-            return again if self._cost_of(problem, again) < own else found
+        worse = first_cost(problem, found.assignment, objective) > first_cost(
+            problem, label, objective
+        )
+        if worse or (found.source != SEARCH and not found.is_optimal):
+            begun = self._begun(problem, label)
+            if begun is not None and self._cost_of(problem, begun) < self._cost_of(problem, found):
+                return begun
         return found
+
+    def _begun(self, problem: AllocationProblem, label: Assignment | None) -> Found | None:
+        """What search finds that begins with the label; None without a valid one."""
+        from verilocc_bench.allocators.search.comparison import is_valid_assignment
+
+        if label is None or not is_valid_assignment(problem, label):
+            return None
+        return replace(self._search(problem, label), source=COMPILER)
 
     def _cost_of(self, problem: AllocationProblem, found: Found) -> tuple[int, ...]:
         return self._cost(problem, answer_from_assignment(problem, found.assignment))
@@ -125,11 +146,9 @@ class SearchAllocator:
 
         return answer_cost(problem, answer, self.options.objective)
 
-    def _search(self, problem: AllocationProblem, label: Answer | None) -> Found:
-        from verilocc_bench.allocators.search.comparison import assignment_of
+    def _search(self, problem: AllocationProblem, start: Assignment | None) -> Found:
         from verilocc_bench.allocators.search.portfolio import Search
 
-        start = None if label is None else assignment_of(problem, label)
         search = Search(problem, self.options, self.means, start)
         try:
             return search.run()

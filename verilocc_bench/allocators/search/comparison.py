@@ -6,13 +6,19 @@ from verilocc_bench.allocator_options import Objective
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS
 from verilocc_bench.allocators.search.refining import refinement_cost
-from verilocc_bench.allocators.search.shapes import used_by_file
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.edits import Answer
 from verilocc_bench.ir import Assignment
 
-__all__ = ["AnswerCost", "answer_cost", "assignment_of", "is_valid_answer"]
+__all__ = [
+    "AnswerCost",
+    "answer_cost",
+    "assignment_of",
+    "first_cost",
+    "is_valid_assignment",
+    "legal_assignment",
+]
 
 AnswerCost = tuple[int, ...]
 """What counts first stands first; less is better."""
@@ -24,29 +30,48 @@ def answer_cost(problem: AllocationProblem, answer: Answer, objective: Objective
     After `registers`: registers, waves or warps lost, combined cost. After
     the others: waves or warps lost, what the objective counts, registers.
     """
-    target, assignment = problem.target, assignment_of(problem, answer)
-    used, cost = fixed_ends(problem.function), 0
-    for model in placement_models(problem):
-        bases = model.bases(assignment)
-        for file, count in used_by_file(model, bases).items():
-            used[file] = max(used[file], count)
-        cost += refinement_cost(model, bases, OBJECTIVE_WEIGHTS[objective])
-    registers, occupancy = target.vector_use(used), problem.occupancy(used)
+    assignment = assignment_of(problem, answer)
+    cost = sum(
+        refinement_cost(model, model.bases(assignment), OBJECTIVE_WEIGHTS[objective])
+        for model in placement_models(problem)
+    )
+    used = _used(problem, assignment)
+    registers, occupancy = problem.target.vector_use(used), problem.occupancy(used)
     if objective is Objective.REGISTERS:
         return registers, -occupancy, cost
     return -occupancy, cost, registers
 
 
-def is_valid_answer(problem: AllocationProblem, answer: Answer) -> bool:
-    """Whether an answer gives every virtual register a base, and no two of them collide."""
+def first_cost(problem: AllocationProblem, assignment: Assignment, objective: Objective) -> int:
+    """What counts first of `answer_cost`, in a fraction of its time."""
+    used = _used(problem, assignment)
+    if objective is Objective.REGISTERS:
+        return problem.target.vector_use(used)
+    return -problem.occupancy(used)
+
+
+def _used(problem: AllocationProblem, assignment: Assignment) -> dict[str, int]:
+    """Highest index + 1 of each file, of an assignment and of what the function names."""
+    used, classes = fixed_ends(problem.function), problem.function.virtual_registers
+    for register, base in assignment.items():
+        used[base.file] = max(used[base.file], base.index + classes[register].width)
+    return used
+
+
+def legal_assignment(problem: AllocationProblem, answer: Answer) -> Assignment | None:
+    """What the names of an answer mean; None where one is missing, or not legal as such."""
     placements, classes = problem.placements, problem.function.virtual_registers
     if answer.keys() != {f"%{number}" for number in range(len(classes))}:
-        return False
+        return None
     units = [placements.by_name[c].get(answer[f"%{number}"]) for number, c in enumerate(classes)]
-    assignment = {n: placements.register(unit) for n, unit in enumerate(units) if unit is not None}
-    return len(assignment) == len(classes) and all(
-        model.is_valid(model.bases(assignment)) for model in placement_models(problem)
-    )
+    found = {n: placements.register(unit) for n, unit in enumerate(units) if unit is not None}
+    return found if len(found) == len(classes) else None
+
+
+def is_valid_assignment(problem: AllocationProblem, assignment: Assignment) -> bool:
+    """Whether no two virtual registers of a complete, legal assignment collide."""
+    models = placement_models(problem)
+    return all(model.is_valid(model.bases(assignment)) for model in models)
 
 
 def assignment_of(problem: AllocationProblem, answer: Answer) -> Assignment:

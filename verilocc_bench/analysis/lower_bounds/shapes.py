@@ -46,9 +46,9 @@ def fixed_ends(function: Function) -> dict[str, int]:
     return ends
 
 
-def _largest_ends(function: Function) -> dict[str, int]:
+def _largest_ends(function: Function, fixed: dict[str, int]) -> dict[str, int]:
     """For each file the end of the units that any assignment, or the function itself, names."""
-    most = fixed_ends(function)
+    most = dict(fixed)
     for register_class in set(function.virtual_registers):
         for bases in register_class.ranges:
             most[bases.file] = max(most[bases.file], bases.last + register_class.width)
@@ -61,7 +61,7 @@ def most_registers(function: Function, target: Target, group: str) -> int:
     A lower bound above this proves that there is no valid assignment. It may be
     more than the budget: what the function itself names counts, wherever it lies.
     """
-    most = _largest_ends(function)
+    most = _largest_ends(function, fixed_ends(function))
     if group != VECTOR:
         return most[group]
     return target.vector_use({file: most[file] for file in target.vector_files})
@@ -78,7 +78,8 @@ def shapes_of_value(
     own physical registers are beyond `value` already.
     """
     files = file_group(function, target, group)
-    ends, most = fixed_ends(function), _largest_ends(function)
+    ends = fixed_ends(function)
+    most = _largest_ends(function, ends)
     if group != VECTOR:
         limits = {file: most[file] for file in files}
         limits[group] = min(value, most[group])
