@@ -123,6 +123,9 @@ def test_a_folder_in_place_of_a_file(  # type: ignore[no-untyped-def]
     status, out, err = run(*commands[name], "-o", tmp_path)
     assert (status, out, err.count("\n")) == (2, b"", 1)
     assert f"expected a file, {tmp_path} is a folder" in err
+    status, out, err = run(*commands[name], "-o", tmp_path / ("n" * 300))
+    assert (status, out, err.count("\n")) == (2, b"", 1)
+    assert "File name too long" in err
 
 
 def test_names_and_text_of_normalize(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

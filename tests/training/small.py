@@ -19,6 +19,7 @@ from verilocc_bench.dataset.reader import TRACKS
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import print_function
 from verilocc_bench.training.recipe import Recipe, read_recipe
+from verilocc_bench.verify import FastVerifier
 
 LLAMA = {
     "model_type": "llama",
@@ -84,17 +85,25 @@ def generated(count: int = 12) -> tuple[Row, ...]:
             answer = BUILT_IN["linear-scan"].allocate(Request(problem))
         except AllocationFailed:
             continue
-        number = len(found)
+        number, function = len(found), problem.function
+        verdict = FastVerifier(problem).verify(answer)
+        assert verdict.registers_used is not None
         found.append(
             replace(
                 template,
-                id=f"{number:016x}",
+                id=problem.id,
                 arch=problem.target.name,
                 family=("gemm", "mha")[number % 3 > 0],
                 normalized=problem.normalized,
                 assignment=json.dumps(answer),
                 best_assignment=None,
-                n_virtual_registers=len(problem.function.virtual_registers),
+                best_lower_bound=None,
+                n_blocks=len(function.blocks),
+                n_instructions=function.instruction_count,
+                n_virtual_registers=len(function.virtual_registers),
+                pressure=json.dumps(dict(problem.pressure.maximum)),
+                registers_used=json.dumps(dict(verdict.registers_used)),
+                occupancy=verdict.occupancy,
             )
         )
         if len(found) == count:

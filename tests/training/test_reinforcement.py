@@ -83,6 +83,8 @@ def row() -> Row:
         family="gemm",
         normalized=text,
         assignment=json.dumps(label),
+        n_blocks=1,
+        n_instructions=problem.function.instruction_count,
         n_virtual_registers=len(label),
         best_lower_bound=CHAINS,
     )

@@ -75,7 +75,7 @@ def output_file(text: str) -> Path:
     path = Path(text)
     if path == STANDARD_OUTPUT and text != str(STANDARD_OUTPUT):  # ./- is a file
         path = path.absolute()
-    if path.is_dir():
+    if _is_there(path) and path.is_dir():
         raise argparse.ArgumentTypeError(f"expected a file, {text} is a folder")
     return path
 
@@ -85,6 +85,13 @@ def output_folder(text: str) -> Path:
     path = Path(text)
     if text == str(STANDARD_OUTPUT):
         raise argparse.ArgumentTypeError("expected a folder, - stands for standard output")
-    if path.exists() and not path.is_dir():
+    if _is_there(path) and not path.is_dir():
         raise argparse.ArgumentTypeError(f"expected a folder, {text} is a file")
     return path
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise argparse.ArgumentTypeError(f"{str(path)[:80]}: {error.strerror}") from None
