@@ -58,7 +58,7 @@ def test_with_edits_two_of_them_judge(tmp_path: Path, capsys: pytest.CaptureFixt
     own = tmp_path / "answer.json"
     own.write_text(json.dumps(answer))
     assert main(["verify", str(path), str(own), "--arch", "gfx942", "--judge", "all"]) == 0
-    assert capsys.readouterr().out.splitlines()[0].startswith("independent: valid: ")
+    assert capsys.readouterr().out.splitlines()[0].startswith("independent: valid with edits: ")
     assert main(["verify", str(path), str(own), "--arch", "gfx942"]) == 0
     capsys.readouterr()
     assert main(["verify", str(path), str(own), "--arch", "gfx942", "--judge", "fast"]) == 2

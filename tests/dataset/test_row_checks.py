@@ -188,6 +188,7 @@ def test_text_that_is_no_utf_8(tmp_path: Path) -> None:
 
 def test_the_occupancy_keeps_to_the_limit_of_the_text() -> None:
     head, body = SPLIT.normalized.split("class ", 1)
+    head = "".join(line for line in head.splitlines(True) if not line.startswith("occupancy "))
     text = f"{head}occupancy 3\nclass {body}"
     limited = replace(SPLIT, id=instance_id(text), normalized=text, occupancy=3)
     PreparedRow(limited)
