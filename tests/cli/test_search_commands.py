@@ -51,6 +51,18 @@ def test_a_wrong_proof_is_told(tmp_path: Path, capsys, change, words: str) -> No
     assert words in error
 
 
+ACCUMULATING = """verilocc-bench 1
+target gfx942
+registers v:256 a:256 s:8 vcc:2=vcc_lo,vcc_hi
+class A8 8 a/2
+class V8 8 v/2
+bb0
+%0:V8=LOAD
+%1=LOAD
+%2=LOAD
+STORE %0,%1,%2
+"""
+
 CROWDED = """verilocc-bench 1
 target gfx942
 registers v:2 a:0 s:8 vcc:2=vcc_lo,vcc_hi
@@ -115,6 +127,31 @@ def test_a_proof_that_an_answer_contradicts_ends_an_evaluation(
         said = capsys.readouterr()
         assert said.out == ""
         assert "nothing fits; yet linear-scan has a valid answer" in said.err
+
+
+def test_a_tight_budget_leaves_each_file_what_it_needs() -> None:
+    """Eight VGPRs and sixteen AGPRs that no class draws on together: 24, not 24 VGPRs."""
+    row = replace(
+        SMALL,
+        normalized=ACCUMULATING,
+        id=AllocationProblem.from_text(ACCUMULATING).id,
+        assignment='{"%0": "v0", "%1": "a0", "%2": "a8"}',
+        registers_used='{"a": 16, "s": 0, "v": 8, "vcc": 0, "vector": 24}',
+        occupancy=8,
+        best_lower_bound=24,
+    )
+    tight = tighten(row, BudgetChoice.BOUND)
+    assert tight is not None
+    problem = AllocationProblem.from_text(tight.normalized)
+    assert problem.function.file("v").count == 8
+    assert tight.assignment is not None
+    assert FastVerifier(problem).verify(row.label or {}).valid
+    # Of a label that uses more, nothing is known but what each file needs.
+    wide = '{"a": 24, "s": 0, "v": 8, "vcc": 0, "vector": 32}'
+    tight = tighten(replace(row, registers_used=wide), BudgetChoice.BOUND)
+    assert tight is not None
+    assert tight.assignment is None
+    assert "registers v:8 a:16 " in tight.normalized
 
 
 def test_an_objective_means_nothing_to_linear_scan(capsys: pytest.CaptureFixture[str]) -> None:

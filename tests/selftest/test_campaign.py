@@ -160,7 +160,7 @@ def test_the_outcome_follows_from_the_seed() -> None:
 def test_a_fast_check_without_early_clobbers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(judges_module, "FastVerifier", NoEarlyClobbers)
     kind = "fast accepts what executor rejects"
-    found = found_by(2, kind)
+    found = found_by(10, kind)
     function = found.case.function
     assert function.instruction_count <= 4
     definitions = [o for _, _, i in function.instructions() for o in i.definitions]

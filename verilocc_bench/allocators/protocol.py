@@ -83,7 +83,7 @@ class Request:
     `seed` is different for each sample and each attempt at it. `feedback`
     holds the earlier attempts, oldest first, where a run is guided. `label`
     is the compiler's own answer and `alternatives` holds those of others by
-    source: they are there for the allocators that replay them alone, every
+    source: they are there for the allocators that replay or improve them, every
     other is asked without. `examples` are solved functions for the prompts of
     language models, where they are asked for.
     """

@@ -17,6 +17,7 @@ from typing import Any
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.budgets import with_budgets
 from verilocc_bench.analysis.lower_bounds import lower_bound
+from verilocc_bench.analysis.lower_bounds.search import BoundSearch
 from verilocc_bench.analysis.lower_bounds.shapes import shapes_of_value
 from verilocc_bench.dataset.rows import BEST_COLUMNS, Row
 from verilocc_bench.errors import InputError
@@ -60,7 +61,7 @@ def tighten(row: Row, choice: BudgetChoice) -> Row | None:
             return None
     else:
         registers = bound + (choice is BudgetChoice.BOUND_PLUS_ONE)
-    tight = with_budgets(problem, _limits(problem, registers))
+    tight = with_budgets(problem, _limits(problem, registers, used))
     fits = used[VECTOR] <= registers
     return replace(
         row,
@@ -75,17 +76,37 @@ def tighten(row: Row, choice: BudgetChoice) -> Row | None:
     )
 
 
-def _limits(problem: AllocationProblem, registers: int) -> Mapping[str, int]:
-    """Limits of the vector files that come to no more than `registers`."""
-    shapes = shapes_of_value(problem.function, problem.target, VECTOR, registers)
-    limits = dict(shapes[0]) if shapes else {}
-    return {name: limits.get(name, 0) for name in problem.target.vector_files}
+def _limits(
+    problem: AllocationProblem, registers: int, used: Mapping[str, int]
+) -> Mapping[str, int]:
+    """Limits of the vector files that come to no more than `registers`.
+
+    Of several ways to divide them one that leaves room for an assignment that
+    uses so many of each file, if it keeps to `registers` at all; else the first
+    that is not proved to be too narrow.
+    """
+    ways = _ways(problem, registers)
+    kept = (way for way in ways if all(used.get(name, 0) <= way[name] for name in way))
+    if used[VECTOR] <= registers and (found := next(kept, None)) is not None:
+        return found
+    search = BoundSearch(problem, solver=False)
+    for shape, way in zip(search.shapes(registers), ways, strict=True):
+        if search.refute(shape) is None:
+            return way
+    return ways[0] if ways else dict.fromkeys(problem.target.vector_files, 0)
+
+
+def _ways(problem: AllocationProblem, registers: int) -> list[dict[str, int]]:
+    """The ways to divide registers among the vector files, those with most of the first first."""
+    shapes = map(dict, shapes_of_value(problem.function, problem.target, VECTOR, registers))
+    files = problem.target.vector_files
+    return [{name: shape.get(name, 0) for name in files} for shape in shapes]
 
 
 def _most_for_more(problem: AllocationProblem, used: Mapping[str, int], occupancy: int) -> int:
     """The most registers that give more occupancy than there is, all else as it is; 0 for none."""
     for registers in range(used[VECTOR], 0, -1):
-        files = {**used, **_limits(problem, registers)}
-        if problem.occupancy(files) > occupancy:
+        ways = _ways(problem, registers)
+        if problem.occupancy({**used, **(ways[0] if ways else {})}) > occupancy:
             return registers
     return 0

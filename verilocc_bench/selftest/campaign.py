@@ -244,10 +244,11 @@ class Campaign:
 
     def shrunk(self, kind: str, name: str, case: Case, judges: Judges) -> Disagreement:
         """A disagreement as small as can be found."""
-        solver = judges.bounds.solver
+        solver, held = judges.bounds.solver, BOUND in kind
 
         def judged(candidate: Case) -> Opinion:
-            return Judges(AllocationProblem(candidate.function), self.smt, solver).judge(candidate)
+            problem = AllocationProblem(candidate.function)
+            return Judges(problem, self.smt, solver).judge(candidate, held=held)
 
         count = EVALUATIONS if case.function.instruction_count < LARGE else EVALUATIONS // 10
         small = shrink(case, lambda c: kind in judged(c).disagreements(), count)

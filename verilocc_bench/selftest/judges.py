@@ -81,8 +81,11 @@ class Judges:
         self.independent = SymbolicChecker(problem.function, problem.target)
         self._smt = smt
 
-    def judge(self, case: Case, paths: int = PATHS) -> Opinion:
-        """What all judges say; raises InputError where guards are beyond an analysis."""
+    def judge(self, case: Case, paths: int = PATHS, *, held: bool = True) -> Opinion:
+        """What all judges say; raises InputError where guards are beyond an analysis.
+
+        With `held`, an answer that they accept is held against the lower bounds.
+        """
         findings: dict[str, tuple[Finding, ...]] = {}
         used = None
         if case.edits is None:
@@ -96,7 +99,7 @@ class Judges:
             return Opinion(findings, None, False)
         shown, executed = self._execute(case, findings, paths)
         proved = None
-        if used is not None and shown is None and not any(findings.values()):
+        if held and used is not None and shown is None and not any(findings.values()):
             proved = self.bounds.contradiction(used)
         return Opinion(findings, shown, executed, proved)
 

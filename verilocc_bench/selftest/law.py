@@ -49,6 +49,10 @@ ASKED = (
 """The allocators that answer without edits."""
 
 
+LARGE = 100
+"""Of functions of more instructions only the vector files together have a bound: it takes long."""
+
+
 class Bounds:
     """The lower bounds of one function, each made and checked when first asked for."""
 
@@ -57,9 +61,10 @@ class Bounds:
 
     @cached_property
     def every(self) -> tuple[LowerBound, ...]:
-        """The bounds of the vector files together and of each file."""
-        target = self.problem.target
-        groups = [VECTOR, *(file.name for file in target.files)]
+        """The bounds of the vector files together and, of small functions, of each file."""
+        groups = [VECTOR]
+        if self.problem.function.instruction_count <= LARGE:
+            groups += [file.name for file in self.problem.target.files]
         return tuple(lower_bound(self.problem, group, solver=self.solver) for group in groups)
 
     @cached_property

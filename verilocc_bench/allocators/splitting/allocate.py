@@ -12,6 +12,7 @@ round places one more. What this made superfluous is then taken back.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 
 from verilocc_bench.allocators.protocol import answer_from_assignment
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
@@ -22,7 +23,7 @@ from verilocc_bench.allocators.splitting.choice import Needs, Planner
 from verilocc_bench.allocators.splitting.crowding import ACCUMULATORS, VGPRS, Crowding, available
 from verilocc_bench.allocators.splitting.obstacles import Obstacles
 from verilocc_bench.allocators.splitting.placement import place_nodes
-from verilocc_bench.analysis import VECTOR, AllocationProblem, iterate_bits
+from verilocc_bench.analysis import AllocationProblem, iterate_bits
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
@@ -78,10 +79,20 @@ def _with_homes(
 
 
 def _may_fit(problem: AllocationProblem, model: PlacementModel) -> bool:
-    """Whether no point has more lanes than the files of a model have units."""
-    most = available(problem, model.files)
-    groups = {VECTOR if f in problem.target.vector_files else f for f in model.files}
-    return all(problem.pressure.maximum[group] <= most for group in groups)
+    """Whether no point has more lanes of a model, surely live, than its files have units."""
+    liveness, classes = problem.liveness, problem.function.virtual_registers
+    own: set[int] = set()
+    for register in model.node_of:
+        first = liveness.lane_offsets[register]
+        own.update(range(first, first + classes[register].width))
+    fixed = enumerate(liveness.fixed_lanes, liveness.virtual_lane_count)
+    own.update(lane for lane, (file, _) in fixed if file in model.files)
+    changes = [0] * (len(liveness.points) + 1)
+    for lane, first, last, surely in liveness.segments:
+        if surely and lane in own:
+            changes[first] += 1
+            changes[last + 1] -= 1
+    return max(accumulate(changes)) <= available(problem, model.files)
 
 
 def _answer(attempt: Attempt, others: Assignment) -> Assignment | SplitAnswer:

@@ -9,18 +9,25 @@ of the units of single kinds. Alignment makes those sets: of tuples at even
 bases of which one lane is live, all such lanes want even units.
 
 Cost: for each shape a product of two matrices, unions by kinds by the hottest
-points; the unions are limited by joining the units of rare kinds.
+points; the unions are limited by joining the units of rare kinds. The units of each
+file, and of some files together, are looked at as well: first where some kind must be
+in another file than the first (they fail for most shapes then, and there are few of
+them), else last.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+from operator import or_
 
 import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.analysis.lower_bounds.demands import Demands, units_of_kind
 from verilocc_bench.analysis.lower_bounds.records import BoundKind, Refutation, Shape
+from verilocc_bench.analysis.problem import AllocationProblem
 
 __all__ = ["refute_by_residues"]
 
@@ -45,21 +52,31 @@ def refute_by_residues(demands: Demands, shape: Shape) -> Refutation | None:
     if not len(points) or not len(demands.kinds):
         return None
     units = [_mask(units_of_kind(demands.problem, kind, shape)) for kind in demands.kinds]
-    unions = _unions(units)
-    wanted = unions.within @ demands.counts[:, points]
-    excess = wanted - np.array(unions.sizes)[:, None]
-    # The last union is of all kinds: where that fails already, it is what readers expect.
-    row = len(excess) - 1 if excess[-1].max() > 0 else int(excess.max(axis=1).argmax())
-    column = int(excess[row].argmax())
-    if excess[row, column] <= 0:
-        return None
-    kinds = frozenset(int(k) for k in np.flatnonzero(unions.within[row]))
-    kind = BoundKind.PRESSURE if len(kinds) == len(demands.kinds) else BoundKind.RESIDUES
-    return Refutation(kind, shape, (demands.clique(int(points[column]), kinds),))
+    first_file = _mask_of_file(demands.problem, *shape[0])
+    divided = any(own and not own & first_file for own in units)
+    for by_files in (divided, not divided):
+        unions = _unions_of_files(demands.problem, shape, units) if by_files else _unions(units)
+        wanted = unions.within @ demands.counts[:, points]
+        excess = wanted - np.array(unions.sizes)[:, None]
+        # The last union is of all kinds: where that fails already, it is what readers expect.
+        row = len(excess) - 1 if excess[-1].max() > 0 else int(excess.max(axis=1).argmax())
+        column = int(excess[row].argmax())
+        if excess[row, column] > 0:
+            kinds = frozenset(int(k) for k in np.flatnonzero(unions.within[row]))
+            all_kinds = len(kinds) == len(demands.kinds)
+            kind = BoundKind.PRESSURE if all_kinds else BoundKind.RESIDUES
+            return Refutation(kind, shape, (demands.clique(int(points[column]), kinds),))
+    return None
 
 
 def _mask(units: frozenset[int]) -> int:
     return sum(1 << unit for unit in units)
+
+
+def _mask_of_file(problem: AllocationProblem, file: str, limit: int) -> int:
+    """The first units of a file."""
+    first: int = problem.placements.first_unit[file]
+    return ((1 << limit) - 1) << first
 
 
 def _unions(units: list[int]) -> _Unions:
@@ -71,5 +88,18 @@ def _unions(units: list[int]) -> _Unions:
         if 2 * len(unions) <= MOST_UNIONS:
             unions |= {union | mask for union in unions}
     chosen = [*sorted(unions - {whole}), whole]
-    within = np.array([[mask & ~union == 0 for mask in units] for union in chosen], np.int64)
-    return _Unions(tuple(union.bit_count() for union in chosen), within)
+    return _Unions(tuple(union.bit_count() for union in chosen), _within(chosen, units))
+
+
+def _unions_of_files(problem: AllocationProblem, shape: Shape, units: list[int]) -> _Unions:
+    """Of each choice of files the units that kinds have; the last is of all files."""
+    masks = [_mask_of_file(problem, file, limit) for file, limit in shape]
+    chosen = [
+        reduce(or_, some) for size in range(1, len(masks) + 1) for some in combinations(masks, size)
+    ]
+    had = [reduce(or_, (own for own in units if own & ~mask == 0), 0) for mask in chosen]
+    return _Unions(tuple(union.bit_count() for union in had), _within(had, units))
+
+
+def _within(unions: list[int], units: list[int]) -> NDArray[np.int64]:
+    return np.array([[own & ~union == 0 for own in units] for union in unions], np.int64)
