@@ -8,7 +8,7 @@ import pytest
 
 from tests.generated import random_function
 from tests.verify.test_small_functions import KINDS
-from verilocc_bench.analysis import AllocationProblem, Placements, parse_register_name
+from verilocc_bench.analysis import AllocationProblem, Placements, conditions, parse_register_name
 from verilocc_bench.analysis.budgets import with_budgets
 from verilocc_bench.analysis.placement import base_name
 from verilocc_bench.errors import InputError
@@ -53,6 +53,9 @@ REFUSED = {
     AMD + "bb0\nA v256\n": "gfx942 has no register v256",
     AMD + "class V2 2 v/2\nclass V 1 v\nbb0\n%0:V2=A\nA\n%1:V=A %0~0\n": (
         "bb0 instruction 2 ties 2 lanes to 1"
+    ),
+    AMD + "class V2 2 v/2\nclass V 1 v\nbb0\n%0:V2=A\n%1:V=A %1,%0~0\n": (
+        "bb0 instruction 1 ties 2 lanes to 1"
     ),
     AMD + "class W 1 v\nbb0\n%0=A\n": (
         "class 'W' goes beyond its budget, or is another spelling of 'V'"
@@ -143,29 +146,64 @@ def test_a_problem_knows_its_text_and_its_limits() -> None:
         AllocationProblem.from_text(text + "?\n")
 
 
+def test_what_cannot_be_analysed_is_told_with_the_function(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(conditions, "WORK_LIMIT", 1)
+    found = problem(NVIDIA + "class P 1 P\nclass R 1 R\nbb0\n@%0:P %1:R=A\n@%2:P B %1\n")
+    with pytest.raises(InputError) as caught:
+        _ = found.liveness
+    assert str(caught.value).startswith(f"function {found.id}: the guards depend")
+
+
+def test_a_live_in_that_nothing_reads_holds_nothing() -> None:
+    liveness = problem(AMD + "bb0(v0,v1)\nA v1\n").liveness
+    assert liveness.fixed_lanes == (("v", 0), ("v", 1))
+    assert liveness.defined == (0, 1)
+    assert liveness.segments == ((1, 0, 0, True),)
+
+
+def test_what_cannot_happen_defines_nothing() -> None:
+    """bb3 is where the predicate is both true and false."""
+    found = problem(
+        NVIDIA + "class P 1 P\nclass R 1 R\nbb0->bb1,bb2\n%0:P=A\n@%0 BRA\nbb1->bb3,bb2\n"
+        "@!%0 BRA\nbb2\nA\nbb3\n%1:R=A\n%2:R=A\nB %1,%2\n"
+    )
+    liveness = found.liveness
+    assert liveness.live[1:] == liveness.defined[1:]
+    assert [m.bit_count() for m in liveness.defined] == [1, 1, 1]
+
+
 # Other budgets.
 
 
 BUDGETS = (
     AMD
     + "reserved v3 v[30:33] s32\nclass AV2 2 v/2 a/2\nclass S 1 s vcc\nclass V 1 v\n"
-    + "class V.to9 1 v[0-9]\nbb0\n%0:AV2=A\n%1:S=A\n%2:V=A\n%3:V.to9=A\n"
+    + "class V.to9 1 v[0-9]\n"
+    + "class V.to9.from20.to30 1 v[0-9] v[20-30]\n"
+    + "bb0\n%0:AV2=A\n%1:S=A\n%2:V=A\n%3:V.to9=A\n%4:V.to9.from20.to30=A\n"
 )
 
 
 @pytest.mark.parametrize(
     ("budgets", "files", "reserved", "classes"),
     [
-        ({}, "v:64 a:8 s:102", "v3 v[30:33] s32", "AV2 S V V.to9"),
-        ({"v": 64, "s": 200}, "v:64 a:8 s:102", "v3 v[30:33] s32", "AV2 S V V.to9"),
-        ({"v": 34}, "v:34 a:8 s:102", "v3 v[30:33] s32", "AV2 S V V.to9"),
-        ({"v": 32}, "v:32 a:8 s:102", "v3 v[30:31] s32", "AV2 S V V.to9"),
-        ({"v": 31, "s": 33}, "v:31 a:8 s:33", "v3 v30 s32", "AV2 S V V.to9"),
-        ({"v": 30, "s": 32}, "v:30 a:8 s:32", "v3", "AV2 S V V.to9"),
-        ({"v": 10}, "v:10 a:8 s:102", "v3 s32", "AV2 S V V"),
-        ({"v": 3, "a": 1}, "v:3 a:1 s:102", "s32", "V2 S V V"),
-        ({"v": 0, "a": 0}, "v:0 a:0 s:102", "s32", "NONE2 S NONE NONE"),
-        ({"v": 8, "vcc": 1}, "v:8 a:8 s:102", "v3 s32", "AV2 S V V"),
+        ({}, "v:64 a:8 s:102", "v3 v[30:33] s32", "AV2 S V V.to9 V.to9.from20.to30"),
+        (
+            {"v": 64, "s": 200},
+            "v:64 a:8 s:102",
+            "v3 v[30:33] s32",
+            "AV2 S V V.to9 V.to9.from20.to30",
+        ),
+        ({"v": 34}, "v:34 a:8 s:102", "v3 v[30:33] s32", "AV2 S V V.to9 V.to9.from20.to30"),
+        ({"v": 32}, "v:32 a:8 s:102", "v3 v[30:31] s32", "AV2 S V V.to9 V.to9.from20.to30"),
+        ({"v": 31, "s": 33}, "v:31 a:8 s:33", "v3 v30 s32", "AV2 S V V.to9 V.to9.from20"),
+        ({"v": 30, "s": 32}, "v:30 a:8 s:32", "v3", "AV2 S V V.to9 V.to9.from20"),
+        ({"v": 10}, "v:10 a:8 s:102", "v3 s32", "AV2 S V V V"),
+        ({"v": 3, "a": 1}, "v:3 a:1 s:102", "s32", "V2 S V V V"),
+        ({"v": 0, "a": 0}, "v:0 a:0 s:102", "s32", "NONE2 S NONE NONE NONE"),
+        ({"v": 8, "vcc": 1}, "v:8 a:8 s:102", "v3 s32", "AV2 S V V V"),
     ],
 )
 def test_budgets_cut_files_classes_and_reserved_units(
@@ -249,7 +287,7 @@ def test_names_of_bases() -> None:
     assert [base_name(file, 0, 1), base_name(file, 1, 1), base_name(file, 0, 2)] == [
         "vcc_lo", "vcc_hi", "vcc",
     ]  # fmt: skip
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="-1"):
         each.placements.register(-1)
 
 

@@ -70,6 +70,17 @@ def test_points_segments_and_sets_say_the_same(kind: str) -> None:
         assert liveness.virtual_lane_count == sum(c.width for c in function.virtual_registers)
         assert len(liveness.live) == liveness.virtual_lane_count + len(liveness.fixed_lanes)
         assert defined_points(problem) == liveness.defined
+        units = list(function.live_ins)
+        for _, _, instruction in function.instructions():
+            units += [instruction.guard.location] if instruction.guard else []
+            units += [o.location for o in instruction.definitions + instruction.uses]
+        named = [
+            (u.file, u.first + n)
+            for u in units
+            if isinstance(u, FixedUnits)
+            for n in range(u.count)
+        ]
+        assert liveness.fixed_lanes == tuple(dict.fromkeys(named))
 
 
 def defined_points(problem: AllocationProblem) -> tuple[int, ...]:
