@@ -161,3 +161,61 @@ def test_what_can_be_read_and_proves_nothing(edit: Callable[[Any], None], messag
         document["kind"] = "pressure"
     with pytest.raises(InputError, match=message):
         check_certificate(problem, from_json(document, problem))
+
+
+LONG = "x" * 39 + "yz"
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (_edit("kind", value=LONG), f"there is no kind {LONG[:40]!r} of bound"),
+        (_edit("cliques", 0, "at", value=[1, 2, 3, 4, 5]), "there is no point [1, 2, 3, 4]"),
+        (_edit("cliques", 0, "lanes", value={LONG: [0]}),
+         f"there is no virtual register {LONG[:40]!r}"),
+        (_edit("cliques", 0, "lanes", value={"1" * 10: [0]}),
+         "there is no virtual register '1111111111'"),
+        (_edit("cliques", 0, "lanes", value={LONG: "x"}),
+         f"expected a list of numbers for {LONG[:40]!r}"),
+        (_edit("refutations", 0, "cliques", value=[LONG]), f"there is no clique {LONG[:40]}"),
+        (_edit("refutations", 0, "cliques", value=[1]), "there is no clique 1"),
+        (_edit("refutations", 0, "shapes", value=[7]),
+         "expected shapes that give numbers of units by register file"),
+        (_edit("refutations", 0, "shapes", value=[{"v": 257}]),
+         "a shape has 257 units of v: there are fewer"),
+    ],
+)  # fmt: skip
+def test_what_is_told_of_malformed_documents(edit: Callable[[Any], None], message: str) -> None:
+    problem = _problem()
+    document = to_json(lower_bound(problem, VECTOR, solver=False))
+    edit(document)
+    with pytest.raises(InputError) as error:
+        from_json(document, problem)
+    assert error.value.message == message
+
+
+def test_documents_at_the_limits_are_read() -> None:
+    problem = _problem()
+    document = to_json(lower_bound(problem, VECTOR, solver=False))
+    shape = {"v": 256, "a": 256, "s": 102, "vcc": 2}
+    document["refutations"][0]["shapes"] = [shape]
+    document["cliques"][0]["lanes"] = {"1" * 9: [0]}
+    bound = from_json(document, problem)
+    assert bound.refutations[0].shape == tuple(shape.items())
+    assert bound.refutations[0].cliques[0].lanes == ((111_111_111, 0),)
+
+
+def test_the_strongest_kind_is_the_last_in_order() -> None:
+    problem = _problem()
+    document = to_json(lower_bound(problem, VECTOR, solver=False))
+    (entry,) = document["refutations"]
+    for weak, strong in (
+        ("pressure", "blocks"),
+        ("residues", "placement"),
+        ("pressure", "residues"),
+    ):
+        for kinds in ((weak, strong), (strong, weak)):
+            document["refutations"] = [{**entry, "kind": kind} for kind in kinds]
+            assert from_json({**document, "kind": strong}, problem).kind == strong
+            with pytest.raises(InputError, match=f"that of its refutations {strong}"):
+                from_json({**document, "kind": weak}, problem)

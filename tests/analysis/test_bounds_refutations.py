@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import itertools
 import re
+from typing import Any
 
 import pytest
+from ortools.sat.python import cp_model
 
 from tests.analysis.bounds import TARGETS, numbers, problems
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.analysis import VECTOR, AllocationProblem, iterate_bits
+from verilocc_bench.analysis.lower_bounds import residue_schedule
 from verilocc_bench.analysis.lower_bounds.block_program import are_nested, solve_blocks
 from verilocc_bench.analysis.lower_bounds.blocks import refute_by_blocks
 from verilocc_bench.analysis.lower_bounds.checking import _has_matching
@@ -25,6 +28,7 @@ from verilocc_bench.analysis.lower_bounds.records import (
     Shape,
 )
 from verilocc_bench.analysis.lower_bounds.residue_schedule import (
+    ScheduleResult,
     UnitTypes,
     refute_by_schedule,
     solve_schedule,
@@ -119,8 +123,22 @@ def schedules(problem: AllocationProblem, shape: Shape, cliques: tuple[Clique, .
     return False
 
 
+def check_schedule(
+    problem: AllocationProblem, found: Refutation, cliques: tuple[Clique, ...]
+) -> None:
+    """No clique more than are needed, and these from the largest on."""
+    assert found.kind is BoundKind.RESIDUE_SCHEDULE
+    assert re.fullmatch(r"cp-sat \d+\.\d+\.\d+", found.solver)
+    assert found.deterministic_time >= 0
+    assert set(found.cliques) <= set(cliques)
+    assert not schedules(problem, found.shape, found.cliques)
+    for clique in found.cliques if len(found.cliques) > 1 else ():
+        others = tuple(c for c in found.cliques if c is not clique)
+        assert schedules(problem, found.shape, others)
+
+
 @pytest.mark.parametrize("target", TARGETS)
-def test_residues_of_several_cliques_together(target: str) -> None:
+def test_residues_of_several_cliques_together(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     outcomes = set()
     for problem in problems(30, target, registers=5):
         files = file_group(problem.function, problem.target, VECTOR)
@@ -133,22 +151,20 @@ def test_residues_of_several_cliques_together(target: str) -> None:
             types = UnitTypes.within(problem, shape)
             result = solve_schedule(types, cliques, 5.0)
             assert result.feasible is expected
+            assert expected or result.patterns == {}
             assert result.deterministic_time >= 0
             refutation = Refutation(BoundKind.RESIDUE_SCHEDULE, shape, cliques)
             assert no_schedule_exists(problem, refutation) == (not expected)
             outcomes.add(expected)
-            found = refute_by_schedule(problem, shape, cliques, 5.0)
-            assert (found is None) == expected
-            if found is None:
+            if expected:
                 assert result.patterns.keys() == {r for c in cliques for r, _ in c.lanes}
-                continue
-            assert (found.kind, found.shape) == (BoundKind.RESIDUE_SCHEDULE, shape)
-            assert re.fullmatch(r"cp-sat \d+\.\d+\.\d+", found.solver)
-            assert set(found.cliques) <= set(cliques)
-            assert not schedules(problem, shape, found.cliques)
-            for clique in found.cliques if len(found.cliques) > 1 else ():
-                others = tuple(c for c in found.cliques if c is not clique)
-                assert schedules(problem, shape, others)
+            for first in (24, 2, 1):
+                monkeypatch.setattr(residue_schedule, "FIRST_CLIQUES", first)
+                monkeypatch.setattr(residue_schedule, "ADDED_CLIQUES", 1)
+                found = refute_by_schedule(problem, shape, cliques, 5.0)
+                assert (found is None) == expected
+                if found is not None:
+                    check_schedule(problem, found, cliques)
     assert outcomes == {False, True}
 
 
@@ -166,6 +182,76 @@ def test_types_are_files_and_residues() -> None:
     assert types.patterns(single) == ((0,), (1,))
     assert (types.problem, types.shape) == (problem, (("v", 5), ("a", 4)))
     assert UnitTypes.within(problem, (("v", 1), ("a", 0))).patterns(pair) == ()
+    empty = AllocationProblem(parse_function(text[: text.index("class")] + "bb0\nA\n"))
+    assert set(UnitTypes.within(empty, (("v", 3),)).of.values()) == {0}
+
+
+CROSSED = """verilocc-bench 1
+target gfx942
+registers v:8 a:0 s:8 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+class V2 2 v/2
+bb0(v2)
+%0:V2.0!=A
+%1:V2.0!=A
+USE %0.0,%1.0,v2
+"""
+
+
+def test_units_of_the_function_itself_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even units are v0, v2 and v4; v2 holds a value of the function's own."""
+    problem = AllocationProblem(parse_function(CROSSED, canonical=False))
+    cliques = maximal_cliques(problem, ("v", "a"))
+    assert any(clique.fixed for clique in cliques)
+    for limit, fit in ((4, False), (6, True)):
+        shape: Shape = (("v", limit), ("a", 0))
+        types = UnitTypes.within(problem, shape)
+        assert solve_schedule(types, cliques, 5.0).feasible is fit
+        found = refute_by_schedule(problem, shape, cliques, 5.0)
+        assert (found is None) == fit
+        assert no_schedule_exists(problem, Refutation(BoundKind.RESIDUES, shape, cliques)) != fit
+    reserved = CROSSED.replace("class V ", "reserved v2\nclass V ", 1)
+    other = AllocationProblem(parse_function(reserved, canonical=False))
+    taken = residue_schedule._taken(types, cliques[-1])
+    assert taken == {0: 1}
+    types = UnitTypes.within(other, (("v", 6), ("a", 0)))
+    assert residue_schedule._taken(types, maximal_cliques(other, ("v", "a"))[-1]) == {}
+    assert types.capacity == (2, 3)
+
+    real = residue_schedule.solve_interruptibly
+
+    def undecided(solver: Any, model: Any) -> Any:
+        real(solver, model)
+        return cp_model.UNKNOWN
+
+    monkeypatch.setattr(residue_schedule, "solve_interruptibly", undecided)
+    result = solve_schedule(types, cliques, 5.0)
+    assert (result.feasible, result.patterns) == (None, {})
+    assert result.deterministic_time >= 0
+    assert refute_by_schedule(problem, (("v", 4), ("a", 0)), cliques, 5.0) is None
+
+
+def test_the_largest_cliques_are_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = AllocationProblem(parse_function(CROSSED, canonical=False))
+    small = Clique(0, 0, -1, ((0, 0),), ())
+    large = Clique(1, 0, 0, ((0, 0), (1, 0)), ())
+    mixed = Clique(2, 0, 1, ((0, 0),), (("v", 2), ("v", 0)))
+    asked: list[tuple[Clique, ...]] = []
+
+    def solve(types: UnitTypes, cliques: list[Clique], time: float) -> ScheduleResult:
+        asked.append(tuple(cliques))
+        return ScheduleResult(True, {0: (0, 1)}, 0.0)
+
+    monkeypatch.setattr(residue_schedule, "solve_schedule", solve)
+    monkeypatch.setattr(residue_schedule, "FIRST_CLIQUES", 1)
+    monkeypatch.setattr(residue_schedule, "ADDED_CLIQUES", 1)
+    shape: Shape = (("v", 4), ("a", 0))
+    # %1 has no pattern yet: its clique is added. That of %0 alone has room.
+    assert refute_by_schedule(problem, shape, (small, large, mixed), 5.0) is None
+    assert asked == [(mixed,), (mixed, large)]
+    asked.clear()
+    assert refute_by_schedule(problem, shape, (small, small, small), 5.0) is None
+    assert asked == [(small,)]
 
 
 # Blocks.
