@@ -146,6 +146,8 @@ class Conditions:
             return a
         if not a:
             return b
+        if len(a) == len(b) == 1 and TRUE in a and TRUE in b:
+            return {TRUE: a[TRUE] | b[TRUE]}
         self.spend(len(a) * len(b))
         result: ConditionalLanes = {}
         everything_b = 0

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from verilocc_bench.analysis.conditions import Literal
 from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, VirtualLanes
 
-__all__ = ["Effects", "LaneNumbering", "all_effects"]
+__all__ = ["Effects", "LaneNumbering", "all_effects", "iterate_bits"]
+
+FEW_BITS = 8
+"""Up to so many bits are sooner found one by one than in the binary text."""
 
 
 class Effects(NamedTuple):
@@ -118,7 +121,22 @@ def _effects(instruction: Instruction, lanes: LaneNumbering, guards: int) -> Eff
             used |= lanes.mask(operand.location)
     redefined: tuple[int, ...] = ()
     if common := defined & guards:
-        redefined = tuple(lane for lane in range(common.bit_length()) if common >> lane & 1)
+        redefined = tuple(iterate_bits(common))
     # Another definition of the same instruction may write what one of them ends.
     ended &= ~defined
     return Effects(defined, early, ended, used, lanes.literal(instruction.guard), redefined)
+
+
+def iterate_bits(mask: int) -> Iterator[int]:
+    """The positions of the set bits, ascending."""
+    if mask.bit_count() <= FEW_BITS:
+        while mask:
+            lowest = mask & -mask
+            yield lowest.bit_length() - 1
+            mask ^= lowest
+        return
+    text = bin(mask)[:1:-1]
+    position = text.find("1")
+    while position >= 0:
+        yield position
+        position = text.find("1", position + 1)

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from verilocc_bench.analysis.conditions import (
@@ -35,8 +36,13 @@ from verilocc_bench.analysis.conditions import (
     add_lanes,
 )
 from verilocc_bench.analysis.effects import Effects
+from verilocc_bench.errors import InputError
 
 __all__ = ["LaneFlow"]
+
+VISITS = 400_000
+VISITS_OF_A_BLOCK = 20
+"""A fixed point may take so many visits to blocks. Kernels take 3 to each block."""
 
 
 class _Run(NamedTuple):
@@ -77,6 +83,7 @@ class LaneFlow:
         self.nowhere = 1 << lane_count
         self.entry_lanes = entry_lanes
         self._steps = [_steps(block) for block in effects]
+        self._order = _reverse_postorder(successors)
 
     @cached_property
     def live_in(self) -> list[ConditionalLanes]:
@@ -202,32 +209,31 @@ class LaneFlow:
         return list(zip(successors, (holds, self.conditions.negation(holds)), strict=True))
 
     @cached_property
-    def _live(self) -> tuple[list[ConditionalLanes], list[ConditionalLanes]]:
-        live_in: list[ConditionalLanes] = [{} for _ in self.effects]
-        live_out: list[ConditionalLanes] = [{} for _ in self.effects]
+    def _predecessors(self) -> list[list[int]]:
         predecessors: list[list[int]] = [[] for _ in self.effects]
         for index, following in enumerate(self.successors):
             for successor in following:
                 predecessors[successor].append(index)
-        pending = list(range(len(self.effects)))
-        waiting = set(pending)
-        while pending:
-            block_index = pending.pop()
-            waiting.discard(block_index)
+        return predecessors
+
+    @cached_property
+    def _live(self) -> tuple[list[ConditionalLanes], list[ConditionalLanes]]:
+        live_in: list[ConditionalLanes] = [{} for _ in self.effects]
+        live_out: list[ConditionalLanes] = [{} for _ in self.effects]
+        pending = _Pending(self._order[::-1])
+        while (block := pending.pop()) is not None:
             out: ConditionalLanes = {}
-            for successor, condition in self._edges(block_index):
+            for successor, condition in self._edges(block):
                 into = self.conditions.restrict(live_in[successor], condition)
                 out = self.conditions.union(out, into)
-            live_out[block_index] = out
+            live_out[block] = out
             into = out
-            for step in reversed(self._steps[block_index]):
+            for step in reversed(self._steps[block]):
                 into = self._before_step(into, step)
-            if into != live_in[block_index]:
-                live_in[block_index] = into
-                for predecessor in predecessors[block_index]:
-                    if predecessor not in waiting:
-                        waiting.add(predecessor)
-                        pending.append(predecessor)
+            if into != live_in[block]:
+                live_in[block] = into
+                for predecessor in self._predecessors[block]:
+                    pending.add(predecessor)
         return live_in, live_out
 
     def _before_step(self, after: ConditionalLanes, step: _Step) -> ConditionalLanes:
@@ -247,31 +253,26 @@ class LaneFlow:
         The blocks `outside` are entered from nowhere as well.
         """
         keep = self._guards_ahead
-        incoming: list[dict[int, ConditionalLanes]] = [{} for _ in self.effects]
-        incoming[0][-1] = {TRUE: entry}
+        incoming: list[ConditionalLanes] = [{} for _ in self.effects]
+        incoming[0] = {TRUE: entry}
         for block in outside:
-            incoming[block][-1] = {TRUE: self.nowhere}
+            incoming[block] = self.conditions.union(incoming[block], {TRUE: self.nowhere})
         found: list[ConditionalLanes | None] = [None] * len(self.effects)
-        pending = list(range(len(self.effects)))[::-1]
-        waiting = set(pending)
-        while pending:
-            block = pending.pop()
-            waiting.discard(block)
-            into: ConditionalLanes = {}
-            for lanes in incoming[block].values():
-                into = self.conditions.union(into, lanes)
-            into = self.conditions.forget(into, keep[block])
-            if into == found[block]:
+        pending = _Pending(self._order)
+        while (current := pending.pop()) is not None:
+            into = self.conditions.forget(incoming[current], keep[current])
+            if into == found[current]:
                 continue
-            found[block] = into
-            out = into
-            for step in self._steps[block]:
+            found[current] = out = into
+            for step in self._steps[current]:
                 out = self._after_step(out, step, unreached)
-            for successor, condition in self._edges(block):
-                incoming[successor][block] = self.conditions.restrict(out, condition)
-                if successor not in waiting:
-                    waiting.add(successor)
-                    pending.append(successor)
+            for successor, condition in self._edges(current):
+                # What comes over an edge only grows, so that it need not be kept apart.
+                before, over = incoming[successor], self.conditions.restrict(out, condition)
+                after = self.conditions.union(before, over)
+                if after != before:
+                    incoming[successor] = after
+                    pending.add(successor)
         return [lanes if lanes is not None else {} for lanes in found]
 
     def _after_step(
@@ -307,18 +308,90 @@ class LaneFlow:
             exposed.append(read)
             killed.append(gone)
         ahead = list(exposed)
-        changed = True
-        while changed:
-            changed = False
-            for index in reversed(range(len(ahead))):
-                out = 0
-                for successor in self.successors[index]:
-                    out |= ahead[successor]
-                into = exposed[index] | out & ~killed[index]
-                if into != ahead[index]:
-                    ahead[index] = into
-                    changed = True
+        pending = _Pending(self._order[::-1])
+        while (block := pending.pop()) is not None:
+            out = 0
+            for successor in self.successors[block]:
+                out |= ahead[successor]
+            into = exposed[block] | out & ~killed[block]
+            if into != ahead[block]:
+                ahead[block] = into
+                for predecessor in self._predecessors[block]:
+                    pending.add(predecessor)
         return ahead
+
+
+class _Pending:
+    """Blocks that are to be visited, in sweeps through an order, to its end and back again.
+
+    At the beginning all of them are. What flows along edges is through in one
+    sweep, whatever flows back along many edges, one after the other, in the
+    next: sweeps in one direction alone would take it one edge a sweep.
+    """
+
+    def __init__(self, order: Sequence[int]) -> None:
+        self._order = order
+        self._ranks = [0] * len(order)
+        for rank, block in enumerate(order):
+            self._ranks[block] = rank
+        self._waiting = [True] * len(order)
+        self._direction = 1
+        self._sweep = list(range(len(order)))
+        self._next: list[int] = []
+        self._at = -1
+        self._left = VISITS + VISITS_OF_A_BLOCK * len(order)
+
+    def add(self, block: int) -> None:
+        """Has a block visited, in this sweep where it is still to come."""
+        if self._waiting[block]:
+            return
+        self._waiting[block] = True
+        place = self._ranks[block] * self._direction
+        if place > self._at:
+            heappush(self._sweep, place)
+        else:
+            self._next.append(-place)
+
+    def pop(self) -> int | None:
+        """The next block; None where nothing is left. Raises InputError where it takes too long."""
+        if not self._sweep:
+            if not self._next:
+                return None
+            self._direction = -self._direction
+            self._sweep, self._next = self._next, []
+            heapify(self._sweep)
+        self._left -= 1
+        if self._left < 0:
+            raise InputError(
+                f"the edges between the {len(self._order):,} blocks are too tangled to analyse"
+            )
+        self._at = heappop(self._sweep)
+        block = self._order[self._at * self._direction]
+        self._waiting[block] = False
+        return block
+
+
+def _reverse_postorder(successors: Sequence[Sequence[int]]) -> list[int]:
+    """All blocks, each before those it leads to but for back edges; first from the entry."""
+    finished: list[list[int]] = []
+    seen = [False] * len(successors)
+    for start in range(len(successors)):
+        if seen[start]:
+            continue
+        seen[start] = True
+        order: list[int] = []
+        path = [(start, iter(successors[start]))]
+        while path:
+            block, following = path[-1]
+            successor = next((each for each in following if not seen[each]), None)
+            if successor is None:
+                order.append(block)
+                path.pop()
+            else:
+                seen[successor] = True
+                path.append((successor, iter(successors[successor])))
+        finished.append(order[::-1])
+    return [block for order in finished for block in order]
 
 
 def _steps(effects: Sequence[Effects]) -> list[_Step]:

@@ -33,28 +33,30 @@ both being live at one point.
 Cost: a dataflow over blocks in each direction (analysis.lane_flow), then one
 walk over the instructions; sets of lanes are Python integers. 20 to 50
 microseconds an instruction of real kernels; what guards could make of it has
-a bound (analysis.conditions).
+a bound (analysis.conditions). Memory is quadratic, for sets are bit masks:
+so there is a bound on lanes times instructions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from verilocc_bench.analysis.conditions import FALSE, TRUE, ConditionalLanes
-from verilocc_bench.analysis.effects import Effects, LaneNumbering, all_effects
+from verilocc_bench.analysis.effects import Effects, LaneNumbering, all_effects, iterate_bits
 from verilocc_bench.analysis.lane_flow import LaneFlow
+from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Function
 
 __all__ = ["Liveness", "Segment", "analyse_liveness", "iterate_bits"]
 
+PAIRS = 1 << 32
+"""A function may have so many pairs of a lane and a point: sets of either have a bit for each of
+the other, and take 2 GiB by then. The largest kernel seen has 1 in 100 of it."""
+
 Segment = tuple[int, int, int, bool]
 """(lane, first point, last point, whether it surely holds a value there together
 with all others of which the same is said)."""
-
-
-FEW_BITS = 8
-"""Up to so many bits are sooner found one by one than in the binary text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,24 +84,19 @@ class Liveness:
         return len(self.live) - len(self.fixed_lanes)
 
 
-def iterate_bits(mask: int) -> Iterator[int]:
-    """The positions of the set bits, ascending."""
-    if mask.bit_count() <= FEW_BITS:
-        while mask:
-            lowest = mask & -mask
-            yield lowest.bit_length() - 1
-            mask ^= lowest
-        return
-    text = bin(mask)[:1:-1]
-    position = text.find("1")
-    while position >= 0:
-        yield position
-        position = text.find("1", position + 1)
-
-
 def analyse_liveness(function: Function) -> Liveness:
-    """The liveness of every lane of a function."""
+    """The liveness of every lane of a function.
+
+    Raises InputError where the function is too large, its guards depend on
+    each other in too many ways, or its edges are too tangled.
+    """
     lanes = LaneNumbering(function)
+    size = function.instruction_count + len(function.blocks)
+    if lanes.count * size > PAIRS:
+        raise InputError(
+            f"{size:,} instructions and blocks with {lanes.count:,} lanes of registers: "
+            f"the product may be {PAIRS:,}"
+        )
     effects = all_effects(function, lanes)
     entry_lanes = 0
     for units in function.live_ins:

@@ -29,6 +29,10 @@ __all__ = ["MAXIMUM_UNITS", "parse_class", "parse_function"]
 MAXIMUM_UNITS = 4096
 """No register file of any GPU is larger; a header that says so is damaged."""
 
+MAXIMUM_LINES = 500_000
+MAXIMUM_CHARACTERS = 32 << 20
+"""The largest kernel seen has 9,000 lines of 40 characters."""
+
 _FILE = re.compile(r"([A-Za-z]+):(\d{1,4})(?:=([A-Za-z_]\w*(?:,[A-Za-z_]\w*)*))?", re.ASCII)
 _RANGE = re.compile(r"([A-Za-z]+)(?:\[(\d{1,4})-(\d{1,4})\])?(?:/(\d{1,3}))?", re.ASCII)
 _BLOCK = re.compile(r"bb(\d{1,9})(?:\(([^()]*)\))?(?:->(.+))?", re.ASCII)
@@ -53,6 +57,13 @@ def parse_function(text: str, source: str = "<text>", *, canonical: bool = True)
     of a function are accepted too, as hand-written texts may have them:
     classes in any order, and spelled out at every first mention.
     """
+    lines = text.count("\n")
+    if lines > MAXIMUM_LINES or len(text) > MAXIMUM_CHARACTERS:
+        raise InputError(
+            f"{lines:,} lines with {len(text):,} characters: a normalized text may have "
+            f"{MAXIMUM_LINES:,} and {MAXIMUM_CHARACTERS:,}",
+            source=source,
+        )
     parser = _Parser(text, source)
     function = parser.parse()
     if canonical:
