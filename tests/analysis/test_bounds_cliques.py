@@ -25,7 +25,7 @@ from verilocc_bench.analysis.lower_bounds.shapes import (
     most_registers,
     shapes_of_value,
 )
-from verilocc_bench.ir import FixedUnits
+from verilocc_bench.ir import FixedUnits, parse_function
 from verilocc_bench.targets import Target
 
 # Shapes.
@@ -249,3 +249,59 @@ def test_units_of_a_kind_are_where_legal_bases_put_its_lane(target: str) -> None
             for file, unit in problem.liveness.fixed_lanes:
                 own = {first[file] + unit} if file in files and unit < limit else set()
                 assert units_of_kind(problem, (file, unit), shape) == own
+
+
+EXCLUSIVE = """verilocc-bench 1
+target sm_80
+registers R:16 UR:4 P:4 UP:2
+class P 1 P
+class R 1 R
+bb0
+%0:R=A
+%1:P=P
+@%1 %2:R=A
+@%1 %3:R=A
+@!%1 %4:R=A
+%5:R=C
+R7=C
+@%1 USE %2,%3
+@!%1 USE %4
+USE %0,%5,R7
+"""
+
+
+def test_pairs_that_no_state_has_all_of_are_told_apart() -> None:
+    """%4 lives where %2 and %3 do not: the cliques have these two, with what is there always."""
+    problem = AllocationProblem(parse_function(EXCLUSIVE, canonical=False))
+    (clique,) = maximal_cliques(problem, ("R",))[-1:]
+    assert clique.lanes == ((0, 0), (2, 0), (3, 0), (5, 0))
+    assert clique.fixed == (("R", 7),)
+    pairs = other_pairs(problem, ("R",))
+    assert [(pair.lanes, pair.fixed, pair.instruction) for pair in pairs] == [
+        (((4, 0), (5, 0)), (), 5),
+        (((4, 0),), (("R", 7),), 6),
+    ]
+    assert other_pairs(problem, ("P",)) == ()
+
+
+def test_fixed_units_of_files_that_a_shape_leaves_out_have_no_place() -> None:
+    text = EXCLUSIVE.replace("R7", "R0")
+    problem = AllocationProblem(parse_function(text, canonical=False))
+    assert units_of_kind(problem, ("R", 0), (("R", 1),)) == {0}
+    assert units_of_kind(problem, ("R", 0), (("UR", 4),)) == set()
+    assert units_of_kind(problem, ("R", 0), (("R", 0),)) == set()
+
+
+def test_points_of_as_many_lanes_come_in_one_order() -> None:
+    """Forty points of two lanes each, of two classes that cannot be told by their sums."""
+    lines = [f"%{n}:{'R2' if n % 3 else 'R'}=A\nUSE %{n}" for n in range(60)]
+    head = EXCLUSIVE[: EXCLUSIVE.index("class P")]
+    names = ["class R 1 R", "class R2 2 R/2", "class R4 4 R/4", "class R8 8 R/4", "bb0"]
+    problem = AllocationProblem(
+        parse_function(head + "\n".join([*names, *lines]) + "\n", canonical=False)
+    )
+    demands = Demands.of(problem, ("R",))
+    assert demands.counts.dtype == demands.hottest.dtype == np.int64
+    columns = [tuple(column) for column in demands.counts.T]
+    chosen = [columns[point] for point in demands.hottest]
+    assert chosen == sorted(chosen, key=lambda column: (-sum(column), column))

@@ -15,6 +15,7 @@ from tests.analysis.bounds import TARGETS, groups
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.lower_bounds.checking import check_certificate
+from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
 from verilocc_bench.analysis.lower_bounds.infeasibility import (
     describe_place,
     describe_shape,
@@ -124,12 +125,12 @@ def test_a_solver_says_what_it_found_and_what_failed() -> None:
     seen: list[Any] = []
 
     def solve(model: Any) -> str:
-        seen.append((model, threading.current_thread() is threading.main_thread()))
+        seen.append((model, threading.current_thread().daemon))
         return "optimal"
 
     solver: Any = _Solver(solve)
     assert solve_interruptibly(solver, "model") == "optimal"  # type: ignore[arg-type]
-    assert seen == [("model", False)]
+    assert seen == [("model", True)]
     assert solver.parameters.catch_sigint_signal is False
 
     def fails(_: Any) -> str:
@@ -192,6 +193,7 @@ def test_certificates_that_prove_nothing_are_told_why() -> None:
         "the shape v 5 does not speak of each of a, v once: "
         "expected one limit for each of these files"
     )
+    assert refused(problem, changed(shape=())).startswith("the shape without limits does not")
     twice = (("v", 5), ("a", 0), ("v", 5))
     assert refused(problem, changed(shape=twice)) == (
         "the shape v 5, a 0, v 5 does not speak of each of a, v once: "
@@ -246,3 +248,29 @@ if __name__ == "__main__":
                 if len(made) % 2 or kinds & {"residues", "blocks", "residue_schedule"}:
                     made.append("\n".join([drawn.normalized.rstrip("\n"), *bounds]))
     GOLDEN.write_text("\n\n".join(made) + "\n")
+
+
+def test_fixed_units_are_no_lanes_of_a_register() -> None:
+    text = CROWDED.replace("v:4", "v:8").replace("%1=B", "v7=B").replace("%0,%1,%2", "v7")
+    text = text.replace("%0=A\n", "%0=A\nUSE %0\n").replace("%2", "%1")
+    problem = AllocationProblem(parse_function(text))
+    shape = (("v", 0), ("a", 0))
+    for lane in (0, 1):
+        clique = Clique(1, 0, 0, ((0, lane),), (("v", 7),))
+        bound = LowerBound(
+            VECTOR, 1, BoundKind.PRESSURE, (Refutation(BoundKind.PRESSURE, shape, (clique,)),)
+        )
+        assert refused(problem, bound) == "lanes of %0 and %-5 can share a unit: expected a clique"
+
+
+def test_a_placement_that_is_impossible_proves_a_bound() -> None:
+    problem = AllocationProblem(parse_function(CROWDED.replace("v:4", "v:8")))
+    cliques = maximal_cliques(problem, ("v", "a"))
+    refutations = tuple(
+        Refutation(BoundKind.PLACEMENT, (("v", limit), ("a", 0)), cliques) for limit in (5, 6)
+    )
+    check_certificate(problem, LowerBound(VECTOR, 6, BoundKind.PLACEMENT, refutations[:1]))
+    assert refused(problem, LowerBound(VECTOR, 7, BoundKind.PLACEMENT, refutations[1:])) == (
+        "the lanes of the placement refutation fit within {'v': 6, 'a': 0}: "
+        "expected a contradiction"
+    )

@@ -1,0 +1,183 @@
+"""The program of blocks and its windows, on cases by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.lower_bounds import block_program, blocks
+from verilocc_bench.analysis.lower_bounds.block_program import (
+    BlockResult,
+    _bits,
+    _fillings,
+    solve_blocks,
+)
+from verilocc_bench.analysis.lower_bounds.blocks import _windows, refute_by_blocks
+from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
+from verilocc_bench.analysis.lower_bounds.records import BoundKind, Clique, Refutation, Shape
+from verilocc_bench.analysis.lower_bounds.solve_blocks_again import no_filling_exists
+from verilocc_bench.ir import parse_function
+
+HEAD = """verilocc-bench 1
+target sm_80
+registers R:16 UR:4 P:4 UP:2
+class R 1 R
+class R2 2 R/2
+class R4 4 R/4
+"""
+PAIRS = "bb0\n%0:R2=A\n%1:R2=A\n%2:R2=A\nB %0,%1,%2\n"
+HALVES = "bb0\n%0:R2.0!=A\n%1:R2.0!=A\n%2:R2.0!=A\nB %0.0,%1.0,%2.0\n"
+SINGLES = "bb0\n%0:R=A\n%1:R=A\n%2:R=A\nB %0,%1,%2\n%3:R=A\nB %3,R0\n"
+MIXED = "bb0\n%0:R4=A\n%1:R2=A\n%2:R=A\n%3:R=A\nB %0.0-1,%1,%2,%3\n%4:R2=A\nB %4,%0.3,%2\n"
+FIXED = "bb0(R2)\n%0:R2=A R2\n%1:R=A R2\nB %0,%1,R2\nC %0,R2\n"
+
+
+def problem(body: str, head: str = HEAD) -> AllocationProblem:
+    return AllocationProblem(parse_function(head + body, canonical=False))
+
+
+def solved(body: str, limit: int, head: str = HEAD) -> tuple[bool, int]:
+    each = problem(body, head)
+    shape: Shape = (("R", limit),)
+    cliques = maximal_cliques(each, ("R",))
+    result = solve_blocks(each, shape, cliques, 1.0)
+    assert result.deterministic_time >= 0
+    again = no_filling_exists(each, Refutation(BoundKind.BLOCKS, shape, cliques))
+    assert again == result.infeasible
+    return result.infeasible, result.variables
+
+
+@pytest.mark.parametrize(
+    ("body", "fewest"),
+    [(PAIRS, 6), (HALVES, 6), (SINGLES, 3), (MIXED, 7), (FIXED, 4)],
+)
+def test_registers_fit_from_so_many_units_on(body: str, fewest: int) -> None:
+    for limit in range(1, 12):
+        assert solved(body, limit)[0] == (limit < fewest), limit
+
+
+def test_reserved_units_hold_nothing() -> None:
+    head = HEAD.replace("class R ", "reserved R1 R[4:5]\nclass R ", 1)
+    for limit in range(1, 12):
+        assert solved(PAIRS, limit, head)[0] == (limit < 10)
+        assert solved(SINGLES, limit, head)[0] == (limit < 4)
+
+
+def test_programs_have_so_many_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies = (PAIRS, HALVES, SINGLES, MIXED, FIXED)
+    assert [solved(body, 8)[1] for body in bodies] == VARIABLES
+    for body, count in zip(bodies, VARIABLES, strict=True):
+        each = problem(body)
+        cliques = maximal_cliques(each, ("R",))
+        monkeypatch.setattr(block_program, "MOST_VARIABLES", count)
+        assert solve_blocks(each, (("R", 2),), cliques, 1.0).infeasible
+        assert solve_blocks(each, (("R", 8),), cliques, 1.0).variables == count
+        for fewer in range(1, count):
+            monkeypatch.setattr(block_program, "MOST_VARIABLES", fewer)
+            result = solve_blocks(each, (("R", 8),), cliques, 1.0)
+            assert fewer < result.variables <= count
+            assert result == BlockResult(False, result.variables, 0.0)
+
+
+VARIABLES = [2, 2, 2, 14, 4]
+
+
+def test_fillings_are_registers_in_order_each_once() -> None:
+    free = (0b1111, 0b1011)
+    one, two, three = (0b0010, 0), (0b0100, 0b0010), (0b1000, 0b1000)
+    found = _fillings(free, [one, two, three], 99)
+    assert sorted(found) == sorted(
+        [
+            ((), free),
+            ((one,), (0b1101, 0b1011)),
+            ((two,), (0b1011, 0b1001)),
+            ((three,), (0b0111, 0b0011)),
+            ((one, two), (0b1001, 0b1001)),
+            ((one, three), (0b0101, 0b0011)),
+            ((two, three), (0b0011, 0b0001)),
+            ((one, two, three), (0b0001, 0b0001)),
+        ]
+    )
+    assert len(_fillings(free, [one, two, three], 3)) == 4
+    assert len(_fillings(free, [one, two, three], 7)) == 8
+    assert _fillings((0b1110, 0b1011), [one], 99) == [((), (0b1110, 0b1011))]
+    assert _fillings((0b1111, 0b0001), [three], 99) == [((), (0b1111, 0b0001))]
+    assert list(_bits(0b101101)) == [0, 2, 3, 5]
+
+
+def stubs(*lanes: int) -> list[Clique]:
+    """Cliques of so many lanes, every second one a unit of the function's own."""
+    return [
+        Clique(
+            number,
+            0,
+            number,
+            tuple((n, 0) for n in range((count + 1) // 2)),
+            tuple(("R", n) for n in range(count // 2)),
+        )
+        for number, count in enumerate(lanes)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lanes", "windows"),
+    [
+        ((1,), [(0, 1)]),
+        ((1, 2), [(0, 2)]),
+        ((1, 2, 3, 4), [(0, 4)]),
+        ((1, 2, 3, 4, 9), [(2, 5), (0, 4), (0, 5)]),
+        ((9, 2, 3, 4, 1), [(0, 4), (2, 5), (0, 5)]),
+        ((1, 2, 9, 4, 1, 1, 1), [(0, 4), (2, 6), (4, 7), (0, 7)]),
+        (
+            (1, 1, 1, 1, 2, 1, 1, 1, 3),
+            [(6, 9), (2, 6), (4, 8), (0, 4), (4, 9), (0, 8), (0, 9)],
+        ),
+    ],
+)
+def test_windows_are_short_ones_first_and_crowded_ones_first(
+    lanes: tuple[int, ...], windows: list[tuple[int, int]]
+) -> None:
+    cliques = stubs(*lanes)
+    assert [list(window) for window in _windows(cliques)] == [cliques[a:b] for a, b in windows]
+
+
+def faked(monkeypatch: pytest.MonkeyPatch, needed: set[int], variables: int = 7) -> list[list[int]]:
+    """What is asked, where programs that have all the needed cliques are infeasible."""
+    asked: list[list[int]] = []
+
+    def solve(_: Any, shape: Shape, cliques: Sequence[Clique], time: float) -> BlockResult:
+        assert (shape, time) == ((("R", 8),), 0.1)
+        asked.append([clique.point for clique in cliques])
+        return BlockResult(needed <= set(asked[-1]), variables, float(len(cliques)))
+
+    monkeypatch.setattr(blocks, "solve_blocks", solve)
+    return asked
+
+
+def test_cliques_that_are_not_needed_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    cliques = stubs(1, 1, 1, 1, 1, 1)
+    each = problem(PAIRS)
+    for needed in ({0}, {3}, {0, 3}, {1, 2, 3}, {4, 5}, {0, 5}):
+        faked(monkeypatch, needed)
+        found = refute_by_blocks(each, (("R", 8),), cliques)
+        assert found is not None
+        assert {clique.point for clique in found.cliques} == needed
+        assert (found.kind, found.shape) == (BoundKind.BLOCKS, (("R", 8),))
+        assert found.deterministic_time == len(needed)
+    faked(monkeypatch, {9})
+    assert refute_by_blocks(each, (("R", 8),), cliques) is None
+    assert refute_by_blocks(each, (("R", 8),), []) is None
+
+
+def test_effort_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    cliques = stubs(*range(1, 30))
+    each = problem(PAIRS)
+    every = len(list(_windows(cliques)))
+    for most, asked in ((10**6, every), (0, 1), (26, 1), (27, 2), (53, 2), (54, 3), (80, 3)):
+        monkeypatch.setattr(blocks, "MOST_EFFORT", most)
+        calls = faked(monkeypatch, {99})
+        assert refute_by_blocks(each, (("R", 8),), cliques) is None
+        assert len(calls) == asked
