@@ -132,7 +132,8 @@ class Verdict:
 
     `registers_used` (by file, and `vector` for the number that is scored)
     and `occupancy` are None where some virtual register has no legal place.
-    Where only the first findings were asked for, `untold` counts the others.
+    Where only the first findings were asked for, `untold` counts the others;
+    where these are millions, `uncounted` says that there are still more.
     """
 
     id: str
@@ -141,6 +142,7 @@ class Verdict:
     registers_used: dict[str, int] | None
     occupancy: int | None
     untold: Mapping[FindingKind, int] = field(default_factory=dict)
+    uncounted: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as one JSON document."""
@@ -149,6 +151,7 @@ class Verdict:
             "valid": self.valid,
             "findings": [finding.to_json() for finding in self.findings],
             **({"untold": dict(self.untold)} if self.untold else {}),
+            **({"uncounted": True} if self.uncounted else {}),
             "registers_used": self.registers_used,
             "occupancy": self.occupancy,
         }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from verilocc_bench.cli import main
+from verilocc_bench.cli import main, verify_command
 from verilocc_bench.cli.judges import JUDGES
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.errors import InputError
+from verilocc_bench.verify.symbolic import SymbolicChecker
 
 FOLDER = Path(__file__).parents[1] / "verify" / "planted"
 WRONG = [str(FOLDER / "one_branch.mir"), str(FOLDER / "one_branch.json"), "--arch", "gfx942"]
@@ -83,3 +86,60 @@ def test_the_executor_says_why_it_was_not_run(
         command = ["verify", WRONG[0].replace("one_branch", "straight_line"), str(own)]
         assert main([*command, *WRONG[2:], "--judge", "executor"]) == 1
         assert said in capsys.readouterr().out
+
+
+def test_a_judge_that_is_not_installed_is_left_out_of_all(
+    right: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "z3", None)
+    assert main(["verify", *right, "--judge", "all"]) == 0
+    captured = capsys.readouterr()
+    assert "smt: not asked\n" in captured.out
+    assert captured.err.startswith("verilocc-bench verify: smt is not asked: ")
+    assert captured.err.count("\n") == 1
+    assert "z3-solver" in captured.err
+    assert main(["verify", *right, "--judge", "all", "--json"]) == 0
+    words = {word["judge"]: word for word in json.loads(capsys.readouterr().out)["judges"]}
+    assert {name: word["accepts"] for name, word in words.items()} == {
+        "fast": True,
+        "independent": True,
+        "smt": None,
+        "executor": True,
+    }
+    assert "z3-solver" in words["smt"]["note"]
+    assert main(["verify", *WRONG, "--judge", "all"]) == 1
+    capsys.readouterr()
+    assert main(["verify", *right, "--judge", "smt"]) == 2
+    assert "z3-solver" in capsys.readouterr().err
+
+
+def test_a_function_that_is_too_large_for_one_judge(
+    right: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise InputError("the guards depend on each other in too many ways")
+
+    monkeypatch.setattr(SymbolicChecker, "judge", refuse)
+    assert main(["verify", *right, "--judge", "all"]) == 0
+    captured = capsys.readouterr()
+    assert "independent: not asked\n" in captured.out
+    assert "independent is not asked: the guards depend" in captured.err
+    assert main(["verify", *right, "--judge", "independent"]) == 2
+
+
+def test_more_findings_than_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify_command, "FINDINGS", 3)
+    row = min((r for r in load_rows("mini").rows), key=lambda r: r.n_virtual_registers)
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps({"assignment": {}}))
+    assert main(["verify", row.id, str(path)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    count = row.n_virtual_registers
+    assert lines[0] == f"wrong: {count} findings ({count} missing); the first 3:"
+    assert len(lines) == 4
+    assert main(["verify", row.id, str(path), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert len(document["findings"]) == 3
+    assert document["untold"] == {"missing": count - 3}

@@ -132,6 +132,10 @@ def _predicates_never_written(flow: LaneFlow) -> int:
     return guards & read
 
 
+SEGMENTS = 8_000_000
+"""A function may have so many segments, which take 1 GiB; the largest of `mini` has 11,000."""
+
+
 class _Walker:
     """Collects what is live and what surely holds a value, point by point."""
 
@@ -303,6 +307,10 @@ class _Walker:
         for point, (new_held, new_together) in enumerate([*rows, (0, 0)], first):
             changed = (held ^ new_held) | (together ^ new_together)
             if changed:
+                if len(self.segments) > SEGMENTS:
+                    raise InputError(
+                        f"more than {SEGMENTS:,} live ranges, counted in each block anew"
+                    )
                 for lane in iterate_bits(changed):
                     if lane in began:
                         start, surely = began.pop(lane)

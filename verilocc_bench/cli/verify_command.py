@@ -5,17 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.cli.instance import load_instance, read_answer_for
-from verilocc_bench.cli.judges import Word, ask_judge, judges_of
+from verilocc_bench.cli.judges import FINDINGS, Word, ask_judges
 from verilocc_bench.edits import AnyAnswer, SplitAnswer
-from verilocc_bench.verify import Finding, Verdict, Verifier
+from verilocc_bench.verify import Verdict, Verifier
 
 __all__ = ["run"]
+
+LINE_LENGTH = 500
+"""So much of an instruction is shown; none of a kernel is longer."""
 
 _BLOCK_HEAD = re.compile(r"bb\d")
 
@@ -25,11 +29,13 @@ def run(options: argparse.Namespace) -> int:
     instance = load_instance(options)
     answer = read_answer_for(instance.problem, options.answer)
     if options.judge is not None:
-        names = judges_of(options.judge, answer)
-        words = [ask_judge(name, instance.problem, answer) for name in names]
+        words = ask_judges(options.judge, instance.problem, answer)
+        for word in words:
+            if not word.asked:
+                print(f"verilocc-bench verify: {word.judge} {word.note}", file=sys.stderr)
         _print_words(instance.problem, words, edited=_has_edits(answer), as_json=options.json)
-        return 0 if all(word.accepts for word in words) else 1
-    verdict = Verifier(instance.problem).verify(answer)
+        return 0 if all(word.accepts for word in words if word.asked) else 1
+    verdict = Verifier(instance.problem).verify(answer, FINDINGS)
     if options.json:
         print(json.dumps(verdict.to_json(), indent=2))
     else:
@@ -51,14 +57,14 @@ def _print_words(
     for word in words:
         print(f"{word.judge}: ", end="")
         if word.verdict is None:
-            print(word)
+            print(word if word.asked else "not asked")
         else:
             _print_verdict(problem, word.verdict, edited=edited)
 
 
 def _print_verdict(problem: AllocationProblem, verdict: Verdict, *, edited: bool) -> None:
     if not verdict.valid:
-        _print_findings(problem, verdict.findings)
+        _print_findings(problem, verdict)
         return
     if verdict.registers_used is None:
         print("valid")
@@ -73,17 +79,24 @@ def _print_verdict(problem: AllocationProblem, verdict: Verdict, *, edited: bool
     )
 
 
-def _print_findings(problem: AllocationProblem, findings: Sequence[Finding]) -> None:
+def _print_findings(problem: AllocationProblem, verdict: Verdict) -> None:
     """How many of each kind, then one line each; under those of an instruction its own line."""
-    counts = Counter(finding.kind.value for finding in findings)
-    kinds = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
-    print(f"wrong: {len(findings)} finding{'s' if len(findings) != 1 else ''} ({kinds})")
+    findings = verdict.findings
+    counts = Counter(finding.kind for finding in findings)
+    counts.update(verdict.untold)
+    kinds = ", ".join(f"{count} {kind.value}" for kind, count in counts.most_common())
+    least = "at least " if verdict.uncounted else ""
+    total = counts.total()
+    first = f"; the first {len(findings)}:" if verdict.untold else ""
+    print(f"wrong: {least}{total} finding{'s' if total != 1 else ''} ({kinds}){first}")
     lines = _instruction_lines(problem.normalized)
     for place, group in groupby(findings, lambda finding: (finding.block, finding.instruction)):
         for finding in group:
             print(f"  {finding.kind.value}: {finding.message}")
         if place in lines:
-            print(f"    bb{place[0]} instruction {place[1]} is {lines[place]}")
+            line = lines[place]
+            more = "" if len(line) <= LINE_LENGTH else "…"
+            print(f"    bb{place[0]} instruction {place[1]} is {line[:LINE_LENGTH]}{more}")
 
 
 def _instruction_lines(normalized: str) -> dict[tuple[int | None, int | None], str]:

@@ -39,7 +39,7 @@ _BLOCK = re.compile(r"bb(\d{1,9})(?:\(([^()]*)\))?(?:->(.+))?", re.ASCII)
 _SUCCESSOR = re.compile(r"bb(\d{1,9})", re.ASCII)
 _OCCUPANCY = re.compile(r"[1-9]\d{0,2}", re.ASCII)
 _WIDTH = re.compile(r"[1-9]\d?", re.ASCII)
-_OPCODE = re.compile(r"(?!bb\d)[A-Za-z_][\w.$]*", re.ASCII)
+_OPCODE = re.compile(r"(?!bb\d)[A-Za-z_][\w.$]{0,199}", re.ASCII)
 _VIRTUAL = re.compile(
     r"(\+)?%(\d{1,9})(?::([A-Za-z][\w.]*?))?(?:\.(\d{1,3})(?:-(\d{1,3}))?)?(!)?(&)?(?:~(\d{1,3}))?",
     re.ASCII,

@@ -1,14 +1,15 @@
 """Which lanes of an answer collide: every pair of registers, at its first point.
 
-Unit by unit, one sweep over the points at which something begins, ends or is
-defined, with the set of lanes that hold the unit; every definition collides
-with the others of the set. Linear in what there is to sweep and in the
-collisions, but for one sort; units whose lanes share no point are passed over.
+One sweep over the points at which something begins, ends or is defined, with
+the set of lanes that hold each unit; every definition collides with the others
+of the set. Linear in what there is to sweep and in the collisions, but for one
+sort; units whose lanes share no point are passed over. Thousands of lanes in
+one unit have millions of collisions: the sweep ends after a number of steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
@@ -17,6 +18,10 @@ __all__ = ["Collision", "CollisionFinder"]
 
 _END, _BEGIN, _DEFINE = range(3)
 """What happens to a lane at a point, in the order in which it counts."""
+
+
+STEPS = 1_000_000
+"""A sweep looks at so many pairs of a definition and another lane in its unit."""
 
 
 class Collision(NamedTuple):
@@ -50,20 +55,27 @@ class CollisionFinder:
             (lane, first_unit[file] + index)
             for lane, (file, index) in enumerate(fixed, problem.liveness.virtual_lane_count)
         ]
-        self._changes: dict[int, list[tuple[int, int, int]]] = {}
+        self._changes: dict[int, list[tuple[int, int]]] = {}
 
-    def find(self, units: Mapping[int, int]) -> list[Collision]:
-        """The collisions of registers in these base units, one for each pair of registers."""
-        found: dict[tuple[int, int], Collision] = {}
-        for unit, lanes in sorted(self._occupants(units).items()):
+    def find(self, units: Mapping[int, int]) -> tuple[list[Collision], bool]:
+        """The collisions of registers in these base units, one for each pair of registers.
+
+        In the order of their points; and whether these are all.
+        """
+        changes: list[tuple[int, int, int, int]] = []
+        for unit, lanes in self._occupants(units).items():
             held = 0
             for lane in lanes:
                 mask = self.live[lane]
                 if held & mask:
-                    self._sweep(unit, lanes, found)
+                    for each in lanes:
+                        changes += [
+                            (point, what, unit, each) for point, what in self._changes_of(each)
+                        ]
                     break
                 held |= mask
-        return list(found.values())
+        changes.sort()
+        return self._sweep(changes)
 
     def _occupants(self, units: Mapping[int, int]) -> dict[int, list[int]]:
         """The lanes in each unit."""
@@ -78,36 +90,38 @@ class CollisionFinder:
             occupants.setdefault(unit, []).append(lane)
         return occupants
 
-    def _sweep(
-        self, unit: int, occupants: list[int], found: dict[tuple[int, int], Collision]
-    ) -> None:
+    def _sweep(self, changes: Iterable[tuple[int, int, int, int]]) -> tuple[list[Collision], bool]:
         owners = self.owners
-        holding: set[int] = set()
-        changes = [change for occupant in occupants for change in self._changes_of(occupant)]
-        for point, what, lane in sorted(changes):
+        found: dict[tuple[int, int], Collision] = {}
+        holding: dict[int, set[int]] = {}
+        steps = 0
+        for point, what, unit, lane in changes:
             if what == _BEGIN:
-                holding.add(lane)
+                holding.setdefault(unit, set()).add(lane)
             elif what == _END:
-                holding.discard(lane)
-            elif len(holding) > 1:
+                holding[unit].discard(lane)
+            elif len(others := holding.get(unit, ())) > 1:
+                steps += len(others)
+                if steps > STEPS:
+                    return list(found.values()), False
                 owner = owners[lane]
-                for other in holding:
+                for other in others:
                     if other != lane:
                         theirs = owners[other]
                         pair = (owner, theirs) if owner < theirs else (theirs, owner)
-                        earlier = found.get(pair)
-                        if earlier is None or point < earlier.point:
+                        if pair not in found:
                             found[pair] = Collision(point, unit, lane, other)
+        return list(found.values()), True
 
-    def _changes_of(self, lane: int) -> list[tuple[int, int, int]]:
-        """(point, what happens, lane): where the lane begins and ends to live, and is defined."""
+    def _changes_of(self, lane: int) -> list[tuple[int, int]]:
+        """(point, what happens): where a lane begins and ends to live, and is defined."""
         changes = self._changes.get(lane)
         if changes is None:
             live = self.live[lane]
             # A bit is set wherever the lane is live at one of two neighbours alone.
             edges = list(iterate_bits(live ^ live << 1))
-            changes = [(point, _BEGIN, lane) for point in edges[::2]]
-            changes += [(point, _END, lane) for point in edges[1::2]]
-            changes += [(point, _DEFINE, lane) for point in iterate_bits(self.defined[lane])]
+            changes = [(point, _BEGIN) for point in edges[::2]]
+            changes += [(point, _END) for point in edges[1::2]]
+            changes += [(point, _DEFINE) for point in iterate_bits(self.defined[lane])]
             self._changes[lane] = changes
         return changes

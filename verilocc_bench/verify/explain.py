@@ -8,12 +8,14 @@ that is destroyed, where that got its value, and where each is next read
 
 Cost: linear in the answer, a sweep over every unit whose lanes share a point
 (verify.collisions), 20 microseconds a finding that is told, and 2 one that is
-only counted.
+only counted. Where a walk to a value's definitions and readers leads through
+thousands of blocks, fewer are told than were asked for.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
@@ -27,12 +29,16 @@ from verilocc_bench.verify.misplacement import misplacement
 from verilocc_bench.verify.stories import LaneStories, Literal
 from verilocc_bench.verify.ties import Tie
 
-__all__ = ["Explainer"]
+__all__ = ["Explainer", "Explanation"]
 
 _VIRTUAL = re.compile(r"%(0|[1-9]\d{0,8})", re.ASCII)
 
 PLACES_TOLD = 3
 """The message names up to so many definitions; the finding itself has all of them."""
+
+STEPS = 300_000
+"""So long may the walks be of the first findings together, in blocks, with all places that are
+told; one finding at least is told."""
 
 
 class _Moment(NamedTuple):
@@ -48,6 +54,29 @@ class _Moment(NamedTuple):
     definitions: tuple[Operand, ...]
     known: Literal | None
     left: Literal | None
+
+
+class _Mismatch(NamedTuple):
+    """Tied operands that begin in two units."""
+
+    tie: Tie
+    definition_unit: int
+    use_unit: int
+
+
+_Fault = _Mismatch | Collision
+
+
+class Explanation(NamedTuple):
+    """What is wrong with an answer: the findings that are told, and how many others there are.
+
+    Those that are `untold` are counted by their kind; unless it is `complete`
+    there are more than were counted.
+    """
+
+    told: tuple[Finding, ...]
+    untold: dict[FindingKind, int]
+    complete: bool
 
 
 class Explainer:
@@ -91,12 +120,10 @@ class Explainer:
         placements = self.problem.placements
         return [placements.unit_name(unit) for unit in range(placements.unit_count)]
 
-    def explain(
-        self, answer: Mapping[str, str], at_most: int | None = None
-    ) -> tuple[tuple[Finding, ...], dict[FindingKind, int]]:
-        """The findings in the order of `Finding.sort_key`: all, or the first `at_most`.
+    def explain(self, answer: Mapping[str, str], at_most: int | None = None) -> Explanation:
+        """The findings in the order of `Finding.sort_key`: all, or at most the first so many.
 
-        Of the others, how many there are of each kind.
+        All, where no bound is given, of the collisions that were found.
         """
         findings = list(self._strangers(answer))
         by_name = self.problem.placements.by_name
@@ -109,27 +136,60 @@ class Explainer:
                 findings.append(finding)
             if unit is not None:
                 units[number] = unit
-        findings += self._mismatches(units)
-        collisions, others = self._first(self._finder.find(units), at_most)
-        findings += map(self.collision, collisions)
         findings.sort(key=Finding.sort_key)
-        untold = Counter(map(self._kind, others))
+        collisions, complete = self._finder.find(units)
+        faults: list[_Fault] = [*self._mismatches(units), *collisions]
+        wanted = None if at_most is None else max(at_most - len(findings), 0)
+        faults = self._ordered(faults, wanted)
+        told = self._told(faults, wanted)
+        untold = Counter(map(self._kind, faults[len(told) :]))
+        findings += sorted(told, key=Finding.sort_key)
         untold.update(finding.kind for finding in findings[at_most:] if at_most is not None)
-        return tuple(findings[:at_most]), dict(sorted(untold.items()))
+        return Explanation(tuple(findings[:at_most]), dict(sorted(untold.items())), complete)
 
-    def _first(
-        self, collisions: list[Collision], count: int | None
-    ) -> tuple[list[Collision], list[Collision]]:
-        """Those at the first places, `count` or a few more, and the rest."""
-        if count is None or len(collisions) <= count:
-            return collisions, []
-        places = self.problem.liveness.points
-        collisions.sort(key=lambda collision: collision.point)
-        last = places[collisions[count - 1].point] if count else (-1, -1)
-        end = count
-        while end < len(collisions) and places[collisions[end].point] == last:
-            end += 1
-        return collisions[:end], collisions[end:]
+    def _told(self, faults: Sequence[_Fault], wanted: int | None) -> list[Finding]:
+        """The findings of the first faults."""
+        found: list[Finding] = []
+        steps = -self._stories.steps if wanted else 0
+        for fault in faults[:wanted]:
+            if isinstance(fault, Collision):
+                found.append(self.collision(fault))
+            else:
+                found.append(self.mismatch(*fault))
+            steps += sum(len(lane.defined) for lane in found[-1].lanes)
+            if wanted is not None and self._stories.steps + steps > STEPS:
+                break
+        return found
+
+    def _ordered(self, faults: list[_Fault], count: int | None) -> list[_Fault]:
+        """Faults of which the first `count` are those that stand first among the findings."""
+        if count is None or len(faults) <= count:
+            return sorted(faults, key=self._place)
+        faults.sort(key=self._place)
+        if count == 0:
+            return faults
+        # Those of one instruction, of which some are wanted, in the order of their findings.
+        place = self._place(faults[count - 1])
+        start = bisect_left(faults, place, key=self._place)
+        end = bisect_right(faults, place, key=self._place)
+        faults[start:end] = sorted(faults[start:end], key=self._sort_key)
+        return faults
+
+    def _place(self, fault: _Fault) -> Place:
+        if isinstance(fault, Collision):
+            return self.problem.liveness.points[fault.point]
+        return fault.tie.block, fault.tie.instruction
+
+    def _sort_key(self, fault: _Fault) -> tuple[object, ...]:
+        """As Finding.sort_key orders faults of one place."""
+        if isinstance(fault, Collision):
+            names = [self._register_names[lane] for lane in (fault.destroyer, fault.victim)]
+            unit, operand = fault.unit, 0
+        else:
+            names = [*_registers(fault.tie.definition), *_registers(fault.tie.use)]
+            unit, operand = fault.definition_unit, fault.tie.operand
+        numbers = [int(match[1]) for name in names if (match := _VIRTUAL.fullmatch(name))]
+        return numbers, self._kind(fault), names, self._unit_names[unit], operand
 
     def _strangers(self, answer: Mapping[str, str]) -> Iterator[Finding]:
         count = len(self.problem.function.virtual_registers)
@@ -141,12 +201,12 @@ class Explainer:
                     registers=(key[:40],),
                 )
 
-    def _mismatches(self, units: Mapping[int, int]) -> Iterator[Finding]:
+    def _mismatches(self, units: Mapping[int, int]) -> Iterator[_Mismatch]:
         """The tied operands that are not in one register."""
         for tie in self.ties:
             left, right = self._unit(tie.definition, units), self._unit(tie.use, units)
             if left is not None and right is not None and left != right:
-                yield self.mismatch(tie, left, right)
+                yield _Mismatch(tie, left, right)
 
     def _unit(self, operand: Operand, units: Mapping[int, int]) -> int | None:
         """The first unit of an operand, given the base units of virtual registers."""
@@ -206,8 +266,10 @@ class Explainer:
             (written, held),
         )
 
-    def _kind(self, collision: Collision) -> FindingKind:
-        point, _, destroyer, victim = collision
+    def _kind(self, fault: _Fault) -> FindingKind:
+        if isinstance(fault, _Mismatch):
+            return FindingKind.TIED_MISMATCH
+        point, _, destroyer, victim = fault
         if max(destroyer, victim) >= self._virtual_lane_count:
             return FindingKind.FIXED_REGISTER_CLOBBERED
         if self._is_early(point) and not self.problem.liveness.live[victim] >> (point + 1) & 1:

@@ -61,14 +61,14 @@ class FastVerifier:
         """
         bulk = self._bulk
         units = bulk.units(answer)
-        if units is None:
-            told, untold = self._explainer.explain(answer, findings)
-            return Verdict(self.problem.id, False, told, None, None, untold)
-        valid = len(answer) == len(units) - 1 and bulk.is_valid(units)
-        told, untold = ((), {}) if valid else self._explainer.explain(answer, findings)
-        used = self._registers_used(bulk.touched(units))
-        occupancy = self.problem.occupancy(used)
-        return Verdict(self.problem.id, valid, told, used, occupancy, untold)
+        used = occupancy = None
+        if units is not None:
+            used = self._registers_used(bulk.touched(units))
+            occupancy = self.problem.occupancy(used)
+            if len(answer) == len(units) - 1 and bulk.is_valid(units):
+                return Verdict(self.problem.id, True, (), used, occupancy)
+        told, untold, complete = self._explainer.explain(answer, findings)
+        return Verdict(self.problem.id, False, told, used, occupancy, untold, not complete)
 
     def _registers_used(self, touched: bytes) -> dict[str, int]:
         """Highest index + 1 by file, and the scored number, from the units touched."""

@@ -258,7 +258,7 @@ def _collision(
     fixed_from = problem.liveness.virtual_lane_count
     return next(
         found
-        for found in CollisionFinder(problem).find({r: units[r] for r in broken.registers})
+        for found in CollisionFinder(problem).find({r: units[r] for r in broken.registers})[0]
         if broken.unit == (found.unit if max(found.destroyer, found.victim) >= fixed_from else None)
     )
 

@@ -92,6 +92,8 @@ class LaneStories:
         self._tracks: dict[tuple[int, int], _Track] = {}
         for block_index, index, instruction in function.instructions():
             self._note(block_index, index, instruction)
+        self.steps = 0
+        """How many blocks all walks have gone through, and places they have told."""
         self._sources: dict[tuple[int, int, Literal | None], frozenset[Place]] = {}
         self._reads: dict[tuple[int, int, Literal | None], Place | None] = {}
 
@@ -145,6 +147,7 @@ class LaneStories:
         places = set(found)
         if survives:
             places |= self._sources_before(lane, block, known)
+        self.steps += len(places)
         return tuple(sorted(places))
 
     def _backwards(
@@ -181,6 +184,7 @@ class LaneStories:
             pending = [(block, known)]
             while pending:
                 head, fact = pending.pop()
+                self.steps += 1 + len(self._predecessors[head])
                 if head == 0 and self.problem.liveness.defined[lane] & 1:
                     places.add(ENTRY)
                 for before in self._predecessors[head]:
@@ -265,6 +269,7 @@ class LaneStories:
             if (head, fact) in seen:
                 continue
             seen.add((head, fact))
+            self.steps += 1
             read, survives, left = self._forwards(lane, head, 0, fact)
             if read is not None:
                 found = distance + read, (head, read)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem, parse_register_name
@@ -43,10 +41,7 @@ class Verifier:
         if isinstance(answer, SplitAnswer):
             if not self.edits:
                 return Verdict(self.problem.id, False, (_UNASKED,), None, None)
-            verdict = self.independent.verify(answer)
-            told = verdict.findings[:findings]
-            untold = Counter(finding.kind for finding in verdict.findings[len(told) :])
-            return replace(verdict, findings=told, untold=dict(sorted(untold.items())))
+            return self.independent.verify(answer, findings)
         return self.fast.verify(answer, findings)
 
 
@@ -60,16 +55,19 @@ class IndependentVerifier:
     def _checker(self) -> SymbolicChecker:
         return SymbolicChecker(self.problem.function, self.problem.target)
 
-    def verify(self, answer: AnyAnswer) -> Verdict:
-        """The verdict; registers used count those of new virtual registers too."""
+    def verify(self, answer: AnyAnswer, findings: int | None = None) -> Verdict:
+        """The verdict; registers used count those of new virtual registers too.
+
+        With the first so many `findings`; the others are counted.
+        """
         problem = self.problem
         if not isinstance(answer, SplitAnswer):
-            findings = self._checker.check(answer)
+            told, untold = self._checker.judge(answer, None, findings)
             answer = SplitAnswer(answer, Edits({}))
         else:
-            findings = self._checker.check(answer.assignment, answer.edits)
-        if findings:
-            return Verdict(problem.id, False, findings, None, None)
+            told, untold = self._checker.judge(answer.assignment, answer.edits, findings)
+        if told or untold:
+            return Verdict(problem.id, False, told, None, None, untold)
         used = self._registers_used(answer)
         return Verdict(problem.id, True, (), used, problem.occupancy(used))
 

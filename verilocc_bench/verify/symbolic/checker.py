@@ -20,11 +20,13 @@ on each other in too many ways `check` raises InputError (see `conditional`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from verilocc_bench.edits import EditedFunction, Edits, edit_function
-from verilocc_bench.findings import Finding
+from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.ir import Function, Instruction, Operand
 from verilocc_bench.targets import Target, get_target
 from verilocc_bench.verify.symbolic.conditional import FALSE, Diagram
@@ -33,10 +35,23 @@ from verilocc_bench.verify.symbolic.entry import entry_lanes
 from verilocc_bench.verify.symbolic.flow import Flow, State
 from verilocc_bench.verify.symbolic.lanes import Lanes
 from verilocc_bench.verify.symbolic.places import Places
-from verilocc_bench.verify.symbolic.program import Compiler, Execute, Program
+from verilocc_bench.verify.symbolic.program import Compiler, Execute, Program, Read
 from verilocc_bench.verify.symbolic.report import Reporter
 
-__all__ = ["SymbolicChecker"]
+__all__ = ["Judgement", "SymbolicChecker"]
+
+
+STEPS = 300_000
+"""So long may the walks be of the first findings together, in blocks; one at least is told."""
+
+OF_ONE_INSTRUCTION = 1_000
+
+
+class Judgement(NamedTuple):
+    """What is wrong with an answer: the findings that are told, and of each kind how many more."""
+
+    told: tuple[Finding, ...]
+    untold: dict[FindingKind, int]
 
 
 class SymbolicChecker:
@@ -66,44 +81,73 @@ class SymbolicChecker:
         `assignment` has names of virtual registers and of their base
         registers. Raises InputError where the guards are beyond the bounds.
         """
+        return self.judge(assignment, edits).told
+
+    def judge(
+        self,
+        assignment: Mapping[str, str],
+        edits: Edits | None = None,
+        at_most: int | None = None,
+    ) -> Judgement:
+        """As check; with a bound, no more than so many of the first findings.
+
+        Fewer where the walks to where values come from are very long.
+        """
         edited, findings = edit_function(self.function, self.target, edits)
         new = edits.new if edits is not None else {}
         rejected = frozenset(new) - frozenset(edited.registers)
         places = Places(self.function, self.target, edited.registers, rejected, assignment)
         found = [*findings, *places.findings]
+        more = 0
         if places.complete:
             found += edit_findings(edited, self.target, places)
-            found += self._values(edited, places, edits is not None)
-        return tuple(sorted(found, key=Finding.sort_key))
+            values, more = self._values(edited, places, edits is not None, at_most)
+            found += values
+        found.sort(key=Finding.sort_key)
+        untold = Counter(finding.kind for finding in found[at_most:] if at_most is not None)
+        if more:
+            untold[FindingKind.WRONG_VALUE] += more
+        return Judgement(tuple(found[:at_most]), dict(sorted(untold.items())))
 
     def _values(
-        self, edited: EditedFunction, places: Places, with_edits: bool
-    ) -> Iterator[Finding]:
+        self, edited: EditedFunction, places: Places, with_edits: bool, at_most: int | None
+    ) -> tuple[list[Finding], int]:
+        """What is wrong with values, and of how many findings more nothing is told."""
         lanes = self._lanes
         compiler = Compiler(lanes, edited, places)
         program = compiler.compile(self._entry)
         reporter = Reporter(lanes, compiler, places, program, with_edits)
-        yield from self._ties(compiler, reporter)
-        yield from _entry_collisions(program, reporter)
-        yield from _collisions(program, reporter)
+        found = [
+            *self._ties(compiler, reporter),
+            *_entry_collisions(program, reporter),
+            *_collisions(program, reporter),
+        ]
         flow = Flow(lanes, program)
-        found: list[Finding] = []
+        wrong: list[Finding] = []
+        more = 0
+
+        def tell(step: Execute, read: Read, state: State, condition: Diagram) -> None:
+            nonlocal more
+            if at_most is not None and _are_enough(wrong, at_most, step, reporter.steps):
+                more += 1
+            else:
+                wrong.append(reporter.wrong_value(step, read, state, condition, flow))
 
         def watch(step: Execute, state: State, acts: Diagram) -> None:
             read = step.guard_read
             if read is not None:
                 row = state.rows.get(read.lane, 0)
                 if not flow.holds(row, read.asked, state.reach):
-                    found.append(reporter.wrong_value(step, read, state, state.reach, flow))
+                    tell(step, read, state, state.reach)
             if acts == FALSE:
                 return
             for read in step.reads:
                 row = state.rows.get(read.lane, 0)
                 if not flow.holds(row, read.asked, acts):
-                    found.append(reporter.wrong_value(step, read, state, acts, flow))
+                    tell(step, read, state, acts)
 
         flow.watch(watch)
-        yield from found
+        return found + wrong, more
 
     def _ties(self, compiler: Compiler, reporter: Reporter) -> Iterator[Finding]:
         """A finding for every use that is not in the register of the definition it is tied to."""
@@ -129,6 +173,18 @@ class SymbolicChecker:
             if number == use.tied_to
             or (self.target.ties_equal_operands and definition.location == use.location)
         ]
+
+
+def _are_enough(wrong: Sequence[Finding], at_most: int, step: Execute, steps: int) -> bool:
+    """Whether no more wrong values need to be told than those, found in the order of the program.
+
+    All of one instruction are, unless they are very many: they are not found in their order.
+    """
+    if not wrong or (len(wrong) < at_most and steps <= STEPS):
+        return False
+    last = wrong[-1]
+    is_of_another = (last.block, last.instruction) != (step.block, step.index)
+    return is_of_another or len(wrong) >= at_most + OF_ONE_INSTRUCTION or steps > STEPS
 
 
 def _entry_collisions(program: Program, reporter: Reporter) -> Iterator[Finding]:

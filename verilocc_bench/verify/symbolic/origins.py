@@ -7,7 +7,8 @@ each block on the way, after one pass over the program.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from bisect import bisect_left
+from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 
@@ -28,6 +29,8 @@ class Origins:
 
     def __init__(self, lanes: Lanes, program: Program) -> None:
         self.lanes, self.program = lanes, program
+        self.steps = 0
+        """How many blocks and writes all walks have looked at."""
 
     def writers(self, step: Execute, bit: int) -> list[str]:
         """What may have written a place last before a step, in words; nearest first."""
@@ -58,18 +61,21 @@ class Origins:
         The successor is named for a write on the edge to it.
         """
         start = self._numbers[step.block, step.index]
-        pending: list[tuple[int, int]] = [(step.block, start)]
+        pending = deque([(step.block, start)])
         seen: set[int] = set()
         while pending:
-            block, before = pending.pop(0)
+            block, before = pending.popleft()
+            self.steps += 1 + len(self._predecessors[block])
             stopped = False
-            for number in reversed(writes[block].get(what, ())):
-                if number < before:
-                    yield block, number, None
-                    each = self.program.blocks[block][number]
-                    if isinstance(each, Copies) or each.guard is None:
-                        stopped = True
-                        break
+            numbers = writes[block].get(what, [])
+            for place in range(bisect_left(numbers, before) - 1, -1, -1):
+                number = numbers[place]
+                self.steps += 1
+                yield block, number, None
+                each = self.program.blocks[block][number]
+                if isinstance(each, Copies) or each.guard is None:
+                    stopped = True
+                    break
             if stopped:
                 continue
             if not self._predecessors[block] or block == 0:

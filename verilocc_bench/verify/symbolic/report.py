@@ -41,6 +41,11 @@ class Reporter:
         self.origins = Origins(lanes, program)
         self.with_edits = with_edits
 
+    @property
+    def steps(self) -> int:
+        """How many blocks have been walked through for all findings."""
+        return self.origins.steps
+
     def wrong_value(
         self,
         step: Execute,
