@@ -35,9 +35,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(folder)
 
 
-def evaluate(model: str, tmp_path: Path, *options: str) -> dict[str, Any]:
+def evaluate(model: str, tmp_path: Path, *options: str, status: int = 0) -> dict[str, Any]:
     arguments = ["evaluate", "--model", model, *SMALL, "--output-path", str(tmp_path)]
-    assert main([*arguments, *options]) == 0
+    assert main([*arguments, *options]) == status
     return read_results(tmp_path / "results.json")
 
 
@@ -115,7 +115,7 @@ def test_an_endpoint_that_goes_away_and_comes_back(
         assert whole["results"]["overall"]["pass@1"] == 1.0
     finally:
         stop(process)
-    broken = evaluate(address, tmp_path / "broken", *options)
+    broken = evaluate(address, tmp_path / "broken", *options, status=69)
     overall = broken["results"]["overall"]
     assert (overall["infrastructure_failures"], overall["samples"]) == (2, 0)
     assert overall["pass@1"] is None

@@ -1,8 +1,9 @@
 """The command line: one module a command, imported when the command runs.
 
 Exit status: 0 done, 1 a well-formed answer that is wrong, 2 bad input or
-usage (one line on standard error), 70 an error of this program: a proof and a
-valid answer that contradict each other, 130 interrupted.
+usage (one line on standard error), 69 `evaluate` got no answer, for a server or
+the machine failed every time, 70 an error of this program: a proof and a valid
+answer that contradict each other, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -46,6 +47,23 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _open_closed_streams() -> None:
+    """Lets standard streams that were closed lead nowhere.
+
+    Otherwise the next file that is opened takes the place of standard error,
+    and what is printed there goes to standard output.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+        mode = "r" if name == "stdin" else "w"
+        setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
+
+
 def _give_up_output() -> None:
     """What is still in the buffer goes nowhere, and Python does not try again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -53,6 +71,7 @@ def _give_up_output() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status."""
+    _open_closed_streams()
     options = build_parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

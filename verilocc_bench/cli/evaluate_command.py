@@ -43,10 +43,14 @@ from verilocc_bench.evaluate import (
     results_tables,
     write_run,
 )
+from verilocc_bench.evaluate.summary import OVERALL
 from verilocc_bench.files import read_json
 from verilocc_bench.targets import get_target
 
 __all__ = ["run"]
+
+UNAVAILABLE = 69
+"""EX_UNAVAILABLE of sysexits.h."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,13 @@ def run(options: argparse.Namespace) -> int:
             print(results_json(documents[0]), end="", file=stdout)
         else:
             print("\n".join([results_tables(documents), *notes]), file=stdout)
+    overall = [document["results"][OVERALL] for document in documents]
+    if all(each["infrastructure_failures"] and not each["samples"] for each in overall):
+        print(
+            "verilocc-bench evaluate: no answer: a server or the machine failed every time",
+            file=sys.stderr,
+        )
+        return UNAVAILABLE
     return 0
 
 

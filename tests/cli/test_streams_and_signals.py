@@ -1,0 +1,92 @@
+"""Closed standard streams, interrupts while the program is loaded, servers that never answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from verilocc_bench.cli import main
+from verilocc_bench.cli.evaluate_command import UNAVAILABLE
+from verilocc_bench.dataset import load_rows
+
+PROGRAM = [sys.executable, "-m", "verilocc_bench"]
+ROW = min(load_rows("mini").rows, key=lambda row: row.n_instructions)
+UNREACHABLE = "http://127.0.0.1:9/v1"
+ASKED = ["--model-name", "x", "--prompt-format", "whole", "--retries", "0", "--limit", "1"]
+
+
+def run(arguments: list[str], closed: str) -> subprocess.CompletedProcess[str]:
+    """The program with standard streams closed, as a shell does it: `2>&-`."""
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", *PROGRAM, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["list", "models"], 0),
+        (["evaluate", "--model", "linear-scan", "--limit", "1", "--arch", "gfx90a"], 0),
+        (["verify", "0" * 16, "nothing.json"], 2),
+        (["no-such-command"], 2),
+    ],
+    ids=["list", "evaluate", "an error", "usage"],
+)
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-"])
+def test_no_standard_error(arguments: list[str], status: int, closed: str) -> None:
+    told = run(arguments, closed)
+    assert told.returncode == status
+    assert "Traceback" not in told.stdout
+    assert "verilocc-bench " not in told.stdout  # the errors of a command begin with it
+    assert bool(told.stdout) == (status == 0)
+
+
+def test_a_file_never_takes_the_place_of_standard_error(tmp_path: Path) -> None:
+    answer = tmp_path / "answer.json"
+    told = run(["allocate", "--model", "linear-scan", ROW.id, "-o", str(answer)], "2>&- >&- <&-")
+    assert told.returncode == 0
+    assert json.loads(answer.read_text())["id"] == ROW.id
+
+
+@pytest.mark.parametrize("delay", [0.06, 0.12, 0.25, 0.4])
+def test_an_interrupt_while_it_is_loaded(delay: float) -> None:
+    # In the background of a shell an interrupt may be ignored, and that is inherited.
+    code = (
+        "import signal, runpy, sys\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "print('begun', flush=True)\n"
+        "sys.argv = ['verilocc-bench', 'evaluate', '--model', 'cp-sat', '--samples', '50']\n"
+        "runpy.run_module('verilocc_bench', run_name='__main__')\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "begun\n"
+    time.sleep(delay)
+    os.kill(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130, told
+    assert "Traceback" not in told
+    assert "interrupted" in told
+
+
+def test_a_server_that_never_answers_has_a_status_of_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    few = ["--arch", "gfx90a", "--family", "gemm"]
+    assert main(["evaluate", "--model", UNREACHABLE, *ASKED, *few, "--json"]) == UNAVAILABLE
+    captured = capsys.readouterr()
+    overall = json.loads(captured.out)["results"]["overall"]
+    assert (overall["samples"], overall["infrastructure_failures"]) == (0, 1)
+    assert "no answer: a server or the machine failed every time" in captured.err
+    # Another that answers makes a result.
+    models = ["--model", UNREACHABLE, "--model", "linear-scan"]
+    assert main(["evaluate", *models, *ASKED, *few]) == 0
+    capsys.readouterr()
