@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import math
+import resource
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from verilocc_bench.model.language_model import (
     Message,
     TokenSampling,
 )
+from verilocc_bench.model.transformers_model import token_codec
 
 TEMPLATE = (
     "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}"
@@ -291,6 +294,31 @@ def test_a_template_that_refuses(tmp_path: Path) -> None:
     model = load(save_model(tmp_path / "model", chat_template=template))
     with pytest.raises(InputError, match="refuses the prompt: not today"):
         model.complete([ask("hello")], [draw(0)])
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{% for i in range(10**9) %}x{% endfor %}", "its chat template fails: Range too big"),
+        (
+            "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+            "its chat template fails: it took more than 0.5 s",
+        ),
+        ("{{ 'x' * 10**10 }}", "its chat template fails: MemoryError"),
+        ("{{ messages[7].content.nothing.at.all }}", "refuses the prompt|its chat template fails"),
+        ("{{ 1 // 0 }}", "its chat template fails"),
+    ],
+)
+def test_a_template_that_never_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str, said: str
+) -> None:
+    monkeypatch.setattr(token_codec, "TEMPLATE_SECONDS", 0.5)
+    model = load(save_model(tmp_path / "model", chat_template=template))
+    before = resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGALRM)
+    with pytest.raises(InputError, match=said):
+        model.complete([ask("hello")], [draw(0)])
+    assert (resource.getrlimit(resource.RLIMIT_AS), signal.getsignal(signal.SIGALRM)) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 # Memory

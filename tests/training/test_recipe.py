@@ -164,6 +164,14 @@ def test_what_must_be_there(key: str, tmp_path: Path) -> None:
         ("", "empty"),
         ("# nothing\n", "names and values"),
         ("name: !!python/object:os.system x", "not YAML"),
+        ("[" * 50_000, "nested too deeply"),
+        ("name: &a [*a]\n", "nested too deeply"),
+        ("name: x\n" + "# much\n" * 60_000, "more than the 262,144"),
+        (
+            "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+            + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 30)),
+            "more than 10,000 values",
+        ),
     ],
 )
 def test_what_is_no_recipe(text: str, said: str, tmp_path: Path) -> None:

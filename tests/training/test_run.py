@@ -395,6 +395,8 @@ def test_the_loss_is_that_of_transformers_on_each_example_alone(
         ({"vocab_size": 10}, "vocab_size"),
         ({"model_type": "lama"}, "lama"),
         ({"model_type": "t5"}, "configuration"),
+        ({"num_hidden_layers": 1_000_000}, "num_hidden_layers: expected at most 10,000"),
+        ({"intermediate_size": 10**10}, "has .* MiB: expected at most"),
     ],
 )
 def test_a_configuration_that_is_none(

@@ -14,6 +14,7 @@ from verilocc_bench.model.advice import BACKTRACKS, CONFIGURATION_KEY, Advice
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.prompts.candidates import CANDIDATES
 from verilocc_bench.model.prompts.decisions import DecisionFormat
+from verilocc_bench.model.transformers_model.bounds import check_counts, check_memory
 from verilocc_bench.model.transformers_model.loading import load_parts
 from verilocc_bench.training.recipe import LowRank, ModelRecipe
 from verilocc_bench.training.tokenizers import TOKENIZERS
@@ -81,9 +82,13 @@ def _new(recipe: ModelRecipe) -> tuple[Any, Any]:
     assert recipe.configuration is not None
     assert recipe.tokenizer is not None
     tokenizer = TOKENIZERS[recipe.tokenizer]()
+    check_counts(recipe.configuration, "model: configuration")
     configuration = _configuration(dict(recipe.configuration), tokenizer)
     try:
+        check_memory(configuration)
         network = transformers.AutoModelForCausalLM.from_config(configuration)
+    except InputError as error:
+        raise InputError(f"model: configuration: {error.message}") from None
     except Exception as error:  # bad sizes raise whatever the layers stumble on
         raise _unusable(error) from error
     return network.to(torch.float32), tokenizer

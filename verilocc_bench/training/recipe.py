@@ -38,6 +38,10 @@ __all__ = [
 
 Document = TypeVar("Document")
 
+LIMIT_BYTES = 256 << 10
+NODES = 10_000
+"""The recipes that come along have 2 KB and 100 values."""
+
 WHOLE = "the recipe"
 NAMES_OF_TYPES = {
     str: "a text",
@@ -321,18 +325,40 @@ def read_recipe(path: Path) -> Recipe:
 
 def read_document(kind: type[Document], path: Path) -> Document:
     """A dataclass of recipes from a YAML file. Raises InputError, naming the place, as above."""
-    text = read_text(path)
+    text = read_text(path, LIMIT_BYTES)
     try:
+        nodes = _expanded_nodes(yaml.compose(text, yaml.SafeLoader), {})
         document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())
         raise InputError(f"not YAML: {reason}", source=str(path)) from None
+    except RecursionError:
+        raise InputError("YAML nested too deeply", source=str(path)) from None
+    if nodes > NODES:
+        raise InputError(f"more than {NODES:,} values, its aliases followed", source=str(path))
     try:
         found = _read(kind, document, WHOLE)
     except InputError as error:
         raise error.located(str(path)) from None
     assert isinstance(found, kind)
     return found
+
+
+def _expanded_nodes(node: yaml.Node | None, known: dict[int, int]) -> int:
+    """How many values a document has when each alias stands for all that it repeats.
+
+    Raises RecursionError where an alias stands within what it repeats.
+    """
+    if node is None:
+        return 0
+    if id(node) not in known:
+        children: list[yaml.Node] = []
+        if isinstance(node, yaml.SequenceNode):
+            children = node.value
+        elif isinstance(node, yaml.MappingNode):
+            children = [each for pair in node.value for each in pair]
+        known[id(node)] = 1 + sum(_expanded_nodes(child, known) for child in children)
+    return known[id(node)]
 
 
 def _read(kind: Any, value: Any, place: str) -> Any:

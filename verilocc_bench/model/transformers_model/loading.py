@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +15,9 @@ from transformers.utils import logging
 
 from verilocc_bench.allocators import AllocatorOptions
 from verilocc_bench.errors import InfrastructureError, InputError
+from verilocc_bench.files import read_json
 from verilocc_bench.model.advice import CONFIGURATION_KEY, Advice
+from verilocc_bench.model.transformers_model.bounds import check_counts, check_weights
 from verilocc_bench.model.transformers_model.model import TransformersModel
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
 from verilocc_bench.model.transformers_model.network import Network
@@ -28,6 +29,7 @@ __all__ = ["load_model", "load_parts"]
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 MESSAGE_LENGTH = 300
+CONFIGURATION_BYTES = 4 << 20
 
 
 def load_model(name: str, options: AllocatorOptions) -> TransformersModel:
@@ -88,13 +90,16 @@ def _device(name: str | None) -> torch.device:
 
 def _configuration(name: str, folder: Path, trust: bool) -> Any:
     try:
-        raw = json.loads((folder / "config.json").read_bytes())
-    except (ValueError, OSError) as error:
-        raise InputError(
-            f"config.json cannot be read: {_first_line(error)}", source=name
-        ) from error
+        # With the bounds of the house, before transformers reads it.
+        raw = read_json(folder / "config.json", CONFIGURATION_BYTES)
+    except InputError as error:
+        raise InputError(f"config.json cannot be read: {error.message}", source=name) from None
     if not isinstance(raw, dict):
         raise InputError("config.json: expected a JSON object", source=name)
+    try:
+        check_counts(raw, "config.json")
+    except InputError as error:
+        raise error.located(name) from None
     if "auto_map" in raw and not trust and raw.get("model_type") not in _known_types():
         raise InputError(
             "the model needs code from its own folder, which runs only with "
@@ -116,6 +121,9 @@ def _known_types() -> set[str]:
 def _module(name: str, folder: Path, configuration: Any, options: AllocatorOptions) -> Any:
     if getattr(configuration, "is_encoder_decoder", False):
         raise InputError("an encoder-decoder: expected a causal language model", source=name)
+    if not options.trust_remote_code:
+        with _reading("configuration", name):
+            check_weights(configuration, folder)
     with _reading("weights", name):
         module, report = transformers.AutoModelForCausalLM.from_pretrained(
             folder,
@@ -166,6 +174,8 @@ def _reading(what: str, source: str) -> Iterator[None]:
         raise InfrastructureError(f"{source}: out of memory for the {what}") from error
     except MemoryError as error:
         raise InfrastructureError(f"{source}: out of memory for the {what}") from error
+    except InputError as error:
+        raise error.located(source) from None
     except Exception as error:  # bad files raise whatever their reader stumbles on
         raise InputError(f"cannot load its {what}: {_first_line(error)}", source=source) from error
 

@@ -17,11 +17,16 @@ from typing import Any
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.language_model import Message
+from verilocc_bench.model.transformers_model.bounds import limited
 
 __all__ = ["TextStream", "TokenCodec"]
 
 ANCHORS = ("a", "\n", ":", '"', "0")
 REPLACEMENT = "\ufffd"
+TEMPLATE_SECONDS = 10.0
+TEMPLATE_BYTES = 1 << 30
+"""What a chat template may take for one prompt: milliseconds and some kilobytes are usual."""
+
 CONTEXT_TOKENS = 6
 """How many tokens before a new one are decoded with it."""
 
@@ -159,8 +164,19 @@ class TokenCodec:
                 ) from error
 
     def _apply_template(self, messages: Sequence[Message]) -> str:
+        from jinja2.exceptions import TemplateError
+
         turns = [{"role": message.role, "content": message.content} for message in messages]
-        text = self.tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+        try:
+            with limited(TEMPLATE_SECONDS, TEMPLATE_BYTES):
+                text = self.tokenizer.apply_chat_template(
+                    turns, add_generation_prompt=True, tokenize=False
+                )
+        except TemplateError:
+            raise
+        except Exception as error:  # a program of strangers fails in any way
+            reason = " ".join(str(error).split())[:200] or type(error).__name__
+            raise InputError(f"its chat template fails: {reason}", source=self._source) from error
         assert isinstance(text, str)
         return text
 
