@@ -105,10 +105,9 @@ def probe(attributes: dict[str, str], register_class: str, count: int, info: str
     names = [f"%{i}" for i in range(count)]
     body = "".join(f"    {name}:{register_class} = IMPLICIT_DEF\n" for name in names)
     uses = ", ".join(f"implicit {name}" for name in names)
-    kernel = "" if "isEntryFunction: false" in info else "amdgpu_kernel "
     return f"""--- |
   target triple = "amdgcn-amd-amdhsa"
-  define {kernel}void @k() #0 {{
+  define amdgpu_kernel void @k() #0 {{
     ret void
   }}
   attributes #0 = {{ {text} }}
@@ -173,15 +172,6 @@ def test_budgets_are_what_llc_hands_out(attributes: dict[str, str], arch: str, l
     assert vector["v"] == set(range(budget.vgprs))
     assert vector["a"] == set(range(budget.agprs))
     assert scalar["s"] == set(range(budget.sgprs))
-
-
-def test_functions_that_others_call_have_their_own_budget(llc: Llc) -> None:
-    attributes = {"amdgpu-waves-per-eu": "8,8", "amdgpu-flat-work-group-size": "1,64"}
-    budget = budget_from_attributes("gfx90a", attributes, is_entry=False)
-    found = used(
-        llc, "gfx90a", probe(attributes, "sreg_32", budget.sgprs + 4, "  isEntryFunction: false")
-    )
-    assert max(found["s"]) + 1 == budget.sgprs
 
 
 @pytest.mark.parametrize(

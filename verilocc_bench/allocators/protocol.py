@@ -41,9 +41,10 @@ class Assistance(StrEnum):
 class FailureKind(StrEnum):
     """Why there is no answer to judge.
 
-    All but `infrastructure` count against the allocator. `infrastructure` is
-    what is no fault of its own, such as a server that cannot be reached: such
-    a sample counts nowhere, and is asked again when the run is resumed.
+    All kinds but `infrastructure` count against the allocator.
+    `infrastructure` is a failure that the allocator did not cause, such as a
+    server that cannot be reached. Such a sample counts nowhere, and a resumed
+    run asks for it again.
     """
 
     NO_ANSWER = "no_answer"

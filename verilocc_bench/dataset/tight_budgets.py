@@ -43,10 +43,10 @@ class BudgetChoice(StrEnum):
 
 
 def tighten(row: Row, choice: BudgetChoice) -> Row | None:
-    """The row at another budget, with the label if that keeps to it; None where there is none such.
+    """The row at another budget; None where a higher occupancy is proved impossible.
 
-    There is none where a higher occupancy is proved impossible. Raises
-    InputError for a row of the split track.
+    The row keeps its label if the label fits the budget. Raises InputError for
+    a row of the split track.
     """
     if choice is BudgetChoice.FULL:
         return row
@@ -81,8 +81,9 @@ def _limits(
 ) -> Mapping[str, int]:
     """Limits of the vector files that come to no more than `registers`.
 
-    Of several ways to divide them one that leaves room for an assignment that
-    uses so many of each file, if it keeps to `registers` at all; else the first
+    `used` says how many registers of each file a known assignment takes. If
+    that assignment needs no more than `registers`, the limits leave room for
+    it. Otherwise they are the first way to divide `registers` among the files
     that is not proved to be too narrow.
     """
     ways = _ways(problem, registers)
@@ -104,7 +105,10 @@ def _ways(problem: AllocationProblem, registers: int) -> list[dict[str, int]]:
 
 
 def _most_for_more(problem: AllocationProblem, used: Mapping[str, int], occupancy: int) -> int:
-    """The most registers that give more occupancy than there is, all else as it is; 0 for none."""
+    """The most registers that give more than `occupancy`; 0 if no number does.
+
+    The registers of all other files stay as `used` says.
+    """
     for registers in range(used[VECTOR], 0, -1):
         ways = _ways(problem, registers)
         if problem.occupancy({**used, **(ways[0] if ways else {})}) > occupancy:

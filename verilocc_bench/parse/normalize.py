@@ -117,9 +117,8 @@ class _Normalizer:
     ) -> None:
         self.machine, self.target, self.source = machine, target, source
         attributes = module.attributes.get(machine.name, _NO_ATTRIBUTES)
-        is_entry = machine.info.get("isEntryFunction") != "false"
         try:
-            budget = budget_from_attributes(target.name, attributes, max_threads, is_entry=is_entry)
+            budget = budget_from_attributes(target.name, attributes, max_threads)
         except ValueError as error:
             raise InputError(
                 f"function {machine.name!r} has an attribute that is no number: {error}",

@@ -1,14 +1,14 @@
 """The law of bounds: a proof and an answer never contradict each other.
 
 - A bound's certificate passes the independent check.
-- A valid answer uses no fewer registers than the bound of each file, or of the
-  vector files together, and than the lanes that are live at once; where a bound
-  proves that there is no valid answer, there is none.
-- An allocator's answer is valid; one that claims a proof that there is none is
-  contradicted by no other's answer.
+- A valid answer uses at least as many registers as the bound of each file, as the
+  bound of the vector files together, and as there are lanes live at once.
+- Where a bound proves that there is no valid answer, no judge accepts one.
+- An allocator's answer is valid. Where an allocator claims a proof that there is
+  no answer, no other allocator has one.
 - `best` has an answer where another allocator has one, and uses no more registers.
 
-Every answer that the judges accept is held against the first two; allocators are
+Every answer that the judges accept is held against the first three. Allocators are
 asked about some functions for the others.
 """
 

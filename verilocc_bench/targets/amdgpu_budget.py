@@ -58,15 +58,12 @@ def budget_from_attributes(
     arch: str,
     attributes: Mapping[str, str],
     max_threads: int | None = None,
-    *,
-    is_entry: bool = True,
 ) -> Budget:
-    """The budget of a function with those LLVM function attributes.
+    """The budget of a kernel with those LLVM function attributes.
 
     `max_threads` overrides the work-group size of the attributes; where
-    neither says it, it is 1,024, LLVM's default. `is_entry` tells a kernel
-    from a function that others call. Raises ValueError for an attribute that
-    is no number.
+    neither says it, it is 1,024, LLVM's default. Raises ValueError for an
+    attribute that is no number.
     """
     sizes = _group_sizes(attributes, max_threads)
     least_waves, most_waves = _waves_per_eu(sizes, attributes)
@@ -74,7 +71,7 @@ def budget_from_attributes(
         attributes.get("amdgpu-num-vgpr"), 2, _min_vector(most_waves), _max_vector(least_waves)
     )
     vgprs, agprs = _divide(vector, attributes.get("amdgpu-agpr-alloc"))
-    sgprs = _scalar(arch, attributes, least_waves, most_waves, is_entry)
+    sgprs = _scalar(arch, attributes, least_waves, most_waves)
     return Budget(vgprs, agprs, sgprs, most_waves)
 
 
@@ -165,11 +162,9 @@ def _divide(vector: int, agpr_alloc: str | None) -> tuple[int, int]:
     return vgprs, min(vector - vgprs, most_agprs)
 
 
-def _scalar(
-    arch: str, attributes: Mapping[str, str], least_waves: int, most_waves: int, is_entry: bool
-) -> int:
+def _scalar(arch: str, attributes: Mapping[str, str], least_waves: int, most_waves: int) -> int:
     reserved = 6
-    if arch == "gfx90a" and (not is_entry or "amdgpu-no-flat-scratch-init" in attributes):
+    if arch == "gfx90a" and "amdgpu-no-flat-scratch-init" in attributes:
         # gfx942 addresses scratch without SGPRs, and LLVM reserves them all the same.
         reserved = 2 if "-xnack" in attributes.get("target-features", "") else 4
     limit = _max_scalar(least_waves)

@@ -194,7 +194,7 @@ def _import_z3() -> Any:
 def _read_answer(
     problem: AllocationProblem, answer: Mapping[str, str]
 ) -> tuple[dict[int, int], list[Finding]]:
-    """The first unit of each virtual register, and what is wrong where there is none."""
+    """The first unit of each virtual register, and findings on those that have none."""
     classes = problem.function.virtual_registers
     keys = {f"%{number}" for number in range(len(classes))}
     findings = [

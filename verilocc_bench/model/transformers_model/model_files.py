@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -128,10 +129,8 @@ def _snapshot(name: str, revision: str | None, with_code: bool) -> Path:
 
     try:
         if revision is not None and _COMMIT.fullmatch(revision):
-            try:
+            with suppress(LocalEntryNotFoundError):
                 return fetch(True)  # a commit never changes: no need to ask for it again
-            except LocalEntryNotFoundError:
-                pass
         return fetch(False)
     except HFValidationError as error:
         raise InputError(
