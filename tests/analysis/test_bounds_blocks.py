@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.analysis.lower_bounds import block_program, blocks
+from verilocc_bench.analysis.lower_bounds import block_program, blocks, solve_blocks_again
 from verilocc_bench.analysis.lower_bounds.block_program import (
     BlockResult,
     _bits,
@@ -18,7 +18,8 @@ from verilocc_bench.analysis.lower_bounds.block_program import (
 from verilocc_bench.analysis.lower_bounds.blocks import _windows, refute_by_blocks
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
 from verilocc_bench.analysis.lower_bounds.records import BoundKind, Clique, Refutation, Shape
-from verilocc_bench.analysis.lower_bounds.solve_blocks_again import no_filling_exists
+from verilocc_bench.analysis.lower_bounds.solve_blocks_again import Place, no_filling_exists
+from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 
 HEAD = """verilocc-bench 1
@@ -83,6 +84,110 @@ def test_programs_have_so_many_variables(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 VARIABLES = [2, 2, 2, 14, 4]
+
+
+def three_pairs() -> tuple[AllocationProblem, list[Clique]]:
+    """Cliques of one pair each.
+
+    Two may be in R0 and R1, of which the function names one in the first clique: four ways.
+    Three may be in R2 and R3: eight ways.
+    """
+    each = problem("bb0(R0)\n%0:R2=A\n%1:R2=A\n%2:R2=A\nB %0,%1,%2,R0\n")
+    pairs = [((register, 0), (register, 1)) for register in range(3)]
+    cliques = [Clique(0, 0, 0, pairs[0], (("R", 0),))]
+    return each, cliques + [Clique(0, 0, 0, pair, ()) for pair in pairs[1:]]
+
+
+def test_programs_beyond_the_bound_are_given_up_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    each, cliques = three_pairs()
+    shape: Shape = (("R", 4),)
+    assert solve_blocks(each, shape, cliques, 1.0).variables == 12
+    for most, variables in ((12, 12), (11, 12), (5, 6), (4, 5), (3, 4), (0, 1)):
+        monkeypatch.setattr(block_program, "MOST_VARIABLES", most)
+        assert solve_blocks(each, shape, cliques, 1.0).variables == variables
+
+
+def test_a_unit_is_taken_in_each_clique_that_names_it() -> None:
+    each = problem("bb0(R0)\n%0:R=A\nB %0,R0\n")
+    both = (Clique(0, 0, 0, ((0, 0),), (("R", 0),)), Clique(0, 0, 0, (), (("R", 0),)))
+    for cliques in (both, both[::-1]):
+        assert solve_blocks(each, (("R", 1),), cliques, 1.0).infeasible
+        assert not solve_blocks(each, (("R", 2),), cliques, 1.0).infeasible
+
+
+def test_no_cliques_make_no_program() -> None:
+    result = solve_blocks(problem(SINGLES), (("R", 4),), (), 1.0)
+    assert (result.infeasible, result.variables) == (False, 0)
+
+
+@pytest.mark.parametrize("module", [block_program, solve_blocks_again])
+def test_an_interrupt_is_left_to_python(module: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver that takes the signal for itself stops, and the program goes on."""
+    made: list[Any] = []
+    real = module.new_solver
+
+    def new_solver(*arguments: Any, **options: Any) -> Any:
+        made.append(real(*arguments, **options))
+        return made[-1]
+
+    monkeypatch.setattr(module, "new_solver", new_solver)
+    assert solved(PAIRS, 4) == (True, 2)
+    assert [solver.parameters.catch_sigint_signal for solver in made] == [False]
+
+
+def test_places_are_cut_into_halves_numbered_from_0() -> None:
+    pair, single = problem("bb0\n%0:R2=A\n%1:R=A\n").function.virtual_registers
+    starts = {(pair, 0), (pair, 2), (single, 0), (single, 1), (single, 3)}
+    place = Place(4, frozenset(starts), frozenset({(0, 0), (1, 7), (2, 7), (3, 1)}))
+    assert list(place.halves()) == [
+        Place(
+            2, frozenset({(pair, 0), (single, 0), (single, 1)}), frozenset({(0, 0), (1, 7)})
+        ),
+        Place(2, frozenset({(pair, 0), (single, 1)}), frozenset({(0, 7), (1, 1)})),
+    ]  # fmt: skip
+
+
+def test_places_are_filled_in_every_way_once() -> None:
+    (pair,) = problem("bb0\n%0:R2=A\n").function.virtual_registers
+    place = Place(2, frozenset({(pair, 0)}), frozenset({(0, 9)}))
+    low, high, other, taken = (
+        (pair, frozenset(cells)) for cells in ({(0, 0)}, {(1, 0)}, {(0, 0), (1, 1)}, {(0, 9)})
+    )
+    found = [held for held, _ in place.fillings([low, high, other, taken])]
+    assert sorted(found, key=len) == [(), (low,), (high,), (other,), (low, high), (high, other)]
+    fullest = dict(place.fillings([low, high]))[low, high]
+    assert fullest == Place(2, place.starts, frozenset({(0, 9), (0, 0), (1, 0)}))
+
+
+def test_other_files_have_places_of_their_own() -> None:
+    head = HEAD.replace("class R 1 R", "class P 1 P", 1)
+    each = problem("bb0\n%0:P=A\n%1:P=A\n%2:P=A\nB %0,%1,%2\n", head)
+    cliques = maximal_cliques(each, ("P",))
+    for limit in range(1, 5):
+        shape: Shape = (("P", limit),)
+        assert solve_blocks(each, shape, cliques, 1.0).infeasible == (limit < 3)
+        assert no_filling_exists(each, Refutation(BoundKind.BLOCKS, shape, cliques)) == (limit < 3)
+
+
+def test_nothing_is_said_of_registers_across_places() -> None:
+    for kind in ("R2.by1 2 R", "R3.by1 3 R"):
+        each = problem(f"bb0\n%0:{kind.split()[0]}=A\nB %0\n", f"{HEAD}class {kind}\n")
+        cliques = maximal_cliques(each, ("R",))
+        assert not no_filling_exists(each, Refutation(BoundKind.BLOCKS, (("R", 1),), cliques))
+
+
+def test_ways_to_fill_places_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the program: four ways for R0 and R1, eight for R2 and R3."""
+    each, cliques = three_pairs()
+    refutation = Refutation(BoundKind.BLOCKS, (("R", 4),), tuple(cliques))
+    monkeypatch.setattr(solve_blocks_again, "MOST_FILLINGS", 12)
+    assert not no_filling_exists(each, refutation)
+    monkeypatch.setattr(solve_blocks_again, "MOST_FILLINGS", 11)
+    with pytest.raises(InputError) as caught:
+        no_filling_exists(each, refutation)
+    assert caught.value.message == (
+        "there are too many ways to fill blocks: expected fewer cliques"
+    )
 
 
 def test_fillings_are_registers_in_order_each_once() -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.analysis.bounds import TARGETS, groups, numbers, problems
 from verilocc_bench.analysis import VECTOR, AllocationProblem, iterate_bits
 from verilocc_bench.analysis.lower_bounds.cliques import (
+    _grown,
     lanes_apart,
     maximal_cliques,
     other_pairs,
@@ -102,12 +103,23 @@ def test_shapes_of_a_value_are_all_that_use_no_more(target: str) -> None:
                 assert len(set(shapes)) == len(shapes)
 
 
+def test_files_belong_together_by_way_of_others() -> None:
+    text = (
+        "verilocc-bench 1\ntarget gfx942\nregisters v:8 a:8 s:8 vcc:2=vcc_lo,vcc_hi\n"
+        "class AV 1 v a\nclass AS 1 a s\nclass S 1 s vcc\nbb0\n%0:AV=A\n%1:AS=A\n%2:S=A\n"
+    )
+    problem = AllocationProblem(parse_function(text, canonical=False))
+    for group in ("v", "a", "s", "vcc", VECTOR):
+        assert file_group(problem.function, problem.target, group) == ("v", "a", "s", "vcc")
+
+
 def test_an_allocation_fits_within_its_limits() -> None:
     shape: Shape = (("v", 4), ("a", 2))
     assert fits(shape, {"v": 4, "a": 2, "s": 99})
     assert fits(shape, {})
     assert not fits(shape, {"v": 5})
     assert not fits(shape, {"v": 1, "a": 3})
+    assert fits((("v", 4), ("a", 0)), {"v": 4})
 
 
 # Cliques and demands.
@@ -282,6 +294,51 @@ def test_pairs_that_no_state_has_all_of_are_told_apart() -> None:
         (((4, 0),), (("R", 7),), 6),
     ]
     assert other_pairs(problem, ("P",)) == ()
+
+
+def test_lanes_that_never_meet_are_in_no_clique_together() -> None:
+    """%0 lives anew where %1 holds, %3 where it does not; with %2 the first are more."""
+    text = EXCLUSIVE[: EXCLUSIVE.index("bb0")] + (
+        "bb0\n%0:R=A\nB %0\n%1:P=A\n@%1 %0=A\n@%1 %2:P=A\n@!%1 %3:R=A\nNOP\n"
+        "@%1 USE %0,%2\n@!%1 USE %3\n"
+    )
+    problem = AllocationProblem(parse_function(text, canonical=False))
+    rows = lanes_apart(problem, ("R",))
+    first, other = 1 << 0, 1 << 3
+    assert rows == [0, first, 0, 0, first, first, other, first, 0, 0]
+    assert other_pairs(problem, ("R",)) == ()
+
+
+def mutual(*sets: tuple[int, ...]) -> list[int]:
+    """Masks of the lanes that each of 12 is apart from: those in one of these sets with it."""
+    return [
+        sum(1 << other for other in range(12) if any(lane != other and {lane, other} <= set(each)
+            for each in sets))
+        for lane in range(12)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("clique", "others", "apart", "grown"),
+    [
+        ((), (0, 1, 2, 3), mutual((0, 1, 2)), (0, 1, 2)),
+        ((), (0, 1, 2, 3), mutual((1, 2, 3)), (1, 2, 3)),
+        ((), (0, 1, 2, 3, 4), mutual((1, 2, 3), (0, 4)), (1, 2, 3)),
+        # Of equals the first.
+        ((), (0, 1, 2, 3, 4, 5), mutual((0, 1, 2), (3, 4, 5)), (0, 1, 2)),
+        # Only those count that are still to join.
+        ((), (0, 1, 4, 6), mutual((0, 1), (2, 6), (5, 6), (7, 6), (9, 6)), (0, 1)),
+        ((8,), (0, 1, 2, 3), mutual((8, 0, 1), (2, 3), (3, 8)), (0, 1, 8)),
+        ((8,), (), mutual((8, 0, 1)), (8,)),
+    ],
+)
+def test_those_that_fit_most_others_join_a_clique_first(
+    clique: tuple[int, ...], others: tuple[int, ...], apart: list[int], grown: tuple[int, ...]
+) -> None:
+    def mask(lanes: tuple[int, ...]) -> int:
+        return sum(1 << lane for lane in lanes)
+
+    assert _grown(mask(clique), mask(others), apart) == mask(grown)
 
 
 def test_fixed_units_of_files_that_a_shape_leaves_out_have_no_place() -> None:

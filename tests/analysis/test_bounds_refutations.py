@@ -6,13 +6,14 @@ import itertools
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 from ortools.sat.python import cp_model
 
 from tests.analysis.bounds import TARGETS, numbers, problems
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.analysis import VECTOR, AllocationProblem, iterate_bits
-from verilocc_bench.analysis.lower_bounds import residue_schedule
+from verilocc_bench.analysis.lower_bounds import residue_schedule, residues
 from verilocc_bench.analysis.lower_bounds.block_program import are_nested, solve_blocks
 from verilocc_bench.analysis.lower_bounds.blocks import refute_by_blocks
 from verilocc_bench.analysis.lower_bounds.checking import _has_matching
@@ -79,6 +80,69 @@ def test_halls_condition_fails_where_a_clique_has_no_matching(target: str) -> No
                     hottest = max(bin(row).count("1") for row in demands.rows)
                     assert hottest <= len(places)
     assert refuted > 10
+
+
+def halves_elsewhere() -> AllocationProblem:
+    """Three pairs of which the even unit is live; elsewhere a single VGPR and an AGPR."""
+    text = (
+        "verilocc-bench 1\ntarget gfx942\nregisters v:8 a:4 s:8 vcc:2=vcc_lo,vcc_hi\n"
+        "class V 1 v\nclass V2 2 v/2\nclass A 1 a\nbb0\n%0:V2.0!=A\n%1:V2.0!=A\n%2:V2.0!=A\n"
+        "USE %0.0,%1.0,%2.0\n%3:V=A\n%4:A=A\nUSE %3,%4\n"
+    )
+    return AllocationProblem(parse_function(text, canonical=False))
+
+
+def test_alignment_counts_where_some_lanes_must_be_in_another_file() -> None:
+    """Four VGPRs are enough for three lanes, but they have two even units."""
+    problem = halves_elsewhere()
+    demands = Demands.of(problem, ("v", "a"))
+    found = refute_by_residues(demands, (("v", 4), ("a", 4)))
+    assert found is not None
+    assert found.kind is BoundKind.RESIDUES
+    assert found.cliques[0].lanes == ((0, 0), (1, 0), (2, 0))
+    assert refute_by_residues(demands, (("v", 6), ("a", 4))) is None
+
+
+def test_lanes_of_one_file_are_too_many_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever unions of kinds are looked at: the lanes are fewer than all units of all files."""
+    monkeypatch.setattr(residues, "MOST_UNIONS", 1)
+    demands = Demands.of(halves_elsewhere(), ("v", "a"))
+    found = refute_by_residues(demands, (("v", 2), ("a", 4)))
+    assert found is not None
+    assert found.kind is BoundKind.RESIDUES
+    assert found.cliques[0].lanes == ((0, 0), (1, 0), (2, 0))
+    problem = AllocationProblem(parse_function(CROSSED, canonical=False))
+    assert refute_by_residues(Demands.of(problem, ("s",)), (("s", 8),)) is None
+
+
+def test_unions_of_kinds_are_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of few units are joined first; the whole is always there, and is the last."""
+    units = [0b1110, 0b10000, 0b1110, 0b100000]
+    unions = residues._unions(units)
+    assert sorted(unions.sizes) == [0, 1, 1, 2, 3, 4, 4, 5]
+    assert unions.sizes[-1] == 5
+    assert unions.within[-1].tolist() == [1, 1, 1, 1]
+    monkeypatch.setattr(residues, "MOST_UNIONS", 4)
+    unions = residues._unions(units)
+    found = sorted(zip(unions.sizes, unions.within.tolist(), strict=True))
+    assert found == [
+        (0, [0, 0, 0, 0]), (1, [0, 0, 0, 1]), (1, [0, 1, 0, 0]), (2, [0, 1, 0, 1]),
+        (5, [1, 1, 1, 1]),
+    ]  # fmt: skip
+    assert unions.sizes[-1] == 5
+    assert unions.within.dtype == np.int64
+
+
+def test_unions_of_files_have_the_units_that_kinds_have_there() -> None:
+    problem = halves_elsewhere()
+    shape: Shape = (("v", 3), ("a", 2))
+    assert residues._mask_of_file(problem, "v", 3) == 0b111
+    assert residues._mask_of_file(problem, "a", 2) == 0b11 << 256
+    assert residues._mask_of_file(problem, "a", 0) == 0
+    either = 0b10 | 0b10 << 256
+    unions = residues._unions_of_files(problem, shape, [0b110, 0b10 << 256, either])
+    assert unions.sizes == (2, 1, 3)
+    assert unions.within.tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 1]]
 
 
 # Schedules of residues.
@@ -252,6 +316,59 @@ def test_the_largest_cliques_are_looked_at_first(monkeypatch: pytest.MonkeyPatch
     asked.clear()
     assert refute_by_schedule(problem, shape, (small, small, small), 5.0) is None
     assert asked == [(small,)]
+    asked.clear()
+    monkeypatch.setattr(residue_schedule, "FIRST_CLIQUES", 2)
+    assert refute_by_schedule(problem, shape, (small, large, mixed), 5.0) is None
+    assert asked == [(mixed, large)]
+
+
+def test_what_a_choice_of_residues_leaves_open_is_told() -> None:
+    """Of five units, v0, v2 and v4 are even and v1 and v3 odd."""
+    problem = AllocationProblem(parse_function(CROSSED, canonical=False))
+    types = UnitTypes.within(problem, (("v", 5), ("a", 0)))
+    assert types.capacity == (3, 2)
+
+    def shortage(lanes: int, fixed: tuple[int, ...], patterns: dict[int, int]) -> tuple[int, int]:
+        clique = Clique(
+            0, 0, 0, tuple((n, 0) for n in range(lanes)), tuple(("v", n) for n in fixed)
+        )
+        return residue_schedule._shortage(types, clique, {r: (p,) for r, p in patterns.items()})
+
+    assert shortage(2, (), {0: 1, 1: 1}) == (0, 0)
+    assert shortage(3, (), {0: 1, 1: 1, 2: 1}) == (-1, 0)
+    assert shortage(4, (), dict.fromkeys(range(4), 1)) == (-2, 0)
+    assert shortage(3, (), {0: 1, 1: 1, 2: 0}) == (0, 0)
+    assert shortage(3, (1, 3), {0: 1, 1: 0}) == (-1, -1)
+    assert shortage(3, (0, 1, 2), {}) == (0, -3)
+    assert shortage(7, (1,), dict.fromkeys(range(3), 1) | dict.fromkeys(range(3, 7), 0)) == (-3, 0)
+
+
+def test_cliques_are_dropped_by_halves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each half two questions at most; the last is of what is left, and tells the time."""
+    problem = AllocationProblem(parse_function(CROSSED, canonical=False))
+    types = UnitTypes.within(problem, (("v", 4), ("a", 0)))
+
+    def reduced(count: int, needed: set[int]) -> tuple[set[int], int]:
+        asked = []
+
+        def solve(_: UnitTypes, cliques: list[Clique], time: float) -> ScheduleResult:
+            asked.append(len(cliques))
+            fits = not needed <= {clique.point for clique in cliques}
+            return ScheduleResult(fits, {}, 0.25 * len(cliques))
+
+        monkeypatch.setattr(residue_schedule, "solve_schedule", solve)
+        cliques = [Clique(point, 0, point, ((0, 0),), ()) for point in range(count)]
+        found = residue_schedule._reduced(types, cliques, 5.0)
+        assert (found.kind, found.shape) == (BoundKind.RESIDUE_SCHEDULE, types.shape)
+        assert found.deterministic_time == 0.25 * len(found.cliques)
+        return {clique.point for clique in found.cliques}, len(asked)
+
+    assert reduced(32, {0}) == ({0}, 2 * 5 + 1)
+    assert reduced(8, {0}) == ({0}, 2 * 3 + 1)
+    assert reduced(3, {0}) == ({0}, 3 + 1)
+    assert reduced(2, {0, 1}) == ({0, 1}, 2 + 1)
+    assert reduced(1, {0}) == ({0}, 1)
+    assert reduced(9, {1, 7})[0] == {1, 7}
 
 
 # Blocks.
@@ -336,6 +453,36 @@ def placements(problem: AllocationProblem, shape: Shape, cliques: tuple[Clique, 
         return False
 
     return place(0, own)
+
+
+def test_units_of_the_function_itself_are_no_place() -> None:
+    problem = AllocationProblem(parse_function(CROSSED, canonical=False))
+    cliques = maximal_cliques(problem, ("v", "a"))
+    for limit in (2, 3, 4, 5):
+        shape: Shape = (("v", limit), ("a", 0))
+        assert no_placement_exists(problem, Refutation(BoundKind.PLACEMENT, shape, cliques))
+    shape = (("v", 6), ("a", 0))
+    assert not no_placement_exists(problem, Refutation(BoundKind.PLACEMENT, shape, cliques))
+
+
+def test_reserved_units_are_those_of_their_file() -> None:
+    text = (
+        "verilocc-bench 1\ntarget gfx942\nregisters v:8 a:8 s:8 vcc:2=vcc_lo,vcc_hi\n"
+        "reserved a1\nclass A 1 a\nclass AV 1 v a\nbb0\n%0:A=A\n%1:A=A\n%2:AV=A\n"
+        "USE %0,%1,%2\n"
+    )
+    problem = AllocationProblem(parse_function(text, canonical=False))
+    (clique,) = maximal_cliques(problem, ("a",))
+    assert len(clique.lanes) == 3
+    for limits, fit in (((0, 3), False), ((0, 4), True), ((1, 2), False), ((1, 3), True)):
+        shape = tuple(zip(("v", "a"), limits, strict=True))
+        refutation = Refutation(BoundKind.RESIDUE_SCHEDULE, shape, (clique,))
+        assert no_schedule_exists(problem, refutation) != fit
+    # In a file that the shape leaves out there are no units at all.
+    alone = Clique(clique.point, clique.block, clique.instruction, ((2, 0),), ())
+    for limit, fit in ((0, False), (1, True)):
+        refutation = Refutation(BoundKind.RESIDUE_SCHEDULE, (("v", limit),), (alone,))
+        assert no_schedule_exists(problem, refutation) != fit
 
 
 @pytest.mark.parametrize("target", TARGETS)

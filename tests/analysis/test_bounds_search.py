@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,8 @@ from verilocc_bench.analysis.lower_bounds.records import (
     Refutation,
 )
 from verilocc_bench.analysis.lower_bounds.search import lower_bound
+from verilocc_bench.analysis.lower_bounds.solver import load_cp_model, new_solver
+from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
 
@@ -159,6 +162,23 @@ def test_an_interrupt_stops_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
         solve_interruptibly(solver, "model")  # type: ignore[arg-type]
     assert solver.stopped
     assert joined == [0.1, None]
+
+
+def test_a_solver_has_one_worker_and_so_much_time() -> None:
+    parameters = new_solver(2.5, 7).parameters
+    assert parameters.num_workers == 1  # more would answer what comes first
+    assert parameters.max_deterministic_time == 2.5
+    assert parameters.random_seed == 7
+
+
+def test_proofs_without_the_solver_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ortools", None)
+    with pytest.raises(MissingExtraError) as caught:
+        load_cp_model()
+    assert caught.value.message == (
+        "the proof of bounds needs the package 'ortools'; "
+        "install it with: pip install 'verilocc-bench[exact]'"
+    )
 
 
 # What checking refuses.

@@ -169,9 +169,23 @@ def test_what_is_equal_or_empty_costs_nothing() -> None:
     assert conditions.union(a, {}) is a
     assert conditions.union({}, b) is b
     assert conditions.restrict(a, TRUE) is a
-    assert conditions.forget({TRUE: 7}, 0) == {TRUE: 7}
+    always = {TRUE: 7}
+    assert conditions.forget(always, 0) is always
     assert conditions.both(TRUE, p) == conditions.either(FALSE, p) == p
     assert conditions.work == before
+
+
+def test_parts_that_conditions_share_are_looked_at_once() -> None:
+    """The parity of forty predicates has 2 nodes for each of them, and 2**40 paths."""
+    conditions, parity = Conditions(), FALSE
+    for variable in range(40):
+        own = conditions.literal((variable, True))
+        other = conditions.negation(parity)
+        parity = conditions.either(
+            conditions.both(own, other), conditions.both(conditions.negation(own), parity)
+        )
+    assert conditions.support(parity) == set(range(40))
+    assert conditions.without(parity, [39]) == TRUE
 
 
 def test_steps_are_counted_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

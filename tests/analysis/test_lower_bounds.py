@@ -9,8 +9,13 @@ import pytest
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds.checking import check_certificate
-from verilocc_bench.analysis.lower_bounds.records import BoundKind, Clique, LowerBound
-from verilocc_bench.analysis.lower_bounds.search import lower_bound
+from verilocc_bench.analysis.lower_bounds.records import (
+    BoundKind,
+    Clique,
+    LowerBound,
+    Refutation,
+)
+from verilocc_bench.analysis.lower_bounds.search import BoundSearch, lower_bound
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
@@ -156,6 +161,33 @@ def test_nothing_is_tried_that_some_assignment_reaches() -> None:
     bound = lower_bound(_problem(PARITIES), known=5)
     assert bound.value == 5
     _check(_problem(PARITIES), bound)
+    # Nor what is beyond: four lanes are live at once.
+    bound = lower_bound(_problem(PARITIES), known=4)
+    assert (bound.value, bound.kind) == (4, BoundKind.PRESSURE)
+    assert [refutation.shape for refutation in bound.refutations] == [(("v", 3), ("a", 0))]
+
+
+def test_what_may_be_elsewhere_needs_no_vector_register() -> None:
+    """Pressure counts a class for its first file, and a bound may not."""
+    body = "class SV 1 v s\nbb0\n%0:SV=OP\n%1:SV=OP\n%2:SV=OP\nOP %0,%1,%2\n"
+    for scalars, fewest in ((8, 0), (2, 1), (1, 2)):
+        problem = _problem(body, files=f"v:16 a:0 s:{scalars} vcc:2=vcc_lo,vcc_hi")
+        assert problem.pressure.maximum["vector"] == 3
+        for solver in (False, True):
+            bound = lower_bound(problem, solver=solver)
+            assert bound.value == fewest_registers(problem) == fewest
+            _check(problem, bound)
+
+
+def test_a_bound_is_of_the_strongest_kind_that_some_shape_needs() -> None:
+    search = BoundSearch(_problem(PARITIES), solver=False, schedule=False)
+    ranked = list(BoundKind)
+    for strong, kind in enumerate(ranked):
+        refutations = [Refutation(each, (("v", 3), ("a", 0)), ()) for each in ranked[: strong + 1]]
+        for some in (refutations, refutations[::-1]):
+            bound = search.made(4, tuple(some))
+            assert bound == LowerBound("vector", 4, kind, tuple(some))
+    assert search.made(0, ()).kind is BoundKind.PRESSURE
 
 
 def test_bounds_are_the_same_in_every_run() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,11 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import (
     BoundKind,
     LowerBound,
+    Refutation,
     Shape,
     check_certificate,
     lower_bound,
+    search,
 )
 from verilocc_bench.analysis.lower_bounds.blocks import refute_by_blocks
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
@@ -79,6 +82,51 @@ def test_halves_of_tuples_leave_no_whole_block() -> None:
     assert len(strong.refutations[0].cliques) == 2
     check_certificate(problem, strong)
     assert lower_bound(problem, known=16) == strong
+
+
+def test_what_some_assignment_uses_is_met_in_one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By blocks 13 to 16 are proved one after the other, or 16 alone."""
+    problem = _problem(FRAGMENTS)
+    asked: list[Shape] = []
+
+    def refute(*arguments: Any) -> Refutation | None:
+        asked.append(arguments[1])
+        return refute_by_blocks(*arguments)
+
+    monkeypatch.setattr(search, "refute_by_blocks", refute)
+    assert lower_bound(problem, known=16).value == 16
+    assert asked == [(("R", 15),)]
+    asked.clear()
+    assert lower_bound(problem).value == 16
+    assert asked == [(("R", limit),) for limit in (12, 13, 14, 15, 16)]
+    asked.clear()
+    assert lower_bound(problem, known=17).value == 16
+    assert asked == [(("R", limit),) for limit in (16, 12, 13, 14, 15)]
+    asked.clear()
+    # Nothing is left to prove, or nothing may be asked of a solver.
+    assert lower_bound(problem, known=12).value == 12
+    assert lower_bound(problem, known=16, solver=False) == lower_bound(problem, solver=False)
+    assert asked == []
+
+
+def test_the_weakest_kind_that_proves_a_bound_is_told() -> None:
+    """Three even units: no blocks are needed to see that, wherever the search begins."""
+    problem = _problem("bb0\n%0:R2.0!=A\n%1:R2.0!=A\n%2:R2.0!=A\nB %0.0,%1.0,%2.0\n")
+    bound = lower_bound(problem)
+    # One is beside the reserved R1.
+    assert (bound.value, bound.kind) == (8, BoundKind.RESIDUES)
+    assert lower_bound(problem, known=8) == bound
+
+
+def test_what_no_file_has_room_for_has_no_figure() -> None:
+    """Blocks show it, for every number of registers: the bound is one beyond all."""
+    problem = AllocationProblem(
+        parse_function(HEAD.replace("R:20", "R:12") + FRAGMENTS, canonical=False)
+    )
+    bound = lower_bound(problem)
+    assert (bound.value, bound.kind) == (13, BoundKind.BLOCKS)
+    assert fewest_registers(problem) is None
+    check_certificate(problem, bound)
 
 
 def test_what_a_smaller_bound_refutes_is_not_looked_for() -> None:

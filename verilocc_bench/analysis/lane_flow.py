@@ -256,12 +256,12 @@ class LaneFlow:
         incoming: list[ConditionalLanes] = [{} for _ in self.effects]
         incoming[0] = {TRUE: entry}
         for block in outside:
-            incoming[block] = self.conditions.union(incoming[block], {TRUE: self.nowhere})
-        found: list[ConditionalLanes | None] = [None] * len(self.effects)
+            incoming[block] = {TRUE: self.nowhere}
+        found: dict[int, ConditionalLanes] = {}
         pending = _Pending(self._order)
         while (current := pending.pop()) is not None:
             into = self.conditions.forget(incoming[current], keep[current])
-            if into == found[current]:
+            if into == found.get(current):
                 continue
             found[current] = out = into
             for step in self._steps[current]:
@@ -273,7 +273,7 @@ class LaneFlow:
                 if after != before:
                     incoming[successor] = after
                     pending.add(successor)
-        return [lanes if lanes is not None else {} for lanes in found]
+        return [found[block] for block in range(len(self.effects))]
 
     def _after_step(
         self, before: ConditionalLanes, step: _Step, unreached: bool

@@ -177,9 +177,7 @@ class _Walker:
             reached &= ~effect.ended
             if reached & self.flow.nowhere:
                 reached |= effect.defined
-            unreached = unreached & ~effect.defined
-            if unreached & self.flow.nowhere:
-                unreached |= effect.ended
+            unreached = unreached & ~effect.defined | effect.ended
             facts.append((reached, unreached))
         rows: list[tuple[int, int]] = []
         for index in range(len(effects) - 1, -1, -1):
@@ -217,9 +215,7 @@ class _Walker:
             acted, missed = reached[index + 1], unreached[index + 1]
             if effect.guard is not None:
                 # Only where the instruction acts can its definitions destroy anything.
-                unguarded = Effects(
-                    effect.defined, effect.early, effect.ended, effect.used, None, effect.redefined
-                )
+                unguarded = effect._replace(guard=None)
                 acting = flow.executed(reached[index], effect)
                 acted = flow.reached_after(acting, unguarded)
                 missed = flow.unreached_after(flow.executed(unreached[index], effect), unguarded)
@@ -249,14 +245,7 @@ class _Walker:
     ) -> tuple[int, int]:
         """As _row, where early definitions are written and the uses still to be read."""
         flow = self.flow
-        unguarded = Effects(
-            effect.defined,
-            effect.early,
-            effect.ended,
-            effect.used | effect.guard_lane,
-            None,
-            effect.redefined,
-        )
+        unguarded = effect._replace(used=effect.used | effect.guard_lane, guard=None)
         live = flow.before(live_after, unguarded)
         acting = flow.executed(reached, effect)
         return self._row(effect.early, live, acting, flow.executed(unreached, effect))
@@ -272,16 +261,13 @@ class _Walker:
         if state == FALSE:
             # No path leads here, and yet the definitions take units of their own.
             return defined
-        chosen = defined | live.get(TRUE, 0)
-        if len(live) > (TRUE in live):
-            guarded = sorted(
-                ((mask.bit_count(), condition) for condition, mask in live.items()), reverse=True
-            )
-            for _, condition in guarded:
-                narrowed = conditions.both(state, condition)
-                if narrowed != FALSE:
-                    state = narrowed
-                    chosen |= live[condition]
+        chosen = defined
+        sizes = ((mask.bit_count(), condition) for condition, mask in live.items())
+        for _, condition in sorted(sizes, reverse=True):
+            narrowed = conditions.both(state, condition)
+            if narrowed != FALSE:
+                state = narrowed
+                chosen |= live[condition]
         for condition, mask in unreached.items():
             if conditions.both(state, condition) != FALSE:
                 chosen &= ~mask | defined
@@ -307,10 +293,6 @@ class _Walker:
         for point, (new_held, new_together) in enumerate([*rows, (0, 0)], first):
             changed = (held ^ new_held) | (together ^ new_together)
             if changed:
-                if len(self.segments) > SEGMENTS:
-                    raise InputError(
-                        f"more than {SEGMENTS:,} live ranges, counted in each block anew"
-                    )
                 for lane in iterate_bits(changed):
                     if lane in began:
                         start, surely = began.pop(lane)
@@ -318,4 +300,8 @@ class _Walker:
                         self.segments.append((lane, start, point - 1, surely))
                     if new_held >> lane & 1:
                         began[lane] = point, bool(new_together >> lane & 1)
+                if len(self.segments) > SEGMENTS:
+                    raise InputError(
+                        f"more than {SEGMENTS:,} live ranges, counted in each block anew"
+                    )
             held, together = new_held, new_together

@@ -114,10 +114,9 @@ def _check_guards(function: Function, target: Target) -> None:
             continue
         place = f"bb{block} instruction {index}"
         location = guard.location
-        files: tuple[str, ...] = ()
         width = 1
         if isinstance(location, FixedUnits):
-            files = (location.file,)
+            files: tuple[str, ...] = (location.file,)
         else:
             files = function.virtual_registers[location.register].files
             width = function.virtual_registers[location.register].width

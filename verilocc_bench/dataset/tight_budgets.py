@@ -90,7 +90,7 @@ def _limits(
     kept = (way for way in ways if all(used.get(name, 0) <= way[name] for name in way))
     if used[VECTOR] <= registers and (found := next(kept, None)) is not None:
         return found
-    search = BoundSearch(problem, solver=False)
+    search = BoundSearch(problem, solver=False, schedule=False)
     for shape, way in zip(search.shapes(registers), ways, strict=True):
         if search.refute(shape) is None:
             return way

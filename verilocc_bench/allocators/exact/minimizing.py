@@ -89,7 +89,7 @@ class _Outcome:
 class _Minimizing:
     def __init__(self, problem: AllocationProblem, budget: float, seed: int) -> None:
         self.problem, self.budget, self.seed = problem, budget, seed
-        self.search = BoundSearch(problem, VECTOR, solver=True)
+        self.search = BoundSearch(problem, VECTOR, solver=True, schedule=True)
         files = set(self.search.files)
         self.models = [m for m in placement_models(problem) if not files.isdisjoint(m.files)]
         self.spent = 0.0

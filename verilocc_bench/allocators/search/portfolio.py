@@ -104,7 +104,7 @@ class Search:
     ) -> None:
         self.problem, self.options, self.means = problem, options, means
         self._start = start
-        self._bounds = BoundSearch(problem, solver=False)
+        self._bounds = BoundSearch(problem, solver=False, schedule=False)
         self.bound = self._bounds.bound()
         self._models = placement_models(problem)
         self._scored = [model for model in self._models if self._is_scored(model)]

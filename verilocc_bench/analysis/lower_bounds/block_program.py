@@ -78,8 +78,8 @@ def solve_blocks(
 
     registers = _registers(problem, cliques)
     program = _Program(cp_model.CpModel(), problem.placements.unit_count)
-    supplies = _blocks(problem, shape, cliques, max(registers, default=1))
     width = max(registers, default=1)
+    supplies = _blocks(problem, shape, cliques, width)
     while width > 1:
         supplies = program.fill(supplies, width, registers.get(width, Counter()))
         width //= 2
@@ -179,8 +179,8 @@ class _Program:
         """Puts single registers into units that are free wherever they hold a value."""
         placed: dict[Cells, list[cp_model.LinearExprT]] = {cells: [] for cells in registers}
         for (free,), supply in supplies.items():
-            if not free & USABLE or self.is_too_large:
-                continue
+            if self.is_too_large:
+                break
             present: dict[int, list[cp_model.IntVar]] = defaultdict(list)
             for cells in registers:
                 if cells[0] & ~free == 0:

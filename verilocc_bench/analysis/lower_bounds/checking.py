@@ -66,7 +66,7 @@ def _check_shapes(problem: AllocationProblem, bound: LowerBound, source: str) ->
                 source=source,
             )
     for used in _smaller_allocations(problem, bound):
-        if not any(all(used.get(f, 0) <= limit for f, limit in shape.items()) for shape in refuted):
+        if not any(all(used[f] <= limit for f, limit in shape.items()) for shape in refuted):
             raise InputError(
                 f"no refutation covers {used}, which is less than {bound.value}: "
                 f"expected one for every shape",

@@ -44,8 +44,8 @@ def other_pairs(problem: AllocationProblem, files: tuple[str, ...]) -> tuple[Cli
         if not own >> lane & 1:
             continue
         for point in iterate_bits(points):
-            sure = together[point] if together[point] >> lane & 1 else 0
-            for other in iterate_bits(live_at[point] & ~sure & ~(1 << lane)):
+            # What is defined at a point is in its clique.
+            for other in iterate_bits(live_at[point] & ~together[point]):
                 pairs.setdefault(1 << lane | 1 << other, point)
     return tuple(_clique(problem, point, mask) for mask, point in pairs.items())
 

@@ -48,9 +48,9 @@ def refute_by_residues(demands: Demands, shape: Shape) -> Refutation | None:
     Where the lanes are more than all units that any of them may have, the
     refutation is one by pressure.
     """
-    points = demands.hottest
-    if not len(points) or not len(demands.kinds):
+    if not demands.kinds:
         return None
+    points = demands.hottest
     units = [_mask(units_of_kind(demands.problem, kind, shape)) for kind in demands.kinds]
     first_file = _mask_of_file(demands.problem, *shape[0])
     divided = any(own and not own & first_file for own in units)

@@ -64,7 +64,7 @@ class BoundSearch:
         group: str = VECTOR,
         *,
         solver: bool,
-        schedule: bool = True,
+        schedule: bool,
     ) -> None:
         self.problem, self.group, self.solver = problem, group, solver
         self.schedule = schedule

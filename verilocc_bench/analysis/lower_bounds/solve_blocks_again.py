@@ -137,7 +137,7 @@ def _fill(
     problem: AllocationProblem,
 ) -> dict[Place, cp_model.LinearExprT]:
     """How many places of half the size are left, once registers are in those of full size."""
-    most = max(problem.placements.unit_count, 1)
+    most = problem.placements.unit_count
     inside: dict[Sort, list[cp_model.IntVar]] = {sort: [] for sort in registers}
     left: dict[Place, list[cp_model.IntVar]] = defaultdict(list)
     fillings = 0
