@@ -6,7 +6,7 @@ import pytest
 
 from verilocc_bench.analysis import AllocationProblem, lane_flow, liveness
 from verilocc_bench.analysis.conditions import TRUE
-from verilocc_bench.analysis.effects import Effects
+from verilocc_bench.analysis.effects import Effects, LaneNumbering
 from verilocc_bench.analysis.lane_flow import LaneFlow, _Pending
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
@@ -76,6 +76,15 @@ def test_a_lane_has_one_condition() -> None:
     holds = flow.conditions.literal((predicate, True))
     nothing = {TRUE: flow.nowhere}
     assert flow.reached_after(nothing, guarded) == {**nothing, holds: 1 << lane}
+
+
+def test_a_guard_is_its_lane_and_the_value_that_it_must_have() -> None:
+    """After the two lanes of %0 comes %1, then P3."""
+    function = problem("bb0\n%0:R2=A\n@%1:P B\n@!%1 B\n@P3 B\n@!P3 B\nB %0\n").function
+    lanes = LaneNumbering(function)
+    assert [lanes.literal(each.guard) for _, _, each in function.instructions()] == [
+        None, (2, True), (2, False), (3, True), (3, False), None,
+    ]  # fmt: skip
 
 
 def certain(found: AllocationProblem, block: int, index: int) -> set[int]:

@@ -213,16 +213,18 @@ class _Walker:
         for index in range(len(effects) - 1, -1, -1):
             effect = effects[index]
             acted, missed = reached[index + 1], unreached[index + 1]
+            # Only where the instruction acts can its definitions destroy anything.
+            acting = flow.executed(reached[index], effect)
+            missing = flow.executed(unreached[index], effect)
             if effect.guard is not None:
-                # Only where the instruction acts can its definitions destroy anything.
                 unguarded = effect._replace(guard=None)
-                acting = flow.executed(reached[index], effect)
                 acted = flow.reached_after(acting, unguarded)
-                missed = flow.unreached_after(flow.executed(unreached[index], effect), unguarded)
+                missed = flow.unreached_after(missing, unguarded)
             rows.append(self._row(effect.defined, live, acted, missed))
-            if effect.early:
-                rows.append(self._early_row(effect, live, reached[index], unreached[index]))
             live = flow.before(live, effect)
+            if effect.early:
+                # These are written while the uses are still to be read.
+                rows.append(self._row(effect.early, live, acting, missing))
         return rows[::-1]
 
     def _row(
@@ -235,20 +237,6 @@ class _Walker:
         """The lanes live at a point, and those of them that surely hold values together."""
         held = defined | self.flow.conditions.meeting(live, reached)
         return held, held & self._together(defined, live, unreached)
-
-    def _early_row(
-        self,
-        effect: Effects,
-        live_after: ConditionalLanes,
-        reached: ConditionalLanes,
-        unreached: ConditionalLanes,
-    ) -> tuple[int, int]:
-        """As _row, where early definitions are written and the uses still to be read."""
-        flow = self.flow
-        unguarded = effect._replace(used=effect.used | effect.guard_lane, guard=None)
-        live = flow.before(live_after, unguarded)
-        acting = flow.executed(reached, effect)
-        return self._row(effect.early, live, acting, flow.executed(unreached, effect))
 
     def _together(self, defined: int, live: ConditionalLanes, unreached: ConditionalLanes) -> int:
         """Lanes that in one reachable state are live, or defined, and surely reached.
