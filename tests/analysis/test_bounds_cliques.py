@@ -362,3 +362,15 @@ def test_points_of_as_many_lanes_come_in_one_order() -> None:
     columns = [tuple(column) for column in demands.counts.T]
     chosen = [columns[point] for point in demands.hottest]
     assert chosen == sorted(chosen, key=lambda column: (-sum(column), column))
+
+
+def test_points_of_one_lane_each_come_in_one_order() -> None:
+    """Sixty units that the function names, one after the other, now and then two."""
+    head = EXCLUSIVE[: EXCLUSIVE.index("class P")]
+    lines = [f"R{n}=A\nUSE R{n}\n" if n % 7 else f"R{n},R0=A\nUSE R{n},R0\n" for n in range(60)]
+    problem = AllocationProblem(parse_function(head + "bb0\n" + "".join(lines), canonical=False))
+    demands = Demands.of(problem, ("R",))
+    columns = [tuple(column) for column in demands.counts.T]
+    chosen = [columns[point] for point in demands.hottest]
+    assert len(chosen) == 59
+    assert chosen == sorted(chosen, key=lambda column: (-sum(column), column))

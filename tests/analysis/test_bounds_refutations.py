@@ -115,6 +115,30 @@ def test_lanes_of_one_file_are_too_many_for_it(monkeypatch: pytest.MonkeyPatch) 
     assert refute_by_residues(Demands.of(problem, ("s",)), (("s", 8),)) is None
 
 
+def test_files_are_looked_at_first_where_they_divide_the_lanes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They do where some lanes must be in AGPRs; not where all may be in VGPRs, or have no room."""
+    asked: list[str] = []
+    for name in ("_unions", "_unions_of_files"):
+        real = getattr(residues, name)
+
+        def made(*arguments: Any, name: str = name, real: Any = real) -> Any:
+            asked.append(name)
+            return real(*arguments)
+
+        monkeypatch.setattr(residues, name, made)
+    divided = Demands.of(halves_elsewhere(), ("v", "a"))
+    crossed = AllocationProblem(parse_function(CROSSED, canonical=False))
+    together = Demands.of(crossed, ("v", "a"))
+    for demands, shape in ((divided, (("v", 6), ("a", 4))), (together, (("v", 6), ("a", 0)))):
+        assert refute_by_residues(demands, shape) is None
+    assert asked == ["_unions_of_files", "_unions", "_unions", "_unions_of_files"]
+    asked.clear()
+    assert refute_by_residues(together, (("v", 0), ("a", 0))) is not None
+    assert asked == ["_unions"]
+
+
 def test_unions_of_kinds_are_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of few units are joined first; the whole is always there, and is the last."""
     units = [0b1110, 0b10000, 0b1110, 0b100000]
