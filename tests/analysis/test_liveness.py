@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.generated import random_function
-from verilocc_bench.analysis import AllocationProblem, analyse_liveness, iterate_bits
+from verilocc_bench.analysis import AllocationProblem, analyse_liveness, conditions, iterate_bits
 from verilocc_bench.analysis.effects import Effects
 from verilocc_bench.ir import parse_function
 
@@ -127,3 +127,11 @@ def test_the_way_without_conditions_finds_what_the_general_one_does(
     plain = analyse_liveness(function)
     monkeypatch.setattr(Effects, "is_plain", property(lambda _: False))
     assert analyse_liveness(function) == plain
+
+
+def test_without_guards_no_steps_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound is on what guards can make of a function, not on its length."""
+    monkeypatch.setattr(conditions, "WORK_LIMIT", 0)
+    function = problem("bb0->bb1\n%0:V=A\nbb1->bb1,bb2\n%1:V=B %0\nUSE %1\nbb2\nUSE %0\n")
+    assert live(function, 0) == [1, 2, 3]
+    assert live(function, 1) == [2]
