@@ -95,7 +95,7 @@ def judge(classes: str, body: str, *names: str, files: str = FILES) -> tuple[Fin
     ],
 )
 def test_reasons(register_class: str, name: str, kind: FindingKind, reason: str) -> None:
-    class_name = register_class.split()[0]
+    class_name = register_class.split(maxsplit=1)[0]
     (finding,) = judge(f"class {register_class}\n", "%0=OP\nUSE %0\n", name)
     assert finding.kind is kind
     assert finding.message == f"%0 of class {class_name} cannot be in {name}: {reason}"
