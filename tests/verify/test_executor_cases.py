@@ -202,6 +202,73 @@ def test_a_parallel_move_reads_all_before_it_writes() -> None:
     assert run(text, places, {"insert": SWAP["insert"]}) is not None  # replacements dropped
 
 
+def test_a_unit_that_a_move_writes_twice_holds_nothing() -> None:
+    text = AMD + "bb0\n%0:V=OP\n%1:V=OP\nOP %0,%1\n"
+    places = {"%0": "v0", "%1": "v1"}
+    right, wrong = ["%0", "%0"], ["%0", "%1"]
+    for pairs in ([right, wrong], [wrong, right]):
+        shown = run(text, places, {"insert": [{"at": [0, 2], "move": pairs}]})
+        assert shown is not None
+        assert shown.found is None
+    assert run(text, places, {"insert": [{"at": [0, 2], "move": [right]}]}) is None
+
+
+def test_units_and_lanes_have_the_names_of_the_assembler() -> None:
+    text = AMD + "bb0(vcc_hi)\n%0:S2=OP\nOP %0,vcc_hi\n"
+    shown = run(text, {"%0": "vcc"})
+    assert shown is not None
+    assert (shown.lane, shown.unit) == ("vcc_hi", "vcc_hi")
+    assert str(shown.expected) == "vcc_hi from the entry"
+    numbered = run(AMD + "bb0(v7)\n%0:V=OP\nOP %0,v7\n", {"%0": "v7"})
+    assert numbered is not None
+    assert (numbered.lane, numbered.unit) == ("v7", "v7")
+
+
+def test_slots_are_named_by_number_and_each_unit_has_its_own() -> None:
+    """The two halves come back each from its slot, or crossed."""
+    text = AMD + "bb0\n%0:V2=OP\nOP %0\n"
+    spill = {"at": [0, 1], "spill": ["slot3-4", "%0"]}
+    for slots, right in ((("slot3", "slot4"), True), (("slot4", "slot3"), False)):
+        reloads = [
+            {"at": [0, 1], "reload": [f"%0.{lane}", slot]} for lane, slot in enumerate(slots)
+        ]
+        shown = run(text, {"%0": "v0"}, {"insert": [spill, *reloads]})
+        assert (shown is None) == right
+        if shown is not None:
+            assert (shown.lane, shown.unit) == ("%0.0", "v0")
+
+
+def test_constants_of_two_instructions_are_two_values() -> None:
+    text = AMD + "bb0\n%0:V=V_MOV_B32\n%1:V=V_MOV_B32\nOP %0\nOP %1\n"
+    first = {"at": [0, 2], "rematerialize": ["%2", [0, 0]]}
+    second = {"at": [0, 2], "rematerialize": ["%3", [0, 1]]}
+    places = {"%0": "v0", "%1": "v1", "%2": "v2", "%3": "v3"}
+    for one, two, right in (("%2", "%3", True), ("%3", "%2", False)):
+        edits = {
+            "new": {"%2": "V", "%3": "V"},
+            "insert": [first, second],
+            "replace": [[0, 2, 0, one], [0, 3, 0, two]],
+        }
+        assert (run(text, places, edits) is None) == right
+
+
+def test_a_long_path_is_shown_by_its_end() -> None:
+    """30 blocks one after the other: the last 24 are shown."""
+    blocks = "".join(f"bb{n}->bb{n + 1}\nOP\n" for n in range(1, 29))
+    text = AMD + f"bb0->bb1\n%0:V=OP\n{blocks}bb29\n%1:V=OP\nOP %0\n"
+    shown = run(text, {"%0": "v0", "%1": "v0"})
+    assert shown is not None
+    lines = str(shown).splitlines()
+    assert lines[3:5] == ["  along 30 blocks", "    …"]
+    assert lines[5:] == [f"    bb{n}" for n in range(6, 30)]
+    exactly = AMD + "".join(f"bb{n}->bb{n + 1}\nOP\n" for n in range(23)).replace(
+        "OP", "%0:V=OP", 1
+    )
+    shown = run(exactly + "bb23\n%1:V=OP\nOP %0\n", {"%0": "v0", "%1": "v0"})
+    assert shown is not None
+    assert str(shown).splitlines()[3:5] == ["  along 24 blocks", "    bb0"]
+
+
 def test_a_definition_goes_where_its_replacement_says() -> None:
     text = AMD + "bb0\n%0:V=OP\nOP %0\n"
     places = {"%0": "v0", "%1": "v1"}

@@ -267,6 +267,16 @@ def test_what_a_guard_says_holds_until_its_predicate_is_written() -> None:
     assert only(reader, "P0", "R0", "R0", header=NVIDIA).lanes[1].next_use == (0, 4)
 
 
+def test_what_a_guard_says_holds_in_the_blocks_before_and_behind() -> None:
+    body = (
+        "bb0->bb1\n%0:P=SETP\n%1:R=ONE\n@%0 %1=TWO\nbb1->bb2\nNOP\n"
+        "bb2->bb3\n@!%0 %2:R=KILL\nbb3->bb4\nNOP\n"
+        "bb4->bb5,bb6\n@%0 USE %1\n@%0 BRA\nbb5\nUSE %1\nbb6\nNOP\nUSE %1,%2\n"
+    )
+    finding = only(body, "P0", "R0", "R0", header=NVIDIA)
+    assert finding.lanes[1] == InvolvedLane("%1", ((0, 1),), (6, 1))
+
+
 def test_what_destroys_may_be_passed_over_by_its_readers() -> None:
     body = "bb0\n%0:P=SETP\n%1:R=OP\n@!%0 %2:R=KILL\n@%0 USE %2\nUSE %2\nUSE %1\n"
     assert only(body, "P0", "R0", "R0", header=NVIDIA).lanes[0].next_use == (0, 4)

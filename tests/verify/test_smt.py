@@ -191,6 +191,14 @@ def test_cores_are_as_many_as_asked_for() -> None:
         assert len(SMTVerifier(function, cores=cores).verify(answer).findings) == found
 
 
+def test_a_name_that_is_no_virtual_register_is_cut_short() -> None:
+    finding = only(SIMPLE, VALID | {"%" + "7" * 99: "v9"})
+    assert finding.registers == ("%" + "7" * 39,)
+    assert finding.message == (
+        f"%{'7' * 39} is no virtual register of the function, which has 3 of them"
+    )
+
+
 def test_one_core_is_looked_for_unless_more_are_asked_for() -> None:
     function = problem("class V 1 v\n", "bb0\n%0:V,%1:V,%2:V=OP\nUSE %0,%1,%2\n")
     answer = {"%0": "v1", "%1": "v1", "%2": "v1"}

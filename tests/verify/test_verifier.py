@@ -29,10 +29,11 @@ SPLIT = SplitAnswer({**ASSIGNMENT, "%2": "v10"}, EDITS)
 
 
 def test_an_answer_with_edits_is_judged_by_them() -> None:
-    assert Verifier(PROBLEM).verify(SPLIT).valid
+    right = Verifier(PROBLEM).verify(SPLIT)
+    assert (right.valid, right.id, right.findings) == (True, PROBLEM.id, ())
     wrong = Verifier(PROBLEM).verify(SplitAnswer({**ASSIGNMENT, "%2": "v4"}, EDITS))
     assert [finding.kind for finding in wrong.findings] == [FindingKind.WRONG_VALUE]
-    assert wrong.registers_used is None
+    assert (wrong.valid, wrong.id, wrong.registers_used) == (False, PROBLEM.id, None)
 
 
 def test_registers_of_new_ones_are_counted_and_the_functions_own() -> None:
@@ -46,7 +47,8 @@ def test_registers_of_new_ones_are_counted_and_the_functions_own() -> None:
 def test_on_the_assign_track_edits_are_refused_and_empty_ones_are_none() -> None:
     verifier = Verifier(PROBLEM, edits=False)
     refused = verifier.verify(SPLIT)
-    assert not refused.valid
+    assert refused.valid is False
+    assert refused.id == PROBLEM.id
     (finding,) = refused.findings
     assert finding.kind is FindingKind.INVALID_EDIT
     assert "on the assign track every virtual register keeps one register" in finding.message
