@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from verilocc_bench.analysis import parse_register_name
@@ -10,6 +10,7 @@ from verilocc_bench.edits import edit_function, parse_edits
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.verify.executor import Executor, Miscompile
+from verilocc_bench.verify.executor.code import Code
 
 AMD = """verilocc-bench 1
 target gfx942
@@ -374,3 +375,47 @@ def test_masks_never_fail_what_is_valid_without_edits() -> None:
     text = text.replace("OP %2\nbb2", "OP %3\nbb2").replace("S_CBRANCH_EXECZ\n", "")
     assert run(text, {**MASKED_PLACES, "%2": "v0", "%3": "v1"}, runs=200) is None
     assert run(text, {**MASKED_PLACES, "%2": "v0", "%3": "v0"}, runs=200) is not None
+
+
+def test_a_sleeping_thread_takes_part_in_what_is_scalar_alone() -> None:
+    """Of each instruction the scalar operands are left; its vector lanes are named apart."""
+    text = AMD.replace("class V2", "class G 1 s\nclass V2") + (
+        "bb0(v5,s5)\n%0:V=OP\n%1:G=OP\n%2:V2.0!,%3:G,v6,s6=OP %0,%1,v5,s5\n"
+        "%0&,%1&=OP %0,%1\n%4:S2.0!=OP\n"
+    )
+    function = parse_function(text, canonical=False)
+    bases = {0: ("v", 0), 1: ("s", 0), 2: ("v", 2), 3: ("s", 1), 4: ("s", 2)}
+    code = Code(function, get_target("gfx942"), bases, None)
+    _, _, both, early, undef = code.block(0)
+
+    def names(lanes: Iterable[int]) -> list[str]:
+        return [code.lane_name(lane) for lane in lanes]
+
+    assert names(d[1] for d in both.only_scalar.definitions) == ["%3", "s6"]
+    assert names(use[1] for use in both.only_scalar.uses) == ["%1", "s5"]
+    assert both.only_scalar.ended == ()
+    assert sorted(set(names(both.masked_lanes))) == ["%2.0", "%2.1", "v6"]
+    assert names(d[1] for d in early.only_scalar.definitions) == ["%1"]
+    assert early.only_scalar.early == (0,)
+    assert names(use[1] for use in early.only_scalar.own_uses) == ["%1"]
+    assert names(early.masked_lanes) == ["%0"]
+    assert names(undef.only_scalar.ended) == ["%4.0", "%4.1"]
+    assert undef.masked_lanes == ()
+
+
+def executor(text: str) -> Executor:
+    function = parse_function(text, canonical=False)
+    return Executor(function, get_target(function.target), {}, None)
+
+
+def test_distances_are_counted_in_edges() -> None:
+    text = AMD + "bb0->bb1,bb3\nbb1->bb2\nbb2->bb1,bb3\nbb3->bb4\nbb4\nbb5->bb4\n"
+    assert executor(text).distance(3) == {3: 0, 0: 1, 2: 1, 1: 2}
+    assert executor(text).distance(4) == {4: 0, 3: 1, 5: 1, 0: 2, 2: 2, 1: 3}
+    assert executor(text).distance(0) == {0: 0}
+
+
+def test_threads_fall_asleep_where_the_mask_narrows_and_wake_where_it_widens() -> None:
+    own = executor(MASKED)
+    assert own.wakes_in == {0: (2,)}
+    assert executor(NVIDIA + "bb0->bb1\nOP\nbb1\nOP\n").wakes_in == {}

@@ -69,8 +69,7 @@ def test_a_predicate_that_decides_in_one_successor_is_not_forgotten_before_it() 
 
 def test_a_predicate_decides_on_while_another_is_written() -> None:
     body = (
-        "bb0\n%0:P=P\n%1:P=P\n%2:R=A\n@!%1 %3:R=B\n%0=P\n@%0 NOP\n"
-        f"{ONE_OR_THE_OTHER.format('%1')}"
+        f"bb0\n%0:P=P\n%1:P=P\n%2:R=A\n@!%1 %3:R=B\n%0=P\n@%0 NOP\n{ONE_OR_THE_OTHER.format('%1')}"
     )
     assert is_valid(body, {"%0": "P0", "%1": "P1", "%2": "R0", "%3": "R0"})
 
