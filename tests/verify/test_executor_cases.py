@@ -419,3 +419,47 @@ def test_threads_fall_asleep_where_the_mask_narrows_and_wake_where_it_widens() -
     own = executor(MASKED)
     assert own.wakes_in == {0: (2,)}
     assert executor(NVIDIA + "bb0->bb1\nOP\nbb1\nOP\n").wakes_in == {}
+
+
+def test_insertions_at_the_end_of_blocks_in_a_sleeping_thread() -> None:
+    places = {**MASKED_PLACES, "%3": "s4"}
+    text = MASKED.replace("S_CBRANCH_EXECZ\n", "")
+    for at in ([1, 2], [0, 3]):
+        edits = {"new": {"%3": "S2"}, "insert": [{"at": at, "move": [["%3", "%0"]]}]}
+        assert run(text, places, edits) is None
+
+
+def test_a_sleeping_thread_sees_what_happens_to_scalars() -> None:
+    text = MASKED.replace("OP %2\n", "OP %2\n%3:S2=OP\n")
+    function = parse_function(text, canonical=False)
+    bases = {0: ("s", 0), 1: ("v", 0), 2: ("v", 1), 3: ("s", 0)}
+    own = Executor(function, get_target("gfx942"), bases, None)
+    asleep = 0
+    for seed in range(60):
+        shown = own.run(seed, 100)
+        path = [] if shown is None else [block.block for block in shown.trace]
+        if shown is None or path != [0, 1, 2]:
+            continue
+        asleep += (2, "the thread falls asleep") in shown.trace[0].decisions
+        assert (shown.block, shown.instruction, shown.lane) == (2, 0, "%0.0")
+        assert shown.found is not None
+        assert (shown.found.block, shown.found.instruction, shown.found.lane) == (1, 2, "%3.0")
+    assert asleep > 5
+
+
+def test_what_a_thread_misses_on_its_own_path_has_no_value() -> None:
+    """The old %1 gave way to %2, and the new one is defined where the thread sleeps."""
+    text = AMD + (
+        "bb0->bb1,bb2\n%0:S2=OP\n%1:V=OP\nOP %1\n%2:V=OP\nOP %2\nS_ANDN2_B64 %0\n%1=OP\n"
+        "bb1->bb2\nOP\nbb2\nS_OR_B64 %0\nOP %1\n"
+    )
+    assert run(text, {"%0": "s0", "%1": "v0", "%2": "v0"}, runs=200) is None
+
+
+def test_a_thread_wakes_on_its_own_path_alone() -> None:
+    """It goes from bb0 to bb3; the wave, on its way through bb1, widens its mask in bb2."""
+    text = AMD + (
+        "bb0->bb1,bb3\n%0:S2=OP\n%1:V=OP\nOP %1\n%2:V=OP\nOP %2\nS_ANDN2_B64 %0\n"
+        "bb1->bb2\n%1=OP\nbb2->bb3\nS_OR_B64 %0\nOP %1\nbb3\nS_OR_B64 %0\nOP\n"
+    )
+    assert run(text, {"%0": "s0", "%1": "v0", "%2": "v0"}, runs=200) is None
