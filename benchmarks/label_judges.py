@@ -58,7 +58,7 @@ def main() -> int:
     refused = 0
     for row in tqdm(rows, unit=" kernels"):
         problem = AllocationProblem.from_text(row.normalized)
-        fast, symbolic = FastVerifier(problem), SymbolicChecker(problem.function, problem.target)
+        fast, symbolic = FastVerifier(problem), SymbolicChecker(problem.function)
         small = len(problem.function.virtual_registers) <= options.smt_registers
         smt = SMTVerifier(problem) if small else None
         for source, label in {row.label_source: row.label or {}, **row.other_labels}.items():

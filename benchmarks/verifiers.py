@@ -72,11 +72,11 @@ def kernel_row(row: Row, raw: str | None, llc: str | None, smt_pairs: int) -> di
     problem = AllocationProblem.from_text(row.normalized)
     verifier = FastVerifier(problem)
     assert verifier.verify(label).valid
-    checker = SymbolicChecker(problem.function, problem.target)
+    checker = SymbolicChecker(problem.function)
 
     def independent_cold() -> None:
         function = parse_function(row.normalized)
-        assert not SymbolicChecker(function, problem.target).check(label)
+        assert not SymbolicChecker(function).check(label)
 
     warm = least(lambda: verifier.verify(label), 30)
     found: dict[str, Any] = {

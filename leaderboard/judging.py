@@ -231,5 +231,5 @@ def _quality(outcome: Outcome) -> tuple[Any, ...]:
     their order does not decide which one is shown.
     """
     costs = (outcome.spill_cost or 0, outcome.move_cost or 0)
-    rest = json.dumps({**outcome.to_json(), "sample": 0}, sort_keys=True)
+    rest = json.dumps(outcome.to_json(), sort_keys=True)
     return (*costs, outcome.registers, outcome.bank_conflicts.any, rest)

@@ -27,3 +27,9 @@ def test_the_interval_leaves_two_and_a_half_percent_out_at_each_end() -> None:
     assert means[24] < low < high < means[975]
     assert bootstrap_interval(VALUES, 7) == (low, high)
     assert bootstrap_interval(VALUES, 8) != (low, high)
+
+
+def test_values_that_are_all_the_same_are_their_own_interval() -> None:
+    assert bootstrap_interval([3.0], 1) == (3.0, 3.0)
+    assert bootstrap_interval([2.0, 2.0, 2.0], 1) == (2.0, 2.0)
+    assert bootstrap_interval([], 1) == (None, None)

@@ -110,6 +110,11 @@ BUNDLES = {
     # Ties count the operands of their own member.
     "BUNDLE {\n      %0:vgpr_32 = A %1:vgpr_32(tied-def 0), 7\n"
     "      %2:vgpr_32 = B 1, %3:vgpr_32(tied-def 0)\n    }": "%0&,%1=BUNDLE %2~0,%3~1",
+    # The numbers of each member's operands are its own.
+    "BUNDLE {\n      %0:vgpr_32 = A %1:vgpr_32(tied-def 0)\n      B %2:vgpr_32\n"
+    "      %3:vgpr_32, %4:vgpr_32 = C %5:vgpr_32(tied-def 1)\n    }": (
+        "%0&,%1,%2=BUNDLE %3~0,%4,%5~2"
+    ),
     "BUNDLE {\n      early-clobber %0:vgpr_32 = A %1:vgpr_32\n    }": "%0&=BUNDLE %1",
     # Sub-registers tell operands apart.
     "BUNDLE implicit-def %0.sub0:vreg_64_align2, implicit-def %0.sub1 {\n"

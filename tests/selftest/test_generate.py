@@ -66,7 +66,7 @@ def test_most_functions_have_an_answer_and_edits_that_are_valid(target: str) -> 
         if split is not None:
             edited += 1
             assert parse_edits(edits_to_json(split.edits)) == split.edits
-            checker = SymbolicChecker(problem.function, problem.target)
+            checker = SymbolicChecker(problem.function)
             valid += not checker.check(split.assignment, split.edits)
     assert answered > 80
     assert edited > answered / 2

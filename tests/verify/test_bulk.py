@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.errors import InputError
 from verilocc_bench.findings import FindingKind
 from verilocc_bench.ir import parse_function
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verify import FastVerifier, bulk
 
 HEADER = """verilocc-bench 1
 target gfx942
@@ -50,3 +51,24 @@ def test_either_half_of_vcc_may_be_reserved() -> None:
         header = HEADER.replace("class V", f"reserved {half}\nclass V", 1)
         verdict = verifier(f"{header}bb0\n%0:S2=A\nB %0\n").verify({"%0": "vcc"})
         assert [f.kind for f in verdict.findings] == [FindingKind.RESERVED]
+
+
+def test_a_register_is_free_for_others_while_it_holds_nothing() -> None:
+    """%1 has two values, with a gap between; the second begins where the first of %0 ends."""
+    own = verifier(HEADER + "bb0\n%0:V=A\n%1:V=A\nUSE %1\n%2:V=A\nUSE %0,%2\n%1=B\nUSE %1\n")
+    assert own.verify({"%0": "v1", "%1": "v0", "%2": "v0"}).valid
+    assert not own.verify({"%0": "v0", "%1": "v1", "%2": "v0"}).valid
+    at_once = verifier(HEADER + "bb0\n%0:V=A\n%1:V=A\nUSE %1\n%2:V=A\n%1=B %0,%2\nUSE %1\n")
+    assert at_once.verify({"%0": "v1", "%1": "v0", "%2": "v0"}).valid
+
+
+def test_functions_of_too_many_points_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entry is a point, and each of the two instructions."""
+    text = HEADER + "bb0\n%0:V=A\nUSE %0\n"
+    monkeypatch.setattr(bulk, "POINTS_LIMIT", 4)
+    assert verifier(text).verify({"%0": "v0"}).valid
+    monkeypatch.setattr(bulk, "POINTS_LIMIT", 3)
+    with pytest.raises(
+        InputError, match=r"^the function has 3 points: expected less than 2\*\*25$"
+    ):
+        verifier(text).verify({"%0": "v0"})

@@ -75,7 +75,7 @@ def test_edits_that_the_checker_accepts_on_kernels_show_no_difference(arch: str)
     accepted = 0
     for row in sorted(rows, key=lambda row: row.n_instructions)[:4]:
         problem = AllocationProblem.from_text(row.normalized)
-        checker = SymbolicChecker(problem.function, problem.target)
+        checker = SymbolicChecker(problem.function)
         for seed in range(2):
             split = random_edits(problem, dict(row.label), random.Random(seed), 8)
             assert split is not None

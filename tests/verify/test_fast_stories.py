@@ -249,6 +249,106 @@ def test_tied_operands_tell_of_both() -> None:
     assert undef.lanes[1] == InvolvedLane("%0", ((0, 0),), None)
 
 
+def test_what_a_guard_says_holds_until_its_predicate_is_written() -> None:
+    """Where `@%0 KILL` acts, `@!%0` does not, until %0 has another value."""
+    body = "bb0\n%0:P=SETP\n%1:R=OP\n@%0 %2:R=KILL\n{}@!%0 USE %1\nUSE %1\nUSE %2\n{}"
+
+    def next_use(before: str = "", behind: str = "", kill: str = "%2:R") -> Place | None:
+        lines = body.format(before, behind).replace("%2:R", kill)
+        return only(lines, "P0", "R0", "R0", header=NVIDIA).lanes[1].next_use
+
+    assert next_use() == (0, 4)
+    assert next_use(behind="%0=SETP\n@%0 NOP\n") == (0, 4)  # written, but later
+    assert next_use(before="%0=SETP\n") == (0, 4)
+    # By the instruction itself, which acts by the old value.
+    assert next_use(kill="%2:R,%0") == (0, 3)
+    # The reader's guard is the value from before the instruction.
+    reader = "bb0\n%0:P=SETP\n%1:R=OP\n@%0 %2:R=KILL\n@!%0 %0=SETP %1\nNOP %1\nUSE %2\n"
+    assert only(reader, "P0", "R0", "R0", header=NVIDIA).lanes[1].next_use == (0, 4)
+
+
+def test_what_a_guard_says_holds_in_the_blocks_before_and_behind() -> None:
+    body = (
+        "bb0->bb1\n%0:P=SETP\n%1:R=ONE\n@%0 %1=TWO\nbb1->bb2\nNOP\n"
+        "bb2->bb3\n@!%0 %2:R=KILL\nbb3->bb4\nNOP\n"
+        "bb4->bb5,bb6\n@%0 USE %1\n@%0 BRA\nbb5\nUSE %1\nbb6\nNOP\nUSE %1,%2\n"
+    )
+    finding = only(body, "P0", "R0", "R0", header=NVIDIA)
+    assert finding.lanes[1] == InvolvedLane("%1", ((0, 1),), (6, 1))
+
+
+def test_what_destroys_may_be_passed_over_by_its_readers() -> None:
+    body = "bb0\n%0:P=SETP\n%1:R=OP\n@!%0 %2:R=KILL\n@%0 USE %2\nUSE %2\nUSE %1\n"
+    assert only(body, "P0", "R0", "R0", header=NVIDIA).lanes[0].next_use == (0, 4)
+
+
+def test_a_predicate_that_a_block_begins_with_says_nothing_of_the_blocks_before() -> None:
+    body = "bb0->bb1\n%0:P=SETP\n%1:R=ONE\n@%0 %1=TWO\nbb1\n%0=SETP\n@!%0 %2:R=KILL\nUSE %1,%2\n"
+    finding = only(body, "P0", "R0", "R0", header=NVIDIA)
+    assert finding.lanes[1].defined == ((0, 1), (0, 2))
+
+
+def test_a_branch_that_is_taken_leads_to_its_first_successor_alone() -> None:
+    body = (
+        "bb0->bb1,bb2\n%0:P=SETP\n%1:R=OP\n@%0 %2:R=KILL\n@%0 BRA\n"
+        "bb1->bb3\nNOP\nNOP\nbb2->bb3\nUSE %1\nbb3\nUSE %1,%2\n"
+    )
+    finding = only(body, "P0", "R0", "R0", header=NVIDIA)
+    assert finding.lanes[1].next_use == (3, 0)
+
+
+def test_two_that_act_by_opposite_guards_destroy_different_values() -> None:
+    body = (
+        "bb0\n%0:P=SETP\n%1:R=ONE\n@%0 %1=TWO\n@!%0 %2:R=KILL\n@%0 %3:R=KILL\n"
+        "USE %1\n@!%0 USE %2\n@%0 USE %3\n"
+    )
+    first, second = judge(body, "P0", "R0", "R0", "R0", header=NVIDIA)
+    assert [first.registers, second.registers] == [("%2", "%1"), ("%3", "%1")]
+    assert first.lanes[1].defined == ((0, 1),)
+    assert second.lanes[1].defined == ((0, 2),)
+
+
+def test_a_reader_of_the_next_turn_of_a_loop_is_not_still_to_read() -> None:
+    body = "bb0->bb1\n%0:V=INIT\nbb1->bb1,bb2\n%1:V=KILL %0\nUSE %1\nbb2\nNOP\n"
+    finding = only(body, "v0", "v0")
+    assert finding.lanes[1] == InvolvedLane("%0", ((0, 0),), (1, 0))
+    assert finding.message == (
+        "bb1 instruction 0 (KILL) writes %1 to v0, which holds %0, "
+        "defined at bb0 instruction 0 and next read at bb1 instruction 0"
+    )
+
+
+def test_ties_to_what_has_no_value_or_a_register_of_its_own() -> None:
+    undefined = only("bb0\n%0:V=TIED %1:V!~0\nUSE %0\n", "v0", "v1")
+    assert undefined.message == (
+        "bb0 instruction 0 (TIED) writes %0 to v0, tied to its use of %1 in v1: "
+        "the two must be in one register"
+    )
+    assert undefined.lanes[1] == InvolvedLane("%1", (), None)
+    fixed = only("bb0(v4)\n%0:V=TIED v4~0\nUSE %0\n", "v5")
+    assert fixed.message == (
+        "bb0 instruction 0 (TIED) writes %0 to v5, tied to its use of v4, defined at the entry "
+        "and still to be read by the same instruction: the two must be in one register"
+    )
+
+
+def test_a_tied_value_that_the_instruction_replaces_is_never_read() -> None:
+    """Where it acts the old %1 is gone, though it gives the guard another value, too."""
+    body = "bb0\n%0:P=SETP\n%1:R=ONE\n@%0 %2:R,%1,%0=TIED %1!~0\nUSE %1,%2\n"
+    finding = only(body, "P0", "R0", "R1", header=NVIDIA)
+    assert finding.kind is FindingKind.TIED_MISMATCH
+    assert finding.lanes[1] == InvolvedLane("%1", ((0, 1),), None)
+
+
+def test_a_tie_that_holds_is_no_finding_beside_others() -> None:
+    body = "bb0\n%0:V=OP\nv4=TIED %0~0\nUSE v4\n"
+    assert [f.kind for f in judge(body, "v4", "v9")] == [FindingKind.UNKNOWN_VIRTUAL_REGISTER]
+    assert [f.kind for f in judge(body, "v0", "v9")] == [
+        FindingKind.UNKNOWN_VIRTUAL_REGISTER,
+        FindingKind.TIED_MISMATCH,
+    ]
+
+
 def test_findings_as_json_say_the_same() -> None:
     body = "bb0\n%0:V2=OP\n%1:V=KILL\nUSE %0\n"
     problem = AllocationProblem(parse_function(AMD + body, canonical=False))

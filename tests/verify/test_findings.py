@@ -175,6 +175,14 @@ def test_all_findings_come_in_the_order_of_the_program() -> None:
     assert verdict.occupancy is None
 
 
+def test_a_name_that_is_no_virtual_register_is_cut_short() -> None:
+    finding = only(FastVerifier(SIMPLE).verify({**VALID, "%" + "7" * 99: "v9"}))
+    assert finding.registers == ("%" + "7" * 39,)
+    assert finding.message == (
+        f"%{'7' * 39} is no virtual register of the function, which has 3 of them"
+    )
+
+
 def test_a_huge_wrong_answer_is_judged() -> None:
     answer = {f"%{number}": "v0" for number in range(100_000)}
     verdict = FastVerifier(SIMPLE).verify(answer)

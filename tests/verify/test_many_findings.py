@@ -111,6 +111,92 @@ def test_a_value_of_many_definitions_is_not_told_again_and_again(
     assert kinds(verdict) == {FindingKind.OVERLAP: 199}
 
 
+NVIDIA = """verilocc-bench 1
+target sm_80
+registers R:255 UR:63 P:7 UP:7
+class R 1 R
+class P 1 P
+"""
+
+
+def test_where_values_come_from_is_walked_through_again_for_each_guarded_writer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """300 definitions: each finding walks to all of them and tells all of them."""
+    monkeypatch.setattr(explain, "STEPS", 10_000)
+    count = 300
+    lines = [NVIDIA, "bb0->" + ",".join(f"bb{n}" for n in range(1, count + 1)) + "\n%0:P=P\n"]
+    first = "%1:R=A\n"
+    for n in range(1, count + 1):
+        lines.append(f"bb{n}->bb{count + 1}\n{first}")
+        first = "%1=A\n"
+    kills = "".join(f"@%0 %{n}:R=C\n" for n in range(2, 200))
+    lines.append(f"bb{count + 1}\n{kills}B %1\n")
+    problem = AllocationProblem(parse_function("".join(lines), canonical=False))
+    answer = {f"%{n}": "R0" for n in range(1, 200)} | {"%0": "P0"}
+    verdict = FastVerifier(problem).verify(answer, 1000)
+    assert 10_000 // 650 <= len(verdict.findings) <= 10_000 // 550
+    assert kinds(verdict) == {FindingKind.OVERLAP: 198}
+
+
+def test_long_ways_back_are_counted_for_each_answer_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 values from the first block, each destroyed in the last, through 500 others."""
+    lines = [HEADER, "bb0->bb1\n", *(f"%{n}=V_A\n" for n in range(20))]
+    lines += [f"bb{block}->bb{block + 1}\nV_NOP\n" for block in range(1, 500)]
+    lines += ["bb500\n", *(f"%{n}=V_C\n" for n in range(20, 40))]
+    lines += [f"V_B %{n}\n" for n in range(40)]
+    problem = AllocationProblem(parse_function("".join(lines)))
+    answer = {f"%{n}": f"v{n % 20}" for n in range(40)}
+    every = FastVerifier(problem).verify(answer)
+    assert len(every.findings) == 20
+    monkeypatch.setattr(explain, "STEPS", 3_000)
+    verifier = FastVerifier(problem)
+    few = verifier.verify(answer, 100)
+    # Each way leads through 500 blocks, to one block before each.
+    assert 3 <= len(few.findings) <= 4
+    assert few.findings == every.findings[: len(few.findings)]
+    swapped = answer | {"%0": "v1", "%1": "v0"}
+    again = AllocationProblem(problem.function)
+    assert verifier.verify(swapped, 1).findings == FastVerifier(again).verify(swapped, 1).findings
+
+
+def test_an_answer_does_not_pay_for_those_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = far_apart(20, 500)
+    monkeypatch.setattr(explain, "STEPS", 3_000)
+    verifier = FastVerifier(problem)
+    first = verifier.verify(in_one(problem), 100)
+    # The same walks again are known by now: others are walked for the first time.
+    others = in_one(problem) | {f"%{n}": "v1" for n in range(3)}
+    second = verifier.verify(others, 100)
+    assert len(second.findings) >= len(FastVerifier(problem).verify(others, 100).findings)
+    assert len(verifier.verify(in_one(problem), 100).findings) >= len(first.findings) > 1
+
+
+def test_guarded_writers_of_one_block_are_counted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each wrong read looks at 100 writers and 1 definition, and those before the block."""
+    monkeypatch.setattr(checker, "STEPS", 1_000)
+    lines = [NVIDIA, "bb0\n%0:P=P\n%1:R=A\n", *(f"@%0 %{n}:R=C\n" for n in range(2, 102))]
+    lines += ["B %1\n"] * 40
+    problem = AllocationProblem(parse_function("".join(lines), canonical=False))
+    answer = {f"%{n}": "R0" for n in range(1, 102)} | {"%0": "P0"}
+    verdict = IndependentVerifier(problem).verify(answer, 1000)
+    assert 5 <= len(verdict.findings) <= 11
+    assert kinds(verdict) == {FindingKind.WRONG_VALUE: 40}
+
+
+@pytest.mark.parametrize("verifier", [FastVerifier, IndependentVerifier])
+def test_what_is_missing_is_counted_and_nothing_else(
+    verifier: type[FastVerifier | IndependentVerifier],
+) -> None:
+    problem = live_together(3)
+    verdict = verifier(problem).verify({}, 1)
+    assert verdict.id == problem.id
+    assert verdict.valid is False
+    assert [finding.registers for finding in verdict.findings] == [("%0",)]
+    assert verdict.untold == {FindingKind.MISSING: 2}
+    assert verifier(problem).verify({}).untold == {}
+
+
 def test_wrong_values_of_one_instruction_have_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checker, "OF_ONE_INSTRUCTION", 5)
     definitions = "".join(f"%{number}=V_A\n" for number in range(50))

@@ -481,3 +481,42 @@ def test_the_entry_may_be_filled_before_its_first_instruction() -> None:
     edits = insert(move([0, 0], ("%2", "%0")), new={"%2": "P"}, replace=[[0, 0, "guard", "%2"]])
     assert kinds(check(body, "P1 P2 P1", edits, NVIDIA)) == []
     assert kinds(check(body, "P1 P2 P2", edits, NVIDIA)) == WRONG
+
+
+def test_edits_on_either_edge_of_a_guarded_branch() -> None:
+    body = (
+        "bb0->bb1,bb2\n%0:P=A\n%1:R=A\n@{}%0 BRA\n"
+        "bb1\n%2:R=A\nUSE %1,%2\nEXIT\nbb2\n%3:R=A\nUSE %1,%3\nEXIT\n"
+    )
+    new = {"%4": "R"}
+    replaced = [[1, 1, 0, "%4"], [2, 1, 0, "%4"]]
+    taken, passed = (move({"edge": [0, b]}, ("%4", "%1")) for b in (1, 2))
+    for sign in ("", "!"):
+        both = insert(taken, passed, new=new, replace=replaced)
+        assert check(body.format(sign), "P0 R0 R0 R0 R1", both, NVIDIA) == ()
+        for one, block in ((taken, 2), (passed, 1)):
+            edits = insert(one, new=new, replace=replaced)
+            (finding,) = check(body.format(sign), "P0 R0 R0 R0 R1", edits, NVIDIA)
+            assert (finding.kind.value, finding.block) == ("wrong_value", block)
+
+
+def test_each_constant_is_a_value_of_its_own() -> None:
+    body = "bb0\n%0=V_MOV_B32\n%1=V_MOV_B32\nC %0\nD %1\n"
+    first = {"at": [0, 2], "rematerialize": ["%2", [0, 0]]}
+    second = {"at": [0, 2], "rematerialize": ["%3", [0, 1]]}
+    edits = insert(first, second, new={"%2": "V", "%3": "V"})
+    own, crossed = ([[0, 2, 0, one], [0, 3, 0, two]] for one, two in (("%2", "%3"), ("%3", "%2")))
+    places = "v4 v5 v6 v7"
+    assert check(body, places, {**edits, "replace": own}) == ()
+    assert kinds(check(body, places, {**edits, "replace": crossed})) == WRONG * 2
+
+
+def test_a_slot_below_is_not_touched() -> None:
+    """slot0 has a scalar, slot1 and slot2 have a vector pair."""
+    body = "bb0\n%0:G=S_A\n%1:V2=A\nC %0,%1\n"
+    spills = [{"at": [0, 2], "spill": [s, r]} for s, r in (("slot0", "%0"), ("slot1-2", "%1"))]
+    reloads = [{"at": [0, 2], "reload": [r, s]} for s, r in (("slot0", "%0"), ("slot1-2", "%1"))]
+    found = check(body, "s0 v4", insert(*spills, *reloads))
+    one = check(body, "s0 v4", insert(spills[0], reloads[0]))
+    other = check(body, "s0 v4", insert(spills[1], reloads[1]))
+    assert found == one == other == ()

@@ -78,7 +78,7 @@ class Judges:
         self.problem = problem
         self.bounds = Bounds(problem, solver)
         self.fast = FastVerifier(problem)
-        self.independent = SymbolicChecker(problem.function, problem.target)
+        self.independent = SymbolicChecker(problem.function)
         self._smt = smt
 
     def judge(self, case: Case, paths: int = PATHS, *, held: bool = True) -> Opinion:

@@ -245,7 +245,7 @@ class Explainer:
         written = self._written(destroyer, moment)
         if liveness.defined[victim] >> point & 1:
             held = self._written(victim, moment)
-            both = f"both {_owned(written, unit)} and {_owned(held, unit)}"
+            both = f"both {written.name} and {_owned(held, unit)}"
             verb = f"writes {both} to {unit}" if place[1] >= 0 else f"leaves {both} in {unit}"
             message = f"{moment.text} {verb}: {_reading(written)}, {_reading(held)}"
         else:

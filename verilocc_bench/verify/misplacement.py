@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
+
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.ir import PhysicalRegister, RegisterClass
 
 __all__ = ["misplacement"]
+
+STARTS_TOLD = 3
+"""The message names up to so many bases that are aligned."""
 
 
 def misplacement(
@@ -37,12 +42,13 @@ def _illegal(
     problem: AllocationProblem, register_class: RegisterClass, base: PhysicalRegister
 ) -> tuple[FindingKind, str]:
     width = register_class.width
-    budget = problem.function.file(base.file).count
+    file = problem.function.file(base.file)
+    budget = file.count
     if base.file not in register_class.files and budget > 0:
         allowed = " or ".join(register_class.files) or "no file at all"
         return FindingKind.WRONG_CLASS, f"the class allows {allowed}"
     if base.index + width > budget:
-        name = problem.function.file(base.file).unit_name(base.index)
+        name = file.unit_name(base.index)
         needed = f"{width} registers from {name}" if width > 1 else name
         return FindingKind.OVER_BUDGET, f"it needs {needed}, the budget is {budget}"
     first = problem.placements.unit(base)
@@ -52,8 +58,10 @@ def _illegal(
         return FindingKind.RESERVED, f"{names} is reserved"
     ranges = [r for r in register_class.ranges if r.file == base.file]
     if all((base.index - r.first) % r.step for r in ranges):
-        starts = ", ".join(f"{r.file}{r.first + n * r.step}" for r in ranges[:1] for n in range(3))
-        return FindingKind.MISALIGNED, f"it must start at {starts}, …"
-    file = problem.function.file(base.file)
+        first_starts = islice(chain.from_iterable(ranges), STARTS_TOLD + 1)
+        starts = [file.unit_name(start) for start in first_starts]
+        if len(starts) > STARTS_TOLD:
+            starts[STARTS_TOLD:] = "…"
+        return FindingKind.MISALIGNED, f"it must start at {', '.join(starts)}"
     allowed = ", ".join(f"{file.unit_name(r.first)} to {file.unit_name(r.last)}" for r in ranges)
     return FindingKind.WRONG_CLASS, f"the class allows {allowed}"

@@ -218,9 +218,9 @@ class LaneStories:
         return self._read_after(lane, block, known) if survives else None
 
     def known_after(self, place: Place, known: Literal | None) -> Literal | None:
-        """What is still known after an instruction."""
+        """What is still known after an instruction, of what its guard says."""
         if known is not None:
-            written = self._tracks.get((known[0], place[0]), _NOTHING).definitions
+            written = self._tracks[known[0], place[0]].definitions
             position = bisect_left(written, place[1])
             if position < len(written) and written[position] == place[1]:
                 return None

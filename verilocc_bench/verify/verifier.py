@@ -53,7 +53,7 @@ class IndependentVerifier:
 
     @cached_property
     def _checker(self) -> SymbolicChecker:
-        return SymbolicChecker(self.problem.function, self.problem.target)
+        return SymbolicChecker(self.problem.function)
 
     def verify(self, answer: AnyAnswer, findings: int | None = None) -> Verdict:
         """The verdict; registers used count those of new virtual registers too.

@@ -28,7 +28,7 @@ from typing import NamedTuple
 from verilocc_bench.edits import EditedFunction, Edits, edit_function
 from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.ir import Function, Instruction, Operand
-from verilocc_bench.targets import Target, get_target
+from verilocc_bench.targets import get_target
 from verilocc_bench.verify.symbolic.conditional import FALSE, Diagram
 from verilocc_bench.verify.symbolic.edit_rules import edit_findings
 from verilocc_bench.verify.symbolic.entry import entry_lanes
@@ -61,9 +61,8 @@ class SymbolicChecker:
     ()
     """
 
-    def __init__(self, function: Function, target: Target | None = None) -> None:
-        self.function = function
-        self.target = get_target(function.target) if target is None else target
+    def __init__(self, function: Function) -> None:
+        self.function, self.target = function, get_target(function.target)
 
     @cached_property
     def _lanes(self) -> Lanes:

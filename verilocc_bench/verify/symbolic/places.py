@@ -62,7 +62,7 @@ class Places:
     def unit_name(self, place: Place) -> str:
         """The assembler's name of a unit."""
         file, index = place
-        names = next((f.unit_names for f in self.target.files if f.name == file), ())
+        names = self.target.file(file).unit_names
         return names[index] if index < len(names) else f"{file}{index}"
 
     def _place(self, number: int, register_class: RegisterClass, name: str | None) -> None:

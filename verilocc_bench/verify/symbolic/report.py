@@ -76,10 +76,9 @@ class Reporter:
         place = (step.block, step.index)
         defined = self.origins.definitions(step, read.lane)
         places = _listed(["the entry" if i < 0 else f"bb{b} instruction {i}" for b, i in defined])
-        named = f"{lane}, defined at {places}," if defined else lane
         return Finding(
             FindingKind.WRONG_VALUE,
-            f"{self._where(step)} {verb} {named} from {unit}, which {what}",
+            f"{self._where(step)} {verb} {lane}, defined at {places}, from {unit}, which {what}",
             *place,
             self._registers(read.lane, *holders),
             unit,
