@@ -21,7 +21,6 @@ from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.judges import Judges
 from verilocc_bench.selftest.shrink import shrink
 from verilocc_bench.selftest.table import document, render
-from verilocc_bench.targets import Target
 from verilocc_bench.verify import FastVerifier
 from verilocc_bench.verify.symbolic import SymbolicChecker
 
@@ -118,9 +117,9 @@ class NoFixedRegisters:
 class NoMeets(SymbolicChecker):
     """A checker that looks at one path alone: the first successor of every block."""
 
-    def __init__(self, function: Function, target: Target | None = None) -> None:
+    def __init__(self, function: Function) -> None:
         blocks = tuple(replace(b, successors=b.successors[:1]) for b in function.blocks)
-        super().__init__(replace(function, blocks=blocks), target)
+        super().__init__(replace(function, blocks=blocks))
 
 
 class NoEdits(SymbolicChecker):
