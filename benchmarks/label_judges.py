@@ -1,4 +1,4 @@
-"""Whether every judge accepts every compiler's label of a dataset.
+"""Asks every judge about every compiler's label of a dataset.
 
     python benchmarks/label_judges.py DATASET [--splits S,…] [--smt-registers N] [--paths N]
 

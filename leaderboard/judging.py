@@ -225,10 +225,11 @@ def _middle(samples: Sequence[_Known]) -> Outcome | None:
 
 
 def _quality(outcome: Outcome) -> tuple[Any, ...]:
-    """What samples are put in order by, the best first: with edits by what they cost.
+    """The key that sorts the samples of a kernel, the best first.
 
-    All figures at the end, so that of samples that are alike in what counts
-    their order does not decide which one is shown.
+    Spill cost comes first, then move cost, registers and bank conflicts. All
+    other figures follow: they break ties, so that the order in which samples
+    were submitted never decides which of them is shown.
     """
     costs = (outcome.spill_cost or 0, outcome.move_cost or 0)
     rest = json.dumps(outcome.to_json(), sort_keys=True)

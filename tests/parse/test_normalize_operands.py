@@ -110,6 +110,9 @@ BUNDLES = {
     # Ties count the operands of their own member.
     "BUNDLE {\n      %0:vgpr_32 = A %1:vgpr_32(tied-def 0), 7\n"
     "      %2:vgpr_32 = B 1, %3:vgpr_32(tied-def 0)\n    }": "%0&,%1=BUNDLE %2~0,%3~1",
+    # The ties of operands that the head alone names count the head's own operands.
+    "BUNDLE implicit-def %0:vgpr_32, implicit-def %1:vgpr_32, implicit %2:vgpr_32(tied-def 1) {\n"
+    "      %0:vgpr_32 = A $vgpr1\n    }": "+%0,%1=BUNDLE +%2~0,v1",
     # The numbers of each member's operands are its own.
     "BUNDLE {\n      %0:vgpr_32 = A %1:vgpr_32(tied-def 0)\n      B %2:vgpr_32\n"
     "      %3:vgpr_32, %4:vgpr_32 = C %5:vgpr_32(tied-def 1)\n    }": (

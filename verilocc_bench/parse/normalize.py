@@ -316,10 +316,9 @@ def _bundle_operands(head: MachineInstruction) -> Sequence[tuple[int, MachineOpe
             (
                 offset + place,
                 replace(
-                    operand,
+                    _tied_from(operand, offset),
                     flags=operand.flags
                     | (early if OperandFlag.DEFINITION in operand.flags else OperandFlag.NONE),
-                    tied_to=None if operand.tied_to is None else offset + operand.tied_to,
                 ),
             )
             for place, operand in kept
@@ -328,10 +327,17 @@ def _bundle_operands(head: MachineInstruction) -> Sequence[tuple[int, MachineOpe
         offset += 1 + max((place for place, _ in member.operands), default=0)
     said = {(o.name, o.virtual, o.sub_register) for m in head.bundled for _, o in m.operands}
     return [
-        (offset + place, operand)
+        (offset + place, _tied_from(operand, offset))
         for place, operand in head.operands
         if (operand.name, operand.virtual, operand.sub_register) not in said
     ] + operands
+
+
+def _tied_from(operand: MachineOperand, offset: int) -> MachineOperand:
+    """The operand where the places of its instruction's operands start at `offset`."""
+    if operand.tied_to is None:
+        return operand
+    return replace(operand, tied_to=offset + operand.tied_to)
 
 
 def _keeps_half(operand: MachineOperand) -> bool:

@@ -127,10 +127,10 @@ class Search:
         return Found(dict(sorted(assignment.items())), registers, self.bound, source)
 
     def run(self) -> Found:
-        """The best assignment. Raises AllocationFailed where none is found, or none exists.
+        """Returns the best assignment found.
 
-        Raises ContradictionError where what is proved and what is found contradict
-        each other.
+        Raises AllocationFailed if the search finds none or if none exists.
+        Raises ContradictionError if an assignment contradicts a proof.
         """
         self._refuse_infeasible()
         # What the scored files take decides which other registers cost occupancy.

@@ -106,7 +106,7 @@ class BoundSearch:
         return refute_by_residues(self.demands, shape)
 
     def _refute_by_blocks(self, shape: Shape) -> Refutation | None:
-        """As refute_by_blocks, which is asked about each shape once."""
+        """Calls refute_by_blocks, once for each shape."""
         if shape not in self._by_blocks:
             self._by_blocks[shape] = refute_by_blocks(self.problem, shape, self.cliques)
         return self._by_blocks[shape]
