@@ -21,14 +21,15 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from verilocc_bench.cuda_tools import disassemble, life_ranges
+from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.flow import control_flow
+from verilocc_bench.backends.nvidia.life_range_gate import check_marks, compare_liveness, file_masks
+from verilocc_bench.backends.nvidia.life_ranges import FileMasks, parse_life_ranges
+from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.text import parse_sass
+from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
+from verilocc_bench.backends.nvidia.webs import guard_reference
 from verilocc_bench.dataset import RawRow, read_parquet
-from verilocc_bench.parse.cubin import read_cubin
-from verilocc_bench.parse.sass import SassFunction, check_marks, parse_life_ranges, parse_sass
-from verilocc_bench.parse.sass.flow import control_flow
-from verilocc_bench.parse.sass.life_range_gate import compare_liveness, file_masks
-from verilocc_bench.parse.sass.life_ranges import FileMasks
-from verilocc_bench.parse.sass.webs import guard_reference
 
 BRANCH = 0x947
 EMPTY: FileMasks = (0, 0, 0, 0)

@@ -20,9 +20,12 @@ from tabulate import tabulate
 from timing import least
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.cuda_tools import disassemble, life_ranges
+from verilocc_bench.backends.nvidia.life_range_gate import check_marks
+from verilocc_bench.backends.nvidia.life_ranges import parse_life_ranges
+from verilocc_bench.backends.nvidia.normalize import normalize_sass
+from verilocc_bench.backends.nvidia.text import parse_sass
+from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
 from verilocc_bench.dataset import RawRow, embedded_path, read_parquet
-from verilocc_bench.parse.sass import check_marks, normalize_sass, parse_life_ranges, parse_sass
 
 KERNELS_SHOWN = 10
 

@@ -27,10 +27,10 @@ from timing import MILLISECONDS, least
 
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
+from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
 from verilocc_bench.ir import parse_function
-from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import normalize_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.verify import FastVerifier
 
@@ -88,7 +88,7 @@ def kernel_row(row: Row, raw: str | None, llc: str | None) -> dict[str, Any]:
 
         def from_machine_ir() -> None:
             module = parse_mir(raw)
-            normalize_function(module.functions[0], module, get_target(row.arch))
+            normalize_machine_function(module.functions[0], module, get_target(row.arch))
 
         found["MIR to IR"] = least(from_machine_ir, 3)
         if llc is not None:

@@ -24,17 +24,17 @@ from pathlib import Path
 from tabulate import tabulate
 from tqdm import tqdm
 
+from benchmarks.inserted_code import InsertedCode, add_up, count_inserted
+from benchmarks.reference_spilling import pipeline_splitting, reference_spilling
+from benchmarks.reference_splitting import reference_splitting
 from dataset_builders.compilers.llvm import LLVMCompiler
-from dataset_builders.compilers.reference_spilling import pipeline_splitting, reference_spilling
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import RawRow, Row, load_rows, read_parquet
 from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.evaluate.metrics import geometric_mean
-from verilocc_bench.lower.inserted_code import InsertedCode, add_up, count_inserted
-from verilocc_bench.lower.reference_splitting import reference_splitting
-from verilocc_bench.parse.mir import parse_mir
 from verilocc_bench.verify import Verifier
 
 

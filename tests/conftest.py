@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from verilocc_bench.cuda_tools import CUDA_TOOLS, find_tool
+from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, find_tool
 from verilocc_bench.errors import InputError
 
 

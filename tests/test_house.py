@@ -112,8 +112,8 @@ WRITERS = {
     "verilocc_bench/cli/__init__.py": {"os.open"},
     "dataset_builders/compilers/llvm_worker.py": {"os.fdopen"},
     # What the vendors' tools read, in temporary folders.
-    "verilocc_bench/lower/llc.py": {"write_text"},
-    "verilocc_bench/cuda_tools.py": {"write_text", "write_bytes"},
+    "verilocc_bench/backends/amdgpu/tools.py": {"write_text"},
+    "verilocc_bench/backends/nvidia/tools.py": {"write_text", "write_bytes"},
     # A library writes a folder of files; the run's last file is written when it is whole.
     "verilocc_bench/training/network.py": {"merged.save_pretrained", "tokenizer.save_pretrained"},
     # Whole folders of finished files, put into place.

@@ -5,18 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from dataset_builders.compilers.llvm import ALLOCATION_OPTIONS
+from dataset_builders.compilers.toolchains import check_packages, toolchains_of
 from dataset_builders.compilers.triton_compiler import kernel_source_hash
 from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.sweeps import SweepPoint
-from verilocc_bench.cuda_tools import CUDA_OPTIONS, CUDA_TOOLS, find_tool, tool_version
-from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.ir.text import FORMAT_LINE
-from verilocc_bench.targets import get_target
 
 __all__ = ["check_compilers", "fingerprint", "representatives", "working_agreement"]
 
@@ -28,14 +24,10 @@ def check_compilers(points: Sequence[SweepPoint]) -> None:
 
     Or what the release needs, so that nobody learns of it after hours of compiling.
     """
-    vendors = {get_target(point.arch).vendor for point in points}
-    needed = {"triton": "triton", **({"llvmlite": "llvmlite"} if "amd" in vendors else {})}
-    for package, module in {**needed, **RELEASE_PACKAGES}.items():
-        if find_spec(module) is None:
-            raise MissingExtraError(package, "build", "building a dataset")
-    if "nvidia" in vendors:
-        for tool in CUDA_TOOLS:
-            find_tool(tool)
+    purpose = "building a dataset"
+    check_packages({"triton": "triton", **RELEASE_PACKAGES}, purpose)
+    for toolchain in toolchains_of({point.arch for point in points}):
+        toolchain.check(purpose)
 
 
 def fingerprint(points: Sequence[SweepPoint]) -> dict[str, Any]:
@@ -43,13 +35,9 @@ def fingerprint(points: Sequence[SweepPoint]) -> dict[str, Any]:
     sources = {point.specification.module: kernel_source_hash(point) for point in points}
     versions = {name: version(name) for name in ("triton", "pyarrow", "verilocc-bench")}
     flags: dict[str, list[str]] = {}
-    vendors = {get_target(point.arch).vendor for point in points}
-    if "amd" in vendors:
-        versions["llvmlite"] = version("llvmlite")
-        flags |= {name: list(options) for name, options in ALLOCATION_OPTIONS.items()}
-    if "nvidia" in vendors:
-        versions |= {tool: tool_version(tool) for tool in CUDA_TOOLS}
-        flags |= {name: list(options) for name, options in CUDA_OPTIONS.items()}
+    for toolchain in toolchains_of({point.arch for point in points}):
+        versions |= toolchain.versions()
+        flags |= {name: list(options) for name, options in toolchain.options.items()}
     return {
         "format": FORMAT_LINE,
         "versions": versions,

@@ -15,13 +15,16 @@ from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_t
 from dataset_builders.sweeps.point import SweepPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.amdgpu.machine import MachineFunction
+from verilocc_bench.backends.amdgpu.normalize import (
+    NormalizedMachineFunction,
+    normalize_machine_function,
+)
+from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.ir.text import FORMAT_LINE
-from verilocc_bench.parse.machine import MachineFunction
-from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.verify import FastVerifier, Verdict
@@ -59,7 +62,7 @@ def _make_row(
         raise RejectedKernel("several-functions", f"{len(module.functions)} machine functions")
     machine = module.functions[0]
     target = get_target(point.arch)
-    normalized = normalize_function(machine, module, target)
+    normalized = normalize_machine_function(machine, module, target)
     problem = AllocationProblem(normalized.function)
     greedy = parse_mir(texts.greedy).functions[0]
     track, label = "assign", None
@@ -94,7 +97,7 @@ def _verified_label(
     problem: AllocationProblem,
     before: MachineFunction,
     after: MachineFunction,
-    normalized: NormalizedFunction,
+    normalized: NormalizedMachineFunction,
     allocator: str,
 ) -> tuple[dict[str, str], Verdict]:
     assignment = read_label(before, after, normalized)
@@ -116,7 +119,7 @@ def _basic_label(
     problem: AllocationProblem,
     before: MachineFunction,
     texts: MachineIRTexts,
-    normalized: NormalizedFunction,
+    normalized: NormalizedMachineFunction,
 ) -> dict[str, str] | str:
     """The answer of LLVM's basic allocator, or why it has none."""
     if texts.basic is None:

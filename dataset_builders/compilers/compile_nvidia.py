@@ -20,7 +20,12 @@ from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_t
 from dataset_builders.sweeps.point import SweepPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
-from verilocc_bench.cuda_tools import (
+from verilocc_bench.backends.nvidia.flow import opcode_stem
+from verilocc_bench.backends.nvidia.normalize import normalize_sass
+from verilocc_bench.backends.nvidia.read import check_life_ranges
+from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.text import parse_sass
+from verilocc_bench.backends.nvidia.tools import (
     CUDA_OPTIONS,
     CUDA_TOOLS,
     assemble,
@@ -31,14 +36,6 @@ from verilocc_bench.cuda_tools import (
 from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir.text import FORMAT_LINE
-from verilocc_bench.parse.sass import (
-    SassFunction,
-    check_marks,
-    normalize_sass,
-    parse_life_ranges,
-    parse_sass,
-)
-from verilocc_bench.parse.sass.flow import opcode_stem
 from verilocc_bench.targets import Target
 from verilocc_bench.targets.nvidia_budget import MAXIMUM_REGISTERS, register_limit
 from verilocc_bench.verify import FastVerifier, FindingKind, Verdict
@@ -76,7 +73,7 @@ def _make_row(
     if len(functions) != 1:
         raise RejectedKernel("several-functions", f"{len(functions)} functions")
     function = functions[0]
-    _pass_gate(function, ranges)
+    check_life_ranges(function, ranges, point.key)
     asked = point.parameters.integer("asked_maxnreg")
     limit = register_limit(
         WARP_THREADS * kernel.num_warps,
@@ -140,16 +137,6 @@ def _spilling(function: SassFunction) -> dict[str, int]:
         "spill_loads": stems.count("LDL"),
         "spill_stores": stems.count("STL"),
     }
-
-
-def _pass_gate(function: SassFunction, ranges: str) -> None:
-    """Raises RejectedKernel where our definitions and uses are not NVIDIA's."""
-    found = parse_life_ranges(ranges).get(function.name)
-    if found is None:
-        raise RejectedKernel("life-ranges", f"nvdisasm shows none of {function.name}")
-    disagreement = check_marks(function, found)
-    if disagreement is not None:
-        raise RejectedKernel("life-ranges", str(disagreement))
 
 
 def _provenance(point: SweepPoint, kernel: CompiledKernel, cubin: bytes) -> dict[str, Any]:

@@ -12,10 +12,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from verilocc_bench.backends.amdgpu.machine import (
+    MachineFunction,
+    MachineInstruction,
+    MachineOperand,
+)
+from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction, is_half, is_ignored
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import Assignment, PhysicalRegister
-from verilocc_bench.parse.machine import MachineFunction, MachineInstruction, MachineOperand
-from verilocc_bench.parse.normalize import NormalizedFunction, is_half, is_ignored
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
@@ -33,7 +37,7 @@ class _Pair:
 
 
 def read_label(
-    before: MachineFunction, after: MachineFunction, normalized: NormalizedFunction
+    before: MachineFunction, after: MachineFunction, normalized: NormalizedMachineFunction
 ) -> Assignment:
     """The assignment that turns `before` into `after`.
 

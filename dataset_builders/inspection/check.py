@@ -7,8 +7,6 @@ many processes, where nearly all of the time goes to judging their labels.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,13 +41,12 @@ from dataset_builders.inspection.parquet_stream import (
 )
 from dataset_builders.inspection.relations_check import check_relations
 from dataset_builders.inspection.row_check import Origin, row_problems
+from verilocc_bench.backends import backend_of, raw_bytes
 from verilocc_bench.dataset import RawRow, Row, row_digest
 from verilocc_bench.errors import InputError
+from verilocc_bench.targets import TARGETS
 
 __all__ = ["check_dataset"]
-
-_RAW_HASH = {"sm_80": ("cubin", "machine_code_sha256")}
-_AMD_RAW_HASH = ("mir", "machine_ir_sha256")
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +194,7 @@ def _without_nulls(batch: _Batch, findings: Findings) -> Iterator[tuple[int, dic
 
 def _row_facts(row: Row, file: ParquetPlace, place: int) -> RowFacts:
     provenance, params = _object(row.provenance) or {}, _object(row.params)
-    raw_format, raw_key = _RAW_HASH.get(row.arch, _AMD_RAW_HASH)
+    backend = backend_of(row.arch) if row.arch in TARGETS else None
     return RowFacts(
         **{name: getattr(row, name) for name in ("id", "track", "arch", "family", "kernel")},
         **{name: getattr(row, name) for name in ("group", "cluster")},
@@ -207,8 +204,8 @@ def _row_facts(row: Row, file: ParquetPlace, place: int) -> RowFacts:
         split=file.split,
         point=str(provenance.get("point", "")),
         digest=row_digest(row),
-        raw_sha256=str(provenance.get(raw_key, "")),
-        raw_format=raw_format,
+        raw_sha256=str(provenance.get(backend.raw_hash, "")) if backend else "",
+        raw_format=backend.raw_format if backend else "",
     )
 
 
@@ -223,12 +220,8 @@ def _object(text: str) -> dict[str, Any] | None:
 
 def _raw_facts(raw: RawRow, file: ParquetPlace) -> RawFacts:
     try:
-        data = (
-            base64.b64decode(raw.content, validate=True)
-            if raw.format == "cubin"
-            else raw.content.encode()
-        )
-    except (binascii.Error, ValueError):
+        data = raw_bytes(raw.format, raw.content)
+    except ValueError:
         data = None
     sha256 = "" if data is None else hashlib.sha256(data).hexdigest()
     return RawFacts(raw.id, file.file, raw.format, row_digest(raw), sha256)

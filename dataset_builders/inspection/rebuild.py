@@ -12,7 +12,6 @@ from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from dataset_builders.building.execution import Execution, Lost, run_tasks
 from dataset_builders.building.journal import decode_document
 from dataset_builders.building.results import result_from_document
 from dataset_builders.compilers.built_kernel import canonical_json
+from dataset_builders.compilers.toolchains import check_packages, toolchains_of
 from dataset_builders.inspection.documents import ROW_LIST_FORM, check_lines
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import (
@@ -34,11 +34,10 @@ from dataset_builders.inspection.layout import (
 )
 from dataset_builders.inspection.parquet_stream import stream_rows
 from dataset_builders.sweeps import point_from_json
-from verilocc_bench.cuda_tools import CUDA_TOOLS, find_tool, tool_version
+from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, tool_version
 from verilocc_bench.dataset import RawRow, Row, read_parquet
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
-from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.targets import get_target
+from verilocc_bench.errors import InputError
 
 __all__ = ["RebuildReport", "Rebuilt", "rebuild_rows"]
 
@@ -169,13 +168,10 @@ def _chosen(
 
 def _need_tools(archs: Collection[str]) -> None:
     """Raises MissingExtraError where something that compiles is not installed."""
-    vendors = {get_target(arch).vendor for arch in archs}
-    for package in ("triton", *(["llvmlite"] if "amd" in vendors else [])):
-        if find_spec(package) is None:
-            raise MissingExtraError(package, "build", "making rows again")
-    if "nvidia" in vendors:
-        for tool in CUDA_TOOLS:
-            find_tool(tool)
+    purpose = "making rows again"
+    check_packages({"triton": "triton"}, purpose)
+    for toolchain in toolchains_of(archs):
+        toolchain.check(purpose)
 
 
 def _difference(folder: Path, line: dict[str, Any]) -> str | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataset_builders.compilers.built_kernel import LICENSE, canonical_json
+from dataset_builders.compilers.toolchains import toolchain_of
 from dataset_builders.inspection.findings import CheckKind
 from dataset_builders.inspection.label_check import label_problems, split_track_problems
 from dataset_builders.inspection.layout import ParquetPlace
@@ -24,6 +25,7 @@ from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.files import parse_json
 from verilocc_bench.ir import instance_id, print_function
 from verilocc_bench.ir.text import FORMAT_LINE
+from verilocc_bench.targets import TARGETS
 
 __all__ = ["Origin", "RowProblem", "row_problems"]
 
@@ -35,10 +37,6 @@ _LABEL_COLUMNS = ("assignment", "alternatives", "best_assignment")
 _OF_THE_BEST = (*BEST_COLUMNS, "bank_conflicts")
 _WHERE_BETTER = ("best_assignment", "best_source")
 """Null where no answer is known that is better than the label."""
-_HASHES = {
-    "amd": ("source_sha256", "llvm_ir_sha256", "machine_ir_sha256"),
-    "nvidia": ("source_sha256", "llvm_ir_sha256", "ptx_sha256", "machine_code_sha256"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,14 +191,13 @@ def _provenance_problems(
         if tool in origin.versions:
             yield from expect(f"the version of {tool}", version, origin.versions[tool])
     yield from expect("the format", provenance.get("format"), FORMAT_LINE)
-    vendor = "nvidia" if row.arch == "sm_80" else "amd"
-    for name in _HASHES[vendor]:
+    if row.arch not in TARGETS:
+        return
+    toolchain = toolchain_of(row.arch)
+    for name in toolchain.hashes:
         if not _is_sha256(provenance.get(name)):
             yield CheckKind.PROVENANCE, f"provenance: expected a SHA-256 as {name!r}"
-    if vendor == "nvidia":
-        source = f"ptxas {versions.get('ptxas')}"
-    else:
-        source = f"llvm-greedy {versions.get('llvm')}"
+    source = toolchain.label_source(versions)
     if row.label_source != source:
         yield CheckKind.COLUMN, f"the column 'label_source' is {row.label_source!r}, not {source!r}"
     if point is None:

@@ -129,8 +129,8 @@ def _sizes(facts: CardFacts) -> str:
 
 
 def _origin(facts: CardFacts) -> str:
-    vendors = (("amd", words.AMD), ("nvidia", words.NVIDIA))
-    parts = [words.ORIGIN, *(text for vendor, text in vendors if vendor in facts.vendors)]
+    parts = [words.ORIGIN]
+    parts += [text for vendor, text in words.VENDORS.items() if vendor in facts.vendors]
     if facts.statistics is not None:
         parts.append(_explained(tables.kernel_table(facts.statistics)))
     return "\n\n".join(parts)
@@ -192,7 +192,7 @@ def _uses(facts: CardFacts) -> str:
 
 
 def _limits(facts: CardFacts) -> str:
-    about = [key for key in words.LIMITS if key != "nvidia" or "nvidia" in facts.vendors]
+    about = [key for key in words.LIMITS if key not in words.VENDORS or key in facts.vendors]
     return "\n".join(f"- {words.LIMITS[key].strip()}".replace("\n", "\n  ") for key in about)
 
 

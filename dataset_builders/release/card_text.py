@@ -4,7 +4,6 @@ from __future__ import annotations
 
 __all__ = [
     "ABOUT",
-    "AMD",
     "COLUMNS",
     "DISTANCE",
     "GROUPS",
@@ -12,11 +11,11 @@ __all__ = [
     "INTENDED_WITHOUT_TRAINING",
     "LABELS",
     "LIMITS",
-    "NVIDIA",
     "ORIGIN",
     "RAW_COLUMNS",
     "UNINTENDED",
     "UNINTENDED_CHOICE",
+    "VENDORS",
     "VERIFICATION",
 ]
 
@@ -83,19 +82,21 @@ Kernels are our own Triton sources, compiled over a sweep of tile shapes, data t
 epilogues, masks and compile options, without line information, so that the same sweep gives the
 same bytes anywhere."""
 
-AMD = """\
+VENDORS: dict[str, str] = {
+    "amd": """\
 **gfx90a, gfx942.** Machine IR from LLVM before its register allocation; the label is what LLVM's
 greedy allocator chose, read off the same code behind it. Where it split live ranges or spilled, no
 mapping says what it did: such kernels are on the split track. The alternative is the answer of
-LLVM's basic allocator, where it has one."""
-
-NVIDIA = """\
+LLVM's basic allocator, where it has one.""",
+    "nvidia": """\
 **sm_80.** ptxas is closed, and shows nothing before its allocation. The function is recovered from
 its machine code: webs of definitions and uses become virtual registers, and the registers that
 ptxas chose are the label. So the order of the instructions, and any spill code, are ptxas's own,
 made after (and for) that very assignment. Every definition and use was checked against the life
 ranges that NVIDIA's disassembler prints. On the split track a function compiled with plenty of
-registers is asked at fewer."""
+registers is asked at fewer.""",
+}
+"""How rows were made, by the vendor of their target."""
 
 LABELS = """\
 A label is what a production compiler does, not an optimum. The columns `best_…` say how far it is
@@ -156,4 +157,4 @@ says what allocation depends on, and cannot be executed. The config `raw` has th
 A lower bound is what is proved, from few points of the function at a time: an answer above it may
 be the best there is, and only registers have a bound, not conflicts or copies.""",
 }
-"""Known limits, by what they are about; `nvidia` is for datasets with NVIDIA's architectures."""
+"""Known limits, by topic. A topic that is a vendor is for datasets with its targets alone."""

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.lower.kernels import LOOP, assembled, normalized, require_tools
+from tests.backends.nvidia.assembled_kernels import LOOP, assembled, normalized, require_tools
 from verilocc_bench.allocators import answer_from_assignment, linear_scan
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
+from verilocc_bench.backends.amdgpu.cycles import find_analyzer
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
-from verilocc_bench.lower.comparison_cycles import find_analyzer
 from verilocc_bench.verify import Verifier
 
 ROWS = load_rows("mini").rows
@@ -145,7 +145,7 @@ def test_without_a_label_the_other_is_llcs_own(run, tmp_path: Path) -> None:  # 
 def test_without_llvm_mca_cycles_are_null(run, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     missing = "there is no llvm-mca of LLVM 22"
     monkeypatch.setattr(
-        "verilocc_bench.cli.compare_machine_ir.find_analyzer",
+        "verilocc_bench.backends.amdgpu.compare.find_analyzer",
         lambda: type(find_analyzer())(None, None, missing),
     )
     status, out, _ = run(AMD_ROW.id, labelled(AMD_ROW, tmp_path / "l.json"), "--json")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.tools import assemble, find_tool
 from verilocc_bench.cli import main
-from verilocc_bench.cuda_tools import assemble, find_tool
-from verilocc_bench.parse.cubin import read_cubin
 
 HEAD = ".version 8.7\n.target sm_80\n.address_size 64\n"
 KERNEL = """
@@ -185,5 +185,5 @@ def test_a_missing_tool_is_named(
     capsys: pytest.CaptureFixture[str],  # type: ignore[no-untyped-def]
 ) -> None:
     path = write(KERNEL.replace("NAME", "square"))
-    monkeypatch.setattr("verilocc_bench.cuda_tools._installed_file", lambda _: None)
+    monkeypatch.setattr("verilocc_bench.backends.nvidia.tools._installed_file", lambda _: None)
     refused(capsys, ["normalize", path], "nvidia-cuda-nvdisasm", "verilocc-bench[build]")

@@ -8,13 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.lower.kernels import LOOP, SEVERAL, assembled, linear_scan, normalized, require_tools
+from tests.backends.nvidia.assembled_kernels import (
+    LOOP,
+    SEVERAL,
+    assembled,
+    linear_scan,
+    normalized,
+    require_tools,
+)
 from verilocc_bench.allocators import Answer, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_raw_row, load_rows
 from verilocc_bench.ir import Assignment
-from verilocc_bench.parse.cubin import read_cubin
 
 ROWS = load_rows("mini").rows
 ROW = min((row for row in ROWS if row.arch == "sm_80"), key=lambda row: row.n_instructions)
@@ -114,7 +121,7 @@ def test_bad_cubins_are_told_in_one_line(run, cubin: Path, tmp_path: Path) -> No
     part.write_bytes(cubin.read_bytes()[:2000])
     refused(run(part, some, *end), str(part), "byte 2000", "not whole")
     refused(run(some, some, "-o", tmp_path / "out.s"), str(some), "expected a cubin")
-    refused(run(cubin, some, "--arch", "gfx90a", *end), "this is a cubin, not for 'gfx90a'")
+    refused(run(cubin, some, "--arch", "gfx90a", *end), "expected machine IR for gfx90a, this is a cubin")
     refused(run(cubin, tmp_path / "none.json", *end), "no such file")
     refused(run(tmp_path / "none.cubin", some, *end), "there is no such file")
     assert not output.exists()

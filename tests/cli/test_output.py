@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import pytest
 
+from verilocc_bench.backends.amdgpu.tools import find_llc
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_raw_row, load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.lower import find_llc
 
 ROWS = {row.arch: row for row in sorted(load_rows("mini").rows, key=lambda r: -r.n_instructions)}
 AMD, NVIDIA = ROWS["gfx942"], ROWS["sm_80"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from dataset_builders.compilers.label import LiveRangesSplit, read_label
+from verilocc_bench.backends.amdgpu.machine import MachineFunction, MachineModule
+from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
+from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.errors import RejectedKernel
-from verilocc_bench.parse.machine import MachineFunction, MachineModule
-from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import normalize_function
 from verilocc_bench.targets import get_target
 
 
@@ -20,7 +20,7 @@ def parse(body: str) -> MachineModule:
 def label(before: str, after: str) -> dict[int, str]:
     module = parse(before)
     machine: MachineFunction = module.functions[0]
-    normalized = normalize_function(machine, module, get_target("gfx942"))
+    normalized = normalize_machine_function(machine, module, get_target("gfx942"))
     found = read_label(machine, parse(after).functions[0], normalized)
     return {number: f"{r.file}{r.index}" for number, r in found.items()}
 
@@ -100,7 +100,7 @@ def test_anything_else_is_a_split(after: str) -> None:
 
 def test_other_blocks_are_no_label() -> None:
     module = parse(BEFORE)
-    normalized = normalize_function(module.functions[0], module, get_target("gfx942"))
+    normalized = normalize_machine_function(module.functions[0], module, get_target("gfx942"))
     other = parse_mir("---\nname: f\nbody: |\n  bb.0:\n  bb.1:\n...\n").functions[0]
     with pytest.raises(RejectedKernel, match="blocks"):
         read_label(module.functions[0], other, normalized)

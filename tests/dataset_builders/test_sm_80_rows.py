@@ -9,14 +9,15 @@ from functools import cache
 
 import pytest
 
-from tests.parse.sass.assembly import permuted
+from tests.backends.nvidia.assembly import permuted
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.normalize import normalize_sass
+from verilocc_bench.backends.nvidia.read import load_kernel
+from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.ir import print_function
-from verilocc_bench.parse.cubin import read_cubin
-from verilocc_bench.parse.sass import SassFunction, normalize_sass
-from verilocc_bench.parse.sass.load import load_cubin_function
 
 ROWS = [
     row
@@ -40,7 +41,7 @@ def function_of(identifier: str) -> SassFunction:
     """Disassembled, and past the gate, once for all tests."""
     raw = load_raw_row("mini", identifier)
     assert raw.format == "cubin"
-    return load_cubin_function(base64.b64decode(raw.content), identifier)
+    return load_kernel(base64.b64decode(raw.content), identifier)[1]
 
 
 def limit(row: Row) -> int:

@@ -14,15 +14,15 @@ import re
 import subprocess
 from collections.abc import Iterator
 
-from verilocc_bench.edits import VectorPlaces
-from verilocc_bench.ir import Function
-from verilocc_bench.parse.machine import (
+from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
     MachineOperand,
     OperandFlag,
 )
-from verilocc_bench.parse.normalize import is_ignored
+from verilocc_bench.backends.amdgpu.normalize import is_ignored
+from verilocc_bench.edits import VectorPlaces
+from verilocc_bench.ir import Function
 from verilocc_bench.targets import get_target
 
 THREADS = 4

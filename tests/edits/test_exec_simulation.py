@@ -10,9 +10,9 @@ import pytest
 
 from tests.conftest import find_llc
 from tests.edits.exec_simulation import Simulation, machine_ir
+from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
+from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.edits import VectorPlaces
-from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import normalize_function
 from verilocc_bench.targets import get_target
 
 KERNELS = 12
@@ -37,7 +37,9 @@ def test_no_sleeping_thread_misses_an_insertion(tools: tuple[str, str], arch: st
     for seed in range(KERNELS):
         text = machine_ir(seed, *tools, arch)
         module = parse_mir(text)
-        function = normalize_function(module.functions[0], module, get_target(arch)).function
+        function = normalize_machine_function(
+            module.functions[0], module, get_target(arch)
+        ).function
         simulation = Simulation(text, module.functions[0], function)
         for run in range(RUNS):
             assert not list(simulation.missed(run)), (seed, run)
@@ -55,7 +57,9 @@ def test_a_rule_without_objections_is_found_out(
     for seed in range(4):
         text = machine_ir(seed, *tools, "gfx942")
         module = parse_mir(text)
-        function = normalize_function(module.functions[0], module, get_target("gfx942")).function
+        function = normalize_machine_function(
+            module.functions[0], module, get_target("gfx942")
+        ).function
         simulation = Simulation(text, module.functions[0], function)
         found += sum(bool(list(simulation.missed(run))) for run in range(RUNS))
     assert found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
+from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.edits import VectorPlaces, parse_edits
 from verilocc_bench.findings import FindingKind
 from verilocc_bench.ir import parse_function
-from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import normalize_function
 from verilocc_bench.targets import MaskChange, get_target
 from verilocc_bench.verify.symbolic import SymbolicChecker
 
@@ -208,7 +208,7 @@ def test_what_an_opcode_does_not_tell_of_exec_is_marked() -> None:
         ("S_XOR_B64_term $exec, %0, implicit-def $scc", "S_XOR_B64_term", MaskChange.ANY),
     ):
         module = parse_mir(MACHINE_IR.format(writer=writer))
-        normalized = normalize_function(module.functions[0], module, target)
+        normalized = normalize_machine_function(module.functions[0], module, target)
         written = normalized.function.blocks[0].instructions[2]
         assert (written.opcode, target.mask_change(written)) == (opcode, change)
         copy = normalized.function.blocks[0].instructions[1]

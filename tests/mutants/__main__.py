@@ -28,14 +28,14 @@ ROOMS = {
     "verify, the fast check": ("verilocc_bench/verify/*.py",),
     "verify, the symbolic checker": ("verilocc_bench/verify/symbolic/*.py",),
     "verify, the executor": ("verilocc_bench/verify/executor/*.py",),
-    "parse/normalize": ("verilocc_bench/parse/normalize.py",),
+    "parse/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
     "evaluate/metrics": ("verilocc_bench/evaluate/metrics.py",),
     "leaderboard/judging": ("leaderboard/judging.py",),
 }
 TESTS = (
     "tests/analysis",
     "tests/verify",
-    "tests/parse",
+    "tests/backends",
     "tests/evaluate/test_metrics.py",
     "tests/evaluate/test_bootstrap.py",
     "tests/leaderboard/test_judging.py",

@@ -14,9 +14,9 @@ import pytest
 
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
+from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
+from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
-from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import normalize_function
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 from verilocc_bench.verify import FastVerifier, FindingKind
 
@@ -40,7 +40,7 @@ def assigned(row: Row, problem: AllocationProblem, answer: Mapping[str, str]) ->
     """The row's machine IR with the answer's registers instead of virtual ones."""
     text = RAW[row.id]
     module = parse_mir(text)
-    normalized = normalize_function(module.functions[0], module, problem.target)
+    normalized = normalize_machine_function(module.functions[0], module, problem.target)
     numbers = {name[1:]: number for number, name in enumerate(normalized.original_names)}
 
     def replace(match: re.Match[str]) -> str:

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
+from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
+from verilocc_bench.backends.amdgpu.read import parse_mir
+from verilocc_bench.backends.amdgpu.write_back import lower_amdgpu
 from verilocc_bench.cli.judges import JUDGES, ask_judge
-from verilocc_bench.lower import lower_amdgpu
-from verilocc_bench.parse.mir import parse_mir
-from verilocc_bench.parse.normalize import normalize_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.verify import FindingKind, Verifier
 
@@ -29,7 +29,7 @@ FIXED = {"live_in", "vcc_between"}
 def load(name: str) -> tuple[str, AllocationProblem, dict[str, str]]:
     text = FOLDER.joinpath(f"{name}.mir").read_text()
     module = parse_mir(text)
-    normalized = normalize_function(module.functions[0], module, get_target("gfx942"))
+    normalized = normalize_machine_function(module.functions[0], module, get_target("gfx942"))
     answer = json.loads(FOLDER.joinpath(f"{name}.json").read_text())["assignment"]
     return text, AllocationProblem(normalized.function), answer
 
@@ -54,7 +54,7 @@ def test_every_judge_rejects_it(name: str) -> None:
 def test_llvm_is_content_with_it(name: str, llc: Callable[..., str]) -> None:
     text, problem, answer = load(name)
     module = parse_mir(text)
-    normalized = normalize_function(module.functions[0], module, problem.target)
+    normalized = normalize_machine_function(module.functions[0], module, problem.target)
     assignment = {}
     for key, register in answer.items():
         base = parse_register_name(problem.target, register)

@@ -6,13 +6,18 @@ import argparse
 import json
 from pathlib import Path
 
-from verilocc_bench.cli.compare_cubin import compare_cubins
-from verilocc_bench.cli.compare_machine_ir import compare_machine_code
-from verilocc_bench.cli.comparison_document import Comparison, comparison_text
-from verilocc_bench.cli.instance import load_instance
-from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.backends import Candidate, Comparison, backend_of, backend_of_file
+from verilocc_bench.cli.comparison_document import comparison_text
+from verilocc_bench.cli.instance import (
+    LABEL_OF_CODE,
+    load_instance,
+    read_answer_for,
+    read_kernel,
+    read_raw_kernel,
+)
+from verilocc_bench.cli.wrong_answer import is_wrong
+from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_data, write_atomically
-from verilocc_bench.parse.cubin import is_cubin
 
 __all__ = ["run"]
 
@@ -20,7 +25,7 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> int:
     """Prints the comparison, and with --output writes all that it takes to repeat it.
 
-    The status is 1, and nothing written, where one of the answers is wrong.
+    The status is 1, and nothing is written, if one of the answers is wrong.
     """
     folder: Path | None = options.output
     if folder is not None and folder.exists() and not folder.is_dir():
@@ -40,16 +45,36 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> Comparison | None:
+    """The comparison; None, after a message, if an answer is wrong."""
     path = Path(options.instance)
-    try:
-        if path.is_file():
-            data = read_data(path)
-            if is_cubin(data):
-                return compare_cubins(options, load_instance(options), None)
-            return compare_machine_code(options, None)
+    if path.is_file():
+        data = read_data(path)
+        backend = backend_of_file(data)
+        backend.check_comparison()
+        kernel = read_kernel(path, data, options)
+        name, label = LABEL_OF_CODE, kernel.label
+    else:
         instance = load_instance(options)
-        if instance.problem.target.vendor == "amd":
-            return compare_machine_code(options, instance)
-        return compare_cubins(options, instance, instance)
-    except RejectedKernel as rejected:
-        raise InputError(rejected.reason, source=options.instance) from None
+        backend = backend_of(instance.problem.target)
+        backend.check_comparison()
+        kernel = read_raw_kernel(instance, options)
+        name, label = instance.label_source, instance.label
+    answer = read_answer_for(kernel.problem, options.answer)
+    backend.check_answer(answer, options.answer)
+    if is_wrong(kernel.problem, answer, options):
+        return None
+    if options.other is not None:
+        other = read_answer_for(kernel.problem, options.other)
+        backend.check_answer(other, options.other)
+        side = Candidate(options.other.name, other)
+    elif label is not None:
+        side = Candidate(name, label)
+    elif backend.own_allocation is not None:
+        side = Candidate(backend.own_allocation, None)
+    else:
+        raise InputError("it has no label: name a second answer", source=options.instance)
+    if side.answer is not None and is_wrong(kernel.problem, side.answer, options, side.name):
+        return None
+    return backend.compare(
+        kernel, (Candidate("answer", answer), side), with_files=options.output is not None
+    )

@@ -1,22 +1,13 @@
-"""What `verilocc-bench compare` says: one document, and the same as a table for people."""
+"""The document of `verilocc-bench compare` as a table for people."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tabulate import tabulate
 
-__all__ = ["Comparison", "comparison_text"]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The document, and the files (by name in the folder) that it takes to repeat it."""
-
-    document: dict[str, Any]
-    files: Mapping[str, str | bytes]
+__all__ = ["comparison_text"]
 
 
 def comparison_text(document: Mapping[str, Any]) -> str:

@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from verilocc_bench.allocators import Answer, AnyAnswer, answer_from_assignment
+from verilocc_bench.allocators import Answer, AnyAnswer
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.answers import parse_answer, read_answer
-from verilocc_bench.dataset import Row, check_row, load_rows
+from verilocc_bench.backends import (
+    BACKENDS,
+    Kernel,
+    ReadOptions,
+    backend_of,
+    backend_of_file,
+)
+from verilocc_bench.dataset import Row, check_row, load_raw_row, load_rows
 from verilocc_bench.edits import SplitAnswer
-from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.errors import InputError
 from verilocc_bench.files import decode_text, parse_json, read_data
 from verilocc_bench.ir import parse_function
-from verilocc_bench.parse.cubin import is_cubin
-from verilocc_bench.parse.mir import MirFile
-from verilocc_bench.parse.normalize import NormalizedFunction, normalize_function
-from verilocc_bench.parse.sass import NormalizedSass
-from verilocc_bench.parse.sass.load import normalize_cubin, normalize_kernels
-from verilocc_bench.targets import get_target
 
-__all__ = ["Instance", "list_functions", "load_instance", "normalize_data", "read_answer_for"]
+__all__ = [
+    "LABEL_OF_CODE",
+    "Instance",
+    "load_instance",
+    "read_answer_for",
+    "read_kernel",
+    "read_kernels",
+    "read_raw_kernel",
+]
+
+LABEL_OF_CODE = "the compiler"
+"""What the label is called that compiled code itself has."""
 
 NORMALIZED_START = "verilocc-bench "
-_PTX = re.compile(r"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s+sm_", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +57,7 @@ def load_instance(options: argparse.Namespace) -> Instance:
     if not path.is_file() and (path.suffix or path.name != options.instance):
         raise InputError("there is no such file", source=path)
     data = read_data(path) if path.is_file() else b""
-    if is_cubin(data):
+    if any(backend.holds(data) for backend in BACKENDS):
         return _from_compiled(path, data, options)
     text = decode_text(data, path)
     start = text.lstrip()
@@ -65,13 +76,9 @@ def load_instance(options: argparse.Namespace) -> Instance:
 
 
 def _from_compiled(path: Path, data: bytes, options: argparse.Namespace) -> Instance:
-    normalized = normalize_data(path, data, options)
-    problem = AllocationProblem(normalized.function)
-    title = f"{path.name}: {normalized.name}"
-    if isinstance(normalized, NormalizedSass):
-        label = answer_from_assignment(problem, normalized.assignment)
-        return Instance(problem, title, label, "the compiler")
-    return Instance(problem, title)
+    kernel = read_kernel(path, data, options)
+    title = f"{path.name}: {kernel.name}"
+    return Instance(kernel.problem, title, kernel.label, LABEL_OF_CODE)
 
 
 def read_answer_for(problem: AllocationProblem, path: Path) -> AnyAnswer:
@@ -135,73 +142,38 @@ def _from_dataset(options: argparse.Namespace) -> Instance:
     )
 
 
-def normalize_data(
+def _read_options(options: argparse.Namespace) -> ReadOptions:
+    return ReadOptions(options.arch, options.function, options.max_threads)
+
+
+def read_kernel(path: Path, data: bytes, options: argparse.Namespace) -> Kernel[Any]:
+    """The one kernel of a file of compiled code, or the one that --function names."""
+    return backend_of_file(data).read(data, path, _read_options(options))
+
+
+def read_kernels(
     path: Path, data: bytes, options: argparse.Namespace
-) -> NormalizedFunction | NormalizedSass:
-    """The one function, or the one that --function names, of machine IR or a cubin."""
-    if is_cubin(data):
-        _check_cubin(path, options)
-        return _normalize_kernel(path, data, options.function, options)
-    file = _read_mir(path, data, options)
-    return _normalize_machine_ir(path, file, options.function, options)
+) -> Iterator[tuple[str, Kernel[Any] | str]]:
+    """Each kernel of a file of compiled code by its name, or the reason why it cannot be read.
 
-
-def list_functions(
-    path: Path, data: bytes, options: argparse.Namespace
-) -> Iterator[tuple[str, NormalizedFunction | NormalizedSass | str]]:
-    """Each function of machine IR or a cubin with its name, or with the reason why there is none.
-
-    Raises InputError where the whole file is none that can be read.
+    Raises InputError where the file as a whole cannot be read.
     """
-    if not is_cubin(data):
-        file = _read_mir(path, data, options)
-        for name in file.names:
-            try:
-                yield name, _normalize_machine_ir(path, file, name, options)
-            except InputError as error:
-                yield name, f"line {error.line}: {error.message}" if error.line else error.message
-        return
-    _check_cubin(path, options)
-    yield from normalize_kernels(data, path, options.max_threads)
+    return backend_of_file(data).read_all(data, path, _read_options(options))
 
 
-def _read_mir(path: Path, data: bytes, options: argparse.Namespace) -> MirFile:
-    text = decode_text(data, path)
-    if _PTX.search(text):
+def read_raw_kernel(instance: Instance, options: argparse.Namespace) -> Kernel[Any]:
+    """The compiled code of a row of the dataset, from its raw config.
+
+    Raises InputError where the dataset has none, or that of another function.
+    """
+    problem = instance.problem
+    backend = backend_of(problem.target)
+    raw = load_raw_row(options.dataset, problem.id, split=options.split, revision=options.revision)
+    source = f"row {raw.id}"
+    if raw.format != backend.raw_format:
         raise InputError(
-            "this is PTX: assemble it (ptxas --gpu-name=sm_80) and name the cubin", source=path
+            f"expected raw code in the format {backend.raw_format!r}, "
+            f"the dataset has {raw.format[:40]!r}",
+            source=source,
         )
-    if options.arch is None:
-        raise InputError("machine IR needs --arch", source=path)
-    target = get_target(options.arch)
-    if target.vendor != "amd":
-        raise InputError(f"expected a cubin for {target.name}, this is text", source=path)
-    return MirFile(text, str(path))
-
-
-def _normalize_machine_ir(
-    path: Path, file: MirFile, name: str | None, options: argparse.Namespace
-) -> NormalizedFunction:
-    return normalize_function(
-        file.function(name),
-        file.module,
-        get_target(options.arch),
-        max_threads=options.max_threads,
-        source=str(path),
-    )
-
-
-def _check_cubin(path: Path, options: argparse.Namespace) -> None:
-    if options.arch is not None and get_target(options.arch).vendor != "nvidia":
-        raise InputError(f"expected machine IR for {options.arch}, this is a cubin", source=path)
-
-
-def _normalize_kernel(
-    path: Path, data: bytes, name: str | None, options: argparse.Namespace
-) -> NormalizedSass:
-    try:
-        return normalize_cubin(data, path, name, options.max_threads)
-    except RejectedKernel as rejection:
-        raise InputError(rejection.reason, source=path) from None
-    except InputError as error:
-        raise error.located(path) from None
+    return backend.read_raw(raw.content, problem, source)

@@ -7,10 +7,9 @@ import json
 
 from tabulate import tabulate
 
-from verilocc_bench.cli.instance import list_functions, normalize_data
+from verilocc_bench.cli.instance import read_kernel, read_kernels
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import STANDARD_OUTPUT, read_data, write_output
-from verilocc_bench.ir import print_function
 
 __all__ = ["run"]
 
@@ -26,10 +25,10 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         text = _listing(options, data)
     else:
-        normalized = normalize_data(options.file, data, options)
-        text = print_function(normalized.function)
+        kernel = read_kernel(options.file, data, options)
+        text = kernel.problem.normalized
         if options.map is not None:
-            names = {f"%{number}": name for number, name in enumerate(normalized.original_names)}
+            names = {f"%{number}": name for number, name in enumerate(kernel.original_names)}
             write_output(options.map, json.dumps(names, indent=0) + "\n")
     write_output(options.output, text)
     return 0
@@ -40,12 +39,13 @@ def _listing(options: argparse.Namespace, data: bytes) -> str:
         if getattr(options, name) is not None:
             raise InputError(f"--list says it of all functions: it goes without --{name}")
     rows: list[tuple[object, ...]] = []
-    for name, found in list_functions(options.file, data, options):
+    for name, found in read_kernels(options.file, data, options):
         if isinstance(found, str):
             rows.append((name, "no", None, None, " ".join(found.split())))
         else:
-            function = found.function
-            count = sum(len(block.instructions) for block in function.blocks)
-            rows.append((name, "yes", count, len(function.virtual_registers), ""))
+            function = found.problem.function
+            rows.append(
+                (name, "yes", function.instruction_count, len(function.virtual_registers), "")
+            )
     headers = ("function", "can be read", "instructions", "virtual registers", "reason")
     return tabulate(rows, headers, disable_numparse=True) + "\n"

@@ -24,7 +24,11 @@ class World:
 
     `fixed` are the physical operands, `constants` the opcodes that give a
     register of (file, width) a constant; `widening`, `narrowing` and `ending`
-    change the mask, the last two only at the end of a block.
+    change the mask, the last two only at the end of a block. A varied world has
+    one of `mixes`, the sets of vector files that its classes draw on; classes of
+    one unit in each of `others`; and one of two units in `pair`. `uniform` are
+    the classes of values that all threads share, where a function may leave
+    them out.
     """
 
     files: tuple[RegisterFile, ...]
@@ -33,6 +37,10 @@ class World:
     reserved: FixedUnits
     constants: dict[tuple[str, int], tuple[str, ...]]
     branch: str
+    mixes: tuple[tuple[tuple[str, ...], ...], ...]
+    others: tuple[tuple[str, ...], ...]
+    pair: tuple[str, ...]
+    uniform: tuple[RegisterClass, ...] = ()
     widening: tuple[str, ...] = ()
     narrowing: tuple[str, ...] = ()
     ending: tuple[str, ...] = ()
@@ -65,6 +73,19 @@ _AMD = World(
         ("s", 2): ("S_MOV_B64",),
     },
     branch="S_CBRANCH_EXECZ",
+    mixes=(
+        (("v",),),
+        (("v",), ("a",)),
+        (("v",), ("a",)),
+        (("v",), ("a",), ("v", "a")),
+        (("v",), ("a",), ("v", "a")),
+        (("v",), ("v", "a")),
+        (("a",), ("v", "a")),
+        (("a",),),
+        (("v", "a"),),
+    ),
+    others=(("s", "vcc"), ("s",)),
+    pair=("s", "vcc"),
     widening=("S_OR_B64",),
     narrowing=("S_AND_B64", "S_ANDN2_B64", "S_XOR_B64", "S_AND_SAVEEXEC_B64"),
     ending=("S_MOV_B64_term", "S_ANDN2_B64_term", "S_XOR_B64_term"),
@@ -96,30 +117,29 @@ _NVIDIA = World(
         ("UR", 2): ("ULDC.64",),
     },
     branch="BRA",
+    mixes=((("R",),),),
+    others=(("P",), ("P",), ("UR",), ("UP",)),
+    pair=("UR",),
+    uniform=(
+        RegisterClass("UR", 1, (BaseRange("UR", 0, 3, 1),)),
+        RegisterClass("UR2", 2, (BaseRange("UR", 0, 2, 2),)),
+    ),
 )
-_UNIFORM = (
-    RegisterClass("UR", 1, (BaseRange("UR", 0, 3, 1),)),
-    RegisterClass("UR2", 2, (BaseRange("UR", 0, 2, 2),)),
-)
+_WORLDS = {"amd": _AMD, "nvidia": _NVIDIA}
 
 
 def plain_world(target: Target, *, uniform: bool) -> World:
     """A target's world that is always the same; on sm_80 with uniform registers or without."""
-    if target.vendor == "amd":
-        return _AMD
-    return replace(_NVIDIA, classes=_NVIDIA.classes + _UNIFORM) if uniform else _NVIDIA
+    world = _WORLDS[target.vendor]
+    return replace(world, classes=world.classes + world.uniform) if uniform else world
 
-
-_AMD_MIXES = ("v", "v a", "v a", "v a va", "v a va", "v va", "a va", "a", "va")
-"""Which of VGPRs, AGPRs and classes of both a function asks for."""
 
 _WIDTHS = (1, 1, 1, 2, 2, 3, 4, 8)
 
 
 def varied_world(target: Target, generator: random.Random) -> World:
     """A world of a target with budgets, classes and fixed registers of its own."""
-    amd = target.vendor == "amd"
-    plain = _AMD if amd else _NVIDIA
+    plain = _WORLDS[target.vendor]
     counts = {
         "v": generator.choice((2, 4, 6, 8, 9, 12, 16, 20)),
         "a": generator.choice((0, 2, 4, 8, 8, 16)),
@@ -132,12 +152,10 @@ def varied_world(target: Target, generator: random.Random) -> World:
     }
     files = tuple(replace(file, count=counts[file.name]) for file in plain.files)
     budgets = {file.name: file.count for file in files}
-    mixes = generator.choice(_AMD_MIXES).split() if amd else ["R"]
-    vector = [(tuple(mix) if amd else (mix,)) for mix in mixes]
-    others = [("s", "vcc"), ("s",)] if amd else [("P",), ("P",), ("UR",), ("UP",)]
+    vector = generator.choice(plain.mixes) if len(plain.mixes) > 1 else plain.mixes[0]
     drawn = [(generator.choice(vector), generator.choice(_WIDTHS)) for _ in range(5)]
-    drawn += [(files_of, 1) for files_of in others]
-    drawn += [(("s", "vcc") if amd else ("UR",), 2)]
+    drawn += [(files_of, 1) for files_of in plain.others]
+    drawn.append((plain.pair, 2))
     classes = [_any_class(target, budgets, *each, generator) for each in drawn]
     beyond = 3 if generator.random() < 0.15 else 0
     fixed = [
@@ -146,7 +164,9 @@ def varied_world(target: Target, generator: random.Random) -> World:
         for _ in range(4)
         if file.count and not file.unit_names
     ]
-    fixed += [FixedUnits("vcc", 0, 2)] * 2 if amd else []
+    fixed += [
+        FixedUnits(file.name, 0, file.count) for file in files if file.unit_names for _ in range(2)
+    ]
     holder = generator.choice([file for file in files if file.count])
     reserved = FixedUnits(holder.name, generator.randrange(holder.count), 1)
     return replace(

@@ -1,0 +1,175 @@
+"""Machine functions that are refused by name: other architectures, other stages, callees."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
+from verilocc_bench.backends.amdgpu.read import parse_mir
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import Function
+from verilocc_bench.targets import get_target
+from verilocc_bench.targets.amdgpu_opcodes import foreign_instruction
+
+ENTRY = "machineFunctionInfo:\n  isEntryFunction: true\n"
+CALLEE = "machineFunctionInfo:\n  isEntryFunction: false\n"
+
+
+def normalized(body: str, head: str = "", ir: str = "", arch: str = "gfx942") -> Function:
+    module_text = f"--- |\n{ir}\n...\n" if ir else ""
+    text = f"{module_text}---\nname: f\n{head}body: |\n  bb.0:\n{body}\n...\n"
+    module = parse_mir(text, "x.mir")
+    target = get_target(arch)
+    return normalize_machine_function(module.functions[0], module, target, source="x.mir").function
+
+
+def refused(words: str, body: str, head: str = "", ir: str = "", arch: str = "gfx942") -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        normalized(body, head, ir, arch)
+    assert caught.value.source == "x.mir"
+    assert caught.value.line is not None
+
+
+KERNEL = "    %0:vgpr_32 = IMPLICIT_DEF\n    S_ENDPGM 0"
+
+
+@pytest.mark.parametrize(
+    ("head", "ir", "body", "words"),
+    [
+        (CALLEE, "", KERNEL, "'f' is no kernel .isEntryFunction: false.: .* callee-saved"),
+        ("machineFunctionInfo: { isEntryFunction: false }\n", "", KERNEL, "is no kernel"),
+        (CALLEE, "define amdgpu_kernel void @f() {", KERNEL, "isEntryFunction: false"),
+        ("", "define void @f() {", KERNEL, "calling convention ccc"),
+        ("", "define fastcc void @f() {", KERNEL, "calling convention fastcc"),
+        ("", "define amdgpu_gfx void @f() {", KERNEL, "calling convention amdgpu_gfx"),
+        ("", "define amdgpu_cs_chain void @f() {", KERNEL, "amdgpu_cs_chain"),
+        ("", "define void\n  @f(\n  i32 %x)\n{", KERNEL, "calling convention ccc"),
+        # Nothing says how it is called, but it returns.
+        ("", "", KERNEL.replace("S_ENDPGM 0", "SI_RETURN implicit %0"), "it ends in SI_RETURN"),
+        ("", "", KERNEL.replace("S_ENDPGM 0", "S_SETPC_B64_return $sgpr30_sgpr31"), "_return"),
+        (ENTRY, "", KERNEL.replace("S_ENDPGM 0", "S_SETPC_B64 $sgpr30_sgpr31"), "S_SETPC_B64"),
+        (ENTRY, "", KERNEL.replace("S_ENDPGM 0", "SI_TCRETURN %0, @g, 0"), "SI_TCRETURN"),
+    ],
+)
+def test_functions_that_others_call(head: str, ir: str, body: str, words: str) -> None:
+    refused(words, body, head, ir)
+
+
+@pytest.mark.parametrize(
+    ("head", "ir", "body"),
+    [
+        ("", "", KERNEL),
+        (ENTRY, "", KERNEL),
+        # What LLVM goes by, where the two differ.
+        (ENTRY, "define void @f() {", KERNEL),
+        ("", "define amdgpu_kernel void @f() {", KERNEL),
+        ("", "define dso_local spir_kernel void @f() {", KERNEL),
+        ("", "define amdgpu_ps float @f() {", KERNEL),
+        ("", "define void @g() {", KERNEL),
+        ("", "", KERNEL.replace("S_ENDPGM 0", "SI_RETURN_TO_EPILOG %0")),
+        # Jumps to a block of the function.
+        ("", "", "    successors: %bb.0\n    S_SETPC_B64 %0:sreg_64"),
+    ],
+)
+def test_kernels_of_every_kind(head: str, ir: str, body: str) -> None:
+    assert len(normalized(body, head, ir).virtual_registers) == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "words"),
+    [
+        ("noVRegs: true\n", KERNEL, "assigned already"),
+        ("", "    $vgpr1 = V_MOV_B32_e32 0, implicit $exec\n    S_ENDPGM 0", "assigned already"),
+        ("isSSA: true\n", KERNEL, "SSA form"),
+        ("", "    %0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %1, implicit $mode", "operand 3 .* tied to"),
+        ("", "    %0:vgpr_32 = V_FMAC_F32_e32 %1, %1, %0.sub0", "operand 3 of V_FMAC_F32_e32"),
+        ("machineFunctionInfo:\n  wwmReservedRegs:\n    - '$vgpr2'\n", KERNEL, r"mode.*\$vgpr2"),
+        ("machineFunctionInfo:\n  wwmReservedRegs: [ '$vgpr3' ]\n", KERNEL, r"mode.*\$vgpr3"),
+    ],
+)
+def test_functions_from_another_stage(head: str, body: str, words: str) -> None:
+    refused(words, body, head)
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        # LLVM says so before it allocates, even where there is nothing to allocate.
+        ("noVRegs: false\n", '    INLINEASM &"", 1, 12, implicit-def $vgpr5\n    S_ENDPGM 0'),
+        ("", "    S_ENDPGM 0"),
+        ("", "    $m0 = S_MOV_B32 0\n    S_ENDPGM 0, implicit $exec"),
+        ("machineFunctionInfo:\n  wwmReservedRegs: []\n", KERNEL),
+        ("", "    %0.sub0:vreg_64_align2 = V_FMAC_F32_e32 %1:vgpr_32, %1, %0.sub0"),
+    ],
+)
+def test_functions_with_nothing_to_refuse(head: str, body: str) -> None:
+    normalized(body, head)
+
+
+@pytest.mark.parametrize(
+    ("ir", "body", "arch", "words"),
+    [
+        ('target triple = "nvptx64-nvidia-cuda"', KERNEL, "gfx942", "this is for 'nvptx64"),
+        ('define amdgpu_kernel void @f() "target-cpu"="gfx90a" {', KERNEL, "gfx942", "for gfx90a"),
+        ("", "    %0:vreg_64_align2 = V_LSHL_ADD_U64_e64 %1, 3, %2", "gfx90a", "of gfx942, not of"),
+        ("", "    BUFFER_WBINVL1_VOL implicit $exec", "gfx942", "of gfx90a, not of gfx942"),
+        ("", "    S_WAIT_LOADCNT 0", "gfx942", "S_WAIT_LOADCNT is an instruction not of gfx942"),
+        ("", "    %0:vgpr_32 = FOO %1:vreg_64", "gfx942", "%1 of class vreg_64 "),
+        ("", "    %0:vgpr_32 = FOO %1.sub1_sub2:vreg_96_align2", "gfx942", r"%1.sub1_sub2 of"),
+        ("", "    %0:areg_128 = FOO %1:av_64_align2", "gfx90a", "odd register, which FOO"),
+    ],
+)
+def test_functions_for_another_architecture(ir: str, body: str, arch: str, words: str) -> None:
+    refused(words, body, "", ir, arch)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    %0:vreg_64 = COPY %1:vreg_64_align2",
+        "    %0:vreg_64_align2 = COPY %1.sub1_sub2:vreg_128_align2",
+        "    S_NOP 0, implicit %0:vreg_64",
+        "    %0:vgpr_32 = FOO %1.sub1:vreg_64, %2.sub2_sub3:vreg_128_align2, %3:sgpr_128",
+        "    V_MOV_B64_PSEUDO %0:vreg_64_align2",
+    ],
+)
+def test_tuples_in_instructions_that_take_them(body: str) -> None:
+    for arch in ("gfx90a", "gfx942"):
+        normalized(body, arch=arch)
+
+
+OPCODES = """
+    BUFFER_INV BUFFER_INVL2 BUFFER_WBINVL1 BUFFER_WBL2 BUFFER_GL0_INV DS_PK_ADD_F16
+    DS_PK_ADD_RTN_BF16 DS_ADD_F32 FLAT_ATOMIC_ADD_F32 FLAT_ATOMIC_ADD_F64 FLAT_ATOMIC_PK_ADD_BF16
+    GLOBAL_ATOMIC_PK_ADD_BF16 GLOBAL_ATOMIC_PK_ADD_F16 GLOBAL_LOAD_LDS_DWORD GLOBAL_LOAD_DWORDX4
+    IMAGE_LOAD S_AND_SAVEEXEC_B32 S_AND_SAVEEXEC_B64 S_CLAUSE S_DELAY_ALU S_WAITCNT
+    S_WAIT_LOADCNT S_WAITCNT_VSCNT V_ACCVGPR_READ_B32_e64 V_CVT_F32_BF8_e32 V_CVT_F32_F16_e32
+    V_CVT_PK_FP8_F32_e64 V_CVT_SR_BF8_F32_e64 V_DOT2C_F32_F16_e32 V_FMAC_F32_e32 V_FMAMK_F32
+    V_LSHL_ADD_U32_e64 V_LSHL_ADD_U64_e64 V_MAC_F32_e32 V_MADAK_F32 V_MAD_F32_e64 V_MAD_F16_e64
+    V_MFMA_F32_16X16X16F16_e64 V_MFMA_F32_16X16X8BF16_e64 V_MFMA_F32_32X32X8BF16_1K_e64
+    V_MFMA_F64_16X16X4F64_e64 V_MFMA_I32_16X16X16I8_e64 V_MFMA_I32_32X32X8I8_e64 V_MOV_B32_e32
+    V_MOV_B64_e32 V_PERMLANE16_B32_e64 V_PK_FMA_F32 V_PK_MOV_B32
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_instructions_that_an_architecture_lacks_are_those_of_llvm(arch: str, llc: object) -> None:
+    assembler = shutil.which("llvm-mc-22") or shutil.which("llvm-mc")
+    assert assembler is not None
+    opcodes = OPCODES.split()
+    names = [re.sub(r"_e(32|64)$", "", opcode).lower() for opcode in opcodes]
+    said = subprocess.run(
+        [assembler, "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-filetype=null"],
+        input="\n".join(names),
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stderr
+    lacks = re.compile(r"^<stdin>:(\d+):1: error: instruction not supported on this GPU", re.M)
+    found = [opcode for opcode in opcodes if foreign_instruction(opcode, arch)]
+    assert found == [opcodes[int(line) - 1] for line in lacks.findall(said)]
+    assert 10 < len(found) < len(opcodes) - 10

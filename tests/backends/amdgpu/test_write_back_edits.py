@@ -1,0 +1,335 @@
+"""Answers with edits in machine IR: LLVM's machine verifier accepts them, code comes out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.backends.amdgpu.machine_ir import ROWS, SPLIT_ROWS, Kernel, answer_of, load, split_answer
+from tests.backends.amdgpu.test_write_back import body_of, small
+from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, run_llc
+from verilocc_bench.backends.amdgpu.write_back import LoweredMir
+from verilocc_bench.dataset import Row
+from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import VirtualLanes
+
+Llc = Callable[..., str]
+# One of each architecture, with loops, and with AGPRs in the budget.
+CHOSEN = [
+    next(row for row in ROWS if (row.arch, row.kernel) == (arch, "gemm_weight_only"))
+    for arch in ("gfx90a", "gfx942")
+]
+chosen = pytest.mark.parametrize("row", CHOSEN, ids=lambda row: row.arch)
+
+
+def code(lowered: LoweredMir, arch: str) -> str:
+    options = (*LLC_OPTIONS, *lowered.llc_options)
+    assert run_llc(lowered.text, arch, "obj", options).startswith(b"\x7fELF")
+    return run_llc(lowered.text, arch, "asm", options).decode()
+
+
+def values(kernel: Kernel, answer: dict[str, str], file: str) -> tuple[int, int, str, str]:
+    """A place, and two registers of one lane that hold values there and are read later."""
+    function = kernel.problem.function
+    for block, each in enumerate(function.blocks):
+        found: list[str] = []
+        for index, instruction in enumerate(each.instructions):
+            if len(found) == 2:
+                return block, index, found[0], found[1]
+            later = {
+                use.location.register
+                for i in each.instructions[index + 2 :]
+                for use in i.uses
+                if isinstance(use.location, VirtualLanes)
+            }
+            for name in (f"%{n}" for n in defined(instruction.definitions)):
+                register_class = function.virtual_registers[int(name[1:])]
+                single = register_class.width == 1 and answer[name].startswith(file)
+                if single and int(name[1:]) in later and name not in found:
+                    found.append(name)
+    raise AssertionError("no such values")
+
+
+def defined(operands) -> Iterator[int]:  # type: ignore[no-untyped-def]
+    for operand in operands:
+        if isinstance(operand.location, VirtualLanes):
+            yield operand.location.register
+
+
+@chosen
+@pytest.mark.parametrize("file", ["v", "s"])
+def test_a_swap_there_and_back(row: Row, file: str, llc: Llc) -> None:
+    kernel = load(row)
+    answer = answer_of(kernel, "linear-scan")
+    block, index, one, other = values(kernel, answer, file)
+    swap = {"at": [block, index], "move": [[one, other], [other, one]]}
+    lowered = kernel.lower_split(split_answer(answer, insert=[swap, swap]))
+    assert lowered.text.count("V_SWAP_B32") == (2 if file == "v" else 0)
+    code(lowered, row.arch)
+
+
+@chosen
+def test_a_spill_and_its_reload_reach_scratch_memory(row: Row, llc: Llc) -> None:
+    kernel = load(row)
+    answer = answer_of(kernel, "linear-scan")
+    block, index, one, other = values(kernel, answer, "v")
+    insert = [
+        {"at": [block, index], "spill": ["slot7", one]},
+        {"at": [block, index], "spill": ["slot2", other]},
+        {"at": [block, index], "reload": [other, "slot2"]},
+        {"at": [block, index], "reload": [one, "slot7"]},
+    ]
+    assembly = code(kernel.lower_split(split_answer(answer, insert=insert)), row.arch)
+    access = {"gfx90a": "buffer_{}_dword", "gfx942": "scratch_{}_dword"}[row.arch]
+    for what, word in (("store", "Spill"), ("load", "Reload")):
+        pattern = rf"{access.format(what)} .*Folded {word}"
+        assert len(re.findall(pattern, assembly)) == 2
+    segment = re.search(r"private_segment_fixed_size: (\d+)", assembly)
+    assert segment is not None
+    assert int(segment[1]) >= 8
+
+
+@chosen
+@pytest.mark.parametrize("to_memory", [False, True])
+def test_spilled_scalars_go_to_lanes_or_to_memory(row: Row, to_memory: bool, llc: Llc) -> None:
+    kernel = load(row)
+    answer = answer_of(kernel, "linear-scan")
+    block, index, one, _ = values(kernel, answer, "s")
+    insert = [
+        {"at": [block, index], "spill": ["slot0", one]},
+        {"at": [block, index], "reload": [one, "slot0"]},
+    ]
+    lowered = kernel.lower_split(split_answer(answer, insert=insert))
+    assert lowered.llc_options == ()
+    options = ("-amdgpu-spill-sgpr-to-vgpr=0",) if to_memory else ()
+    assembly = run_llc(lowered.text, row.arch, "asm", (*LLC_OPTIONS, *options)).decode()
+    spilled = "Folded Spill" if to_memory else "v_writelane_b32"
+    assert spilled in assembly
+
+
+@chosen
+def test_accumulators_and_vcc_keep_values(row: Row, llc: Llc) -> None:
+    kernel = load(row)
+    answer = answer_of(kernel, "linear-scan")
+    block, index, one, other = values(kernel, answer, "v")
+    first, second = (f"%{len(answer) + n}" for n in range(2))
+    at = [block, index]
+    insert = [
+        {"at": at, "move": [[first, one], [second, other]]},
+        {"at": at, "move": [[first, second], [second, first]]},
+        {"at": at, "spill": ["slot0", first]},
+        {"at": at, "reload": [first, "slot0"]},
+        {"at": at, "move": [[one, second], [other, first]]},
+    ]
+    wanted = split_answer(
+        {**answer, first: "a1", second: "a0"},
+        new={first: "A 1 a", second: "A 1 a"},
+        insert=insert,
+    )
+    assembly = code(kernel.lower_split(wanted), row.arch)
+    assert "v_accvgpr_mov_b32" in assembly or "v_accvgpr_read_b32" in assembly
+    block, index, one, _ = values(kernel, answer, "s")
+    at = [block, index]
+    wanted = split_answer(
+        {**answer, first: "vcc_hi"},
+        new={first: "C 1 vcc"},
+        insert=[
+            {"at": at, "move": [[first, one]]},
+            {"at": at, "spill": ["slot0", first]},
+            {"at": at, "reload": [first, "slot0"]},
+            {"at": at, "move": [[one, first]]},
+        ],
+    )
+    lowered = kernel.lower_unverified(wanted)  # VCC may hold something there
+    assert "SI_SPILL_S32_SAVE $vcc_hi, %stack.0" in lowered.text
+    code(lowered, row.arch)
+
+
+@chosen
+def test_constants_are_made_again(row: Row, llc: Llc) -> None:
+    kernel = load(row)
+    answer = answer_of(kernel, "linear-scan")
+    constants = kernel.target.constant_opcodes
+    lowered_opcodes = set()
+    for block, index, instruction in kernel.problem.function.instructions():
+        if instruction.opcode in lowered_opcodes or instruction.uses:
+            continue
+        if instruction.opcode not in constants:
+            continue
+        (operand,) = instruction.definitions
+        location = operand.location
+        assert isinstance(location, VirtualLanes)
+        name = f"%{location.register}"
+        if location.count != kernel.problem.function.virtual_registers[location.register].width:
+            continue
+        again = {"at": [block, index + 1], "rematerialize": [name, [block, index]]}
+        code(kernel.lower_split(split_answer(answer, insert=[again])), row.arch)
+        lowered_opcodes.add(instruction.opcode)
+    assert lowered_opcodes
+
+
+@chosen
+def test_every_edge_can_hold_moves(row: Row, llc: Llc) -> None:
+    kernel = load(row)
+    answer = answer_of(kernel, "linear-scan")
+    _, _, one, other = values(kernel, answer, "v")
+    swap = [[one, other], [other, one]]
+    insert = [
+        {"at": {"edge": [source, target]}, "move": swap}
+        for source, block in enumerate(kernel.problem.function.blocks)
+        for target in block.successors
+        for _ in range(2)
+    ]
+    lowered = kernel.lower_unverified(split_answer(answer, insert=insert))
+    assert lowered.inserted == len(insert)
+    assert lowered.text.count("V_SWAP_B32") == len(insert)
+    code(lowered, row.arch)
+
+
+@pytest.mark.parametrize("row", SPLIT_ROWS, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
+def test_answers_of_the_split_track(row: Row, llc: Llc) -> None:
+    kernel = load(row)
+    answer = BUILT_IN["spill-everywhere"].allocate(Request(kernel.problem))
+    if isinstance(answer, SplitAnswer):
+        lowered = kernel.lower_split(answer)
+        assert lowered.inserted
+    else:
+        lowered = kernel.lower(answer)
+    code(lowered, row.arch)
+
+
+DIAMOND = """  bb.0:
+    successors: %bb.2(0x30000000), %bb.1(0x50000000)
+    liveins: $vgpr0
+
+    %0:vgpr_32 = COPY $vgpr0
+    %1:vgpr_32 = V_MOV_B32_e32 7, implicit $exec
+    S_CBRANCH_SCC1 %bb.2, implicit undef $scc
+  bb.1:
+    successors: %bb.2
+    S_NOP 0, implicit %0
+    S_BRANCH %bb.2
+  bb.2:
+    S_NOP 0, implicit %0, implicit %1
+    S_ENDPGM 0
+"""
+PLACES = {"%0": "v1", "%1": "v2"}
+
+
+def test_edges_get_blocks_where_they_need_them(llc: Llc) -> None:
+    kernel = small(DIAMOND, "vgpr_32", "vgpr_32")
+    swap = [["%0", "%1"], ["%1", "%0"]]
+    insert = [{"at": {"edge": edge}, "move": swap} for edge in ([0, 2], [0, 1], [1, 2])]
+    insert.append({"at": [2, 0], "move": swap})
+    insert.insert(1, {"at": [1, 0], "move": swap})
+    lowered = kernel.lower_split(split_answer(PLACES, insert=insert))
+    swapped = "$vgpr1, $vgpr2 = V_SWAP_B32 $vgpr2, $vgpr1, implicit $exec"
+    assert body_of(lowered.text) == [
+        "bb.0:",
+        "successors: %bb.3(0x30000000), %bb.1(0x50000000)",
+        "liveins: $vgpr0",
+        "renamable $vgpr1 = COPY $vgpr0",
+        "renamable $vgpr2 = V_MOV_B32_e32 7, implicit $exec",
+        "S_CBRANCH_SCC1 %bb.3, implicit undef $scc",
+        "bb.1:",
+        "successors: %bb.2",
+        "liveins: $vgpr1, $vgpr2",
+        swapped,  # on the edge from bb.0, which has no other way here
+        swapped,
+        "S_NOP 0, implicit renamable $vgpr1",
+        swapped,  # on the edge to bb.2, the only way from here
+        "S_BRANCH %bb.2",
+        "bb.2:",
+        "liveins: $vgpr1, $vgpr2",
+        swapped,
+        "S_NOP 0, implicit renamable $vgpr1, implicit renamable $vgpr2",
+        "S_ENDPGM 0",
+        "bb.3:",
+        "successors: %bb.2",
+        "liveins: $vgpr1, $vgpr2",
+        swapped,
+        "S_BRANCH %bb.2",
+        "...",
+    ]
+    assert "v_swap_b32" in run_llc(lowered.text, "gfx90a", "asm").decode()
+
+
+def test_an_edge_that_falls_through(llc: Llc) -> None:
+    body = DIAMOND.replace("%bb.2(0x30000000)", "%bb.3").replace("%bb.1(0x50000000)", "%bb.1")
+    body = body.replace("SCC1 %bb.2", "SCC1 %bb.3").replace(
+        "%bb.2\n    S_NOP", "%bb.2, %bb.3\n    S_NOP"
+    )
+    body = body.replace("S_BRANCH %bb.2", "S_CBRANCH_SCC1 %bb.3, implicit undef $scc")
+    body = body.replace("  bb.2:\n", "  bb.2:\n    successors: %bb.3\n    S_NOP 1\n  bb.3:\n")
+    kernel = small(body, "vgpr_32", "vgpr_32")
+    swap = [["%0", "%1"], ["%1", "%0"]]
+    insert = [{"at": {"edge": edge}, "move": swap} for edge in ([1, 3], [1, 2], [2, 3], [0, 3])]
+    lowered = kernel.lower_unverified(split_answer(PLACES, insert=insert))
+    lines = body_of(lowered.text)
+    assert "S_CBRANCH_SCC1 %bb.4, implicit undef $scc" in lines
+    assert "S_CBRANCH_SCC1 %bb.5, implicit undef $scc" in lines
+    assert lines[lines.index("bb.4:") - 1].startswith("S_ENDPGM")
+    run_llc(lowered.text, "gfx90a", "asm")
+
+
+def test_replaced_operands_and_dead_marks() -> None:
+    body = """  bb.0:
+    liveins: $vgpr0
+
+    %0:vgpr_32 = COPY $vgpr0
+    dead %1:vgpr_32, undef %2.sub1:vreg_64_align2 = REAL %0, %0(tied-def 0), implicit $exec
+    S_NOP 0, implicit %2.sub1
+    S_ENDPGM 0
+"""
+    kernel = small(body, "vgpr_32", "vgpr_32", "vreg_64_align2")
+    answer = split_answer(
+        {"%0": "v1", "%1": "v2", "%2": "v4", "%3": "v8", "%4": "v10"},
+        new={"%3": "V", "%4": "V2 2 v/2"},
+        replace=[[0, 1, 2, "%4.1"], [0, 1, 1, "%3"], [0, 1, 0, "%4.1"]],
+        insert=[{"at": [0, 2], "move": [["%2.1", "%3"], ["%0", "%4.1"]]}],
+    )
+    lowered = kernel.lower_unverified(answer)
+    assert body_of(lowered.text)[3:] == [
+        "renamable $vgpr11, renamable $vgpr8 = REAL renamable undef $vgpr11, "
+        "renamable $vgpr1(tied-def 0), implicit $exec",
+        "renamable $vgpr5 = COPY renamable $vgpr8",
+        "renamable $vgpr1 = COPY renamable $vgpr11",
+        "S_NOP 0, implicit renamable $vgpr5",
+        "S_ENDPGM 0",
+        "...",
+    ]
+
+
+STACK = "stack:\n  - { id: 3, type: spill-slot, size: 4, alignment: 4 }\n"
+
+
+def test_slots_follow_the_functions_own_stack_objects(llc: Llc) -> None:
+    kernel = small(DIAMOND, "vgpr_32", "vgpr_32", stack=STACK)
+    insert = [
+        {"at": [0, 2], "spill": ["slot9", "%0"]},
+        {"at": [2, 0], "reload": ["%0", "slot9"]},
+    ]
+    lowered = kernel.lower_split(split_answer(PLACES, insert=insert))
+    assert "SI_SPILL_V32_SAVE $vgpr1, %stack.4, $sgpr32, 0, implicit $exec" in lowered.text
+    assert lowered.text.count("type: spill-slot") == 2
+    run_llc(lowered.text, "gfx90a", "asm")
+
+
+def test_what_cannot_be_lowered_is_told() -> None:
+    kernel = small(
+        DIAMOND.replace("V_MOV_B32_e32 7", "V_MOV_B32_e32 1234567"), "vgpr_32", "vgpr_32"
+    )
+    answer = {**PLACES, "%2": "a0"}
+    again = [{"at": [1, 0], "rematerialize": ["%2", [0, 1]]}]
+    with pytest.raises(InputError, match=r"V_MOV_B32 of bb0 instruction 1 .* again in \$agpr0"):
+        kernel.lower_unverified(split_answer(answer, new={"%2": "A 1 a"}, insert=again))
+    bundle = DIAMOND.replace(
+        "S_NOP 0, implicit %0\n", "BUNDLE implicit %0 {\n      S_NOP 0, implicit %0\n    }\n"
+    )
+    kernel = small(bundle, "vgpr_32", "vgpr_32")
+    with pytest.raises(InputError, match="operand in a bundle"):
+        kernel.lower_unverified(split_answer(PLACES, replace=[[1, 0, 0, "%1"]]))

@@ -1,0 +1,206 @@
+"""Small kernels for sm_80, assembled once, and the registers of assignments."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
+from verilocc_bench.backends.nvidia.read import disassembled_function
+from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.tools import assemble, find_tool
+from verilocc_bench.backends.nvidia.write_back import LoweredCubin, lower_sass
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import Assignment, FixedUnits, PhysicalRegister
+
+_HEAD = ".version 8.7\n.target sm_80\n.address_size 64\n"
+
+LOOP = (
+    _HEAD
+    + """
+.visible .entry sums(.param .u64 data, .param .u32 n)
+.reqntid 128
+{
+    .reg .b64 %d<6>;
+    .reg .b32 %r<9>;
+    .reg .f32 %f<9>;
+    .reg .pred %p<4>;
+    .shared .align 16 .b8 tile[2048];
+    ld.param.u64 %d0, [data];
+    ld.param.u32 %r0, [n];
+    cvta.to.global.u64 %d1, %d0;
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %d2, %r1, 16;
+    add.s64 %d3, %d1, %d2;
+    mov.f32 %f0, 0f00000000;
+    mov.f32 %f5, %f0;
+    mov.u32 %r2, 0;
+    mov.u32 %r3, tile;
+    mad.lo.u32 %r4, %r1, 16, %r3;
+again:
+    ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%d3];
+    setp.gt.f32 %p1, %f1, %f2;
+    @%p1 add.f32 %f1, %f1, %f3;
+    fma.rn.f32 %f0, %f1, %f2, %f0;
+    ex2.approx.f32 %f6, %f4;
+    sqrt.approx.f32 %f7, %f3;
+    st.shared.v4.f32 [%r4], {%f0, %f6, %f7, %f4};
+    bar.sync 0;
+    ld.shared.f32 %f8, [%r3+16];
+    fma.rn.f32 %f5, %f8, %f6, %f5;
+    shfl.sync.bfly.b32 %r5, %r2, 1, 31, -1;
+    add.s32 %r2, %r2, 1;
+    add.s64 %d3, %d3, 2048;
+    setp.lt.s32 %p2, %r2, %r0;
+    @%p2 bra again;
+    add.f32 %f0, %f0, %f5;
+    cvt.rn.f32.s32 %f1, %r5;
+    add.f32 %f0, %f0, %f1;
+    st.global.f32 [%d1], %f0;
+    ret;
+}
+"""
+)
+PRODUCT = (
+    _HEAD
+    + """
+.visible .entry product(.param .u64 data)
+{
+    .reg .b64 %d<3>;
+    .reg .b32 %r<12>;
+    .reg .f32 %f<8>;
+    .reg .f64 %e<4>;
+    ld.param.u64 %d0, [data];
+    cvta.to.global.u64 %d1, %d0;
+    ld.global.v4.b32 {%r0, %r1, %r2, %r3}, [%d1];
+    ld.global.v2.b32 {%r4, %r5}, [%d1+16];
+    ld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%d1+32];
+    mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
+        {%f4, %f5, %f6, %f7}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f0, %f1, %f2, %f3};
+    ld.global.v2.f64 {%e0, %e1}, [%d1+64];
+    fma.rn.f64 %e2, %e0, %e1, %e0;
+    st.global.f64 [%d1+64], %e2;
+    st.global.v4.f32 [%d1+96], {%f4, %f5, %f6, %f7};
+    atom.global.add.u32 %r6, [%d1+128], %r0;
+    mad.lo.s32 %r7, %r6, %r4, %r5;
+    st.global.b32 [%d1+132], %r7;
+    ret;
+}
+"""
+)
+_BODY = """
+    .reg .b64 %d<2>;
+    .reg .b32 %r<3>;
+    ld.param.u64 %d1, [data];
+    ld.global.b32 %r0, [%d1];
+"""
+SEVERAL = (
+    _HEAD
+    + """
+.visible .func (.reg .b32 %out) squared(.reg .b32 %in)
+{
+    mul.lo.s32 %out, %in, %in;
+    ret;
+}
+"""
+    + f".visible .entry plain(.param .u64 data)\n{{{_BODY}"
+    + "    add.s32 %r1, %r0, 1;\n    st.global.b32 [%d1], %r1;\n    ret;\n}\n"
+    + f".visible .entry calls(.param .u64 data)\n{{{_BODY}"
+    + "    call (%r1), squared, (%r0);\n    st.global.b32 [%d1], %r1;\n    ret;\n}\n"
+)
+"""Two kernels, one of which calls a function."""
+
+
+def require_tools() -> None:
+    """Skips without ptxas and nvdisasm, but fails instead where CI is `true`."""
+    try:
+        find_tool("ptxas")
+        find_tool("nvdisasm")
+    except InputError as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+@cache
+def assembled(ptx: str, arch: str = "sm_80") -> bytes:
+    """The cubin of a kernel above."""
+    require_tools()
+    if arch == "sm_80":
+        return assemble(ptx)
+    with tempfile.TemporaryDirectory() as name:
+        source, cubin = Path(name, "kernel.ptx"), Path(name, "kernel.cubin")
+        source.write_text(ptx)
+        subprocess.run(
+            [find_tool("ptxas"), f"--gpu-name={arch}", source, "--output-file", cubin], check=True
+        )
+        return cubin.read_bytes()
+
+
+@cache
+def code(cubin: bytes, name: str | None = None) -> SassFunction:
+    """The disassembled kernel of a cubin."""
+    return disassembled_function(cubin, "<cubin>", name)
+
+
+def lowered_kernel(cubin: bytes, problem: NormalizedSass, assignment: Assignment) -> LoweredCubin:
+    """An assignment written into the kernel of a problem."""
+    return lower_sass(cubin, code(cubin, problem.name), problem, assignment)
+
+
+def normalized(cubin: bytes, limit: int = 255) -> NormalizedSass:
+    """The problem of a cubin's only kernel."""
+    return normalize_sass(code(cubin, read_cubin(cubin).kernel(None).name), limit)
+
+
+def permuted(problem: NormalizedSass, seed: int) -> Assignment:
+    """The compiler's assignment after a permutation of aligned groups of registers.
+
+    Quads of R and UR but the first, which hold what is reserved, and single
+    predicates but those that the code names by their number.
+    """
+    chance = random.Random(seed)
+    tables: dict[str, dict[int, int]] = {}
+    limits = {"R": range(4, 252, 4), "UR": range(4, 60, 4), "P": range(7), "UP": range(7)}
+    for file, starts in limits.items():
+        old = [index for index in starts if (file, index) not in _fixed(problem)]
+        new = chance.sample(old, len(old))
+        tables[file] = dict(zip(old, new, strict=True))
+    found: Assignment = {}
+    for number, base in problem.assignment.items():
+        step = 4 if base.file in {"R", "UR"} else 1
+        start = base.index - base.index % step
+        start = tables[base.file].get(start, start)
+        found[number] = PhysicalRegister(base.file, start + base.index % step)
+    return found
+
+
+def _fixed(problem: NormalizedSass) -> set[tuple[str, int]]:
+    return {
+        (operand.location.file, index)
+        for block in problem.function.blocks
+        for instruction in block.instructions
+        for operand in (*instruction.definitions, *instruction.uses)
+        if isinstance(operand.location, FixedUnits)
+        for index in range(operand.location.first, operand.location.first + operand.location.count)
+    }
+
+
+def linear_scan(problem: NormalizedSass) -> Assignment:
+    """What linear-scan answers."""
+    question = AllocationProblem(problem.function)
+    answer = BUILT_IN["linear-scan"].allocate(Request(question))
+    placements = question.placements
+    return {
+        number: placements.register(placements.by_name[register_class][answer[f"%{number}"]])
+        for number, register_class in enumerate(problem.function.virtual_registers)
+    }

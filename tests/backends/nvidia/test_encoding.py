@@ -1,0 +1,148 @@
+"""Every row of the table of encodings against nvdisasm: other numbers into each field."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.backends.nvidia.assembled_kernels import require_tools
+from verilocc_bench.backends.nvidia import encoding
+from verilocc_bench.backends.nvidia.encoding import register_fields, reuse_fields, reuse_mask
+from verilocc_bench.backends.nvidia.flow import opcode_stem
+from verilocc_bench.backends.nvidia.proof import ProofFailed, prove_instructions
+from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.text import parse_sass
+from verilocc_bench.backends.nvidia.tools import find_tool
+from verilocc_bench.backends.nvidia.webs import GUARD
+from verilocc_bench.errors import RejectedKernel
+
+WORDS = [
+    int(line, 16)
+    for line in (Path(__file__).parent / "encoding_words.txt").read_text().splitlines()
+]
+"""One word for each form of the table, as ptxas writes it or one bit away from it."""
+
+_LINE = re.compile(r"\s*/\*([0-9a-f]+)\*/ +([^;]*);")
+_TARGET = re.compile(r"((?:BRA|BRX|BSSY|CALL[.\w]*|RET[.\w]*)\b.*?)-?0x[0-9a-f]+$")
+_HEAD = """\
+\t.target\tsm_80
+\t.section\t.text.k,"ax",@progbits
+\t.sectioninfo\t@"SHI_REGISTERS=255"
+\t.size k,(.L_end - k)
+k:
+.L_x:
+"""
+# Stall 2, no yield, no barriers: only so does nvdisasm print reuse marks.
+_CONTROL = 0x7F2 << 105
+_CONTROL_BITS = 0x1FFFFF << 105
+
+
+def texts(words: Sequence[int], folder: Path) -> list[str]:
+    require_tools()
+    (folder / "code.bin").write_bytes(b"".join(word.to_bytes(16, "little") for word in words))
+    done = subprocess.run(
+        [find_tool("nvdisasm"), "--binary", "SM80", folder / "code.bin"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[:500]
+    found = [match[2].strip() for match in map(_LINE.match, done.stdout.splitlines()) if match]
+    assert len(found) == len(words)
+    return found
+
+
+def parsed(words: Sequence[int], folder: Path) -> SassFunction:
+    lines = [_HEAD]
+    for index, (word, text) in enumerate(zip(words, texts(words, folder), strict=True)):
+        printed = _TARGET.sub(r"\1`(.L_x)", text)
+        low, high = word & (1 << 64) - 1, word >> 64
+        lines.append(f"        /*{16 * index:04x}*/ {printed} ; /* {low:#018x} */\n")
+        lines.append(f"        /* {high:#018x} */\n")
+    return parse_sass("".join(lines) + ".L_end:\n")[0]
+
+
+@pytest.fixture(scope="module", name="function")
+def _function(tmp_path_factory: pytest.TempPathFactory) -> SassFunction:
+    return parsed(WORDS, tmp_path_factory.mktemp("words"))
+
+
+def changes(instruction: SassInstruction) -> Iterator[tuple[int, dict[int, int]]]:
+    """(word, register of each reference) with other registers, one reference at a time."""
+    fields = register_fields(instruction)
+    references = dict(enumerate((*instruction.definitions, *instruction.uses)))
+    for number, field in fields.items():
+        count = 1 if number == GUARD else references[number].count
+        old = field.read(instruction.encoding)
+        limit = {8: 252, 6: 60, 3: 7}[field.width]
+        for value in {0, limit - count, old ^ count, (old + 13 * count) % limit}:
+            if 0 <= value <= limit - count and value % count == 0:
+                # Some references share a field: a register that is printed twice.
+                shared = {n: value for n, f in fields.items() if f == field}
+                yield field.write(instruction.encoding, value), shared
+
+
+def test_other_numbers_in_each_field_are_the_renaming(
+    function: SassFunction, tmp_path: Path
+) -> None:
+    originals: list[SassInstruction] = []
+    words: list[int] = []
+    renaming: dict[tuple[int, int], int] = {}
+    for instruction in function.instructions:
+        for word, registers in changes(instruction):
+            for number, value in registers.items():
+                renaming[len(words), number] = value
+            originals.append(replace(instruction, address=16 * len(words)))
+            words.append(word)
+    assert len(words) > 4 * len(WORDS)
+    expected = replace(function, instructions=tuple(originals))
+    lowered = parsed(words, tmp_path)
+    prove_instructions(expected, replace(lowered, labels=expected.labels), renaming)
+    wrong = dict(renaming)
+    key = next(key for key in wrong if key[1] != GUARD)
+    wrong[key] ^= 4
+    with pytest.raises(ProofFailed, match="at 0x"):
+        prove_instructions(expected, replace(lowered, labels=expected.labels), wrong)
+
+
+def test_each_line_of_the_table_has_a_word(function: SassFunction) -> None:
+    seen: set[tuple[str, int, object]] = set()
+    for instruction in function.instructions:
+        stem, code = opcode_stem(instruction.opcode), instruction.encoding & 0xFFF
+        elements = encoding._elements(instruction)
+        for _, line in encoding._lines()[stem, code]:
+            kept = tuple(e for e in line if not e.optional or e in elements)
+            if elements == kept:
+                seen |= {(stem, code, line), *((stem, code, (line, e)) for e in elements)}
+    for (stem, code), lines in encoding._lines().items():
+        for _, line in lines:
+            assert (stem, code, line) in seen, (stem, hex(code), line)
+            for element in line:
+                assert (stem, code, (line, element)) in seen, (stem, hex(code), element)
+
+
+def test_reuse_marks_are_printed_at_the_operand_of_their_slot(
+    function: SassFunction, tmp_path: Path
+) -> None:
+    words: list[int] = []
+    for instruction in function.instructions:
+        word = instruction.encoding & ~_CONTROL_BITS & ~(15 << 122) | _CONTROL
+        for slot, field in reuse_fields(instruction).items():
+            # A number that stands nowhere else tells the operand.
+            words.append(field.write(word, 248) | reuse_mask(slot))
+    assert len(words) > len(WORDS) // 2
+    for word, text in zip(words, texts(words, tmp_path), strict=True):
+        assert re.findall(r"(\w+)\|?(?:\.[A-Z0-9_]+)?\.reuse", text) == ["R248"], (hex(word), text)
+
+
+def test_what_the_table_does_not_cover_is_rejected_by_name(function: SassFunction) -> None:
+    first = next(i for i in function.instructions if i.opcode == "IADD3")
+    with pytest.raises(RejectedKernel, match=r"IADD3 .*0x213.* not in the table"):
+        register_fields(replace(first, encoding=first.encoding & ~0xFFF | 0x213))
+    with pytest.raises(RejectedKernel, match="not in the table"):
+        register_fields(replace(first, encoding=first.encoding ^ 1 << 16))

@@ -1,0 +1,206 @@
+"""From SASS to the IR: control flow, webs, tuples, what is fixed and what is dropped."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.backends.nvidia.assembly import assemble, body, normalize, permuted
+from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow
+from verilocc_bench.backends.nvidia.normalize import normalize_sass
+from verilocc_bench.errors import RejectedKernel
+from verilocc_bench.ir import print_function
+from verilocc_bench.verify import FastVerifier
+
+LOOP = """
+    MOV R1, c[0x0][0x28]
+    S2R R2, SR_TID.X
+    MOV R3, RZ
+L1:
+    IADD3 R3, R3, R2, RZ
+    ISETP.GE.AND P0, PT, R3, 0x40, PT
+    @!P0 BRA L(1)
+    IMAD.WIDE R4, R3, 0x4, R6
+    EXIT
+L2:
+    BRA L(2)
+    NOP
+"""
+
+
+def target(line: str) -> str:
+    """The virtual register that a guarded line defines."""
+    return line.split()[1].partition("=")[0].partition(":")[0]
+
+
+def test_values_that_follow_each_other_in_a_register_are_separate() -> None:
+    assert body("MOV R2, 0x1\nMOV R3, R2\nMOV R2, 0x2\nFADD R2, R2, R3\nEXIT") == [
+        "bb0", "%0=MOV", "%1=MOV %0", "%2=MOV", "%3=FADD %2,%1", "EXIT",
+    ]  # fmt: skip
+
+
+def test_definitions_that_reach_one_use_are_one_value() -> None:
+    text = "ISETP.NE.AND P0, PT, R9, RZ, PT\nMOV R2, 0x1\n@P0 MOV R2, 0x2\nMOV R3, R2\nEXIT"
+    assert body(text) == [
+        "bb0", "%0:P=ISETP.NE.AND %1", "%2=MOV", "@%0 %2=MOV", "%3=MOV %2", "EXIT",
+    ]  # fmt: skip
+
+
+def test_a_guarded_definition_does_not_reach_past_its_complement() -> None:
+    # Under @P0 and @!P0 together R2 is defined on all paths: the MOV before is another value.
+    text = """
+    ISETP.NE.AND P0, PT, R9, RZ, PT
+    MOV R2, 0x1
+    STS [RZ], R2
+    @P0 MOV R2, 0x2
+    @!P0 MOV R2, 0x3
+    STS [RZ], R2
+    EXIT
+    """
+    stores = [line for line in body(text) if "STS" in line]
+    assert len({line.split()[1] for line in stores}) == 2
+
+
+def test_what_two_guards_separate_is_two_values() -> None:
+    text = """
+    ISETP.NE.AND P0, PT, R9, RZ, PT
+    @P0 MOV R2, 0x2
+    @!P0 MOV R2, 0x3
+    @P0 STS [RZ], R2
+    @!P0 STS [RZ], R2
+    EXIT
+    """
+    normalized = normalize(text)
+    stores = [line for line in body(text) if "STS" in line]
+    assert len({line.split()[2] for line in stores}) == 2
+    # Both may be in one register: no path needs the two at once.
+    problem = AllocationProblem(normalized.function)
+    answer = answer_from_assignment(problem, normalized.assignment)
+    assert FastVerifier(problem).verify(answer).valid
+
+
+def test_a_predicate_that_is_defined_anew_decides_anew() -> None:
+    text = """
+    ISETP.NE.AND P0, P1, R9, RZ, PT
+    @P0 MOV R2, 0x2
+    ISETP.NE.AND P0, PT, R8, RZ, PT
+    @!P0 MOV R2, 0x3
+    @P0 STS [RZ], R2
+    EXIT
+    """
+    moves = [target(line) for line in body(text) if "=MOV" in line]
+    assert moves[0] != moves[1]
+    # Under another predicate the second definition may reach the store, as the first does.
+    lines = body(text.replace("@!P0 MOV", "@P1 MOV"))
+    moves = [target(line) for line in lines if "=MOV" in line]
+    assert moves[0] == moves[1]
+
+
+def test_operands_of_several_registers_make_tuples() -> None:
+    normalized = normalize("MOV R4, 0x1\nMOV R5, 0x2\nDADD R6, R4, R4\nSTS.128 [RZ], R4\nEXIT")
+    classes = [c.name for c in normalized.function.virtual_registers]
+    assert classes == ["R4"]
+    assert normalized.assignment[0].index == 4
+    assert "%0=DADD" not in print_function(normalized.function)
+
+
+def test_a_use_that_nothing_reaches_is_a_value_of_its_own() -> None:
+    assert body("FADD R2, R3, R3\nFADD R4, R3, R2\nEXIT") == [
+        "bb0", "%0=FADD %1,%2", "%3=FADD %4,%0", "EXIT",
+    ]  # fmt: skip
+
+
+def test_the_stack_pointer_and_masked_predicates_stay_where_they_are() -> None:
+    text = "MOV R1, c[0x0][0x28]\nISETP.NE.AND P2, PT, R9, RZ, PT\nP2R R2, PR, RZ, 0x4\nEXIT"
+    assert body(text)[1:4] == ["R1=MOV", "P2=ISETP.NE.AND %0", "%1=P2R P2"]
+
+
+def test_what_is_dropped() -> None:
+    text = "NOP\n@!PT MOV R2, 0x1\n@PT MOV R3, 0x1\nEXIT\nMOV R4, 0x1\nEXIT"
+    assert body(text) == ["bb0", "%0=MOV", "EXIT"]
+
+
+def test_blocks_and_edges() -> None:
+    function = assemble(LOOP)
+    assert control_flow(function) == (
+        SassBlock((0, 1, 2), (1,)),
+        SassBlock((3, 4, 5), (1, 2)),
+        SassBlock((6, 7), ()),
+    )
+
+
+def test_a_guarded_exit_leads_to_an_empty_block() -> None:
+    assert body("ISETP.NE.AND P0, PT, RZ, RZ, PT\n@P0 EXIT\nMOV R2, R3\nEXIT") == [
+        "bb0->bb2,bb1", "%0:P=ISETP.NE.AND", "@%0 EXIT", "bb1", "%1=MOV %2", "EXIT", "bb2",
+    ]  # fmt: skip
+
+
+def test_a_call_that_never_returns_is_a_jump() -> None:
+    text = "L1:\nMOV R2, R2\n@P0 CALL.REL.NOINC L(2)\nBRA L(1)\nL2:\nEXIT"
+    assert [block.successors for block in control_flow(assemble(text))] == [(2, 1), (0,), ()]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "said"),
+    [
+        ("CALL.REL.NOINC L(1)\nEXIT\nL1:\nRET.REL.NODEC R2 0x0", "call", "0x0: CALL.REL.NOINC"),
+        ("BRX R2 -0x10\nEXIT", "control-flow", "BRX"),
+        ("MOV R2, R3", "control-flow", "without an EXIT"),
+        ("@P0 BRA P1, L(1)\nL1:\nEXIT", "control-flow", "not modelled"),
+        ("BRA !PT, L(1)\nL1:\nEXIT", "control-flow", "not modelled"),
+        ("@P0 MOV R2, 0x1\nEXIT", "undefined-predicate", "nothing has written the guard P0"),
+        ("MOV R0, 0x1\nDADD R4, R0, R0\nEXIT", "tuple-groups", "the stack pointer"),
+    ],
+)
+def test_control_flow_beyond_analysis(text: str, kind: str, said: str) -> None:
+    with pytest.raises(RejectedKernel, match=said) as caught:
+        normalize(text)
+    assert caught.value.kind == kind
+
+
+def test_what_no_path_can_do_ties_nothing_together() -> None:
+    """Behind the exit P0 holds: the second store of R6 reads what nothing has written."""
+    text = """
+    ISETP.NE.AND P0, PT, RZ, RZ, PT
+    @!P0 EXIT
+    MOV R4, 0x1
+    STS [RZ], R4
+    MOV R5, 0x2
+    @P0 MOV OTHER, 0x3
+    @!P0 STS [RZ], OTHER
+    STS [RZ], OTHER
+    STS [RZ], R5
+    EXIT
+    """
+    assert body(text.replace("OTHER", "R6")) == body(text.replace("OTHER", "R4"))
+
+
+def test_a_guarded_nop_ties_nothing_together() -> None:
+    text = """
+    ISETP.NE.AND P0, PT, R9, RZ, PT
+    @P0 BRA L(1)
+    ISETP.NE.AND P0, PT, R8, RZ, PT
+L1:
+    @P0 NOP
+    EXIT
+    """
+    defined = [line.partition("=")[0] for line in body(text) if "ISETP" in line]
+    assert len({name.partition(":")[0] for name in defined}) == 2
+
+
+def test_the_budget_is_in_the_header() -> None:
+    text = print_function(normalize("MOV R2, 0x1\nEXIT", 64).function)
+    assert "registers R:62 UR:63 P:7 UP:7" in text
+    assert "reserved R1 UR[0:3]" in text
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_registers_leave_no_trace_in_a_small_function(seed: int) -> None:
+    function = assemble(LOOP)
+    other = permuted(function, random.Random(seed))
+    expected = print_function(normalize_sass(function, 255).function)
+    assert print_function(normalize_sass(other, 255).function) == expected
+    assert other != function

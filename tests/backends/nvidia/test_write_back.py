@@ -1,0 +1,167 @@
+"""Write-back: what must stay stays, what must change is exactly the renaming."""
+
+from __future__ import annotations
+
+import base64
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.backends.nvidia.assembled_kernels import (
+    LOOP,
+    PRODUCT,
+    SEVERAL,
+    assembled,
+    code,
+    linear_scan,
+    lowered_kernel,
+    normalized,
+    permuted,
+    require_tools,
+)
+from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.normalize import normalize_sass
+from verilocc_bench.backends.nvidia.proof import ProofFailed, prove_bytes, prove_instructions
+from verilocc_bench.backends.nvidia.read import disassembled_function
+from verilocc_bench.backends.nvidia.tools import disassemble
+from verilocc_bench.dataset import Row, load_raw_row, load_rows
+from verilocc_bench.errors import AllocationFailed, InputError, RejectedKernel
+from verilocc_bench.ir import PhysicalRegister
+
+KERNELS = pytest.mark.parametrize("ptx", [LOOP, PRODUCT], ids=["loop", "product"])
+ROWS = [row for row in load_rows("mini").rows if row.arch == "sm_80"]
+
+
+@KERNELS
+def test_the_compilers_own_assignment_gives_the_same_bytes(ptx: str) -> None:
+    cubin = assembled(ptx)
+    problem = normalized(cubin)
+    lowered = lowered_kernel(cubin, problem, problem.assignment)
+    assert lowered.data == cubin
+    assert (lowered.changed_instructions, lowered.cleared_reuse_marks) == (0, 0)
+    assert lowered.runnable
+    assert lowered.hazards == ()
+
+
+@KERNELS
+@pytest.mark.parametrize("seed", range(3))
+def test_a_permutation_of_aligned_groups_is_a_renaming_that_runs(ptx: str, seed: int) -> None:
+    cubin = assembled(ptx)
+    problem = normalized(cubin)
+    lowered = lowered_kernel(cubin, problem, permuted(problem, seed))
+    assert lowered.changed_instructions
+    assert lowered.cleared_reuse_marks == 0
+    assert lowered.runnable, lowered.reasons
+    # The inverse, from the patched cubin's own problem, leads back.
+    again = normalized(lowered.data)
+    assert again.function == problem.function
+    assert lowered_kernel(lowered.data, again, problem.assignment).data == cubin
+
+
+@KERNELS
+def test_another_allocators_registers_are_written_but_not_said_to_run(ptx: str) -> None:
+    cubin = assembled(ptx)
+    problem = normalized(cubin)
+    lowered = lowered_kernel(cubin, problem, linear_scan(problem))
+    assert not lowered.runnable
+    assert any("stalls" in reason for reason in lowered.reasons)
+    kernel = read_cubin(lowered.data).kernel(problem.name)
+    highest = max(
+        reference.first + reference.count - 1
+        for instruction in lowered.function.instructions
+        for reference in (*instruction.definitions, *instruction.uses)
+        if reference.file == "R"
+    )
+    assert kernel.register_count == lowered.register_count == highest + 3
+    assert f"SHI_REGISTERS={highest + 3}" in disassemble(lowered.data)
+    (offset,) = kernel.register_attribute_offsets
+    assert int.from_bytes(lowered.data[offset : offset + 4], "little") == highest + 3
+
+
+def test_a_mark_that_would_keep_another_value_is_cleared() -> None:
+    """The registers of two webs become one, and the later reads through a marked slot."""
+    cleared = 0
+    for row in sorted(ROWS, key=lambda row: row.n_instructions)[:3]:
+        cubin, problem = embedded(row)
+        cleared += lowered_kernel(cubin, problem, linear_scan(problem)).cleared_reuse_marks
+    assert cleared
+
+
+def test_other_kernels_of_the_cubin_stay() -> None:
+    cubin = assembled(SEVERAL)
+    problem = normalize_sass(code(cubin, "plain"), 255)
+    lowered = lowered_kernel(cubin, problem, permuted(problem, 1))
+    assert lowered.data != cubin
+    assert code(lowered.data, "calls") == code(cubin, "calls")
+
+
+def test_a_kernel_with_a_real_call_is_rejected_by_name() -> None:
+    with pytest.raises(RejectedKernel, match=r"calls at 0x.*calls a subroutine"):
+        normalize_sass(code(assembled(SEVERAL), "calls"), 255)
+
+
+def test_a_cubin_of_another_architecture_is_refused() -> None:
+    with pytest.raises(InputError, match="x: expected a cubin for sm_80, this is one for sm_86"):
+        disassembled_function(assembled(LOOP.replace("sm_80", "sm_86"), "sm_86"), "x", "sums")
+
+
+def test_the_problem_of_another_cubin_is_refused() -> None:
+    problem = normalized(assembled(PRODUCT))
+    with pytest.raises(ProofFailed, match="not of this cubin"):
+        lowered_kernel(assembled(LOOP), replace(problem, name="sums"), problem.assignment)
+
+
+def test_the_proof_sees_every_change() -> None:
+    cubin = assembled(LOOP)
+    problem = normalized(cubin)
+    kernel = read_cubin(cubin).kernel("sums")
+    original = code(cubin, "sums")
+    chance = random.Random(7)
+    prove_instructions(original, original, {})
+    for _ in range(40):
+        offset = kernel.code_offset + chance.randrange(kernel.code_size - 16 * 8)
+        data = bytearray(cubin)
+        data[offset] ^= 1 << chance.randrange(8)
+        try:
+            patched = code(bytes(data), "sums")
+        except (InputError, RejectedKernel):
+            continue
+        index = (offset - kernel.code_offset) // 16
+        before, after = original.instructions[index].encoding, patched.instructions[index].encoding
+        if before & ~after & 15 << 122:
+            continue  # a mark may be cleared
+        with pytest.raises(ProofFailed, match=r"sums at 0x|changed"):
+            prove_instructions(original, patched, {})
+    outside = bytearray(cubin)
+    outside[kernel.code_offset - 1] ^= 1
+    with pytest.raises(ProofFailed, match=f"byte {kernel.code_offset - 1} "):
+        prove_bytes(cubin, bytes(outside), kernel)
+    number = next(iter(problem.assignment))
+    wrong = {**problem.assignment, number: PhysicalRegister("UP", 0)}
+    with pytest.raises(ProofFailed, match="another register file"):
+        lowered_kernel(cubin, problem, wrong)
+
+
+def embedded(row: Row):  # type: ignore[no-untyped-def]
+    require_tools()
+    cubin = base64.b64decode(load_raw_row("mini", row.id).content)
+    return cubin, normalized(cubin)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS, ids=[row.id for row in ROWS])
+def test_round_trip_of_the_embedded_kernels(row: Row) -> None:
+    cubin, problem = embedded(row)
+    assert lowered_kernel(cubin, problem, problem.assignment).data == cubin
+    lowered = lowered_kernel(cubin, problem, permuted(problem, 1))
+    assert lowered.runnable, lowered.reasons
+    # The registers leave no trace in the problem.
+    assert normalize_sass(lowered.function, 255).function == problem.function
+    try:
+        other = linear_scan(problem)
+    except AllocationFailed:
+        return
+    lowered = lowered_kernel(cubin, problem, other)
+    assert not lowered.runnable
+    assert all(hazard.registers for hazard in lowered.hazards)

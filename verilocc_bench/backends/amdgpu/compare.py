@@ -1,0 +1,167 @@
+"""Two answers of one kernel, both through llc to machine code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from verilocc_bench import __version__
+from verilocc_bench.analysis.bank_conflicts import (
+    BankConflicts,
+    count_bank_conflicts,
+    count_identity_copies,
+)
+from verilocc_bench.answers import answer_to_json
+from verilocc_bench.backends.amdgpu.code_worth import (
+    CLOSING_WORDS,
+    CodeWorth,
+    analyse_assembly,
+    compare_metrics,
+    estimate_words,
+)
+from verilocc_bench.backends.amdgpu.cycles import MCA_OPTIONS, Analyzer, find_analyzer
+from verilocc_bench.backends.amdgpu.kernel import MachineKernel
+from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
+from verilocc_bench.backends.amdgpu.tools import (
+    LLC_OPTIONS,
+    LLVM_RELEASE,
+    OWN_ALLOCATION_OPTIONS,
+    find_llc,
+    llc_version,
+)
+from verilocc_bench.backends.kernel import Candidate, Comparison
+from verilocc_bench.edits import AnyAnswer, SplitAnswer
+from verilocc_bench.verify import Verifier
+
+__all__ = ["check_tools", "compare"]
+
+_SIDES = ("answer", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One assignment as machine code; no `answer` stands for llc's own allocation."""
+
+    name: str
+    answer: AnyAnswer | None
+    mir: str
+    llc_options: tuple[str, ...]
+    assembly: bytes
+    worth: CodeWorth
+    metrics: dict[str, float | None]
+
+    def to_json(self) -> dict[str, Any]:
+        options = list(self.llc_options)
+        return {"name": self.name, "metrics": self.metrics, "llc_options": options} | (
+            self.worth.to_json()
+        )
+
+
+def check_tools() -> None:
+    """Raises InputError without llc, or with an llvm-mca that cannot be run."""
+    find_llc()
+    find_analyzer()
+
+
+def compare(kernel: MachineKernel, sides: Sequence[Candidate], *, with_files: bool) -> Comparison:
+    """The comparison of two verified answers; one may be llc's own allocation.
+
+    Raises InputError without llc, or where it refuses the code.
+    """
+    analyzer = find_analyzer()
+    compared = {
+        folder: _side(side, kernel, analyzer) for folder, side in zip(_SIDES, sides, strict=True)
+    }
+    document = _document(kernel, compared, analyzer)
+    return Comparison(document, _files(kernel, compared) if with_files else {})
+
+
+def _side(side: Candidate, kernel: MachineKernel, analyzer: Analyzer) -> _Side:
+    answer = side.answer
+    text = kernel.code.text
+    llc_options: tuple[str, ...] = OWN_ALLOCATION_OPTIONS
+    if answer is not None:
+        lowered = write_answer(kernel, answer)
+        text, llc_options = lowered.text, (*LLC_OPTIONS, *lowered.llc_options)
+    assembly = run_llc_on(kernel, text, "asm", llc_options)
+    arch = kernel.problem.target.name
+    worth = analyse_assembly(assembly.decode(), kernel.name, arch, analyzer)
+    return _Side(
+        side.name, answer, text, llc_options, assembly, worth, _metrics(kernel, answer, worth)
+    )
+
+
+def _metrics(
+    kernel: MachineKernel, answer: AnyAnswer | None, worth: CodeWorth
+) -> dict[str, float | None]:
+    problem = kernel.problem
+    conflicts: BankConflicts | None = None
+    identities: int | None = None
+    if answer is None:
+        return worth.metrics(None, None, None, None)
+    if not isinstance(answer, SplitAnswer):
+        conflicts = count_bank_conflicts(problem, answer)
+        identities = count_identity_copies(problem, answer)
+    verdict = Verifier(problem).verify(answer)
+    return worth.metrics(verdict.registers_used, verdict.occupancy, conflicts, identities)
+
+
+def _document(kernel: MachineKernel, sides: dict[str, _Side], analyzer: Analyzer) -> dict[str, Any]:
+    answer, other = sides["answer"], sides["other"]
+    words = compare_metrics(answer.metrics, other.metrics)
+    for side in sides.values():
+        words += estimate_words(side.name, side.worth)
+        if side.metrics["bank_conflicts"] is None:
+            what = "llc's own allocation" if side.answer is None else "an answer with edits"
+            words.append(f"{side.name}: bank conflicts of {what} are not counted")
+    words.append(CLOSING_WORDS)
+    versions = {"verilocc-bench": __version__, "llc": llc_version()}
+    if analyzer.version is not None:
+        versions["llvm-mca"] = analyzer.version
+    return {
+        "id": kernel.problem.id,
+        "arch": kernel.problem.target.name,
+        "function": kernel.name,
+        **{name: side.to_json() for name, side in sides.items()},
+        "words": words,
+        "mca_options": list(MCA_OPTIONS),
+        "versions": versions,
+    }
+
+
+def _files(kernel: MachineKernel, sides: dict[str, _Side]) -> dict[str, str | bytes]:
+    """Both kernels as machine IR, assembly and object file, the answers, and the commands."""
+    files: dict[str, str | bytes] = {"commands.sh": _commands(kernel, sides)}
+    for folder, side in sides.items():
+        files[f"{folder}/kernel.mir"] = side.mir
+        files[f"{folder}/kernel.s"] = side.assembly
+        files[f"{folder}/kernel.o"] = run_llc_on(kernel, side.mir, "obj", side.llc_options)
+        if side.answer is not None:
+            text = json.dumps(answer_to_json(kernel.problem.id, side.answer))
+            files[f"{folder}/answer.json"] = text + "\n"
+    return files
+
+
+def _commands(kernel: MachineKernel, sides: dict[str, _Side]) -> str:
+    """A script that makes the files again, and code objects that can be loaded."""
+    name = kernel.name
+    name = name if name.isprintable() else json.dumps(name)  # it stays in its comment
+    target = f"-mtriple=amdgcn-amd-amdhsa -mcpu={kernel.problem.target.name}"
+    lines = [
+        "#!/bin/sh",
+        f"# The kernel is {name}; llc is that of LLVM {llc_version()}.",
+        "# lld makes kernel.hsaco, which hipModuleLoad takes; nothing here runs it.",
+        "set -e",
+    ]
+    for folder, side in sides.items():
+        llc = f"llc-{LLVM_RELEASE} {target} {' '.join(side.llc_options)}"
+        lines += [
+            f"cd {folder}",
+            f"{llc} -filetype=asm kernel.mir -o kernel.s",
+            f"{llc} -filetype=obj kernel.mir -o kernel.o",
+            f"ld.lld-{LLVM_RELEASE} -shared kernel.o -o kernel.hsaco",
+            "cd ..",
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,160 @@
+"""What `llvm-mca` estimates of the innermost loops of a kernel's assembly.
+
+llvm-mca runs the loop's instructions 100 times in a model of the pipeline,
+straight on, as if no branch inside left the line. It knows nothing of
+register banks, memory or other waves: it sees latencies, issue, waits on
+counters. It is optional. The environment variable VERILOCC_BENCH_LLVM_MCA
+names the program; otherwise it is `llvm-mca-22` or `llvm-mca` of the PATH, of the
+release that llc has to be.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from verilocc_bench.backends.amdgpu.assembly import AssemblyLoop
+from verilocc_bench.backends.amdgpu.tools import LLVM_RELEASE
+from verilocc_bench.errors import InputError
+
+__all__ = ["MCA_OPTIONS", "Analyzer", "LoopEstimate", "estimate_loops", "find_analyzer"]
+
+MCA_OPTIONS = (
+    "-mtriple=amdgcn-amd-amdhsa",
+    "--iterations=100",
+    "--skip-unsupported-instructions=any",
+    "--json",
+)
+"""The options of each run, but the one that names the architecture."""
+
+_VARIABLE = "VERILOCC_BENCH_LLVM_MCA"
+_NAMES = (f"llvm-mca-{LLVM_RELEASE}", "llvm-mca")
+_SECONDS = 120
+_VERSION = re.compile(r"\bLLVM version (\d+(?:\.\d+)*)")
+_SKIPPED = re.compile(r"^<stdin>:(\d+):\d+: (?:error|warning): ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Analyzer:
+    """The program and its version; no program where `reason` says why there is none."""
+
+    program: str | None
+    version: str | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopEstimate:
+    """An innermost loop and what llvm-mca says of one iteration.
+
+    `cycles` is the total of 100 iterations over 100, `throughput` llvm-mca's
+    "Block RThroughput". Both are None where there is no estimate, and `reason`
+    says why. `skipped` are instructions, by opcode, that the model does not
+    know and the estimate leaves out.
+    """
+
+    label: str
+    depth: int
+    instructions: int
+    cycles: float | None
+    throughput: float | None
+    skipped: dict[str, int]
+    reason: str | None = None
+
+
+def find_analyzer() -> Analyzer:
+    """llvm-mca of the right release, or the reason why there is none.
+
+    Raises InputError where the environment names one that is none such.
+    """
+    named = os.environ.get(_VARIABLE)
+    if named:
+        version = _version_of(named)
+        if version.partition(".")[0] != str(LLVM_RELEASE):
+            found = f"is of LLVM {version}" if version else "is no llvm-mca that can be run"
+            raise InputError(
+                f"{_VARIABLE} names {named!r}, which {found}; expected LLVM {LLVM_RELEASE}"
+            )
+        return Analyzer(named, version)
+    for name in _NAMES:
+        program = shutil.which(name)
+        version = _version_of(program) if program else ""
+        if version.partition(".")[0] == str(LLVM_RELEASE):
+            return Analyzer(program, version)
+    return Analyzer(
+        None,
+        None,
+        f"there is no llvm-mca of LLVM {LLVM_RELEASE} (Debian: llvm-{LLVM_RELEASE}; or name it "
+        f"in {_VARIABLE})",
+    )
+
+
+def estimate_loops(
+    loops: Sequence[AssemblyLoop], arch: str, analyzer: Analyzer
+) -> tuple[LoopEstimate, ...]:
+    """The estimate of each loop."""
+    return tuple(_estimate(loop, arch, analyzer) for loop in loops)
+
+
+def _estimate(loop: AssemblyLoop, arch: str, analyzer: Analyzer) -> LoopEstimate:
+    count = len(loop.instructions)
+    if analyzer.program is None:
+        return LoopEstimate(loop.label, loop.depth, count, None, None, {}, analyzer.reason)
+    command = [analyzer.program, *MCA_OPTIONS, f"-mcpu={arch}", "-"]
+    # The label that a loop branches back to has to be there.
+    text = "".join(f"{line}\n" for line in (f"{loop.label}:", *loop.instructions))
+    try:
+        done = _run(command, text)
+        region = json.loads(done.stdout)["CodeRegions"][0]
+        summary = region["SummaryView"]
+        known = len(region["Instructions"])
+        cycles = summary["TotalCycles"] / summary["Iterations"]
+        throughput = float(summary["BlockRThroughput"])
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = f"llvm-mca cannot be run: {type(error).__name__}"
+        return LoopEstimate(loop.label, loop.depth, count, None, None, {}, reason)
+    except (ValueError, LookupError, TypeError):
+        reason = "llvm-mca makes nothing of it"
+        return LoopEstimate(loop.label, loop.depth, count, None, None, {}, reason)
+    skipped = _skipped(loop, done.stderr, count - known)
+    return LoopEstimate(loop.label, loop.depth, count, cycles, throughput, skipped)
+
+
+def _skipped(loop: AssemblyLoop, messages: str, count: int) -> dict[str, int]:
+    """The instructions that llvm-mca left out, by opcode; `count` is how many they are."""
+    lines = {int(line) - 2 for line in _SKIPPED.findall(messages)}
+    known = [at for at in lines if 0 <= at < len(loop.instructions)]
+    names = Counter(loop.instructions[at].partition(" ")[0] for at in known)
+    if names.total() < count:
+        names["(unnamed)"] = count - names.total()
+    return dict(sorted(names.items())) if count else {}
+
+
+def _run(command: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": os.defpath, "LC_ALL": "C"}
+    return subprocess.run(
+        command,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=_SECONDS,
+        env=environment,
+        check=False,
+    )
+
+
+@cache
+def _version_of(program: str) -> str:
+    """The version of LLVM that a program says it is of; empty where it says none."""
+    try:
+        found = _VERSION.search(_run([program, "--version"]).stdout)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return found[1] if found else ""

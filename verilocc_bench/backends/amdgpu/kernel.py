@@ -1,0 +1,130 @@
+"""Kernels of machine IR as allocation problems, from files and from raw rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.amdgpu.machine import MachineFunction, MachineModule
+from verilocc_bench.backends.amdgpu.normalize import (
+    NormalizedMachineFunction,
+    normalize_machine_function,
+)
+from verilocc_bench.backends.amdgpu.read import MirFile
+from verilocc_bench.backends.kernel import Kernel, ReadOptions
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import decode_text
+from verilocc_bench.targets import Target, get_target
+
+__all__ = [
+    "MachineCode",
+    "MachineKernel",
+    "check_work_group",
+    "read_kernel",
+    "read_kernels",
+    "read_raw_kernel",
+]
+
+_PTX = re.compile(r"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s+sm_", re.MULTILINE | re.DOTALL)
+_VENDOR = "amd"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCode:
+    """The text of a file, its module, one machine function of it, and that function normalized."""
+
+    text: str
+    machine: MachineFunction
+    module: MachineModule
+    normalized: NormalizedMachineFunction
+
+
+MachineKernel = Kernel[MachineCode]
+
+
+def read_kernel(data: bytes, source: Path, options: ReadOptions) -> MachineKernel:
+    """The function that the options name, or the only one of the file.
+
+    Raises InputError with the line for what is no machine IR of the target,
+    or poses no problem that this package knows.
+    """
+    text, file, target = _open(data, source, options)
+    return _kernel(text, file, options.function, target, options.max_threads)
+
+
+def read_kernels(
+    data: bytes, source: Path, options: ReadOptions
+) -> Iterator[tuple[str, MachineKernel | str]]:
+    """Each function of the file by its name, or the reason why it cannot be read."""
+    text, file, target = _open(data, source, options)
+    for name in file.names:
+        try:
+            yield name, _kernel(text, file, name, target, options.max_threads)
+        except InputError as error:
+            yield name, f"line {error.line}: {error.message}" if error.line else error.message
+
+
+def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> MachineKernel:
+    """The first function of a raw row's text. Raises InputError for another than `problem`'s."""
+    file = MirFile(content, source)
+    kernel = _kernel(content, file, file.names[0], problem.target, None)
+    if kernel.problem.id != problem.id:
+        raise InputError(
+            f"the machine IR is of another function, {kernel.problem.id}", source=source
+        )
+    return kernel
+
+
+def check_work_group(kernel: MachineKernel) -> None:
+    """Raises InputError if the kernel's budget is larger than its own work-group size allows.
+
+    `--max-threads` can say of fewer threads than the code does; code that is
+    written for so many registers could not be launched.
+    """
+    code = kernel.code
+    own = normalize_machine_function(
+        code.machine, code.module, kernel.problem.target, source=kernel.source
+    )
+    for file, asked in zip(own.function.files, kernel.problem.function.files, strict=True):
+        if asked.count > file.count:
+            raise InputError(
+                f"--max-threads leaves {asked.count} registers in {file.name!r}, but the code's "
+                f"own work-group size only {file.count}",
+                source=kernel.source,
+            )
+
+
+def _open(data: bytes, source: Path, options: ReadOptions) -> tuple[str, MirFile, Target]:
+    text = decode_text(data, source)
+    if _PTX.search(text):
+        raise InputError(
+            "this is PTX: assemble it (ptxas --gpu-name=sm_80) and name the cubin", source=source
+        )
+    if options.arch is None:
+        raise InputError(
+            "expected a cubin, or machine IR with --arch; other files hold no machine code", source=source
+        )
+    target = get_target(options.arch)
+    if target.vendor != _VENDOR:
+        raise InputError(f"expected a cubin for {target.name}, this is text", source=source)
+    return text, MirFile(text, str(source)), target
+
+
+def _kernel(
+    text: str, file: MirFile, name: str | None, target: Target, max_threads: int | None
+) -> MachineKernel:
+    machine = file.function(name)
+    normalized = normalize_machine_function(
+        machine, file.module, target, max_threads=max_threads, source=file.source
+    )
+    return Kernel(
+        name=normalized.name,
+        problem=AllocationProblem(normalized.function),
+        original_names=normalized.original_names,
+        label=None,
+        source=file.source,
+        code=MachineCode(text, machine, file.module, normalized),
+    )

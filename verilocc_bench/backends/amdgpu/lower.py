@@ -1,0 +1,138 @@
+"""An answer as a file: machine IR, or what llc makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.analysis import parse_register_name
+from verilocc_bench.backends.amdgpu.kernel import MachineKernel, check_work_group
+from verilocc_bench.backends.amdgpu.tools import (
+    LLC_OPTIONS,
+    find_llc,
+    llc_version,
+    machine_code_counts,
+    run_llc,
+)
+from verilocc_bench.backends.amdgpu.write_back import LoweredMir, lower_amdgpu
+from verilocc_bench.backends.kernel import LoweredCode
+from verilocc_bench.edits import AnyAnswer, EditedFunction, SplitAnswer, edit_function
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import is_stream
+from verilocc_bench.ir import Assignment
+
+__all__ = ["check_output", "lower", "run_llc_on", "write_answer"]
+
+_KINDS = {".s": "asm", ".o": "obj", ".mir": None}
+"""What llc calls each kind of file; machine IR needs no llc."""
+
+
+def check_output(output: Path) -> None:
+    """Raises InputError for a name that is no kind of file here, or where llc is missing for it."""
+    if _kind(output) is not None:
+        find_llc()
+
+
+def lower(kernel: MachineKernel, answer: AnyAnswer, output: Path) -> LoweredCode:
+    """Machine IR, assembly or an object file with a verified answer in it.
+
+    The name of `output` decides which: `.mir`, `.s` or `.o`; assembly for a
+    stream. Raises InputError for what cannot be lowered or llc refuses.
+    """
+    kind = _kind(output)
+    check_work_group(kernel)
+    lowered = write_answer(kernel, answer)
+    options = (*LLC_OPTIONS, *lowered.llc_options)
+    data: str | bytes = lowered.text
+    counts: dict[str, int] | None = None
+    if kind is not None:
+        assembly = data = run_llc_on(kernel, lowered.text, "asm", options)
+        if kind != "asm":
+            data = run_llc_on(kernel, lowered.text, kind, options)
+        counts = machine_code_counts(assembly.decode(), lowered.function)
+    document = {
+        "function": lowered.function,
+        "arch": kernel.problem.target.name,
+        "instructions": lowered.instructions,
+        "identity_copies": lowered.identity_copies,
+        "inserted": lowered.inserted,
+        "registers": dict(lowered.registers),
+        "output": str(output),
+        "machine_code": counts,
+        "llc_version": llc_version() if kind is not None else None,
+        "llc_options": list(options) if kind is not None else None,
+    }
+    return LoweredCode(data, document, _lines(document))
+
+
+def write_answer(kernel: MachineKernel, answer: AnyAnswer) -> LoweredMir:
+    """The machine IR with a verified answer in it. Raises InputError for what is not lowered."""
+    assignment, edited = _assignment(kernel, answer)
+    return lower_amdgpu(
+        kernel.code.text,
+        kernel.code.machine,
+        kernel.code.normalized,
+        assignment,
+        edited=edited,
+        source=kernel.source,
+    )
+
+
+def run_llc_on(kernel: MachineKernel, text: str, kind: str, options: Sequence[str]) -> bytes:
+    """What llc makes of a text of the kernel; errors name the kernel. `kind` is asm or obj."""
+    try:
+        return run_llc(text, kernel.problem.target.name, kind, options)
+    except InputError as error:
+        raise error.located(kernel.source) from None
+
+
+def _kind(output: Path) -> str | None:
+    suffix = output.suffix
+    if suffix not in _KINDS and is_stream(output):
+        suffix = ".s"
+    if suffix not in _KINDS:
+        raise InputError(
+            "expected a name that ends in .s (assembly), .o (object file) or .mir (machine IR)",
+            source=output,
+        )
+    return _KINDS[suffix]
+
+
+def _assignment(
+    kernel: MachineKernel, answer: AnyAnswer
+) -> tuple[Assignment, EditedFunction | None]:
+    """The registers that a verified answer names, and the function as it edits it."""
+    problem = kernel.problem
+    edited: EditedFunction | None = None
+    if isinstance(answer, SplitAnswer):
+        names = answer.assignment
+        edited, findings = edit_function(problem.function, problem.target, answer.edits)
+        assert not findings
+    else:
+        names = answer
+    assignment: Assignment = {}
+    for number in edited.registers if edited else range(len(problem.function.virtual_registers)):
+        base = parse_register_name(problem.target, names[f"%{number}"])
+        assert base is not None
+        assignment[number] = base
+    return assignment, edited
+
+
+def _lines(document: dict[str, Any]) -> tuple[str, ...]:
+    registers = ", ".join(f"{file} {count}" for file, count in document["registers"].items())
+    lines = [
+        f"{document['function']}: {document['instructions']} instructions of machine IR, "
+        f"{_counted(document['identity_copies'], 'identity copy', 'identity copies')} went away, "
+        f"{_counted(document['inserted'], 'edit', 'edits')}; registers {registers}"
+    ]
+    if document["llc_version"] is not None:
+        lines.append(f"llc {document['llc_version']} and its machine verifier accept it")
+    if document["machine_code"]:
+        found = ", ".join(f"{name} {count}" for name, count in document["machine_code"].items())
+        lines.append(f"the machine code says: {found}")
+    return tuple(lines)
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"

@@ -1,0 +1,179 @@
+"""Liveness of physical registers in machine code, by 32-bit units.
+
+LLVM's later passes want to know which registers hold values where. A unit
+counts as live into a block where some path from there reads it before it is
+written anew, and some path to there has written it: a tuple may be read
+whole of which some lanes were never written. Cost: linear in the code, times
+the few rounds that loops take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from verilocc_bench.backends.amdgpu.machine import (
+    MachineFunction,
+    MachineInstruction,
+    MachineOperand,
+)
+from verilocc_bench.backends.amdgpu.machine import OperandFlag as Flag
+from verilocc_bench.backends.amdgpu.normalize import is_half
+from verilocc_bench.ir import FixedUnits
+from verilocc_bench.targets.amdgpu_classes import fixed_units
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
+
+__all__ = ["PhysicalFlow", "Step", "analyse_flow", "unit_mask", "units_of_mask"]
+
+_FIRST_UNIT = {"v": 0, "a": 256, "s": 512, "vcc": 640}
+_FILE_SIZES = {"v": 256, "a": 256, "s": 128, "vcc": 2}
+
+
+def unit_mask(units: FixedUnits) -> int:
+    """The bits that stand for some units."""
+    return ((1 << units.count) - 1) << (_FIRST_UNIT[units.file] + units.first)
+
+
+def units_of_mask(mask: int) -> Iterator[FixedUnits]:
+    """The single units of a mask, in order."""
+    while mask:
+        low = mask & -mask
+        bit = low.bit_length() - 1
+        for file, first in _FIRST_UNIT.items():
+            if first <= bit < first + _FILE_SIZES[file]:
+                yield FixedUnits(file, bit - first, 1)
+        mask ^= low
+
+
+@cache
+def operand_mask(operand: MachineOperand) -> int:
+    """The units that an operand touches; 0 for what is never allocated."""
+    units = None if operand.virtual else fixed_units(operand.name)
+    if units is None:
+        return 0
+    if operand.sub_register is not None and (lanes := SUB_REGISTERS.get(operand.sub_register)):
+        units = FixedUnits(units.file, units.first + lanes.first, lanes.count)
+    return unit_mask(units)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction: the units it reads and writes, live and defined around it."""
+
+    instruction: MachineInstruction
+    defined_before: int
+    live_after: int
+    reads: int
+    writes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalFlow:
+    """`live_ins[b]`: units live into block b; `steps[b]`: its instructions in order."""
+
+    live_ins: tuple[int, ...]
+    steps: tuple[tuple[Step, ...], ...]
+
+
+def analyse_flow(machine: MachineFunction, live_in: int) -> PhysicalFlow:
+    """The flow of an assigned function; `live_in`: what is defined at its entry."""
+    codes = [[part for i in b.instructions for part in _parts(i)] for b in machine.blocks]
+    effects = [[_effects(i) for i in code] for code in codes]
+    successors = _successors(machine)
+    live = _backward(effects, successors)
+    defined = _forward(effects, successors, live_in)
+    steps = []
+    for block, code in enumerate(codes):
+        after = 0
+        for successor in successors[block]:
+            after |= live[successor]
+        lives: list[int] = []
+        for reads, full, _ in reversed(effects[block]):
+            lives.append(after)
+            after = (after & ~full) | reads
+        before = defined[block]
+        each = []
+        for instruction, (reads, _, writes), live_after in zip(
+            code, effects[block], reversed(lives), strict=True
+        ):
+            each.append(Step(instruction, before, live_after, reads, writes))
+            before |= writes
+        steps.append(tuple(each))
+    pairs = zip(live, defined, strict=True)
+    return PhysicalFlow(tuple(a & b for a, b in pairs), tuple(steps))
+
+
+def _parts(instruction: MachineInstruction) -> tuple[MachineInstruction, ...]:
+    """The instructions of a bundle, whose head only repeats what they say; else itself."""
+    if instruction.bundled:
+        own = () if instruction.opcode == "BUNDLE" else (instruction,)
+        return (*own, *instruction.bundled)
+    return (instruction,)
+
+
+def _effects(instruction: MachineInstruction) -> tuple[int, int, int]:
+    """(units read, units written whole, units written)."""
+    reads = full = writes = 0
+    for _, operand in instruction.operands:
+        mask = operand_mask(operand)
+        if Flag.DEFINITION in operand.flags:
+            writes |= mask
+            if not is_half(operand):
+                full |= mask
+        elif not operand.flags & (Flag.UNDEF | Flag.INTERNAL):
+            reads |= mask
+    return reads, full, writes
+
+
+def _successors(machine: MachineFunction) -> list[tuple[int, ...]]:
+    order: Mapping[int, int] = {block.number: i for i, block in enumerate(machine.blocks)}
+    return [tuple(order[n] for n in block.successors or ()) for block in machine.blocks]
+
+
+def _backward(
+    effects: list[list[tuple[int, int, int]]], successors: list[tuple[int, ...]]
+) -> list[int]:
+    summaries = []
+    for code in effects:
+        exposed = killed = 0
+        for reads, full, _ in code:
+            exposed |= reads & ~killed
+            killed |= full
+        summaries.append((exposed, killed))
+    live = [0] * len(effects)
+    changed = True
+    while changed:
+        changed = False
+        for block in reversed(range(len(effects))):
+            out = 0
+            for successor in successors[block]:
+                out |= live[successor]
+            exposed, killed = summaries[block]
+            new = exposed | (out & ~killed)
+            changed |= new != live[block]
+            live[block] = new
+    return live
+
+
+def _forward(
+    effects: list[list[tuple[int, int, int]]], successors: list[tuple[int, ...]], live_in: int
+) -> list[int]:
+    written = []
+    for code in effects:
+        mask = 0
+        for _, _, writes in code:
+            mask |= writes
+        written.append(mask)
+    defined = [0] * len(effects)
+    defined[0] = live_in
+    changed = True
+    while changed:
+        changed = False
+        for block, targets in enumerate(successors):
+            out = defined[block] | written[block]
+            for target in targets:
+                new = defined[target] | out
+                changed |= new != defined[target]
+                defined[target] = new
+    return defined

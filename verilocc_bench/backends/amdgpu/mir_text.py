@@ -1,0 +1,267 @@
+"""The text of a machine function as lines that can be rewritten.
+
+The parser says which lines are instructions and what their operands are;
+here the lines themselves are kept, so that whatever allocation does not look
+at (immediates, memory operands, flags) stays as it was, letter by letter.
+Debug values are dropped: which register holds a variable where is no part of
+an answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from verilocc_bench.backends.amdgpu.machine import MachineBlock, MachineFunction
+from verilocc_bench.backends.amdgpu.normalize import is_ignored
+from verilocc_bench.ir import FixedUnits
+
+__all__ = [
+    "MirBlock",
+    "MirText",
+    "RegisterToken",
+    "falls_through",
+    "register_name",
+    "replace_registers",
+]
+
+_FLAG = "implicit-def|implicit|def|undef|early-clobber|internal|dead|killed|renamable|debug-use"
+_TOKEN = re.compile(
+    rf"(?<![\w.%$&@-])(?P<flags>(?:(?:{_FLAG}) )*)"
+    r"(?:%(?P<virtual>\d{1,9}|[A-Za-z_$-][\w$-]*)|\$(?P<physical>\w+))"
+    r"(?:\.(?P<sub>\w+))?(?::\w+)?(?P<ends>(?:\((?:tied-def \d{1,4}|[a-z]+\d+|<[^()]*>)\))*)",
+    re.ASCII,
+)
+_NO_REGISTERS = {"bb", "stack", "fixed-stack", "const", "jump-table", "ir", "ir-block", "subreg"}
+_TIED = re.compile(r"\(tied-def \d+\)", re.ASCII)
+_TAIL = re.compile(r" :: |,? debug-location |,? debug-instr-number |;")
+_DEBUG = re.compile(r"\s*(?:[\w-]+ )*DBG_\w+(?: .*)?", re.ASCII)
+_LIVE_IN_VIRTUAL = re.compile(r", virtual-reg: '[^']*'")
+_NO_VIRTUAL = re.compile(r"noVRegs:\s*false\s*")
+_STACK_OBJECT = re.compile(r"\s*- \{ id: (\d+),.*")
+_SPILLED = {True: "hasSpilledSGPRs", False: "hasSpilledVGPRs"}
+_BARRIERS = re.compile(r"(S_BRANCH|S_ENDPGM|S_SETPC_B64|SI_RETURN|SI_TCRETURN|SI_CS_CHAIN)\w*")
+_UNIT_NAMES = {"v": "vgpr", "a": "agpr", "s": "sgpr"}
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterToken:
+    """A register operand as it stands in a line; `number` counts those of the line from 0."""
+
+    number: int
+    flags: tuple[str, ...]
+    virtual: str | None
+    physical: str | None
+    sub_register: str | None
+    tied: str
+    is_definition: bool
+
+    def spelled(self, name: str, flags: tuple[str, ...]) -> str:
+        """The operand with another register and other flags; types and classes fall away."""
+        return "".join(f"{flag} " for flag in flags) + f"${name}{self.tied}"
+
+
+def replace_registers(line: str, spell: Callable[[RegisterToken], str | None]) -> str:
+    """The line with every register operand spelled anew; None leaves one as it is."""
+    tail = _tail_start(line)
+    head, rest = line[:tail], line[tail:]
+    equals = head.find(" = ")
+    pieces = re.split(r'("[^"]*")', head)
+    kept: list[str] = []
+    number = at = 0
+    for index, piece in enumerate(pieces):
+        if index % 2:
+            kept.append(piece)
+            at += len(piece)
+            continue
+        last = 0
+        for match in _TOKEN.finditer(piece):
+            if match["virtual"] in _NO_REGISTERS:
+                continue
+            flags = tuple(match["flags"].split())
+            token = RegisterToken(
+                number,
+                flags,
+                match["virtual"],
+                match["physical"],
+                match["sub"],
+                "".join(_TIED.findall(match["ends"])),
+                at + match.start() < equals or bool({"def", "implicit-def"} & {*flags}),
+            )
+            number += 1
+            spelled = spell(token)
+            if spelled is not None:
+                kept += [piece[last : match.start()], spelled]
+                last = match.end()
+        kept.append(piece[last:])
+        at += len(piece)
+    return "".join(kept) + rest
+
+
+def _tail_start(line: str) -> int:
+    """Where memory operands or the debug location start, outside quotes."""
+    at = 0
+    for index, piece in enumerate(re.split(r'("[^"]*")', line)):
+        if index % 2 == 0 and (match := _TAIL.search(piece)):
+            return at + match.start()
+        at += len(piece)
+    return len(line)
+
+
+def register_name(units: FixedUnits, half: str | None = None) -> str:
+    """LLVM's name of physical units: `vgpr4_vgpr5`, `vcc_lo`, `vgpr3_hi16`."""
+    if units.file == "vcc":
+        name = "vcc" if units.count == 2 else ("vcc_lo", "vcc_hi")[units.first]
+    else:
+        indices = range(units.first, units.first + units.count)
+        name = "_".join(f"{_UNIT_NAMES[units.file]}{index}" for index in indices)
+    return f"{name}_{half}" if half else name
+
+
+@dataclass(slots=True)
+class MirBlock:
+    """A block: the line of its head, its successors' line and its instructions' lines.
+
+    `starts[i]` is where instruction i of the normalized function starts among
+    the lines. An empty line is one that went away.
+    """
+
+    number: int
+    head: str
+    successors: str | None
+    lines: list[str]
+    starts: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class MirText:
+    """A file around one machine function, cut up: what stands before, the blocks, and after."""
+
+    before: list[str]
+    blocks: list[MirBlock]
+    after: list[str]
+    first_key: int
+
+    @classmethod
+    def cut(
+        cls,
+        text: str,
+        machine: MachineFunction,
+        successors: Sequence[Sequence[int]],
+    ) -> MirText:
+        """The function's lines, debug values left out.
+
+        `successors` are those of each block by its place, for blocks whose
+        text leaves them to be inferred.
+        """
+        lines = text.split("\n")
+        first = machine.blocks[0].line - 1
+        end = _end_of_body(lines, first)
+        bounds = [block.line - 1 for block in machine.blocks] + [end]
+        blocks = [
+            _cut_block(lines, bounds[i], bounds[i + 1], block)
+            for i, block in enumerate(machine.blocks)
+        ]
+        for block, targets in zip(blocks, successors, strict=True):
+            if block.successors is None and targets:
+                names = ", ".join(f"%bb.{blocks[target].number}" for target in targets)
+                block.successors = f"    successors: {names}"
+        start = machine.line - 1
+        header = _assigned_header(lines[start:first])
+        return cls([*lines[:start], *header], blocks, lines[end:], start)
+
+    @property
+    def first_stack_object(self) -> int:
+        """The first number that no stack object of the function has."""
+        rows = self.before[self._section("stack") :]
+        numbers = []
+        for line in rows[1:]:
+            if line and not line[0].isspace():
+                break
+            if match := _STACK_OBJECT.match(line):
+                numbers.append(int(match[1]))
+        return max(numbers, default=-1) + 1
+
+    def declare_stack(self, rows: list[str], scalar: set[bool]) -> None:
+        """Adds stack objects, and says of what kind they are: of SGPRs, of vector registers."""
+        at = self._section("stack")
+        self.before[at] = "stack:"
+        self.before[at + 1 : at + 1] = rows
+        for index in range(at, len(self.before)):
+            for kind in scalar:
+                if self.before[index].strip() == f"{_SPILLED[kind]}: false":
+                    self.before[index] = f"  {_SPILLED[kind]}: true"
+
+    def _section(self, name: str) -> int:
+        """Where a key of the function stands; it is added where there is none."""
+        for index in range(len(self.before) - 1, self.first_key - 1, -1):
+            if self.before[index].startswith(f"{name}:"):
+                return index
+        self.before.insert(self.first_key, f"{name}: []")
+        return self.first_key
+
+    def text(self, live_ins: Callable[[int], Sequence[str]]) -> str:
+        """The file, with `live_ins` of each block by its place."""
+        return "\n".join([*self.before, *self._body(live_ins), *self.after])
+
+    def _body(self, live_ins: Callable[[int], Sequence[str]]) -> Iterator[str]:
+        for index, block in enumerate(self.blocks):
+            if index:
+                yield ""
+            yield block.head
+            if block.successors is not None:
+                yield block.successors
+            if names := live_ins(index):
+                yield "    liveins: " + ", ".join(f"${name}" for name in names)
+            yield "  "
+            yield from (line for line in block.lines if line)
+
+
+def falls_through(block: MachineBlock) -> bool:
+    """Whether the end of a block can be reached."""
+    code = [instruction for instruction in block.instructions if not is_ignored(instruction)]
+    return not (code and _BARRIERS.fullmatch(code[-1].opcode))
+
+
+def _end_of_body(lines: list[str], first: int) -> int:
+    for index in range(first, len(lines)):
+        if lines[index] and not lines[index][0].isspace():
+            return index
+    return len(lines)
+
+
+def _cut_block(lines: list[str], first: int, end: int, block: MachineBlock) -> MirBlock:
+    starts = [instruction.line - 1 for instruction in block.instructions]
+    body = range(first + 1, starts[0] if starts else end)
+    successors = [lines[i] for i in body if lines[i].strip().startswith("successors:")]
+    cut = MirBlock(block.number, lines[first], successors[0] if successors else None, [])
+    for index, start in enumerate(starts):
+        stop = starts[index + 1] if index + 1 < len(starts) else end
+        if not is_ignored(block.instructions[index]):
+            cut.starts.append(len(cut.lines))
+        for line in lines[start:stop]:
+            stripped = line.strip()
+            if stripped and stripped[0] not in ";#" and not _DEBUG.fullmatch(line):
+                cut.lines.append(line)
+    return cut
+
+
+def _assigned_header(lines: list[str]) -> list[str]:
+    """The keys of the function: it has no virtual registers any more."""
+    kept: list[str] = []
+    section = ""
+    for line in lines:
+        if line and not line[0].isspace():
+            section = line.partition(":")[0]
+            if section == "registers":
+                kept.append("registers:       []")
+                continue
+        elif section == "registers":
+            continue
+        if section == "liveins":
+            line = _LIVE_IN_VIRTUAL.sub("", line)  # noqa: PLW2901
+        elif _NO_VIRTUAL.fullmatch(line):
+            line = "noVRegs:         true"  # noqa: PLW2901
+        kept.append(line)
+    return kept

@@ -1,0 +1,345 @@
+"""From machine functions of gfx90a and gfx942 to the IR that allocation works on.
+
+What allocation cannot depend on is dropped: immediates, memory operands,
+symbols, instruction flags, debug instructions, and physical registers that
+no class holds (EXEC, SCC, M0, …). Virtual registers are numbered by their
+first place in the text; blocks keep their order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from verilocc_bench.backends.amdgpu.execution_mask import is_misnamed_mask_writer
+from verilocc_bench.backends.amdgpu.machine import (
+    MachineBlock,
+    MachineFunction,
+    MachineInstruction,
+    MachineModule,
+    MachineOperand,
+    OperandFlag,
+)
+from verilocc_bench.backends.amdgpu.refusals import refuse_unsupported
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import (
+    Block,
+    FixedUnits,
+    Function,
+    Instruction,
+    Operand,
+    RegisterClass,
+    VirtualLanes,
+)
+from verilocc_bench.targets import Target
+from verilocc_bench.targets.amdgpu import MASK_MARK, MAXIMUM_WAVES
+from verilocc_bench.targets.amdgpu_budget import budget_from_attributes
+from verilocc_bench.targets.amdgpu_classes import (
+    class_bases,
+    fixed_units,
+    is_outside_allocation,
+)
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
+
+__all__ = ["NormalizedMachineFunction", "is_half", "is_ignored", "normalize_machine_function"]
+
+_IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END)")
+_BARRIERS = re.compile(
+    r"(S_BRANCH|S_ENDPGM|S_SETPC_B64|SI_RETURN|SI_TCRETURN|SI_CS_CHAIN_TC|S_CODE_END)\w*"
+    r"|SI_WHOLE_WAVE_FUNC_RETURN"
+)
+_RESERVED_INFO = (
+    "scratchRSrcReg",
+    "frameOffsetReg",
+    "stackPtrOffsetReg",
+    "sgprForEXECCopy",
+    "longBranchReservedReg",
+    "vgprForAGPRCopy",
+)
+# Which encoding or operand form an instruction has does not matter to
+# allocation: what it demands of its operands is in their classes.
+_ENCODING = re.compile(r"(?:_e32|_e64|_vi|_vgprcd|_PSEUDO|_gfx\d\w*)+$")
+OUTSIDE = ".outside"
+"""Marks the opcode of a move from a register that the text does not name."""
+_NO_ATTRIBUTES: dict[str, str] = {}
+_UNSEEN = "unseen"
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedMachineFunction:
+    """A function with the original name of each of its virtual registers."""
+
+    name: str
+    function: Function
+    original_names: tuple[str, ...]
+
+
+def is_ignored(instruction: MachineInstruction) -> bool:
+    """Whether the instruction emits no code and reads nothing: debug and unwind notes."""
+    return _IGNORED.fullmatch(instruction.opcode) is not None
+
+
+def is_half(operand: MachineOperand) -> bool:
+    """Whether an operand is 16 bits of a 32-bit register."""
+    if operand.sub_register is None:
+        return not operand.virtual and operand.name.endswith(("_lo16", "_hi16"))
+    lanes = SUB_REGISTERS.get(operand.sub_register)
+    return lanes is not None and lanes.half is not None
+
+
+def normalize_machine_function(
+    machine: MachineFunction,
+    module: MachineModule,
+    target: Target,
+    *,
+    max_threads: int | None = None,
+    source: str = "<mir>",
+) -> NormalizedMachineFunction:
+    """The allocation problem of one machine function.
+
+    `max_threads` overrides the work-group size that the budget follows from.
+    Raises InputError with the line for classes, registers or syntax that
+    these targets do not have, and for functions that are refused by name.
+    """
+    refuse_unsupported(machine, module, target, source)
+    return _Normalizer(machine, module, target, max_threads, source).normalize()
+
+
+class _Normalizer:
+    def __init__(
+        self,
+        machine: MachineFunction,
+        module: MachineModule,
+        target: Target,
+        max_threads: int | None,
+        source: str,
+    ) -> None:
+        self.machine, self.target, self.source = machine, target, source
+        attributes = module.attributes.get(machine.name, _NO_ATTRIBUTES)
+        try:
+            budget = budget_from_attributes(target.name, attributes, max_threads)
+        except ValueError as error:
+            raise InputError(
+                f"function {machine.name!r} has an attribute that is no number: {error}",
+                source=source,
+                line=machine.line,
+            ) from None
+        self.budgets = {"v": budget.vgprs, "a": budget.agprs, "s": budget.sgprs, "vcc": 2}
+        self.maximum_waves = budget.waves if budget.waves < MAXIMUM_WAVES else None
+        self.classes: dict[str, RegisterClass] = {}
+        self.numbers: dict[str, int] = {}
+        self.registers: list[RegisterClass] = []
+        self.operands: dict[MachineOperand, Operand | None] = {}
+        self.opcodes: dict[str, str] = {}
+
+    def error(self, message: str, line: int | None = None) -> InputError:
+        return InputError(message, source=self.source, line=line)
+
+    def normalize(self) -> NormalizedMachineFunction:
+        machine = self.machine
+        order = {block.number: index for index, block in enumerate(machine.blocks)}
+        blocks = []
+        for index, block in enumerate(machine.blocks):
+            instructions = tuple(
+                [self.instruction(i) for i in block.instructions if not is_ignored(i)]
+            )
+            blocks.append(Block(instructions, self.successors(block, index, order)))
+        function = Function(
+            target=self.target.name,
+            files=tuple(file.with_budget(self.budgets[file.name]) for file in self.target.files),
+            reserved=self.reserved(),
+            virtual_registers=tuple(self.registers),
+            live_ins=self.live_ins(machine.blocks[0]),
+            blocks=tuple(blocks),
+            maximum_occupancy=self.maximum_waves,
+        )
+        return NormalizedMachineFunction(
+            machine.name, function, tuple(f"%{name}" for name in self.numbers)
+        )
+
+    def reserved(self) -> tuple[FixedUnits, ...]:
+        units = []
+        for key in _RESERVED_INFO:
+            name = self.machine.info.get(key, "").removeprefix("$")
+            found = self.units(name, self.machine.line) if name else None
+            room = self.budgets[found.file] - found.first if found is not None else 0
+            if found is not None and room > 0:
+                units.append(replace(found, count=min(found.count, room)))
+        return self.in_order(set(units))
+
+    def live_ins(self, entry: MachineBlock) -> tuple[FixedUnits, ...]:
+        units = [self.units(name, entry.line) for name in entry.live_ins]
+        return self.in_order({unit for unit in units if unit is not None})
+
+    def in_order(self, units: set[FixedUnits]) -> tuple[FixedUnits, ...]:
+        """Units in the order of the target's files, the one that canonical texts have."""
+        order = [file.name for file in self.target.files]
+        return tuple(sorted(units, key=lambda u: (order.index(u.file), u.first, u.count)))
+
+    def successors(self, block: MachineBlock, index: int, order: dict[int, int]) -> tuple[int, ...]:
+        numbers = block.successors
+        if numbers is None:
+            code = [i for i in block.instructions if not is_ignored(i)]
+            code = [i for head in code for i in (head, *head.bundled)]
+            named = [target for i in code for target in i.targets]
+            falls_through = not (code and _BARRIERS.fullmatch(code[-1].opcode))
+            if falls_through and index + 1 < len(self.machine.blocks):
+                named.append(self.machine.blocks[index + 1].number)
+            numbers = tuple(dict.fromkeys(named))
+        for number in numbers:
+            if number not in order:
+                raise self.error(f"there is no block bb.{number}", block.line)
+        return tuple(order[number] for number in numbers)
+
+    def instruction(self, machine: MachineInstruction) -> Instruction:
+        operands = _bundle_operands(machine) if machine.bundled else machine.operands
+        definitions: list[Operand] = []
+        uses: list[Operand] = []
+        places: dict[int, int] = {}
+        outside = False
+        written = {place for place, o in operands if OperandFlag.DEFINITION in o.flags}
+        # Numbers follow the text's order: all definitions before the first use.
+        for place, operand in operands:
+            if OperandFlag.DEFINITION not in operand.flags:
+                continue
+            definition = self.operand(operand, machine.line)
+            if definition is not None:
+                places[place] = len(definitions)
+                definitions.append(definition)
+                if _keeps_half(operand):
+                    uses.append(Operand(definition.location, implicit=True))
+        for _, operand in operands:
+            if OperandFlag.DEFINITION in operand.flags:
+                continue
+            use = self.operand(operand, machine.line)
+            if use is not None:
+                if operand.tied_to is not None:
+                    if operand.tied_to not in written:
+                        place = operand.tied_to
+                        raise self.error(f"tied to operand {place}, no definition", machine.line)
+                    # A definition outside allocation ties nothing here.
+                    use = replace(use, tied_to=places.get(operand.tied_to))
+                uses.append(use)
+            elif OperandFlag.IMPLICIT not in operand.flags:
+                outside = True
+        opcode = self.opcode(machine.opcode)
+        if outside and opcode in self.target.constant_opcodes:
+            opcode += OUTSIDE  # it copies EXEC, M0 or the like: no constant
+        instruction = Instruction(opcode, tuple(definitions), tuple(uses))
+        if is_misnamed_mask_writer(operands, instruction, self.target):
+            return replace(instruction, opcode=opcode + MASK_MARK)
+        return instruction
+
+    def opcode(self, name: str) -> str:
+        short = self.opcodes.get(name)
+        if short is None:
+            short = self.opcodes[name] = _ENCODING.sub("", name)
+        return short
+
+    def operand(self, machine: MachineOperand, line: int) -> Operand | None:
+        cached = self.operands.get(machine, _UNSEEN)
+        if not isinstance(cached, str):
+            return cached
+        location = self.virtual(machine, line) if machine.virtual else self.physical(machine, line)
+        operand = None
+        if location is not None:
+            operand = Operand(
+                location,
+                undef=OperandFlag.UNDEF in machine.flags,
+                early_clobber=OperandFlag.EARLY_CLOBBER in machine.flags,
+                implicit=OperandFlag.IMPLICIT in machine.flags,
+            )
+        self.operands[machine] = operand
+        return operand
+
+    def virtual(self, operand: MachineOperand, line: int) -> VirtualLanes:
+        number = self.numbers.get(operand.name)
+        if number is None:
+            number = self.numbers[operand.name] = len(self.registers)
+            self.registers.append(self.class_of(operand.name, line))
+        width = self.registers[number].width
+        if operand.sub_register is None:
+            return VirtualLanes(number, 0, width)
+        lanes = SUB_REGISTERS.get(operand.sub_register)
+        if lanes is None:
+            raise self.error(f"unknown sub-register index {operand.sub_register!r}", line)
+        if lanes.first + lanes.count > width:
+            raise self.error(
+                f"%{operand.name} has {width} lanes: no {operand.sub_register!r}", line
+            )
+        return VirtualLanes(number, lanes.first, lanes.count)
+
+    def class_of(self, name: str, line: int) -> RegisterClass:
+        class_name = self.machine.classes.get(name)
+        if class_name is None:
+            raise self.error(f"%{name} has no register class", line)
+        if class_name not in self.classes:
+            bases = class_bases(class_name)
+            if bases is None:
+                raise self.error(
+                    f"unknown register class {class_name!r}", self.machine.class_lines[name]
+                )
+            self.classes[class_name] = self.target.make_class(bases[0], bases[1], self.budgets)
+        return self.classes[class_name]
+
+    def physical(self, operand: MachineOperand, line: int) -> FixedUnits | None:
+        units = self.units(operand.name, line)
+        if units is None or operand.sub_register is None:
+            return units
+        lanes = SUB_REGISTERS.get(operand.sub_register)
+        if lanes is None or lanes.first + lanes.count > units.count:
+            raise self.error(f"${operand.name} has no {operand.sub_register!r}", line)
+        return FixedUnits(units.file, units.first + lanes.first, lanes.count)
+
+    def units(self, name: str, line: int) -> FixedUnits | None:
+        units = fixed_units(name)
+        if units is None and not is_outside_allocation(name):
+            raise self.error(f"unknown physical register ${name} on {self.target.name}", line)
+        return units
+
+
+def _bundle_operands(head: MachineInstruction) -> Sequence[tuple[int, MachineOperand]]:
+    """A bundle's operands as those of one instruction.
+
+    The head repeats what its members say, and is left out where it does. A
+    definition that a later member's reads follow is an early clobber. Reads
+    of what the bundle itself defined are no reads.
+    """
+    operands: list[tuple[int, MachineOperand]] = []
+    reads_follow = False
+    offset = 0
+    for member in reversed(head.bundled):
+        kept = [(place, o) for place, o in member.operands if OperandFlag.INTERNAL not in o.flags]
+        early = OperandFlag.EARLY_CLOBBER if reads_follow else OperandFlag.NONE
+        operands[:0] = [
+            (
+                offset + place,
+                replace(
+                    _tied_from(operand, offset),
+                    flags=operand.flags
+                    | (early if OperandFlag.DEFINITION in operand.flags else OperandFlag.NONE),
+                ),
+            )
+            for place, operand in kept
+        ]
+        reads_follow |= any(OperandFlag.DEFINITION not in o.flags for _, o in kept)
+        offset += 1 + max((place for place, _ in member.operands), default=0)
+    said = {(o.name, o.virtual, o.sub_register) for m in head.bundled for _, o in m.operands}
+    return [
+        (offset + place, _tied_from(operand, offset))
+        for place, operand in head.operands
+        if (operand.name, operand.virtual, operand.sub_register) not in said
+    ] + operands
+
+
+def _tied_from(operand: MachineOperand, offset: int) -> MachineOperand:
+    """The operand where the places of its instruction's operands start at `offset`."""
+    if operand.tied_to is None:
+        return operand
+    return replace(operand, tied_to=offset + operand.tied_to)
+
+
+def _keeps_half(operand: MachineOperand) -> bool:
+    """Whether a definition writes 16 bits and so leaves, and needs, the rest of the unit."""
+    return is_half(operand) and OperandFlag.UNDEF not in operand.flags

@@ -1,0 +1,188 @@
+"""Machine functions that the rules of allocation here do not hold for: refused by name.
+
+- MIR for another architecture, where its text tells: the triple, `target-cpu`,
+  an instruction that the target lacks, a tuple that may start at an odd register
+  in an instruction that takes none (gfx90a and gfx942 want even ones).
+- MIR from another place in the pipeline: in SSA form, before tied operands
+  became one register, or with its registers assigned already.
+- Functions that others call. They have to keep callee-saved registers, which
+  would count as free here. What `machineFunctionInfo` says decides
+  (`isEntryFunction`), as in LLVM; where it says nothing, the calling convention
+  of the LLVM IR; where there is no IR either, only a function that returns to
+  a caller is one. A function that returns is refused whatever it says of itself.
+- Calls: what they keep and destroy is not modelled.
+- Whole-wave mode: it writes lanes of a register that liveness along the
+  control flow graph does not know to be live. LLVM sets registers aside for it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from verilocc_bench.backends.amdgpu.machine import (
+    MachineFunction,
+    MachineInstruction,
+    MachineModule,
+    MachineOperand,
+    OperandFlag,
+)
+from verilocc_bench.errors import InputError
+from verilocc_bench.targets import Target
+from verilocc_bench.targets.amdgpu_classes import class_bases, fixed_units
+from verilocc_bench.targets.amdgpu_constraints import operand_constraints
+from verilocc_bench.targets.amdgpu_opcodes import foreign_instruction
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
+
+__all__ = ["refuse_unsupported"]
+
+_EXPECTED = "expected MIR from llc -stop-before=greedy"
+_ENTRY_CONVENTIONS = re.compile(r"amdgpu_(kernel|[vgpceh]s|ls)|spir_kernel")
+_RETURNS = re.compile(
+    r"S_SETPC_B64_return\w*|SI_RETURN|SI_TCRETURN\w*|SI_CS_CHAIN_TC\w*|SI_WHOLE_WAVE_FUNC_RETURN"
+)
+_WHOLE_WAVE = re.compile(
+    r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
+    r"|SI_WHOLE_WAVE_FUNC_(SETUP|RETURN)|SI_(SPILL|RESTORE)_S32_(TO|FROM)_VGPR"
+)
+# Their operands may be of any class; all others say what they take.
+_ANY_CLASS = re.compile(
+    r"COPY|IMPLICIT_DEF|KILL|BUNDLE|INLINEASM(_BR)?|REG_SEQUENCE|SUBREG_TO_REG|INSERT_SUBREG"
+    r"|EXTRACT_SUBREG|DBG_\w+|PRED_COPY|AV_MOV_B64_IMM_PSEUDO"
+)
+
+
+def refuse_unsupported(
+    machine: MachineFunction, module: MachineModule, target: Target, source: str
+) -> None:
+    """Raises InputError for a function that is none of ours, with the line."""
+    _Check(machine, module, target, source).run()
+
+
+class _Check:
+    def __init__(
+        self, machine: MachineFunction, module: MachineModule, target: Target, source: str
+    ) -> None:
+        self.machine, self.module = machine, module
+        self.target, self.source = target, source
+        self.opcodes: dict[str, tuple[tuple[tuple[int, int], ...], bool]] = {}
+        self.aligned: set[tuple[str, str | None]] = set()
+
+    def error(self, message: str, line: int | None = None) -> InputError:
+        line = self.machine.line if line is None else line
+        return InputError(message, source=self.source, line=line)
+
+    def run(self) -> None:
+        self.check_target()
+        self.check_stage()
+        self.check_entry()
+        for block in self.machine.blocks:
+            for instruction in block.instructions:
+                self.check_instruction(instruction)
+                for part in instruction.bundled:
+                    self.check_instruction(part)
+                if instruction.opcode == "S_SETPC_B64" and not block.successors:
+                    self.refuse_callee("it ends in S_SETPC_B64", instruction.line)
+
+    def check_target(self) -> None:
+        triple = self.module.triple
+        if triple is not None and not triple.startswith("amdgcn"):
+            raise self.error(f"expected MIR for {self.target.name}, this is for {triple!r}")
+        attributes = self.module.attributes.get(self.machine.name, {})
+        cpu = attributes.get("target-cpu", self.target.name)
+        if cpu != self.target.name:
+            raise self.error(f"expected MIR for {self.target.name}, this is for {cpu}")
+
+    def check_stage(self) -> None:
+        machine = self.machine
+        if machine.is_ssa:
+            raise self.error(f"the function is in SSA form: {_EXPECTED}")
+        if machine.no_virtual_registers is None:
+            # Where the text says nothing, LLVM too goes by the registers that are there.
+            assigned = not machine.classes and any(
+                fixed_units(operand.name)
+                for block in machine.blocks
+                for instruction in block.instructions
+                for _, operand in instruction.operands
+            )
+        else:
+            assigned = machine.no_virtual_registers
+        if assigned:
+            raise self.error(f"the registers of {machine.name!r} are assigned already: {_EXPECTED}")
+        for name, line in machine.whole_wave.items():
+            raise self.error(f"%{name}: whole-wave-mode registers are not supported", line)
+        if names := machine.info.get("wwmReservedRegs"):
+            raise self.error(f"registers reserved for whole-wave mode are not supported: {names}")
+
+    def check_entry(self) -> None:
+        said = self.machine.info.get("isEntryFunction")
+        convention = self.module.calling_conventions.get(self.machine.name)
+        if said is not None:
+            if said != "true":
+                self.refuse_callee("isEntryFunction: false")
+        elif convention is not None and not _ENTRY_CONVENTIONS.fullmatch(convention):
+            self.refuse_callee(f"calling convention {convention}")
+
+    def refuse_callee(self, reason: str, line: int | None = None) -> None:
+        raise self.error(
+            f"{self.machine.name!r} is no kernel ({reason}): a function that others call keeps "
+            "callee-saved registers, which is not modelled",
+            line,
+        )
+
+    def check_instruction(self, instruction: MachineInstruction) -> None:
+        opcode, line = instruction.opcode, instruction.line
+        if instruction.is_call:
+            raise self.error(f"calls are not supported: {opcode}", line)
+        known = self.opcodes.get(opcode)
+        if known is None:
+            self.check_opcode(opcode, line)
+            ties, takes_any = operand_constraints(opcode).ties, _ANY_CLASS.fullmatch(opcode)
+            known = self.opcodes[opcode] = ties, takes_any is not None
+        for use, definition in known[0]:
+            self.check_tie(use, definition, instruction)
+        if known[1]:
+            return
+        for _, operand in instruction.operands:
+            if operand.virtual and (operand.name, operand.sub_register) not in self.aligned:
+                self.check_alignment(operand, instruction)
+
+    def check_opcode(self, opcode: str, line: int) -> None:
+        if opcode in ("PHI", "G_PHI"):
+            raise self.error(f"PHI: {_EXPECTED}", line)
+        if _WHOLE_WAVE.fullmatch(opcode):
+            raise self.error(f"whole-wave mode is not supported: {opcode}", line)
+        if _RETURNS.fullmatch(opcode):
+            self.refuse_callee(f"it ends in {opcode}", line)
+        if place := foreign_instruction(opcode, self.target.name):
+            raise self.error(
+                f"expected MIR for {self.target.name}: {opcode} is an instruction {place}", line
+            )
+
+    def check_tie(self, use: int, definition: int, instruction: MachineInstruction) -> None:
+        """LLVM names one register twice, once its pass for two-address instructions is over."""
+        operands = dict(instruction.operands)
+        tied = [operands[place] for place in (use, definition) if place in operands]
+        if len({(each.name, each.virtual, each.sub_register) for each in tied}) > 1:
+            raise self.error(
+                f"operand {use} of {instruction.opcode} is tied to operand {definition}, and has "
+                f"another register: {_EXPECTED}",
+                instruction.line,
+            )
+
+    def check_alignment(self, operand: MachineOperand, instruction: MachineInstruction) -> None:
+        if OperandFlag.IMPLICIT in operand.flags:
+            return
+        self.aligned.add((operand.name, operand.sub_register))
+        class_name = self.machine.classes.get(operand.name, "")
+        width, bases = class_bases(class_name) or (1, {})
+        lanes = SUB_REGISTERS.get(operand.sub_register or "")
+        first, count = (lanes.first, lanes.count) if lanes else (0, width)
+        if count == 1:
+            return
+        if any((base + first) % 2 for file in "va" for r in bases.get(file, ()) for base in r):
+            part = f".{operand.sub_register}" if lanes else ""
+            raise self.error(
+                f"expected MIR for {self.target.name}: %{operand.name}{part} of class {class_name} "
+                f"may start at an odd register, which {instruction.opcode} cannot take there",
+                instruction.line,
+            )

@@ -1,0 +1,202 @@
+"""LLVM's `llc`, run as a process: from assigned machine IR to assembly or an object file.
+
+The release has to be the one that writes the dataset's machine IR, because
+the text of machine IR changes between releases. The environment variable
+VERILOCC_BENCH_LLC names the program; otherwise it is `llc-22` or `llc` of the
+PATH. Each run has a folder of its own, the same file name in it, and a time
+limit: equal input gives equal output, and no path gets into it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from verilocc_bench.errors import InputError
+
+__all__ = [
+    "LLC_OPTIONS",
+    "LLVM_RELEASE",
+    "OWN_ALLOCATION_OPTIONS",
+    "LlcFailed",
+    "find_llc",
+    "llc_version",
+    "machine_code_counts",
+    "run_llc",
+]
+
+LLVM_RELEASE = 22
+LLC_OPTIONS = (
+    "-O3",
+    "-start-before=greedy",
+    "-verify-machineinstrs",
+    "-amdgpu-spill-vgpr-to-agpr=0",  # spilled is spilled: AGPRs are for the answer to use
+)
+"""The options of each run, but those that name the architecture and the kind of output."""
+
+OWN_ALLOCATION_OPTIONS = ("-O3", "-start-before=greedy")
+"""The options of a run in which llc allocates by itself."""
+
+_VARIABLE = "VERILOCC_BENCH_LLC"
+_NAMES = (f"llc-{LLVM_RELEASE}", "llc")
+_SECONDS = 120
+_VERSION_SECONDS = 20
+_REASON_LENGTH = 400
+_MISSING = (
+    f"lowering to assembly or an object file needs llc of LLVM {LLVM_RELEASE}; install it "
+    f"(Debian: apt-get install llvm-{LLVM_RELEASE}), or name it in {_VARIABLE}; "
+    "a file .mir needs none"
+)
+_VERSION = re.compile(r"\bLLVM version (\d+(?:\.\d+)*)")
+_ADDRESSES = re.compile(r" \(0x[0-9a-f]+\)| \[\w+;\w+\)|(?<=instruction: )\w+B ")
+_COUNTS = {
+    "vgprs": "next_free_vgpr",
+    "agpr_offset": "accum_offset",
+    "sgprs": "next_free_sgpr",
+    "scratch_bytes": "private_segment_fixed_size",
+}
+_OCCUPANCY = re.compile(r"^; Occupancy: (\d+)$", re.MULTILINE)
+_COMPLAINT = re.compile(r"^\*\*\* (Bad machine code: .*) \*\*\*$|^.*\b(?:fatal )?error: .*$")
+
+
+class LlcFailed(InputError):
+    """llc took the code not; the message says its reason, `output` is all that it said."""
+
+    def __init__(self, message: str, output: str = "") -> None:
+        super().__init__(message)
+        self.output = output
+
+
+def find_llc() -> Path:
+    """The program. Raises InputError where there is none of the right release."""
+    named = os.environ.get(_VARIABLE)
+    if named:
+        if not os.access(named, os.X_OK) or not Path(named).is_file():
+            raise InputError(f"{_VARIABLE} names {named!r}, which cannot be run")
+        path = Path(named).absolute()
+        if _release(path) != LLVM_RELEASE:
+            raise InputError(
+                f"{_VARIABLE} names {named!r}, which is of LLVM {_version_of(path) or 'unknown'}; "
+                f"expected LLVM {LLVM_RELEASE}"
+            )
+        return path
+    for name in _NAMES:
+        found = shutil.which(name)
+        if found is not None and _release(Path(found)) == LLVM_RELEASE:
+            return Path(found)
+    raise InputError(_MISSING)
+
+
+def llc_version() -> str:
+    """The version of LLVM, as `22.1.8`; raises as find_llc does."""
+    return _version_of(find_llc())
+
+
+def run_llc(text: str, arch: str, kind: str, options: Sequence[str] = LLC_OPTIONS) -> bytes:
+    """What llc makes of machine IR; `kind` is `asm` or `obj`, as llc calls them.
+
+    Raises LlcFailed where it refuses the code, and as find_llc does.
+    """
+    llc = find_llc()
+    arguments = [
+        "-mtriple=amdgcn-amd-amdhsa",
+        f"-mcpu={arch}",
+        *options,
+        f"-filetype={kind}",
+        "kernel.mir",
+        "-o",
+        "kernel.out",
+    ]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "kernel.mir").write_text(text, encoding="utf-8")
+        status, output = _run(llc, arguments, folder, _SECONDS)
+        if status:
+            raise LlcFailed(_reason(output, status), output)
+        return (folder / "kernel.out").read_bytes()
+
+
+def machine_code_counts(assembly: str, function: str) -> dict[str, int]:
+    """What a kernel's assembly says of its registers, scratch bytes and waves.
+
+    Spill code takes registers that no answer names: lanes of a VGPR for SGPRs,
+    SGPRs for the address of the stack. Empty for a function that is no kernel.
+    """
+    start = assembly.find(f".amdhsa_kernel {function}\n")
+    if start < 0:
+        return {}
+    end = assembly.find(".end_amdhsa_kernel", start)
+    found = {}
+    for name, directive in _COUNTS.items():
+        if match := re.compile(rf"\.amdhsa_{directive} (\d+)$", re.MULTILINE).search(
+            assembly, start, end
+        ):
+            found[name] = int(match[1])
+    if match := _OCCUPANCY.search(assembly, end):
+        found["waves"] = int(match[1])
+    return found
+
+
+def _release(path: Path) -> int:
+    return int(_version_of(path).partition(".")[0] or 0)
+
+
+@cache
+def _version_of(path: Path) -> str:
+    status, output = _run(path, ["--version"], Path(tempfile.gettempdir()), _VERSION_SECONDS)
+    found = None if status else _VERSION.search(output)
+    return found[1] if found else ""
+
+
+def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> tuple[int, str]:
+    """The status and all that the tool says. Raises InputError where it cannot be started."""
+    try:
+        process = subprocess.Popen(
+            [tool, *arguments],
+            cwd=folder,
+            env={"PATH": os.defpath, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+    except OSError as error:
+        raise InputError(f"cannot be run: {error.strerror}", source=tool) from None
+    with process:
+        # Should we be killed, it ends all the same.
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds))
+            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise LlcFailed(f"{tool.name} found no end in {seconds} seconds") from None
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, output.decode(errors="replace")
+
+
+def _reason(output: str, status: int) -> str:
+    """llc's reason in one line: its first complaint, with what the verifier says about it."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for index, line in enumerate(lines):
+        if match := _COMPLAINT.match(line):
+            about = [
+                each
+                for each in lines[index + 1 : index + 6]
+                if each.startswith(("- basic block:", "- instruction:", "- operand"))
+            ]
+            reason = _ADDRESSES.sub("", "; ".join([match[1] or line, *about]))
+            return f"llc: {reason}"[:_REASON_LENGTH]
+    if status < 0:
+        return f"llc ended by signal {-status}"  # what it says then is a stack dump
+    return f"llc ended with status {status}{': ' + lines[0] if lines else ''}"[:_REASON_LENGTH]

@@ -1,0 +1,102 @@
+"""What every back end does: compiled code in, allocation problems out, and answers back in.
+
+A back end is a package with the same modules in each: `read` (files to
+functions), `normalize` (functions to the IR), `write_back` (answers into the
+code), `compare` (two answers by their code), `tools` (the programs that it
+runs), and `backend`, which joins them to a Backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.kernel import (
+    Candidate,
+    Comparison,
+    Kernel,
+    LoweredCode,
+    ReadOptions,
+)
+from verilocc_bench.edits import AnyAnswer
+
+__all__ = ["Backend"]
+
+Code = TypeVar("Code")
+
+
+class Backend(Protocol[Code]):
+    """The code of one vendor.
+
+    Every method raises InputError, with the place, for input that it cannot
+    work with, and MissingExtraError where a tool is not installed.
+    """
+
+    @property
+    def vendor(self) -> str:
+        """The `vendor` of the targets whose code this is."""
+        ...
+
+    @property
+    def raw_format(self) -> str:
+        """The column `format` of the dataset's raw rows of these targets."""
+        ...
+
+    @property
+    def raw_hash(self) -> str:
+        """The key in a row's provenance that holds the SHA-256 of its raw code."""
+        ...
+
+    @property
+    def own_allocation(self) -> str | None:
+        """The name of the compiler's own allocation in `compare`; None where it cannot be had."""
+        ...
+
+    def holds(self, data: bytes, /) -> bool:
+        """True if the file is, by its first bytes, code of this back end."""
+        ...
+
+    def read(self, data: bytes, source: Path, options: ReadOptions) -> Kernel[Code]:
+        """The kernel that the options name, or the only one of the file."""
+        ...
+
+    def read_all(
+        self, data: bytes, source: Path, options: ReadOptions
+    ) -> Iterator[tuple[str, Kernel[Code] | str]]:
+        """Each kernel of the file by its name, or the reason why it cannot be read."""
+        ...
+
+    def read_raw(self, content: str, problem: AllocationProblem, source: str) -> Kernel[Code]:
+        """The kernel in the column `content` of a raw row.
+
+        `problem` is the row's own; code of another function is refused.
+        """
+        ...
+
+    def raw_bytes(self, content: str) -> bytes:
+        """The bytes in the column `content` of a raw row. Raises ValueError for another form."""
+        ...
+
+    def check_output(self, output: Path) -> None:
+        """Raises InputError for a file that `lower` cannot write, by its name, before any work."""
+        ...
+
+    def check_answer(self, answer: AnyAnswer, source: str | Path) -> None:
+        """Raises InputError for an answer of a kind that cannot be lowered on these targets."""
+        ...
+
+    def lower(self, kernel: Kernel[Code], answer: AnyAnswer, output: Path) -> LoweredCode:
+        """The kernel's code with a verified answer in it, in the form that `output` asks for."""
+        ...
+
+    def check_comparison(self) -> None:
+        """Raises InputError where a tool for `compare` is missing, before any work."""
+        ...
+
+    def compare(
+        self, kernel: Kernel[Code], sides: Sequence[Candidate], *, with_files: bool
+    ) -> Comparison:
+        """The machine code of two verified answers, side by side; `files` only on demand."""
+        ...

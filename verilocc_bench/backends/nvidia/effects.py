@@ -1,0 +1,200 @@
+"""What an instruction defines and uses: the table of operations applied to operands.
+
+An opcode or a list of operands that no row covers is a RejectedKernel; nothing
+is guessed. Both steps are cached: a kernel repeats few forms many times.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from verilocc_bench.backends.nvidia.operands import Operand, parse_operand
+from verilocc_bench.backends.nvidia.operations import OPERATION_FORMS, OperationForm
+from verilocc_bench.backends.nvidia.records import RegisterReference
+from verilocc_bench.errors import RejectedKernel
+
+__all__ = ["Effects", "effects_of", "hidden_pair", "matching_forms"]
+
+_SLOT = re.compile(
+    r"(?:(?P<name>D|UD|S|US|R|A)(?P<count>[124])|(?P<other>PD|UPD|P|UP|MD|MU|J|I|C|SR|B|SB|L))(\??)"
+)
+_HIDDEN = re.compile(r"H(32|64)")
+# The kinds of operand that each slot takes.
+_KINDS = {
+    "D": "R", "UD": "U", "S": "RrUuIC", "US": "UuIC", "R": "Rr", "A": "A",
+    "PD": "P", "UPD": "Q", "P": "PpQq", "UP": "Qq", "MD": "M", "MU": "M",
+    "J": "J", "I": "I", "C": "C", "SR": "S", "B": "B", "SB": "K", "L": "L",
+}  # fmt: skip
+_DEFINED = {"D", "UD", "PD", "UPD"}
+_UNIFORM_PAIR_BIT = 0x800
+_NO_UNIFORM = 63
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What one instruction's text says that it defines and uses.
+
+    `hidden_bit` is where the encoding holds the uniform pair that addresses
+    memory, or None.
+    """
+
+    definitions: tuple[RegisterReference, ...]
+    uses: tuple[RegisterReference, ...]
+    hidden_bit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    name: str
+    count: int
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    slots: tuple[_Slot, ...]
+    kinds: re.Pattern[str]
+    hidden_bit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The slot of each printed operand."""
+
+    slots: tuple[_Slot, ...]
+    hidden_bit: int | None
+
+
+def _pattern(text: str) -> _Pattern:
+    slots: list[_Slot] = []
+    hidden: int | None = None
+    for word in text.split():
+        if (bit := _HIDDEN.fullmatch(word)) is not None:
+            hidden = int(bit[1])
+            continue
+        match = _SLOT.fullmatch(word)
+        assert match is not None, word
+        name = match["name"] or match["other"]
+        slots.append(_Slot(name, int(match["count"] or 1), bool(match[4])))
+    groups = (f"([{_KINDS[slot.name]}]{'?' if slot.optional else ''})" for slot in slots)
+    return _Pattern(tuple(slots), re.compile("".join(groups)), hidden)
+
+
+@cache
+def _forms_by_stem() -> dict[str, list[tuple[re.Pattern[str], OperationForm]]]:
+    forms: dict[str, list[tuple[re.Pattern[str], OperationForm]]] = defaultdict(list)
+    for form in OPERATION_FORMS:
+        prefix = re.compile(form.opcode.replace(".", r"\.") + r"((?:\.\w+)*)")
+        forms[form.opcode.partition(".")[0]].append((prefix, form))
+    return dict(forms)
+
+
+def _accepts(form: OperationForm, modifiers: str) -> bool:
+    left = set(modifiers.split(".")) - {""}
+    for group in form.requires.split():
+        present = left & set(group.split("|"))
+        if not present:
+            return False
+        left -= present
+    return left <= set(form.allows.split())
+
+
+def matching_forms(opcode: str) -> Iterator[OperationForm]:
+    """The rows that cover an opcode with its modifiers, whatever its operands."""
+    for prefix, form in _forms_by_stem().get(opcode.partition(".")[0], ()):
+        match = prefix.fullmatch(opcode)
+        if match is not None and _accepts(form, match[match.re.groups]):
+            yield form
+
+
+@lru_cache(maxsize=1 << 12)
+def _patterns(opcode: str) -> tuple[_Pattern, ...]:
+    """The patterns of an opcode's row; a RejectedKernel without one."""
+    forms = tuple(matching_forms(opcode))
+    if not forms:
+        raise RejectedKernel("unknown-opcode", f"opcode {opcode} is not in the table for sm_80")
+    assert len(forms) == 1, (opcode, forms)
+    alternatives = forms[0].operands.split("|")
+    # A hidden pair stands at the end of the last alternative, and such rows have one only.
+    return tuple(_pattern(text) for text in alternatives)
+
+
+@lru_cache(maxsize=1 << 14)
+def _plan(opcode: str, kinds: str) -> _Plan | None:
+    for pattern in _patterns(opcode):
+        match = pattern.kinds.fullmatch(kinds)
+        if match is not None:
+            present = (s for s, text in zip(pattern.slots, match.groups(), strict=True) if text)
+            return _Plan(tuple(present), pattern.hidden_bit)
+    return None
+
+
+def effects_of(opcode: str, operands: tuple[str, ...]) -> Effects:
+    """What `opcode` with these printed operands defines and uses.
+
+    Raises RejectedKernel for an opcode or operands that the table does not
+    cover, InputError for an operand of no known form.
+    """
+    _patterns(opcode)  # an unknown opcode is told by name, whatever its operands look like
+    parsed = [parse_operand(text) for text in operands]
+    plan = _plan(opcode, "".join([operand.kind for operand in parsed]))
+    if plan is None:
+        raise _uncovered(opcode, operands)
+    definitions: list[RegisterReference] = []
+    uses: list[RegisterReference] = []
+    for place, (slot, operand) in enumerate(zip(plan.slots, parsed, strict=True)):
+        if slot.name in {"MD", "MU"}:
+            target = definitions if slot.name == "MD" else uses
+            target.extend(_masked(parsed, place))
+        elif operand.address:
+            uses.extend(_address(slot, operand, place, opcode, operands))
+        elif operand.index is not None:
+            count = 2 if slot.name == "J" else slot.count
+            reference = RegisterReference(operand.file, operand.index, count, place)
+            if operand.index % count:
+                raise _uncovered(opcode, operands)
+            (definitions if slot.name in _DEFINED else uses).append(reference)
+    hidden = any(text.startswith("[") and ".64" in text for text in operands)
+    return Effects(tuple(definitions), tuple(uses), plan.hidden_bit if hidden else None)
+
+
+def _uncovered(opcode: str, operands: tuple[str, ...]) -> RejectedKernel:
+    text = ", ".join(operands) or "no operands"
+    return RejectedKernel("unknown-operands", f"opcode {opcode} is not known with {text}")
+
+
+def _masked(operands: list[Operand], place: int) -> Iterator[RegisterReference]:
+    """The predicates that the mask at the end names; all seven without a mask."""
+    mask = operands[-1].value if operands[-1].kind == "I" else 0x7F
+    for index in range(7):
+        if mask is None or mask >> index & 1:
+            yield RegisterReference("P", index, 1, place, fixed=True)
+
+
+def _address(
+    slot: _Slot, operand: Operand, place: int, opcode: str, operands: tuple[str, ...]
+) -> Iterator[RegisterReference]:
+    """The registers of an address: 32 bits each, 64 where the operation or `.64` says so.
+
+    What a uniform register or a 32-bit one means beside a 64-bit base was not
+    seen, and is refused.
+    """
+    wide = slot.name == "A" and slot.count == 2
+    for register in operand.address:
+        count = register.count or (2 if wide else 1)
+        unclear = wide and (count == 1 or (register.count is None and len(operand.address) > 1))
+        if unclear or register.index % count:
+            raise _uncovered(opcode, operands)
+        yield RegisterReference(register.file, register.index, count, place)
+
+
+def hidden_pair(encoding: int, bit: int) -> RegisterReference | None:
+    """The uniform pair at `bit` of the encoding, or None where there is none."""
+    if not encoding & _UNIFORM_PAIR_BIT:
+        return None
+    first = encoding >> bit & 0x3F
+    return None if first == _NO_UNIFORM else RegisterReference("UR", first, 2, -1)

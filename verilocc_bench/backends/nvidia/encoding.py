@@ -1,0 +1,260 @@
+"""The bit field of each register that an instruction refers to.
+
+An instruction's line of the table (encoding_table) is found by its opcode, the
+low 12 bits of its word and its printed operands, and is taken only if every
+field holds the very number that is printed, and every predicate that may be
+left out and is, PT. So a wrong line is a RejectedKernel rather than a wrong
+patch; that the right bits were patched is proven afterwards all the same
+(proof).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from verilocc_bench.backends.nvidia.encoding_table import (
+    ENCODINGS,
+    NO_THIRD_SLOT,
+    REUSE,
+    SECOND_SLOT,
+    THIRD_SLOT_AT_32,
+)
+from verilocc_bench.backends.nvidia.flow import opcode_stem
+from verilocc_bench.backends.nvidia.operands import Operand, parse_operand
+from verilocc_bench.backends.nvidia.records import RegisterReference, SassInstruction
+from verilocc_bench.backends.nvidia.webs import GUARD
+from verilocc_bench.errors import RejectedKernel
+
+__all__ = ["REUSE_BITS", "BitField", "register_fields", "reuse_fields", "reuse_mask"]
+
+REUSE_BITS = range(122, 126)
+"""One for each operand slot; nothing is known to use the last."""
+
+_OPCODE_BITS = 0xFFF
+_FORM_BITS = 0xE00
+_WIDTHS = {"R": 8, "UR": 6, "P": 3, "UP": 3}
+_GUARD_BIT = 12
+_PREDICATE_BITS = frozenset({68, 77, 81, 84, 87})
+_REGISTER_KINDS = "RrUuJ"
+_PREDICATE_KINDS = "PpQq"
+_ELEMENT = re.compile(
+    r"-|(?P<bit>\d+)(?P<optional>\?)?|\[(?P<general>\d+)?(?:\+(?P<uniform>\d+))?\]"
+)
+_REUSE = frozenset(REUSE.split())
+
+
+@dataclass(frozen=True, slots=True)
+class BitField:
+    """`width` bits of the word from bit `start` on."""
+
+    start: int
+    width: int
+
+    @property
+    def mask(self) -> int:
+        """The field's bits, in the word."""
+        return ((1 << self.width) - 1) << self.start
+
+    def read(self, word: int) -> int:
+        """What the field holds."""
+        return (word & self.mask) >> self.start
+
+    def write(self, word: int, value: int) -> int:
+        """The word with `value`, which must fit, in the field."""
+        assert 0 <= value < 1 << self.width
+        return word & ~self.mask | value << self.start
+
+
+@dataclass(frozen=True, slots=True)
+class _Element:
+    """Where the registers of one printed operand of these kinds stand.
+
+    `bit` is for a register or a predicate, `general` and `uniform` for the R
+    and the UR of an address.
+    """
+
+    kind: str
+    bit: int | None = None
+    general: int | None = None
+    uniform: int | None = None
+    optional: bool = False
+
+
+_Alignment = tuple[tuple[_Element, ...], tuple[int, ...]]
+"""The element of each printed operand, and the bits of the predicates that are left out."""
+
+
+def register_fields(instruction: SassInstruction) -> Mapping[int, BitField]:
+    """The field of each reference that is not fixed, by its number (see webs.ReferenceKey).
+
+    RejectedKernel (`unknown-encoding`) for an instruction that the table does
+    not cover.
+    """
+    elements = _elements(instruction)
+    operands = [parse_operand(text) for text in instruction.operands]
+    fields: dict[int, BitField] = {}
+    if instruction.guard is not None:
+        fields[GUARD] = BitField(_GUARD_BIT, 3)
+        if fields[GUARD].read(instruction.encoding) != instruction.guard.index:
+            raise _uncovered(instruction)
+    for number, reference in enumerate((*instruction.definitions, *instruction.uses)):
+        if reference.fixed:
+            continue
+        bit = _bit(reference, elements, operands)
+        if bit is None:
+            raise _uncovered(instruction)
+        field = BitField(bit, _WIDTHS[reference.file])
+        if field.read(instruction.encoding) != reference.first:
+            raise _uncovered(instruction)
+        fields[number] = field
+    return fields
+
+
+def reuse_fields(instruction: SassInstruction) -> Mapping[int, BitField]:
+    """The field of each general register that is read through an operand slot, by slot.
+
+    Only operations that can keep their operands have slots.
+    """
+    stem = opcode_stem(instruction.opcode)
+    if stem not in _REUSE:
+        return {}
+    code = instruction.encoding & _OPCODE_BITS
+    fields: dict[int, BitField] = {}
+    count = len(instruction.definitions)
+    for number, field in register_fields(instruction).items():
+        if number >= count and field.width == _WIDTHS["R"]:
+            slot = _slot(code, field.start)
+            if slot is not None and not (slot == 2 and stem in NO_THIRD_SLOT):
+                fields[slot] = field
+    return fields
+
+
+def reuse_mask(slot: int) -> int:
+    """The bit of the word that says that a slot's operand is kept."""
+    return 1 << REUSE_BITS[slot]
+
+
+def _slot(code: int, bit: int) -> int | None:
+    if bit == 64:
+        return 1 if code & _FORM_BITS in SECOND_SLOT else 2
+    if bit == 32:
+        return 2 if code in THIRD_SLOT_AT_32 else 1
+    return 0 if bit == 24 else None
+
+
+def _uncovered(instruction: SassInstruction) -> RejectedKernel:
+    text = " ".join((instruction.opcode, ", ".join(instruction.operands))).strip()
+    code = f"{instruction.encoding & _OPCODE_BITS:#05x}"
+    return RejectedKernel(
+        "unknown-encoding",
+        f"address {instruction.address:#06x}: {text} ({code}) is not in the table of encodings",
+    )
+
+
+def _bit(
+    reference: RegisterReference, elements: tuple[_Element, ...], operands: list[Operand]
+) -> int | None:
+    """Where the field of a reference begins."""
+    if reference.operand < 0:
+        # The pair that is not printed stands where the address's uniform register would.
+        bits = [element.uniform for element in elements if element.uniform is not None]
+        return bits[0] if len(bits) == 1 else None
+    element = elements[reference.operand]
+    if operands[reference.operand].address:
+        return element.general if reference.file == "R" else element.uniform
+    return element.bit
+
+
+def _elements(instruction: SassInstruction) -> tuple[_Element, ...]:
+    """The one alignment of the table's lines with the operands that the word agrees with."""
+    operands = tuple(parse_operand(text) for text in instruction.operands)
+    kinds = "".join(operand.kind for operand in operands)
+    word = instruction.encoding
+    found: set[tuple[_Element, ...]] = set()
+    for elements, absent in _alignments(instruction.opcode, word & _OPCODE_BITS, kinds):
+        if all(word >> bit & 7 == 7 for bit in absent) and all(
+            _agrees(element, operand, word)
+            for element, operand in zip(elements, operands, strict=True)
+        ):
+            found.add(elements)
+    if len(found) != 1:
+        raise _uncovered(instruction)
+    return found.pop()
+
+
+def _agrees(element: _Element, operand: Operand, word: int) -> bool:
+    """Whether the word holds the registers of an operand there, or their constants."""
+    if operand.address:
+        return all(
+            bit is not None and BitField(bit, _WIDTHS[register.file]).read(word) == register.index
+            for register in operand.address
+            for bit in [element.general if register.file == "R" else element.uniform]
+        )
+    if element.bit is None:
+        return operand.index is None
+    field = BitField(element.bit, _WIDTHS[operand.file])
+    constant = (1 << field.width) - 1
+    return field.read(word) == (constant if operand.index is None else operand.index)
+
+
+@lru_cache(maxsize=1 << 14)
+def _alignments(opcode: str, code: int, kinds: str) -> tuple[_Alignment, ...]:
+    modifiers = set(opcode.split(".")[1:])
+    lines = _lines().get((opcode_stem(opcode), code), ())
+    special = [elements for modifier, elements in lines if modifier in modifiers]
+    plain = [elements for modifier, elements in lines if not modifier]
+    return tuple(
+        alignment for elements in special or plain for alignment in _align(elements, kinds)
+    )
+
+
+def _align(elements: tuple[_Element, ...], kinds: str) -> Iterator[_Alignment]:
+    """The ways to leave out optional elements such that each operand has one of its kind."""
+    if not elements:
+        if not kinds:
+            yield (), ()
+        return
+    first, rest = elements[0], elements[1:]
+    if kinds and kinds[0] in first.kind:
+        for chosen, absent in _align(rest, kinds[1:]):
+            yield (first, *chosen), absent
+    if first.optional and first.bit is not None:
+        for chosen, absent in _align(rest, kinds):
+            yield chosen, (first.bit, *absent)
+
+
+@cache
+def _lines() -> Mapping[tuple[str, int], list[tuple[str, tuple[_Element, ...]]]]:
+    """(modifier, elements) of the table's lines, by the opcode's stem and the word's code."""
+    lines: dict[tuple[str, int], list[tuple[str, tuple[_Element, ...]]]] = defaultdict(list)
+    for line in ENCODINGS.strip().splitlines():
+        if not line:
+            continue
+        head, _, tail = line.partition(":")
+        opcode, *codes = head.split()
+        stem, _, modifier = opcode.partition("*")
+        elements = tuple(_element(word) for word in tail.split())
+        for code in codes:
+            lines[stem, int(code, 16)].append((modifier, elements))
+    return dict(lines)
+
+
+def _element(text: str) -> _Element:
+    match = _ELEMENT.fullmatch(text)
+    assert match is not None, text
+    if match["bit"] is not None:
+        bit = int(match["bit"])
+        kind = _PREDICATE_KINDS if bit in _PREDICATE_BITS else _REGISTER_KINDS
+        return _Element(kind, bit, optional=match["optional"] is not None)
+    if text == "-":
+        return _Element("ICSBKLMA")
+    general, uniform = match["general"], match["uniform"]
+    return _Element(
+        "AC",
+        general=None if general is None else int(general),
+        uniform=None if uniform is None else int(uniform),
+    )

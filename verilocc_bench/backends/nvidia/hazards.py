@@ -1,0 +1,285 @@
+"""Register hazards that the waits of a kernel do not cover.
+
+An instruction of fixed latency is kept apart from its neighbours by stall
+counts. One of variable latency (memory, conversions, MUFU …) reads its
+sources and writes its destinations at times that nobody knows; it may count
+one of six barriers up until it has read (bits 113 to 115 of the encoding) or
+until it has written (110 to 112), and a later instruction waits until all
+barriers of its mask (116 to 121) are at zero before it starts. DEPBAR.LE with
+count 0 waits likewise.
+
+The model, a forward dataflow over the blocks. A *reader* is an instruction
+that may still have to read its general registers (predicates and uniform
+registers are read at the start), a *writer* one that may still have to write
+its destinations. Each carries the set of barriers of which any one, once
+waited for, says that it is done: its own (its write barrier says that it has
+read, too), and those that later instructions of the same queue count, because
+a queue works in order: of a run of loads ptxas lets only the last one count.
+At joins, what is outstanding on some path is outstanding, and a barrier says
+so only if it does on all paths that have it outstanding.
+
+A hazard is an instruction that writes what a reader has to read (WAR) or a
+writer has to write (WAW), or reads what a writer has to write (RAW). No WAR
+within one queue of readers: the later instruction reads, and so writes, later.
+
+Limits: distances in cycles between instructions of fixed latency are not
+modelled (NVIDIA publishes none for sm_80), so that "no hazard" is no proof
+that any recolouring runs. Which operations are variable, what shares a queue
+and what is read at the start was measured: it is what ptxas 13.5 relies on in
+its own code, and no more. Optimized code has no hazard under its own assignment
+in all that was measured; code without any control information (ptxas -O0) has
+many, so write-back leaves out what the original has too.
+
+Source: Jia, Maggioni, Staiger and Scarpazza, arXiv 1804.06826, section 2.1
+(control information).
+
+Cost: a few passes over the instructions, each times what is outstanding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, opcode_stem
+from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.webs import guard_reference
+
+__all__ = ["Hazard", "HazardKind", "find_hazards"]
+
+
+class HazardKind(StrEnum):
+    """What the later instruction must not do yet."""
+
+    WRITE_AFTER_READ = "write-after-read"
+    WRITE_AFTER_WRITE = "write-after-write"
+    READ_AFTER_WRITE = "read-after-write"
+
+
+@dataclass(frozen=True, slots=True)
+class Hazard:
+    """The instruction at index `later` may meet `earlier`, still at work, in `registers`."""
+
+    kind: HazardKind
+    earlier: int
+    later: int
+    registers: tuple[str, ...]
+
+
+def _operations(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_VARIABLE = _operations(
+    "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND I2F LD LDC "
+    "LDG LDGSTS LDL LDS LDSM LEPC MATCH MUFU POPC QSPC R2UR RED REDUX S2R S2UR SHFL ST STG STL "
+    "STS"
+)
+"""The operations of variable latency."""
+
+_READ_QUEUE = _operations("ATOMS LDG LDGSTS LDL LDS LDSM SHFL STG STL STS")
+"""These read their registers in the order of the text; of others, each only after its like."""
+
+_WRITE_QUEUE = _operations("ATOMS LDS LDSM SHFL")
+"""These write their registers in the order of the text; likewise."""
+
+_QUEUES = {
+    "DADD": "double precision", "DFMA": "double precision", "DMUL": "double precision",
+    "DSETP": "double precision",
+    "MUFU": "special functions", "FLO": "special functions", "POPC": "special functions",
+    "BREV": "special functions", "F2F": "special functions", "F2I": "special functions",
+    "FRND": "special functions", "I2F": "special functions",
+}  # fmt: skip
+"""Operations of one unit read and write in the order of the text; the rest among their like."""
+
+_NO_BARRIER = 7
+_FILE_OFFSETS = {"R": 0, "UR": 256, "P": 320, "UP": 328}
+
+_GENERAL_REGISTERS = (1 << 256) - 1
+
+_READS, _WRITES = 0, 1
+_Item = tuple[int, int]
+"""(instruction, _READS or _WRITES)."""
+
+_State = dict[_Item, int]
+"""What is outstanding, and a bit for each barrier that says that it is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What the model needs of an instruction; registers as bit sets of all files.
+
+    The queues are None for an instruction of fixed latency.
+    """
+
+    index: int
+    reads: int
+    writes: int
+    late_reads: int
+    read_queue: str | None
+    write_queue: str | None
+    waits: int
+    read_barrier: int
+    write_barrier: int
+
+
+def find_hazards(function: SassFunction) -> tuple[Hazard, ...]:
+    """The hazards of a function in order of the later instruction.
+
+    Raises RejectedKernel where the control flow is beyond what can be analysed.
+    """
+    return _Analysis(function, control_flow(function)).hazards()
+
+
+class _Analysis:
+    def __init__(self, function: SassFunction, blocks: tuple[SassBlock, ...]) -> None:
+        self.blocks = blocks
+        self.steps = {
+            index: _step(index, function.instructions[index])
+            for block in blocks
+            for index in block.instructions
+        }
+
+    def hazards(self) -> tuple[Hazard, ...]:
+        found: dict[tuple[HazardKind, int, int], int] = {}
+        for block, entry in zip(self.blocks, self._entries(), strict=True):
+            state = dict(entry)
+            for index in block.instructions:
+                step = self.steps[index]
+                _wait(state, step.waits)
+                for kind, earlier, units in self._conflicts(state, step):
+                    key = (kind, earlier, index)
+                    found[key] = found.get(key, 0) | units
+                self._start(state, step)
+        return tuple(
+            Hazard(kind, earlier, later, _names(units))
+            for (kind, earlier, later), units in sorted(
+                found.items(), key=lambda item: (item[0][2], item[0][1], item[0][0])
+            )
+        )
+
+    def _entries(self) -> list[_State]:
+        """What is outstanding before each block."""
+        entries: list[_State] = [{} for _ in self.blocks]
+        pending = dict.fromkeys([0]) if self.blocks else {}
+        visited: set[int] = set()
+        while pending:
+            number = min(pending)
+            del pending[number]
+            visited.add(number)
+            state = dict(entries[number])
+            for index in self.blocks[number].instructions:
+                _wait(state, self.steps[index].waits)
+                self._start(state, self.steps[index])
+            for successor in self.blocks[number].successors:
+                if _join(entries[successor], state) or successor not in visited:
+                    pending[successor] = None
+        return entries
+
+    def _start(self, state: _State, step: _Step) -> None:
+        """Adds an instruction to what is outstanding."""
+        if step.read_queue is None:
+            return
+        counted = _bit(step.read_barrier)
+        done = _bit(step.write_barrier)
+        if counted | done:
+            for item, barriers in state.items():
+                earlier = self.steps[item[0]]
+                if item[1] == _READS and earlier.read_queue == step.read_queue:
+                    state[item] = barriers | done | counted
+                elif item[1] == _WRITES and earlier.write_queue == step.write_queue:
+                    state[item] = barriers | done
+        if step.late_reads:
+            state[step.index, _READS] = counted | done
+        if step.writes:
+            state[step.index, _WRITES] = done
+
+    def _conflicts(self, state: _State, step: _Step) -> Iterator[tuple[HazardKind, int, int]]:
+        for earlier, part in state:
+            other = self.steps[earlier]
+            if part == _READS:
+                units = step.writes & other.late_reads
+                if units and step.read_queue != other.read_queue:
+                    yield HazardKind.WRITE_AFTER_READ, earlier, units
+                continue
+            if units := step.writes & other.writes:
+                yield HazardKind.WRITE_AFTER_WRITE, earlier, units
+            if units := step.reads & other.writes:
+                yield HazardKind.READ_AFTER_WRITE, earlier, units
+
+
+def _wait(state: _State, waits: int) -> None:
+    if waits:
+        for item in [item for item, barriers in state.items() if barriers & waits]:
+            del state[item]
+
+
+def _join(into: _State, state: _State) -> bool:
+    """Whether `into` changed."""
+    changed = False
+    for item, barriers in state.items():
+        old = into.get(item)
+        new = barriers if old is None else old & barriers
+        if new != old:
+            into[item] = new
+            changed = True
+    return changed
+
+
+def _bit(barrier: int) -> int:
+    return 0 if barrier == _NO_BARRIER else 1 << barrier
+
+
+def _step(index: int, instruction: SassInstruction) -> _Step:
+    encoding = instruction.encoding
+    stem = opcode_stem(instruction.opcode)
+    waits = encoding >> 116 & 0x3F
+    if stem == "DEPBAR":
+        waits |= _depbar(instruction)
+    guard = guard_reference(instruction)
+    reads = _units(instruction.uses if guard is None else (*instruction.uses, guard))
+    writes = _units(instruction.definitions)
+    if instruction.never:
+        reads = writes = 0
+    variable = stem in _VARIABLE and not instruction.never
+    return _Step(
+        index,
+        reads,
+        writes,
+        reads & _GENERAL_REGISTERS,
+        ("memory" if stem in _READ_QUEUE else _QUEUES.get(stem, stem)) if variable else None,
+        ("shared memory" if stem in _WRITE_QUEUE else _QUEUES.get(stem, stem))
+        if variable
+        else None,
+        waits,
+        encoding >> 113 & 7,
+        encoding >> 110 & 7,
+    )
+
+
+def _depbar(instruction: SassInstruction) -> int:
+    """The barriers that `DEPBAR.LE SB0, 0x0, {3,2}` waits for; a count above 0 says nothing."""
+    waits = 0
+    if len(instruction.operands) > 1 and instruction.operands[1] == "0x0":
+        waits |= 1 << int(instruction.operands[0].removeprefix("SB"))
+    for text in instruction.operands[2:]:
+        for number in text.strip("{}").split(","):
+            waits |= 1 << int(number)
+    return waits
+
+
+def _units(references: tuple[RegisterReference, ...]) -> int:
+    units = 0
+    for reference in references:
+        first = _FILE_OFFSETS[reference.file] + reference.first
+        units |= ((1 << reference.count) - 1) << first
+    return units
+
+
+def _names(units: int) -> tuple[str, ...]:
+    names: list[str] = []
+    for file, offset in _FILE_OFFSETS.items():
+        end = min([o for o in _FILE_OFFSETS.values() if o > offset], default=units.bit_length())
+        names += [f"{file}{unit - offset}" for unit in range(offset, end) if units >> unit & 1]
+    return tuple(names)

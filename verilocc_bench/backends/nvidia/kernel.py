@@ -1,0 +1,118 @@
+"""Kernels of cubins as allocation problems, from files and from raw rows."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.kernel import Kernel, ReadOptions
+from verilocc_bench.backends.nvidia.cubin import CubinKernel
+from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
+from verilocc_bench.backends.nvidia.read import load_kernel, load_kernels
+from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.targets import get_target
+from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
+
+__all__ = ["SassCode", "SassKernel", "read_kernel", "read_kernels", "read_raw_kernel"]
+
+_VENDOR = "nvidia"
+
+
+@dataclass(frozen=True, slots=True)
+class SassCode:
+    """The bytes of a cubin, one kernel of it as disassembled, and that kernel normalized."""
+
+    cubin: bytes
+    function: SassFunction
+    normalized: NormalizedSass
+
+
+SassKernel = Kernel[SassCode]
+
+
+def read_kernel(data: bytes, source: Path, options: ReadOptions) -> SassKernel:
+    """The kernel that the options name, or the only one of the cubin.
+
+    Raises InputError for what is no whole cubin of sm_80, or holds
+    instructions whose effects are not known.
+    """
+    _check_architecture(source, options)
+    try:
+        cubin_kernel, function = load_kernel(data, source, options.function)
+        limit = _register_limit(cubin_kernel, options.max_threads)
+        return _kernel(data, function, limit, str(source))
+    except RejectedKernel as rejection:
+        raise InputError(rejection.reason, source=source) from None
+    except InputError as error:
+        raise error.located(source) from None
+
+
+def read_kernels(
+    data: bytes, source: Path, options: ReadOptions
+) -> Iterator[tuple[str, SassKernel | str]]:
+    """Each kernel of the cubin by its name, or the reason why it cannot be read."""
+    _check_architecture(source, options)
+    for cubin_kernel, function in load_kernels(data, source):
+        if isinstance(function, str):
+            yield cubin_kernel.name, function
+            continue
+        limit = _register_limit(cubin_kernel, options.max_threads)
+        try:
+            yield cubin_kernel.name, _kernel(data, function, limit, str(source))
+        except RejectedKernel as rejection:
+            yield cubin_kernel.name, rejection.reason
+        except InputError as error:
+            yield cubin_kernel.name, error.message
+
+
+def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> SassKernel:
+    """The kernel of a raw row's cubin, in base64.
+
+    Raises InputError for code that does not pose `problem`.
+    """
+    try:
+        cubin = base64.b64decode(content, validate=True)
+    except binascii.Error:
+        raise InputError("expected the cubin in base64", source=source) from None
+    # The row's budget says what limit it was made with.
+    budget = next(file.count for file in problem.function.files if file.name == "R")
+    try:
+        _, function = load_kernel(cubin, source)
+        kernel = _kernel(cubin, function, budget + COMPILER_REGISTERS, source)
+    except RejectedKernel as rejection:
+        raise InputError(rejection.reason, source=source) from None
+    if kernel.problem.id != problem.id:
+        raise InputError(f"the cubin is of another function, {kernel.problem.id}", source=source)
+    return kernel
+
+
+def _check_architecture(source: Path, options: ReadOptions) -> None:
+    if options.arch is not None and get_target(options.arch).vendor != _VENDOR:
+        raise InputError(f"expected machine IR for {options.arch}, this is a cubin", source=source)
+
+
+def _register_limit(kernel: CubinKernel, max_threads: int | None) -> int:
+    """Registers that a thread may have; `max_threads` replaces the block's size in the cubin."""
+    bounds = kernel.launch_bounds
+    if max_threads is not None:
+        bounds = replace(bounds, threads=max_threads)
+    return bounds.register_limit
+
+
+def _kernel(cubin: bytes, function: SassFunction, limit: int, source: str) -> SassKernel:
+    normalized = normalize_sass(function, limit)
+    problem = AllocationProblem(normalized.function)
+    return Kernel(
+        name=normalized.name,
+        problem=problem,
+        original_names=normalized.original_names,
+        label=answer_from_assignment(problem, normalized.assignment),
+        source=source,
+        code=SassCode(cubin, function, normalized),
+    )

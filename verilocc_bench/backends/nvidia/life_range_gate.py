@@ -1,0 +1,281 @@
+"""The gate: our definitions and uses against NVIDIA's own life ranges.
+
+Where the two differ in any row, the kernel is rejected. What nvdisasm is known
+to show in another way than it is stands in one table of exceptions; nothing
+else is tolerated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import zip_longest
+from typing import assert_never
+
+from verilocc_bench.backends.nvidia.life_ranges import (
+    FILES,
+    FileMasks,
+    LifeRangeRow,
+    LifeRanges,
+    Marks,
+)
+from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
+
+__all__ = [
+    "Disagreement",
+    "LivenessAgreement",
+    "check_marks",
+    "compare_liveness",
+    "file_masks",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """The first place where our definitions and uses are not those of the life ranges.
+
+    `line` is that of the instruction in its disassembly, 0 where the function
+    has no instruction at `address`. `ours` and `theirs` name the registers of `file`.
+    """
+
+    address: int
+    line: int
+    opcode: str
+    file: str
+    ours: str
+    theirs: str
+
+    def __str__(self) -> str:
+        place = f"{self.opcode} at 0x{self.address:04x} (line {self.line})"
+        return f"{place}, file {self.file}: ours {self.ours}; NVIDIA's {self.theirs}"
+
+
+class _Tolerance(Enum):
+    """In what way the marks of a row may differ from our definitions and uses."""
+
+    EXTRA = "the life ranges may define and use more"
+    PREDICATE_BOTH = "a predicate operand that we use may be marked as used and defined"
+    FIXED_UNMARKED = "fixed registers may have no mark"
+
+
+@dataclass(frozen=True, slots=True)
+class _Exception:
+    """A difference that is understood, for an operation (the opcode up to its first dot)."""
+
+    operation: str
+    files: tuple[str, ...]
+    tolerance: _Tolerance
+    reason: str
+
+
+_EXCEPTIONS = (
+    _Exception(
+        "CALL",
+        FILES,
+        _Tolerance.EXTRA,
+        "the row sums up an assumed callee, even where the call is a jump that never returns",
+    ),
+    _Exception(
+        "LDGSTS",
+        ("P",),
+        _Tolerance.PREDICATE_BOTH,
+        "the predicate behind the addresses is marked `x`, but only read (it decides whether to "
+        "copy or to store zeros): later code uses the same value",
+    ),
+    _Exception(
+        "R2P",
+        ("P",),
+        _Tolerance.FIXED_UNMARKED,
+        "the predicates of the mask are never marked",
+    ),
+    _Exception(
+        "P2R",
+        ("P",),
+        _Tolerance.FIXED_UNMARKED,
+        "the predicates of the mask are never marked",
+    ),
+)
+"""Every difference that the gate lets pass. (B registers need none: neither side has them.)"""
+
+_TOLERANCES = {
+    (each.operation, file): each.tolerance for each in _EXCEPTIONS for file in each.files
+}
+
+
+def check_marks(function: SassFunction, ranges: LifeRanges) -> Disagreement | None:
+    """The gate: are our definitions and uses those of NVIDIA's life ranges?
+
+    Each instruction's definitions and uses, its guard among the uses, must
+    equal the marks of its row, in every file; `_EXCEPTIONS` has what may
+    differ. An instruction that never executes has the marks it would have
+    under another guard. Trailing NOPs have no row. None: all agree.
+    """
+    instructions = function.instructions
+    for instruction, row in zip_longest(instructions, ranges.rows):
+        if row is None:
+            # Trailing NOPs only: a row missing before would shift all that follow.
+            if instruction.opcode != "NOP":
+                return _misplaced(instruction, "an instruction", "no row")
+        elif instruction is None:
+            return Disagreement(row.address, 0, "", "", "no instruction", "a row")
+        elif instruction.address != row.address:
+            return _misplaced(instruction, "an instruction", f"a row at 0x{row.address:04x}")
+        elif found := _compare(instruction, row):
+            return found
+    return None
+
+
+def _misplaced(instruction: SassInstruction, ours: str, theirs: str) -> Disagreement:
+    return Disagreement(instruction.address, instruction.line, instruction.opcode, "", ours, theirs)
+
+
+def _compare(instruction: SassInstruction, row: LifeRangeRow) -> Disagreement | None:
+    defined = file_masks(instruction.definitions)
+    used = file_masks(instruction.uses)
+    guard = instruction.guard
+    for at, file in enumerate(FILES):
+        marks = row.marks[at]
+        uses = used[at] | (1 << guard.index if guard and guard.file == file else 0)
+        if (defined[at], uses) == (marks.defined, marks.used):
+            continue
+        tolerance = _TOLERANCES.get((instruction.opcode.partition(".")[0], file))
+        if tolerance and _tolerated(tolerance, instruction, at, (defined[at], uses), marks):
+            continue
+        return Disagreement(
+            instruction.address,
+            instruction.line,
+            instruction.opcode,
+            file,
+            _described(file, defined[at], uses),
+            _described(file, marks.defined, marks.used),
+        )
+    return None
+
+
+def _tolerated(
+    tolerance: _Tolerance,
+    instruction: SassInstruction,
+    at: int,
+    ours: tuple[int, int],
+    marks: Marks,
+) -> bool:
+    """Do the marks of the file `FILES[at]` differ from `ours` in the tolerated way alone?"""
+    defined, used = ours
+    match tolerance:
+        case _Tolerance.EXTRA:
+            return not (defined & ~marks.defined or used & ~marks.used)
+        case _Tolerance.PREDICATE_BOTH:
+            operands = file_masks(instruction.uses)[at]  # not the guard
+            return used == marks.used and not (defined ^ marks.defined) & ~operands
+        case _Tolerance.FIXED_UNMARKED:
+            fixed_definitions, fixed_uses = _fixed(instruction)
+            return not (
+                (defined ^ marks.defined) & ~fixed_definitions[at]
+                or (used ^ marks.used) & ~fixed_uses[at]
+            )
+        case _:
+            assert_never(tolerance)
+
+
+def _fixed(instruction: SassInstruction) -> tuple[FileMasks, FileMasks]:
+    """The registers that the instruction defines and uses and that no others can replace."""
+    return (
+        file_masks(reference for reference in instruction.definitions if reference.fixed),
+        file_masks(reference for reference in instruction.uses if reference.fixed),
+    )
+
+
+def file_masks(references: Iterable[RegisterReference]) -> FileMasks:
+    """The registers that `references` name, a mask for each of `FILES`."""
+    masks = dict.fromkeys(FILES, 0)
+    for reference in references:
+        masks[reference.file] |= ((1 << reference.count) - 1) << reference.first
+    return masks["R"], masks["P"], masks["UR"], masks["UP"]
+
+
+def _described(file: str, defined: int, used: int) -> str:
+    return f"define {_registers(file, defined)}, use {_registers(file, used)}"
+
+
+def _registers(file: str, mask: int) -> str:
+    names = [f"{file}{index}" for index in range(mask.bit_length()) if mask >> index & 1]
+    return " ".join(names) or "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LivenessAgreement:
+    """How much of a liveness agrees with the life ranges: a figure, no gate.
+
+    A cell is one compared register in one row; a row agrees if all its cells do.
+    """
+
+    rows: int
+    agreeing_rows: int
+    cells: int
+    agreeing_cells: int
+
+    def __add__(self, other: LivenessAgreement) -> LivenessAgreement:
+        return LivenessAgreement(
+            self.rows + other.rows,
+            self.agreeing_rows + other.agreeing_rows,
+            self.cells + other.cells,
+            self.agreeing_cells + other.agreeing_cells,
+        )
+
+
+def compare_liveness(
+    function: SassFunction,
+    ranges: LifeRanges,
+    live_before: Sequence[FileMasks],
+    live_after: Sequence[FileMasks],
+) -> LivenessAgreement | None:
+    """Compare a liveness with the registers that the life ranges show in use.
+
+    `live_before` and `live_after` have the registers live before and after
+    each instruction of `function`, a mask for each of `FILES`. The life ranges
+    show a register in use in a row if it is live on either side or defined there.
+
+    Compared are the registers that the function names, but for those with a
+    guarded definition, where nvdisasm itself guesses; those that it leaves out
+    of its marks (`fixed`); and R1, the stack pointer, which it keeps in use to
+    the end. None: a function with a CALL, even if that is a mere jump, cannot
+    be compared, for nvdisasm carries back what an assumed callee uses (R0 and
+    R1), not what the code at the target does.
+    """
+    if any(each.opcode.partition(".")[0] == "CALL" for each in function.instructions):
+        return None
+    compared = _compared_registers(function)
+    rows = agreeing_rows = differing_cells = 0
+    for instruction, row, before, after in zip(
+        function.instructions, ranges.rows, live_before, live_after, strict=False
+    ):
+        defined = file_masks(instruction.definitions)
+        differing = sum(
+            (((before[at] | after[at] | defined[at]) ^ row.marks[at].live) & mask).bit_count()
+            for at, mask in enumerate(compared)
+        )
+        rows += 1
+        agreeing_rows += not differing
+        differing_cells += differing
+    cells = rows * sum(mask.bit_count() for mask in compared)
+    return LivenessAgreement(rows, agreeing_rows, cells, cells - differing_cells)
+
+
+def _compared_registers(function: SassFunction) -> list[int]:
+    named = [0] * len(FILES)
+    excluded = [1 << 1, 0, 0, 0]
+    for instruction in function.instructions:
+        guarded = instruction.definitions if instruction.guard else ()
+        fixed_definitions, fixed_uses = _fixed(instruction)
+        for at, (definitions, uses, partial) in enumerate(
+            zip(
+                file_masks(instruction.definitions),
+                file_masks(instruction.uses),
+                file_masks(guarded),
+                strict=True,
+            )
+        ):
+            named[at] |= definitions | uses
+            excluded[at] |= partial | fixed_definitions[at] | fixed_uses[at]
+    return [some & ~others for some, others in zip(named, excluded, strict=True)]

@@ -1,0 +1,117 @@
+"""An answer as a cubin, and what to say of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.backends.kernel import LoweredCode
+from verilocc_bench.backends.nvidia.hazards import Hazard
+from verilocc_bench.backends.nvidia.kernel import SassKernel
+from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.write_back import LoweredCubin, lower_sass
+from verilocc_bench.edits import Answer, AnyAnswer, SplitAnswer
+from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, SM_80
+
+__all__ = ["check_output", "describe", "lower", "require_plain", "write_answer"]
+
+_HAZARDS_SHOWN = 20
+_OTHER_SUFFIXES = {".s", ".o", ".mir"}
+
+
+def check_output(output: Path) -> None:
+    """Raises InputError for a name that asks for another kind of file than a cubin."""
+    if output.suffix in _OTHER_SUFFIXES:
+        raise InputError(
+            f"expected a name such as kernel.cubin: {SM_80.name} is lowered to a cubin",
+            source=output,
+        )
+
+
+def require_plain(answer: AnyAnswer, source: str | Path) -> Answer:
+    """The answer, if it has no edits; raises InputError otherwise."""
+    if isinstance(answer, SplitAnswer):
+        raise InputError(
+            "answers with edits are lowered on gfx90a and gfx942 only: "
+            "a cubin has no room for new instructions",
+            source=source,
+        )
+    return answer
+
+
+def lower(kernel: SassKernel, answer: AnyAnswer, _output: Path) -> LoweredCode:
+    """The cubin with a verified answer in it. Raises InputError for what cannot be lowered."""
+    lowered = write_answer(kernel, require_plain(answer, kernel.source))
+    return LoweredCode(lowered.data, describe(lowered), _lines(lowered))
+
+
+def write_answer(kernel: SassKernel, answer: Answer) -> LoweredCubin:
+    """The patched cubin, proven. Raises InputError for encodings that are not known."""
+    problem, code = kernel.problem, kernel.code
+    placements = problem.placements
+    assignment = {
+        number: placements.register(placements.by_name[register_class][answer[f"%{number}"]])
+        for number, register_class in enumerate(problem.function.virtual_registers)
+    }
+    try:
+        return lower_sass(code.cubin, code.function, code.normalized, assignment, kernel.source)
+    except RejectedKernel as rejection:
+        raise InputError(rejection.reason, source=kernel.source) from None
+
+
+def describe(lowered: LoweredCubin) -> dict[str, Any]:
+    """What was changed, and whether the cubin is taken to run, as JSON."""
+    instructions = lowered.function.instructions
+    return {
+        "function": lowered.function.name,
+        "instructions": len(instructions),
+        "changed_instructions": lowered.changed_instructions,
+        "cleared_reuse_marks": lowered.cleared_reuse_marks,
+        "register_count": lowered.register_count,
+        "runnable": lowered.runnable,
+        "reasons": list(lowered.reasons),
+        "hazards_before": lowered.hazards_before,
+        "hazards": [
+            {
+                "kind": hazard.kind.value,
+                "registers": list(hazard.registers),
+                "address": instructions[hazard.later].address,
+                "opcode": instructions[hazard.later].opcode,
+                "after_address": instructions[hazard.earlier].address,
+                "after_opcode": instructions[hazard.earlier].opcode,
+            }
+            for hazard in lowered.hazards
+        ],
+    }
+
+
+def _lines(lowered: LoweredCubin) -> tuple[str, ...]:
+    lines = [
+        f"{lowered.function.name}: {len(lowered.function.instructions)} instructions, "
+        f"{lowered.changed_instructions} changed; {lowered.cleared_reuse_marks} reuse marks "
+        f"cleared; register count {lowered.register_count}, of which ptxas keeps "
+        f"{COMPILER_REGISTERS} back",
+        "runnable" if lowered.runnable else f"not runnable: {'; '.join(lowered.reasons)}",
+    ]
+    if lowered.hazards_before:
+        lines.append(
+            f"  {lowered.hazards_before} more pairs look like hazards under the compiler's own "
+            "registers already, and are left out"
+        )
+    shown = lowered.hazards[:_HAZARDS_SHOWN]
+    lines += [f"  {_describe_hazard(lowered.function, hazard)}" for hazard in shown]
+    if len(lowered.hazards) > len(shown):
+        lines.append(f"  and {len(lowered.hazards) - len(shown)} more; --json has them all")
+    return tuple(lines)
+
+
+def _describe_hazard(function: SassFunction, hazard: Hazard) -> str:
+    earlier, later = (
+        f"{instruction.opcode} at {instruction.address:#06x}"
+        for instruction in (
+            function.instructions[hazard.earlier],
+            function.instructions[hazard.later],
+        )
+    )
+    return f"{hazard.kind.value}: {', '.join(hazard.registers)}: {later}, after {earlier}"

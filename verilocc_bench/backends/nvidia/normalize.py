@@ -1,0 +1,148 @@
+"""From SASS to the IR that allocation works on, with the compiler's own assignment.
+
+What allocation cannot depend on is dropped: immediates, constant banks,
+addresses, the constants RZ, URZ, PT and UPT, convergence barriers, NOPs,
+instructions under @!PT and all that the entry does not reach. R1, the stack
+pointer, is fixed. Virtual registers are numbered by their first place in the
+text: the registers that the compiler chose leave no trace in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, has_effect
+from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.webs import (
+    GUARD,
+    Place,
+    ReferenceKey,
+    Webs,
+    find_webs,
+    guard_reference,
+)
+from verilocc_bench.ir import (
+    Assignment,
+    BaseRange,
+    Block,
+    FixedUnits,
+    Function,
+    Guard,
+    Instruction,
+    Operand,
+    PhysicalRegister,
+    RegisterClass,
+    VirtualLanes,
+)
+from verilocc_bench.targets.nvidia_budget import nameable_registers
+from verilocc_bench.targets.sm_80 import RESERVED, SM_80
+
+__all__ = ["NormalizedSass", "normalize_sass"]
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedSass:
+    """A function of the IR, where its virtual registers stand in the code, and in what registers.
+
+    `places` maps references of instructions (see webs.ReferenceKey) to
+    virtual registers and the first lane; `assignment` is the compiler's own.
+    """
+
+    name: str
+    function: Function
+    assignment: Assignment
+    places: Mapping[ReferenceKey, VirtualLanes]
+
+    @property
+    def original_names(self) -> tuple[str, ...]:
+        """The compiler's register for each virtual register."""
+        bases = (self.assignment[number] for number in range(len(self.function.virtual_registers)))
+        return tuple(f"{base.file}{base.index}" for base in bases)
+
+
+def normalize_sass(function: SassFunction, register_limit: int) -> NormalizedSass:
+    """The allocation problem of one SASS function.
+
+    `register_limit`: how many registers a thread may have, those included
+    that ptxas adds to what it names. Raises RejectedKernel where the code is
+    beyond what can be analysed.
+    """
+    blocks = control_flow(function)
+    webs = find_webs(function, blocks)
+    return _Normalizer(function, blocks, webs, register_limit).normalize()
+
+
+class _Normalizer:
+    def __init__(
+        self, function: SassFunction, blocks: tuple[SassBlock, ...], webs: Webs, limit: int
+    ) -> None:
+        self.sass, self.blocks, self.webs = function, blocks, webs
+        self.budgets = {file.name: file.count for file in SM_80.files}
+        self.budgets["R"] = nameable_registers(min(self.budgets["R"], limit))
+        self.numbers: dict[int, int] = {}
+        self.places: dict[ReferenceKey, VirtualLanes] = {}
+        self.classes: dict[tuple[str, int], RegisterClass] = {}
+
+    def normalize(self) -> NormalizedSass:
+        blocks = tuple(
+            Block(
+                tuple(
+                    self._instruction(index, self.sass.instructions[index])
+                    for index in block.instructions
+                    if has_effect(self.sass.instructions[index])
+                ),
+                block.successors,
+            )
+            for block in self.blocks
+        )
+        order = sorted(self.numbers, key=self.numbers.__getitem__)
+        groups = [self.webs.groups[group] for group in order]
+        function = Function(
+            target=SM_80.name,
+            files=tuple(file.with_budget(self.budgets[file.name]) for file in SM_80.files),
+            reserved=RESERVED,
+            virtual_registers=tuple(self._class(group.file, group.width) for group in groups),
+            live_ins=(),
+            blocks=blocks,
+        )
+        assignment = {
+            number: PhysicalRegister(group.file, group.base) for number, group in enumerate(groups)
+        }
+        return NormalizedSass(self.sass.name, function, assignment, self.places)
+
+    def _class(self, file: str, width: int) -> RegisterClass:
+        key = (file, width)
+        if key not in self.classes:
+            room = self.budgets[file] - width
+            step = SM_80.file(file).usual_step(width)
+            bases = {file: (BaseRange(file, 0, room - room % step, step),)}
+            self.classes[key] = SM_80.make_class(width, bases, self.budgets)
+        return self.classes[key]
+
+    def _instruction(self, index: int, instruction: SassInstruction) -> Instruction:
+        guard = None
+        reference = guard_reference(instruction)
+        if reference is not None and instruction.guard is not None:
+            guard = Guard(self._location((index, GUARD), reference), instruction.guard.negated)
+        count = len(instruction.definitions)
+        definitions = tuple(
+            Operand(self._location((index, number), reference))
+            for number, reference in enumerate(instruction.definitions)
+        )
+        uses = tuple(
+            Operand(self._location((index, number), reference))
+            for number, reference in enumerate(instruction.uses, count)
+        )
+        return Instruction(instruction.opcode, definitions, uses, guard)
+
+    def _location(
+        self, key: ReferenceKey, reference: RegisterReference
+    ) -> VirtualLanes | FixedUnits:
+        place: Place | None = self.webs.places.get(key)
+        if place is None:
+            return FixedUnits(reference.file, reference.first, reference.count)
+        number = self.numbers.setdefault(place.group, len(self.numbers))
+        lanes = VirtualLanes(number, place.offset, reference.count)
+        self.places[key] = lanes
+        return lanes

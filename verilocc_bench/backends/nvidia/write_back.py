@@ -1,0 +1,259 @@
+"""Puts an assignment into the cubin that its kernel came from.
+
+The register fields of the kernel's instructions get the assignment's
+registers, `.reuse` marks go where the neighbours of an instruction have
+changed, and the register counts follow the highest register; all else stays,
+so that the compiler's own assignment gives back the same bytes. The result is
+disassembled again and proven (proof).
+
+A cubin with other registers need not run: ptxas placed waits and stalls for
+its own. It is taken to run where all registers are merely permuted, each old
+one always for the same new one, because then every dependency between
+instructions stays as it was; and where the hazards module finds none.
+
+Cost: two runs of nvdisasm, and linear in the code.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from verilocc_bench.backends.nvidia.cubin import CubinKernel, read_cubin
+from verilocc_bench.backends.nvidia.encoding import register_fields, reuse_fields, reuse_mask
+from verilocc_bench.backends.nvidia.flow import control_flow
+from verilocc_bench.backends.nvidia.hazards import Hazard, find_hazards
+from verilocc_bench.backends.nvidia.normalize import NormalizedSass
+from verilocc_bench.backends.nvidia.proof import (
+    ProofFailed,
+    Renaming,
+    prove_bytes,
+    prove_instructions,
+)
+from verilocc_bench.backends.nvidia.read import disassembled_function
+from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.webs import ReferenceKey, guard_reference
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import Assignment, VirtualLanes
+from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
+
+__all__ = ["LoweredCubin", "lower_sass"]
+
+_INSTRUCTION_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredCubin:
+    """A cubin with an assignment in it.
+
+    `function` is the kernel as disassembled from `data`; hazards count its
+    instructions. `hazards_before` are those that the model sees under the
+    compiler's own registers, which only shows that it does not know the code;
+    `hazards` are none of them. `reasons` say why it is not taken to run; none of them: it is.
+    """
+
+    data: bytes
+    function: SassFunction
+    changed_instructions: int
+    cleared_reuse_marks: int
+    register_count: int
+    hazards: tuple[Hazard, ...]
+    hazards_before: int
+    reasons: tuple[str, ...]
+
+    @property
+    def runnable(self) -> bool:
+        """Whether it computes what the original does, as far as can be known."""
+        return not self.reasons
+
+
+def lower_sass(
+    cubin: bytes,
+    original: SassFunction,
+    normalized: NormalizedSass,
+    assignment: Assignment,
+    source: str | Path | None = None,
+) -> LoweredCubin:
+    """The cubin with `assignment` in place of the compiler's registers.
+
+    `original` is a kernel of this very cubin, disassembled, and `normalized`
+    its problem; the assignment has been verified. Raises RejectedKernel for
+    an instruction whose encoding is not known, and ProofFailed where the
+    result is not what it should be.
+    """
+    kernel = read_cubin(cubin, source).kernel(normalized.name, source)
+    if kernel.code_size != len(original.instructions) * _INSTRUCTION_BYTES:
+        raise InputError(f"the disassembly of {kernel.name} is not whole", source=source)
+    renaming = _renaming(original, normalized, assignment)
+    words = [
+        _patched(index, instruction, renaming)
+        for index, instruction in enumerate(original.instructions)
+    ]
+    cleared = 0
+    for index, mask in _stale_reuse_marks(original, words):
+        cleared += (words[index] & mask).bit_count()
+        words[index] &= ~mask
+    count = _register_count(kernel, original, renaming)
+    data = _patched_file(cubin, kernel, words, count)
+    lowered = disassembled_function(data, source or "<cubin>", normalized.name)
+    prove_instructions(original, lowered, renaming)
+    prove_bytes(cubin, data, kernel)
+    if lowered.register_count != count:
+        raise ProofFailed(f"{kernel.name}: expected {count} registers in the section's header")
+    before = {(h.kind, h.earlier, h.later) for h in find_hazards(original)}
+    hazards = tuple(
+        hazard
+        for hazard in find_hazards(lowered)
+        if (hazard.kind, hazard.earlier, hazard.later) not in before
+    )
+    changed = sum(
+        word != instruction.encoding
+        for word, instruction in zip(words, original.instructions, strict=True)
+    )
+    reasons = tuple(_reasons(original, renaming, hazards))
+    return LoweredCubin(data, lowered, changed, cleared, count, hazards, len(before), reasons)
+
+
+def _renaming(
+    function: SassFunction, normalized: NormalizedSass, assignment: Assignment
+) -> Renaming:
+    """The first register of each reference that is allocated."""
+    found: dict[ReferenceKey, int] = {}
+    for key, lanes in normalized.places.items():
+        base = assignment[lanes.register]
+        if _old_register(function, key) != _register_of(normalized.assignment, lanes):
+            raise ProofFailed(f"{function.name}: the normalized function is not of this cubin")
+        if base.file != normalized.assignment[lanes.register].file:
+            raise ProofFailed(f"{function.name}: an assignment to another register file")
+        found[key] = base.index + lanes.first
+    return found
+
+
+def _register_of(assignment: Assignment, lanes: VirtualLanes) -> tuple[str, int]:
+    base = assignment[lanes.register]
+    return base.file, base.index + lanes.first
+
+
+def _old_register(function: SassFunction, key: ReferenceKey) -> tuple[str, int] | None:
+    index, number = key
+    if index >= len(function.instructions):
+        return None
+    instruction = function.instructions[index]
+    if number < 0:
+        guard = instruction.guard
+        return None if guard is None else (guard.file, guard.index)
+    references = (*instruction.definitions, *instruction.uses)
+    if number >= len(references):
+        return None
+    return references[number].file, references[number].first
+
+
+def _patched(index: int, instruction: SassInstruction, renaming: Renaming) -> int:
+    """The instruction's word with the new registers in its fields."""
+    word = instruction.encoding
+    written: dict[int, int] = {}
+    for number, field in register_fields(instruction).items():
+        value = renaming.get((index, number))
+        if value is None:
+            continue
+        if written.setdefault(field.start, value) != value:
+            raise ProofFailed(f"address {instruction.address:#06x}: two registers in one field")
+        word = field.write(word, value)
+    return word
+
+
+def _stale_reuse_marks(function: SassFunction, words: list[int]) -> Iterator[tuple[int, int]]:
+    """(instruction, marks to clear).
+
+    A mark keeps the value of an operand slot for a later instruction that
+    reads the same register through the same slot. For how long, and what
+    ends it, is not documented; so a mark stays only where none of the later
+    instructions of its block reads the marked register through that slot
+    that did not do so before, and the next that did still does. Marks never
+    stand at the end of a block.
+    """
+    fields = [reuse_fields(instruction) for instruction in function.instructions]
+    for block in control_flow(function):
+        old_readers: dict[tuple[int, int], list[int]] = defaultdict(list)
+        new_readers: dict[tuple[int, int], list[int]] = defaultdict(list)
+        for index in reversed(block.instructions):
+            old_word, word = function.instructions[index].encoding, words[index]
+            mask = 0
+            for slot, field in fields[index].items():
+                old, new = (slot, field.read(old_word)), (slot, field.read(word))
+                marked = word & reuse_mask(slot)
+                if marked and not _keeps_neighbours(old_readers[old], new_readers[new]):
+                    mask |= marked
+                old_readers[old].append(index)
+                new_readers[new].append(index)
+            if mask:
+                yield index, mask
+
+
+def _keeps_neighbours(old: list[int], new: list[int]) -> bool:
+    """Whether later readers, the last first, are some of the old ones, the next among them."""
+    return set(new) <= set(old) and (not old or (bool(new) and new[-1] == old[-1]))
+
+
+def _register_count(kernel: CubinKernel, function: SassFunction, renaming: Renaming) -> int:
+    """What the kernel needs: ptxas counts two beyond the highest register that it names.
+
+    A highest register that stays keeps the count.
+    """
+    old = new = -1
+    for index, instruction in enumerate(function.instructions):
+        references = (*instruction.definitions, *instruction.uses)
+        for number, reference in enumerate(references):
+            if reference.file == "R":
+                old = max(old, reference.first + reference.count - 1)
+                first = renaming.get((index, number), reference.first)
+                new = max(new, first + reference.count - 1)
+    return kernel.register_count if new == old else new + 1 + COMPILER_REGISTERS
+
+
+def _patched_file(cubin: bytes, kernel: CubinKernel, words: list[int], count: int) -> bytes:
+    data = bytearray(cubin)
+    code = b"".join(word.to_bytes(_INSTRUCTION_BYTES, "little") for word in words)
+    data[kernel.code_offset : kernel.code_offset + kernel.code_size] = code
+    data[kernel.register_count_offset] = count
+    for offset in kernel.register_attribute_offsets:
+        data[offset : offset + 4] = count.to_bytes(4, "little")
+    return bytes(data)
+
+
+def _reasons(
+    function: SassFunction, renaming: Renaming, hazards: tuple[Hazard, ...]
+) -> Iterator[str]:
+    if hazards:
+        yield f"{len(hazards)} hazards that no wait of the kernel covers"
+    if not _is_permutation(function, renaming):
+        yield "no permutation of the compiler's registers, for which it placed the stalls"
+
+
+def _is_permutation(function: SassFunction, renaming: Renaming) -> bool:
+    """Whether each register, wherever it stands, became one other, and no two the same."""
+    forward: dict[tuple[str, int], int] = {}
+    backward: dict[tuple[str, int], int] = {}
+    for file, old, new in _renamed_registers(function, renaming):
+        if forward.setdefault((file, old), new) != new:
+            return False
+        if backward.setdefault((file, new), old) != old:
+            return False
+    return True
+
+
+def _renamed_registers(
+    function: SassFunction, renaming: Mapping[ReferenceKey, int]
+) -> Iterator[tuple[str, int, int]]:
+    """(file, old register, new register) of all references."""
+    for index, instruction in enumerate(function.instructions):
+        guard = guard_reference(instruction)
+        references = [*enumerate((*instruction.definitions, *instruction.uses))]
+        if guard is not None:
+            references.append((-1, guard))
+        for number, reference in references:
+            first = renaming.get((index, number), reference.first)
+            for offset in range(reference.count):
+                yield reference.file, reference.first + offset, first + offset

@@ -1,1 +1,0 @@
-"""From compilers' output to the IR."""
