@@ -121,7 +121,10 @@ def test_bad_cubins_are_told_in_one_line(run, cubin: Path, tmp_path: Path) -> No
     part.write_bytes(cubin.read_bytes()[:2000])
     refused(run(part, some, *end), str(part), "byte 2000", "not whole")
     refused(run(some, some, "-o", tmp_path / "out.s"), str(some), "expected a cubin")
-    refused(run(cubin, some, "--arch", "gfx90a", *end), "expected machine IR for gfx90a, this is a cubin")
+    refused(
+        run(cubin, some, "--arch", "gfx90a", *end),
+        "expected machine IR for gfx90a, this is a cubin",
+    )
     refused(run(cubin, tmp_path / "none.json", *end), "no such file")
     refused(run(tmp_path / "none.cubin", some, *end), "there is no such file")
     assert not output.exists()

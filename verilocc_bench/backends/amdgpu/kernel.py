@@ -105,7 +105,8 @@ def _open(data: bytes, source: Path, options: ReadOptions) -> tuple[str, MirFile
         )
     if options.arch is None:
         raise InputError(
-            "expected a cubin, or machine IR with --arch; other files hold no machine code", source=source
+            "expected a cubin, or machine IR with --arch; other files hold no machine code",
+            source=source,
         )
     target = get_target(options.arch)
     if target.vendor != _VENDOR:
