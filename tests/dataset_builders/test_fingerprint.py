@@ -6,8 +6,8 @@ from importlib.util import find_spec
 
 import pytest
 
-from dataset_builders.building import fingerprint
 from dataset_builders.building.fingerprint import check_compilers
+from dataset_builders.compilers import toolchains
 from dataset_builders.sweeps import SWEEPS
 from verilocc_bench.errors import MissingExtraError
 
@@ -30,7 +30,7 @@ def test_what_is_missing_is_named_at_once(
         pytest.importorskip(extra, reason="the extra 'build' is not installed")
     check_compilers(points)
     monkeypatch.setattr(
-        fingerprint, "find_spec", lambda name: None if name == module else find_spec(name)
+        toolchains, "find_spec", lambda name: None if name == module else find_spec(name)
     )
     with pytest.raises(MissingExtraError, match=package):
         check_compilers(points)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dataset_builders.inspection import rebuild
+from dataset_builders.compilers import toolchains
 from dataset_builders.inspection.rebuild import differing_versions, rebuild_rows
 from tests.dataset_builders.inspection_folders import draft, read_lines, rehash, write_lines
 from verilocc_bench.errors import InputError, MissingExtraError
@@ -73,7 +73,7 @@ def test_what_cannot_be_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     folder = draft().write(tmp_path)
     with pytest.raises(InputError, match="there is no row 'a'"):
         rebuild_rows(folder, ids=["a"], progress=False)
-    monkeypatch.setattr(rebuild, "find_spec", lambda name: None)
+    monkeypatch.setattr(toolchains, "find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match="triton"):
         rebuild_rows(folder, progress=False)
     (folder / "rows.jsonl").write_text(json.dumps({"id": "a"}) + "\n")
