@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dataset_builders.compilers import toolchains
+from dataset_builders.inspection import rebuild
 from dataset_builders.inspection.rebuild import differing_versions, rebuild_rows
 from tests.dataset_builders.inspection_folders import draft, read_lines, rehash, write_lines
 from verilocc_bench.errors import InputError, MissingExtraError
