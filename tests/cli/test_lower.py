@@ -240,6 +240,20 @@ def test_no_more_registers_than_the_codes_own_threads_leave(run, mir: Path, tmp_
     refused(run(*command, "--max-threads", "64"), "work-group size only 128")
 
 
+@pytest.mark.usefixtures("llc")
+def test_nor_does_compare_take_more(
+    mir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = mir.read_text()
+    mir.write_text(re.sub(r'"amdgpu-flat-work-group-size"="\d+,\d+"', "", text))
+    some = amd_answer(tmp_path / "a.json")
+    command = ["compare", str(mir), str(some), "--arch", "gfx942", "--max-threads", "64"]
+    assert main(command) == 2
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert "work-group size only 128" in err
+
+
 def test_machine_ir_without_llc(run, mir: Path, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     some = amd_answer(tmp_path / "a.json")
     monkeypatch.delenv("VERILOCC_BENCH_LLC", raising=False)

@@ -34,12 +34,16 @@ _VENDOR = "amd"
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """The text of a file, its module, one machine function of it, and that function normalized."""
+    """The text of a file, its module, one machine function of it, and that function normalized.
+
+    `max_threads` is the work-group size that the user gave in place of the code's own.
+    """
 
     text: str
     machine: MachineFunction
     module: MachineModule
     normalized: NormalizedMachineFunction
+    max_threads: int | None
 
 
 MachineKernel = Kernel[MachineCode]
@@ -79,12 +83,14 @@ def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> Ma
 
 
 def check_work_group(kernel: MachineKernel) -> None:
-    """Raises InputError if the kernel's budget is larger than its own work-group size allows.
+    """Raises InputError if `--max-threads` gave the kernel more registers than its code may have.
 
-    `--max-threads` can say of fewer threads than the code does; code that is
-    written for so many registers could not be launched.
+    The code's own work-group size stays in the code. With more registers than
+    it leaves, the kernel could not be launched.
     """
     code = kernel.code
+    if code.max_threads is None:
+        return
     own = normalize_machine_function(
         code.machine, code.module, kernel.problem.target, source=kernel.source
     )
@@ -127,5 +133,5 @@ def _kernel(
         original_names=normalized.original_names,
         label=None,
         source=file.source,
-        code=MachineCode(text, machine, file.module, normalized),
+        code=MachineCode(text, machine, file.module, normalized, max_threads),
     )

@@ -41,7 +41,6 @@ def lower(kernel: MachineKernel, answer: AnyAnswer, output: Path) -> LoweredCode
     stream. Raises InputError for what cannot be lowered or llc refuses.
     """
     kind = _kind(output)
-    check_work_group(kernel)
     lowered = write_answer(kernel, answer)
     options = (*LLC_OPTIONS, *lowered.llc_options)
     data: str | bytes = lowered.text
@@ -68,6 +67,7 @@ def lower(kernel: MachineKernel, answer: AnyAnswer, output: Path) -> LoweredCode
 
 def write_answer(kernel: MachineKernel, answer: AnyAnswer) -> LoweredMir:
     """The machine IR with a verified answer in it. Raises InputError for what is not lowered."""
+    check_work_group(kernel)
     assignment, edited = _assignment(kernel, answer)
     return lower_amdgpu(
         kernel.code.text,
