@@ -29,7 +29,7 @@ def results(items: list[Task], jobs: int = 2, seconds: float = 60) -> dict[Task,
 def is_alive(process: int) -> bool:
     try:
         return Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1][0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # The second: it ended while it was read.
         return False
 
 
@@ -196,23 +196,25 @@ def test_nothing_goes_on_alone(victim: str, tmp_path: Path) -> None:
         start_new_session=True,
         stderr=subprocess.PIPE,
     )
-    wait_until(lambda: (tmp_path / "ids").exists() or run.poll() is not None)
-    task, worker, child = map(int, (tmp_path / "ids").read_text().split())
-    if victim == "coordinator":
+    try:
+        wait_until(lambda: (tmp_path / "ids").exists() or run.poll() is not None)
+        task, worker, child = map(int, (tmp_path / "ids").read_text().split())
+        if victim == "coordinator":
+            run.kill()
+        elif victim == "interrupt":
+            os.killpg(run.pid, signal.SIGINT)
+            assert run.communicate(timeout=60)[1] == b""
+            assert run.returncode == 7
+        else:
+            os.kill(worker if victim == "worker" else task, signal.SIGKILL)
+        wait_until(lambda: not (is_alive(task) or is_alive(child)))
+        if victim in ("coordinator", "interrupt"):
+            wait_until(lambda: not is_alive(worker))
+    finally:
         run.kill()
-    elif victim == "interrupt":
-        os.killpg(run.pid, signal.SIGINT)
-        assert run.communicate(timeout=60)[1] == b""
-        assert run.returncode == 7
-    else:
-        os.kill(worker if victim == "worker" else task, signal.SIGKILL)
-    wait_until(lambda: not (is_alive(task) or is_alive(child)))
-    if victim in ("coordinator", "interrupt"):
-        wait_until(lambda: not is_alive(worker))
-    run.kill()
-    run.wait()
-    assert run.stderr is not None
-    run.stderr.close()
+        run.wait()
+        assert run.stderr is not None
+        run.stderr.close()
 
 
 def test_differences_are_named() -> None:
