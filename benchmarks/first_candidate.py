@@ -41,7 +41,7 @@ class PolicyAllocator:
         run = best_demonstration(request.problem, CANDIDATES, self.policies, every=NONE_OF)
         if not run.answer:
             raise AllocationFailed(f"no answer after {run.dead_ends} dead ends")
-        return run.answer
+        return Answer(run.answer)
 
 
 def _policies() -> list[Policy]:

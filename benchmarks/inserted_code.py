@@ -15,12 +15,12 @@ from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
 from verilocc_bench.edits import (
     Action,
+    Answer,
     EditedFunction,
     Move,
     Reload,
     Rematerialize,
     Spill,
-    SplitAnswer,
     edit_function,
 )
 from verilocc_bench.ir import VirtualLanes
@@ -76,9 +76,7 @@ def add_up(counts: Iterable[InsertedCode]) -> InsertedCode:
     return sum(counts, start=InsertedCode())
 
 
-def count_inserted(
-    problem: AllocationProblem, answer: SplitAnswer
-) -> dict[InsertedKind, InsertedCode]:
+def count_inserted(problem: AllocationProblem, answer: Answer) -> dict[InsertedKind, InsertedCode]:
     """What a valid answer inserts, by kind; moves that its registers make identities are left out.
 
     An edge weighs as the shallower of its two blocks. A parallel move counts
@@ -106,7 +104,7 @@ def _actions(edited: EditedFunction, depths: tuple[int, ...]) -> Iterator[tuple[
 class _Files:
     """Where the lanes of an answer lie."""
 
-    def __init__(self, problem: AllocationProblem, answer: SplitAnswer) -> None:
+    def __init__(self, problem: AllocationProblem, answer: Answer) -> None:
         self.vector_files = {*problem.target.vector_files}
         self.bases = {
             int(name[1:]): base

@@ -11,33 +11,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
 
 from tabulate import tabulate
 from tqdm import tqdm
 
-from verilocc_bench.analysis import AllocationProblem, parse_register_name
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify import FastVerifier
-from verilocc_bench.verify.executor import Executor
-from verilocc_bench.verify.smt import SMTVerifier
-from verilocc_bench.verify.symbolic import SymbolicChecker
-
-STEPS = 20_000
-
-
-def executes(problem: AllocationProblem, answer: Answer, paths: int) -> bool:
-    bases = {}
-    for number in range(len(problem.function.virtual_registers)):
-        base = parse_register_name(problem.target, answer[f"%{number}"])
-        assert base is not None
-        bases[number] = (base.file, base.index)
-    executor = Executor(problem.function, problem.target, bases)
-    return all(executor.run(seed, STEPS) is None for seed in range(paths))
+from verilocc_bench.verify.judges import JUDGES, SMT, Effort, Judges
 
 
 def main() -> int:
@@ -58,30 +40,28 @@ def main() -> int:
     refused = 0
     for row in tqdm(rows, unit=" kernels"):
         problem = AllocationProblem.from_text(row.normalized)
-        fast, symbolic = FastVerifier(problem), SymbolicChecker(problem.function)
         small = len(problem.function.virtual_registers) <= options.smt_registers
-        smt = SMTVerifier(problem) if small else None
+        names = JUDGES if small else tuple(name for name in JUDGES if name != SMT)
+        effort = Effort(paths=options.paths, paths_of_accepted=options.paths)
+        judges = Judges(problem, names, effort)
         for source, label in {row.label_source: row.label or {}, **row.other_labels}.items():
             count = accepted[row.arch, source]
             count["labels"] += 1
-            judges: dict[str, Callable[[Answer], bool]] = {
-                "fast": lambda label, fast=fast: fast.verify(label).valid,
-                "independent": lambda label, symbolic=symbolic: not symbolic.check(label),
-                "executor": lambda label, problem=problem: executes(problem, label, options.paths),
-            }
-            if smt is not None:
-                count["Z3 asked"] += 1
-                judges["Z3"] = lambda label, smt=smt: smt.verify(label).valid
-            for name, judge in judges.items():
-                started = time.perf_counter()
-                accepts = judge(label)
-                seconds[name] += time.perf_counter() - started
-                count[name] += accepts
-                if not accepts:
-                    refused += 1
-                    print(f"{name} refuses {source} on {row.id}", file=sys.stderr)
+            count["smt asked"] += small
+            opinion = judges.ask(label)
+            for word in opinion.words:
+                seconds[word.judge] += word.seconds
+                count[word.judge] += word.accepts
+            for told in [f"{w.judge} refuses it" for w in opinion.words if not w.accepts] + [
+                *opinion.disagreements()
+            ]:
+                refused += 1
+                print(f"{source} on {row.id}: {told}", file=sys.stderr)
     table = [
-        (*key, *(count[c] for c in ("labels", "fast", "independent", "executor", "Z3", "Z3 asked")))
+        (
+            *key,
+            *(count[c] for c in ("labels", "fast", "independent", "executor", "smt", "smt asked")),
+        )
         for key, count in sorted(accepted.items())
     ]
     headers = ("architecture", "label", "labels", "fast", "independent", "executor", "Z3", "of")

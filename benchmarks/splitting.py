@@ -32,7 +32,6 @@ from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import RawRow, Row, load_rows, read_parquet
-from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.evaluate.metrics import geometric_mean
 from verilocc_bench.verify import Verifier
@@ -81,7 +80,7 @@ def inserted(problem: AllocationProblem, model: str) -> InsertedCode | None:
         return None
     if not Verifier(problem).verify(answer).valid:
         return None
-    if not isinstance(answer, SplitAnswer):
+    if not answer.has_edits:
         return InsertedCode()
     return add_up(count_inserted(problem, answer).values())
 

@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard.folder import open_file
-from verilocc_bench.allocators import AnyAnswer, FailureKind, Response
+from verilocc_bench.allocators import FailureKind, Response
 from verilocc_bench.answers import answer_to_json
 from verilocc_bench.dataset import Row
-from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import PredictedFailure, parse_prediction
 from verilocc_bench.evaluate.asking import judge
 from verilocc_bench.evaluate.outcome import measure_outcome
 from verilocc_bench.evaluate.prepared import PreparedRow
 from verilocc_bench.evaluate.records import Outcome, RowResult, Sample
+from verilocc_bench.verify.judges import FAST, INDEPENDENT, Opinion, Word
 
 __all__ = ["EITHER", "FunctionVerdict", "judge_function"]
 
@@ -140,9 +141,7 @@ def _sample(prepared: PreparedRow, line: bytes, path: Path, known: dict[str, _Kn
     if identifier != prepared.row.id:  # a second "id", or one that is hidden from a search
         message = "the line has another id than it begins with"
         said = PredictedFailure(FailureKind.UNPARSABLE, message)
-    if isinstance(said, SplitAnswer) and said.edits.empty:
-        said = said.assignment
-    if isinstance(said, SplitAnswer):
+    if isinstance(said, Answer) and said.has_edits:
         count, limit = _edits(said), EDITS_AN_INSTRUCTION * prepared.row.n_instructions
         if count > limit:
             message = f"{count:,} edits, more than the {limit:,} that are judged"
@@ -158,12 +157,12 @@ def _sample(prepared: PreparedRow, line: bytes, path: Path, known: dict[str, _Kn
     return known[key]
 
 
-def _edits(answer: SplitAnswer) -> int:
+def _edits(answer: Answer) -> int:
     """What is moved, spilled, reloaded and made again, register by register."""
     return sum(len(insertion.transfers) for insertion in answer.edits.insertions)
 
 
-def _read(line: bytes, path: Path) -> tuple[str, AnyAnswer | PredictedFailure]:
+def _read(line: bytes, path: Path) -> tuple[str, Answer | PredictedFailure]:
     try:
         text = line.decode()
     except UnicodeDecodeError:
@@ -180,25 +179,24 @@ def _judged(prepared: PreparedRow, response: Response) -> _Known:
     if answer is None or verdict is None:
         return _Known(sample, None, True, ())
     agreed = True
-    if not isinstance(answer, SplitAnswer):  # with edits it was the independent one that judged
+    if not answer.has_edits:  # with edits it was the independent one that judged
+        first = Word(FAST, verdict)
         try:
-            second = prepared.verifier.independent.verify(answer)
+            second = prepared.judges.word(INDEPENDENT, answer)
         except InputError:  # beyond its bounds, which the fast one has not
             agreed = False
         else:
-            agreed = second.valid == verdict.valid
-            if verdict.valid:  # of wrong answers the fast one says it too, the other one does not
-                agreed = agreed and second.registers_used == verdict.registers_used
+            agreed = not Opinion((first, second)).disagreements()
     outcome = measure_outcome(prepared, answer, verdict, 0) if verdict.valid else None
     labels = {"compiler": prepared.row.label, "best": prepared.row.best_label}
     copies = [name for name, label in labels.items() if _is_copy(answer, label)]
     return _Known(sample, outcome, agreed, tuple(copies))
 
 
-def _is_copy(answer: AnyAnswer, label: Mapping[str, str] | None) -> bool:
-    if label is None or isinstance(answer, SplitAnswer):
+def _is_copy(answer: Answer, label: Mapping[str, str] | None) -> bool:
+    if label is None or answer.has_edits:
         return False
-    same = sum(answer.get(name) == base for name, base in label.items())
+    same = sum(answer.assignment.get(name) == base for name, base in label.items())
     return same >= NEARLY_ALL * len(label)
 
 
@@ -206,7 +204,7 @@ def _label_conflicts(prepared: PreparedRow) -> int | None:
     label, verdict = prepared.row.label, prepared.label
     if label is None or verdict is None:
         return None
-    return measure_outcome(prepared, label, verdict, 0).bank_conflicts.any
+    return measure_outcome(prepared, Answer(label), verdict, 0).bank_conflicts.any
 
 
 def _middle(samples: Sequence[_Known]) -> Outcome | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.edits import AnyAnswer, SplitAnswer, edits_to_json, parse_edits
+from verilocc_bench.edits import Answer, edits_to_json, parse_edits
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, parse_json, read_text
 
@@ -18,14 +18,14 @@ ANSWER_LIMIT_BYTES = 32 * MIB
 KEYS = {"id", "assignment", "edits"}
 
 
-def read_answer(path: Path) -> tuple[str | None, AnyAnswer]:
+def read_answer(path: Path) -> tuple[str | None, Answer]:
     """The id (None where it is left out) and the answer of an answer file."""
     return parse_answer(parse_json(read_text(path, ANSWER_LIMIT_BYTES), path), path)
 
 
 def parse_answer(
     document: Any, source: str | Path, line: int | None = None
-) -> tuple[str | None, AnyAnswer]:
+) -> tuple[str | None, Answer]:
     """The id and the answer of a decoded document. Raises InputError for any other form."""
 
     def error(message: str) -> InputError:
@@ -54,16 +54,14 @@ def parse_answer(
             )
     edits = document.get("edits")
     if not edits and edits in (None, {}):
-        return identifier, assignment
+        return identifier, Answer(assignment)
     try:
-        return identifier, SplitAnswer(assignment, parse_edits(edits))
+        return identifier, Answer(assignment, parse_edits(edits))
     except InputError as wrong:
         raise error(wrong.message) from None
 
 
-def answer_to_json(identifier: str, answer: AnyAnswer) -> dict[str, Any]:
+def answer_to_json(identifier: str, answer: Answer) -> dict[str, Any]:
     """An answer as one JSON object, the inverse of parse_answer."""
-    if isinstance(answer, SplitAnswer):
-        edits = edits_to_json(answer.edits)
-        return {"id": identifier, "assignment": dict(answer.assignment), "edits": edits}
-    return {"id": identifier, "assignment": dict(answer)}
+    document = {"id": identifier, "assignment": dict(answer.assignment)}
+    return document | {"edits": edits_to_json(answer.edits)} if answer.has_edits else document

@@ -22,6 +22,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.answers import answer_to_json
 from verilocc_bench.dataset import RawRow, Row, iterate_rows, read_parquet
 from verilocc_bench.dataset.rows import write_parquet
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 
@@ -82,7 +83,7 @@ def _compared(choice: Choice, row: Row, chosen: Path) -> dict[str, Any]:
     found = Search(problem, SearchOptions(objective=BEST[choice.allocator])).run()
     answer = answer_from_assignment(problem, found.assignment)
     path = chosen / f"{row.id}.json"
-    write_atomically(path, json.dumps(answer_to_json(row.id, answer)))
+    write_atomically(path, json.dumps(answer_to_json(row.id, Answer(answer))))
     command = [sys.executable, "-m", "verilocc_bench", "compare", row.id, str(path)]
     command += ["--dataset", str(chosen), "--json", "-o", str(chosen / row.id)]
     result = subprocess.run(command, capture_output=True, text=True, check=False)

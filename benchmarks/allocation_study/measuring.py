@@ -21,14 +21,14 @@ from benchmarks.allocation_study.questions import (
 )
 from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
 from benchmarks.allocation_study.sample import Kernel
-from verilocc_bench.allocators import BUILT_IN, Answer, Request, answer_from_assignment
+from verilocc_bench.allocators import BUILT_IN, Request, answer_from_assignment
 from verilocc_bench.allocators.search.options import Means, SearchOptions
 from verilocc_bench.allocators.search.portfolio import Found, Search
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.dataset.tight_budgets import tighten
-from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.edits import NamedAssignment, assignment_alone
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.verify import FastVerifier, IndependentVerifier
 
@@ -94,7 +94,12 @@ class _Judge:
         self.fast, self.independent = FastVerifier(problem), IndependentVerifier(problem)
 
     def measured(
-        self, answer: Answer, seconds: float | None, *, twice: bool = False, optimal: bool = False
+        self,
+        answer: NamedAssignment,
+        seconds: float | None,
+        *,
+        twice: bool = False,
+        optimal: bool = False,
     ) -> Measured:
         """The answer's figures; `twice`: the independent checker is asked as well."""
         verdict = self.fast.verify(answer)
@@ -129,7 +134,7 @@ def _labels(row: Row, judge: _Judge) -> dict[str, Measured]:
     return found
 
 
-def _timed(action: Callable[[], Answer]) -> tuple[Answer | None, str, float]:
+def _timed(action: Callable[[], NamedAssignment]) -> tuple[NamedAssignment | None, str, float]:
     """The answer, or why there is none; and the seconds that it took."""
     started = time.process_time()
     try:
@@ -139,10 +144,8 @@ def _timed(action: Callable[[], Answer]) -> tuple[Answer | None, str, float]:
     return answer, reason, time.process_time() - started
 
 
-def _answer(name: str, problem: AllocationProblem) -> Answer:
-    answer = BUILT_IN[name].allocate(Request(problem, 0))
-    assert not isinstance(answer, SplitAnswer)
-    return answer
+def _answer(name: str, problem: AllocationProblem) -> NamedAssignment:
+    return assignment_alone(BUILT_IN[name].allocate(Request(problem, 0)))
 
 
 def _asked(name: str, problem: AllocationProblem, judge: _Judge) -> Measured:

@@ -19,7 +19,7 @@ from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.analysis.lower_bounds import check_certificate
 from verilocc_bench.analysis.lower_bounds.json_form import from_json, to_json
 from verilocc_bench.dataset import Row
-from verilocc_bench.edits import Answer
+from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError, MissingExtraError
 
 __all__ = ["Judged", "best_problems", "certificate_problems"]
@@ -31,7 +31,7 @@ _Problem = tuple[CheckKind, str]
 class Judged:
     """A valid answer, and the registers that it uses by file."""
 
-    answer: Answer
+    answer: NamedAssignment
     used: Mapping[str, int]
 
 

@@ -11,7 +11,7 @@ from dataset_builders.inspection.findings import CheckKind
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify import FastVerifier, IndependentVerifier, Verdict
+from verilocc_bench.verify.judges import FAST, INDEPENDENT, Judges
 
 __all__ = ["label_problems", "split_track_problems"]
 
@@ -19,16 +19,14 @@ _Problem = tuple[CheckKind, str]
 
 _LABEL = "the column 'assignment'"
 _BEST = "the column 'best_assignment'"
+_NAMES = {FAST: "fast check", INDEPENDENT: "independent checker"}
 
 
-class _Judges:
+class _RowJudges:
     """Both checkers of one function; the valid answers are kept in `valid`."""
 
     def __init__(self, problem: AllocationProblem) -> None:
-        self.judges: dict[str, FastVerifier | IndependentVerifier] = {
-            "fast check": FastVerifier(problem),
-            "independent checker": IndependentVerifier(problem),
-        }
+        self.judges = Judges(problem, tuple(_NAMES))
         self.valid: dict[str, Judged] = {}
 
     def problems(self, kind: CheckKind, what: str, answer: Any) -> Iterator[_Problem]:
@@ -36,28 +34,27 @@ class _Judges:
         if not isinstance(answer, dict) or not all(isinstance(v, str) for v in answer.values()):
             yield CheckKind.JSON, f"{what} must map virtual registers to names of registers"
             return
-        verdicts: list[Verdict] = []
-        for name, judge in self.judges.items():
-            try:
-                verdict = judge.verify(answer)
-            except InputError as error:
-                yield kind, f"{what} cannot be judged by the {name}: {error.message}"
-                continue
-            verdicts.append(verdict)
-            if not verdict.valid:
-                first = verdict.findings[0]
+        try:
+            opinion = self.judges.ask(answer)
+        except InputError as error:
+            yield kind, f"{what} cannot be judged: {error.message}"
+            return
+        for word in opinion.words:
+            if word.verdict is None:
+                yield kind, f"{what} cannot be judged by the {_NAMES[word.judge]}: {word.note}"
+            elif not word.accepts:
+                first = word.verdict.findings[0]
                 yield (
                     kind,
-                    f"{what} is wrong to the {name}: {len(verdict.findings)} findings, "
+                    f"{what} is wrong to the {_NAMES[word.judge]}: "
+                    f"{len(word.verdict.findings)} findings, "
                     f"first {first.kind.value}: {first.message}",
                 )
-        if len({verdict.valid for verdict in verdicts}) > 1:
-            yield kind, f"the checkers disagree about {what}"
-        if verdicts and all(verdict.valid for verdict in verdicts):
-            uses = [dict(v.registers_used) for v in verdicts if v.registers_used is not None]
-            self.valid[what] = Judged(answer, uses[0])
-            if any(use != uses[0] for use in uses):
-                yield kind, f"the checkers count other registers of {what}: {uses}"
+        for disagreement in opinion.disagreements():
+            yield kind, f"the checkers disagree about {what}: {disagreement}"
+        uses = [word.verdict.registers_used for word in opinion.words if word.verdict is not None]
+        if not opinion.wrong and uses and uses[0] is not None:
+            self.valid[what] = Judged(answer, dict(uses[0]))
 
 
 def label_problems(
@@ -68,7 +65,7 @@ def label_problems(
     Raises MissingExtraError where a bound or a cost cannot be looked at for
     want of a package.
     """
-    judges = _Judges(problem)
+    judges = _RowJudges(problem)
     if "assignment" in documents:
         yield from judges.problems(CheckKind.LABEL, _LABEL, documents["assignment"])
         if _LABEL in judges.valid:

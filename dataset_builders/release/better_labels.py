@@ -26,7 +26,7 @@ from tqdm import tqdm
 from dataset_builders.building.execution import Execution, Lost, run_tasks
 from dataset_builders.building.journal import Journal
 from verilocc_bench import __version__
-from verilocc_bench.allocators import Answer
+from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.allocators.protocol import answer_from_assignment
 from verilocc_bench.allocators.search.options import SearchOptions
 from verilocc_bench.analysis import VECTOR, AllocationProblem
@@ -117,7 +117,9 @@ def better_label(row: Row) -> dict[str, Any]:
     }
 
 
-def _search(problem: AllocationProblem, label: Answer) -> tuple[dict[str, Answer], LowerBound]:
+def _search(
+    problem: AllocationProblem, label: NamedAssignment
+) -> tuple[dict[str, NamedAssignment], LowerBound]:
     """Answers by what found them, and the bound that is proved."""
     # numba and ortools take longer to import than all the rest of a build.
     from verilocc_bench.allocators.search.comparison import assignment_of
@@ -132,8 +134,11 @@ def _search(problem: AllocationProblem, label: Answer) -> tuple[dict[str, Answer
 
 
 def _best_answer(
-    row: Row, problem: AllocationProblem, verifier: FastVerifier, searched: Mapping[str, Answer]
-) -> tuple[str | None, Answer]:
+    row: Row,
+    problem: AllocationProblem,
+    verifier: FastVerifier,
+    searched: Mapping[str, NamedAssignment],
+) -> tuple[str | None, NamedAssignment]:
     """The best answer, and what found it; the label, and None, where none is better."""
     from verilocc_bench.allocators.search.comparison import answer_cost
 
@@ -141,7 +146,7 @@ def _best_answer(
     own = verifier.verify(row.label)
     assert own.valid, f"row {row.id} has a wrong label"
     source: str | None = None
-    best: Answer = row.label
+    best: NamedAssignment = row.label
     least = answer_cost(problem, best, OPTIONS.objective)
     for name, answer in {**row.other_labels, **searched}.items():
         verdict = verifier.verify(answer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verilocc_bench.allocators import BUILT_IN, AnyAnswer, Assistance, Request
+from verilocc_bench.allocators import BUILT_IN, Answer, Assistance, Request
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.verify import Verifier
 
@@ -21,10 +21,10 @@ class BestOf:
         self.name = f"best of {', '.join(names)}"
         self.allocators = [BUILT_IN[name] for name in names]
 
-    def allocate(self, request: Request) -> AnyAnswer:
+    def allocate(self, request: Request) -> Answer:
         """The answer for request.problem. AllocationFailed is how to say that there is none."""
         verifier = Verifier(request.problem)
-        found: list[tuple[int, int, AnyAnswer]] = []
+        found: list[tuple[int, int, Answer]] = []
         for place, allocator in enumerate(self.allocators):
             try:
                 answer = allocator.allocate(request)

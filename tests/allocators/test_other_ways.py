@@ -103,7 +103,8 @@ def test_a_label_of_fewer_registers_is_taken(
     found = _best(Request(problem, label=LABEL))
     assert (found.details["source"], found.details["label_taken"]) == ("search", 0)
     assert _registers(problem, found.answer) == 3
-    label = found.answer
+    assert found.answer is not None
+    label = found.answer.assignment
     minimize = portfolio.minimize
 
     def stuck(model, shapes, bound, budget, report):  # type: ignore[no-untyped-def]
@@ -117,7 +118,7 @@ def test_a_label_of_fewer_registers_is_taken(
     monkeypatch.setattr(portfolio, "MOST_NODES_EXACTLY", 0)
     monkeypatch.setattr(portfolio, "place_by_orders", lambda _: [])
     assert _registers(problem, _best(Request(problem)).answer) == 6
-    found = _best(Request(problem, label=label))  # type: ignore[arg-type]
+    found = _best(Request(problem, label=label))
     assert found.details["source"] == "compiler"
     assert _registers(problem, found.answer) == 3
 

@@ -7,11 +7,11 @@ import pytest
 from tests.generated import random_function
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.cli.judges import ask_judge
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.edits import EditKind, SplitAnswer, edits_to_json, parse_edits
+from verilocc_bench.edits import Answer, EditKind, edits_to_json, parse_edits
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.verify import Verifier
+from verilocc_bench.verify.judges import Judges
 
 SPLIT = load_rows("mini", track="split").rows
 
@@ -23,8 +23,8 @@ def test_every_kernel_of_the_split_track_gets_a_valid_answer(row) -> None:
     verdict = Verifier(problem).verify(answer)
     assert verdict.valid
     assert verdict.registers_used is not None
-    assert ask_judge("executor", problem, answer).accepts
-    if isinstance(answer, SplitAnswer):
+    assert Judges(problem).word("executor", answer).accepts
+    if isinstance(answer, Answer):
         assert parse_edits(edits_to_json(answer.edits)) == answer.edits
         budgets = {file.name: file.count for file in problem.function.files}
         assert all(verdict.registers_used[name] <= count for name, count in budgets.items())
@@ -34,7 +34,7 @@ def test_a_transfer_less_is_mostly_wrong() -> None:
     row = next(row for row in SPLIT if row.kernel == "gemm")
     problem = AllocationProblem.from_text(row.normalized)
     answer = BUILT_IN["spill-everywhere"].allocate(Request(problem))
-    assert isinstance(answer, SplitAnswer)
+    assert isinstance(answer, Answer)
     verifier = Verifier(problem)
     insertions = answer.edits.insertions
     kinds = {insertion.kind for insertion in insertions}
@@ -43,12 +43,12 @@ def test_a_transfer_less_is_mostly_wrong() -> None:
     for left_out in range(0, len(insertions), 5):
         kept = insertions[:left_out] + insertions[left_out + 1 :]
         edits = type(answer.edits)(answer.edits.new, kept, answer.edits.replacements)
-        without = SplitAnswer(answer.assignment, edits)
+        without = Answer(answer.assignment, edits)
         valid = verifier.verify(without).valid
         outcomes.append(valid)
         if valid:  # the register still held what was to be reloaded
             assert insertions[left_out].kind is EditKind.RELOAD
-            assert ask_judge("executor", problem, without).accepts
+            assert Judges(problem).word("executor", without).accepts
     assert outcomes.count(False) > 0.7 * len(outcomes)
 
 
@@ -63,8 +63,8 @@ def test_generated_functions_that_do_not_fit_are_spilled(guarded: bool) -> None:
         except AllocationFailed:
             continue
         answers += 1
-        edited += isinstance(answer, SplitAnswer)
-        if not isinstance(answer, SplitAnswer) and any(
+        edited += isinstance(answer, Answer)
+        if not isinstance(answer, Answer) and any(
             use.tied_to is not None for _, _, i in function.instructions() for use in i.uses
         ):
             continue  # linear scan knows nothing of ties

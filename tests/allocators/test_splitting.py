@@ -10,12 +10,12 @@ from verilocc_bench.allocators.spill_everywhere import spill_everywhere
 from verilocc_bench.allocators.splitting import allocate, split_allocate
 from verilocc_bench.allocators.splitting.loop_nest import find_loops
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.cli.judges import ask_judge
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.edits import EditKind, SplitAnswer, edit_function, edits_to_json, parse_edits
+from verilocc_bench.edits import Answer, EditKind, edit_function, edits_to_json, parse_edits
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.evaluate.outcome import edit_costs
 from verilocc_bench.verify import IndependentVerifier
+from verilocc_bench.verify.judges import Judges
 
 pytest.importorskip("ortools")
 pytest.importorskip("numba")
@@ -36,7 +36,7 @@ def _small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cost(problem: AllocationProblem, answer: object) -> int:
-    if not isinstance(answer, SplitAnswer):
+    if not isinstance(answer, Answer):
         return 0
     edited, findings = edit_function(problem.function, problem.target, answer.edits)
     assert not findings
@@ -44,7 +44,7 @@ def cost(problem: AllocationProblem, answer: object) -> int:
 
 
 def is_valid(problem: AllocationProblem, answer: object) -> bool:
-    if not isinstance(answer, SplitAnswer):
+    if not isinstance(answer, Answer):
         answer = answer_from_assignment(problem, answer)
     return IndependentVerifier(problem).verify(answer).valid
 
@@ -55,8 +55,8 @@ def test_split_kernels_get_valid_answers_cheaper_than_spilling_everywhere(row) -
     answer = split_allocate(problem)
     assert is_valid(problem, answer)
     assert cost(problem, answer) < cost(problem, spill_everywhere(problem))
-    if isinstance(answer, SplitAnswer):
-        assert ask_judge("executor", problem, answer).accepts
+    if isinstance(answer, Answer):
+        assert Judges(problem).word("executor", answer).accepts
         assert parse_edits(edits_to_json(answer.edits)) == answer.edits
 
 
@@ -76,9 +76,9 @@ def test_generated_functions_are_split_right(
         except AllocationFailed:
             continue
         assert is_valid(problem, answer), problem.normalized
-        if isinstance(answer, SplitAnswer):
+        if isinstance(answer, Answer):
             edited += 1
-            assert ask_judge("executor", problem, answer).accepts, problem.normalized
+            assert Judges(problem).word("executor", answer).accepts, problem.normalized
     assert edited >= (1 if guarded else 5)
 
 
@@ -104,7 +104,7 @@ S_ENDPGM
 def test_what_a_loop_does_not_use_is_put_away_around_it() -> None:
     problem = AllocationProblem.from_text(LOOP)
     answer = split_allocate(problem)
-    assert isinstance(answer, SplitAnswer)
+    assert isinstance(answer, Answer)
     assert is_valid(problem, answer)
     assert cost(problem, answer) == 2  # stored and brought back once, outside the loop
 
@@ -115,7 +115,7 @@ CONSTANT = LOOP.replace("%3=V_READ", "%3=V_MOV_B32")
 def test_a_constant_is_made_again() -> None:
     problem = AllocationProblem.from_text(CONSTANT)
     answer = split_allocate(problem)
-    assert isinstance(answer, SplitAnswer)
+    assert isinstance(answer, Answer)
     assert [each.kind for each in answer.edits.insertions] == [EditKind.REMATERIALIZE]
     assert is_valid(problem, answer)
 
@@ -126,7 +126,7 @@ ACCUMULATORS = LOOP.replace("a:0", "a:4")
 def test_values_are_moved_to_accumulators_where_there_are_any() -> None:
     problem = AllocationProblem.from_text(ACCUMULATORS)
     answer = split_allocate(problem)
-    assert isinstance(answer, SplitAnswer)
+    assert isinstance(answer, Answer)
     assert {each.kind for each in answer.edits.insertions} == {EditKind.MOVE}
     assert is_valid(problem, answer)
 

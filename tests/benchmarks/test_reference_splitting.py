@@ -19,7 +19,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import run_llc
 from verilocc_bench.dataset import Row
-from verilocc_bench.edits import SplitAnswer, parse_edits
+from verilocc_bench.edits import Answer, parse_edits
 from verilocc_bench.errors import InputError
 
 NUMBER = re.compile(r",? debug-instr-number \d+")
@@ -109,7 +109,7 @@ def test_an_answers_edits_are_counted_in_the_same_units() -> None:
             {"at": [0, 0], "move": [[f"%{new + 2}", f"%{scalar}"]]},
         ],
     }
-    answer = SplitAnswer({**row.label, **names}, parse_edits(edits))
+    answer = Answer({**row.label, **names}, parse_edits(edits))
     weight = 10 ** depths[inside]
     assert count_inserted(problem, answer) == {
         InsertedKind.ACCUMULATOR_COPY: InsertedCode(1, 2, 1, 2),

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from verilocc_bench.cli import main, verify_command
-from verilocc_bench.cli.judges import JUDGES
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
+from verilocc_bench.verify.judges import JUDGES
 from verilocc_bench.verify.symbolic import SymbolicChecker
 
 FOLDER = Path(__file__).parents[1] / "verify" / "planted"

@@ -16,7 +16,7 @@ from tests.backends.nvidia.assembled_kernels import (
     normalized,
     require_tools,
 )
-from verilocc_bench.allocators import Answer, answer_from_assignment
+from verilocc_bench.allocators import NamedAssignment, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.cli import main
@@ -44,7 +44,7 @@ def _cubin(tmp_path: Path) -> Path:
     return path
 
 
-def answer(path: Path, assignment: Assignment | Answer) -> Path:
+def answer(path: Path, assignment: Assignment | NamedAssignment) -> Path:
     """An answer file for LOOP, or for any function if it has names already."""
     names = {
         name: base if isinstance(base, str) else f"{base.file}{base.index}"

@@ -28,7 +28,7 @@ from verilocc_bench.allocators import (
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.edits import SplitAnswer, parse_edits
+from verilocc_bench.edits import Answer, parse_edits
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate.models.command import CommandAllocator, command_allocator
 from verilocc_bench.findings import Finding, FindingKind
@@ -109,12 +109,12 @@ def test_a_good_program_is_asked_line_by_line(make: Make, problem: AllocationPro
     requests = [Request(problem, sample, seed) for sample, seed in enumerate((0, 2**64 - 1, 4096))]
     responses = ask(allocator, *requests)
     assert [response.answer for response in responses] == [
-        {"%0": "0"},
-        {"%0": str(2**53 - 1)},
-        {"%0": "2"},
+        Answer({"%0": "0"}),
+        Answer({"%0": str(2**53 - 1)}),
+        Answer({"%0": "2"}),
     ]
     assert all(response.failure is None for response in responses)
-    assert allocator.allocate(requests[2]) == {"%0": "2"}
+    assert allocator.allocate(requests[2]) == Answer({"%0": "2"})
     assert ask(allocator) == []
 
 
@@ -123,7 +123,7 @@ def test_a_program_sees_the_whole_request(make: Make, problem: AllocationProblem
     allocator = make(body + "'message': json.dumps({k: r[k] for k in r if k != 'normalized'})})")
     finding = Finding(FindingKind.OVERLAP, "both", 0, 3, ("%0", "%1"), "s3")
     feedback = (
-        Feedback({"%0": "s3"}, (finding,)),
+        Feedback(Answer({"%0": "s3"}), (finding,)),
         Feedback(None, (), FailureKind.TIMEOUT, "slow"),
     )
     (response,) = ask(allocator, Request(problem, 7, 3 << 11, feedback=feedback))
@@ -154,7 +154,7 @@ def test_answers_may_have_edits(make: Make, problem: AllocationProblem) -> None:
     edits = parse_edits(
         {"new": {"%900": "V 1 v"}, "insert": [{"at": [0, 1], "spill": ["slot0", "%1"]}]}
     )
-    expected = SplitAnswer({"%0": "s0", "%900": "v3"}, edits)
+    expected = Answer({"%0": "s0", "%900": "v3"}, edits)
     # The program hands back what it was told of the attempt before.
     body = "for r in requests(): f = r['feedback'][0]; say(answer(r, assignment=f['assignment'],"
     allocator = make(body + " edits=f['edits']))")
@@ -208,7 +208,7 @@ def test_a_program_need_not_wait_for_the_end_of_the_line(
         " text = b''; say(answer(r, assignment={'%0': str(r['sample'])}))"
     )
     responses = ask(make(body), *(Request(problem, sample) for sample in range(3)))
-    assert [response.answer for response in responses] == [{"%0": str(n)} for n in range(3)]
+    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(3)]
 
 
 def test_what_is_written_before_the_request_is_no_answer(
@@ -232,7 +232,7 @@ def test_extra_and_missing_registers_are_for_the_verifier(
 ) -> None:
     body = "for r in requests(): say(answer(r, assignment={'%99999': 's0'}))"
     (response,) = ask(make(body), Request(problem))
-    assert response.answer == {"%99999": "s0"}
+    assert response.answer == Answer({"%99999": "s0"})
     kinds = {finding.kind for finding in Verifier(problem).verify(response.answer).findings}
     assert kinds == {FindingKind.MISSING, FindingKind.UNKNOWN_VIRTUAL_REGISTER}
 
@@ -254,13 +254,13 @@ def test_a_line_too_long(flood: str, make: Make, problem: AllocationProblem) -> 
         FailureKind.UNPARSABLE,
         "a line of more than 32 MiB",
     )
-    assert second.answer == {"%0": "s16"}
+    assert second.answer == Answer({"%0": "s16"})
 
 
 def test_lines_without_end_are_one_answer_each(make: Make, problem: AllocationProblem) -> None:
     body = "for r in requests():\n while True: say(answer(r, assignment={'%0': str(r['sample'])}))"
     responses = ask(make(body), *(Request(problem, sample) for sample in range(4)))
-    assert [response.answer for response in responses] == [{"%0": str(n)} for n in range(4)]
+    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(4)]
 
 
 def test_a_second_line_is_never_the_next_answer(
@@ -271,7 +271,7 @@ def test_a_second_line_is_never_the_next_answer(
         " answer(r, assignment={'%0': 'left over'}))"
     )
     responses = ask(make(body), *(Request(problem, sample) for sample in range(5)))
-    assert [response.answer for response in responses] == [{"%0": str(n)} for n in range(5)]
+    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(5)]
     assert capsys.readouterr().err.count("more than one line for a request") == 1
 
 
@@ -304,7 +304,7 @@ def test_a_request_larger_than_the_pipe_does_not_block(make: Make) -> None:
     # It writes much before it reads: both pipes are full at once, and neither side may wait.
     body = "os.write(2, b'e' * (1 << 20))\n" + GOOD
     (read,) = ask(make(body), request)
-    assert read.answer == {"%0": "s16"}
+    assert read.answer == Answer({"%0": "s16"})
     (closed,) = ask(make("os.close(0); sys.exit(4)"), request)
     assert (closed.failure, closed.message) == (
         FailureKind.CRASHED,
@@ -369,17 +369,17 @@ def test_memory_has_a_limit(make: Make, problem: AllocationProblem) -> None:
     first, second = ask(make(body, memory_limit_mib=512), *requests)
     assert first.failure is FailureKind.CRASHED
     assert first.message == "exit status 1, without an answer: MemoryError"
-    assert second.answer == {"%0": "s16"}
+    assert second.answer == Answer({"%0": "s16"})
     soft = "resource.getrlimit(resource.RLIMIT_AS)[0]"
     body = f"for r in requests(): say(answer(r, assignment={{'%0': str({soft})}}))"
     (limited,) = ask(make(body, memory_limit_mib=512), requests[0])
-    assert limited.answer == {"%0": str(512 << 20)}
+    assert limited.answer == Answer({"%0": str(512 << 20)})
 
 
 def test_a_program_may_answer_one_request_and_end(make: Make, problem: AllocationProblem) -> None:
     allocator = make("r = next(requests()); say(answer(r, assignment={'%0': str(r['sample'])}))")
     responses = ask(allocator, *(Request(problem, sample) for sample in range(5)))
-    assert [response.answer for response in responses] == [{"%0": str(n)} for n in range(5)]
+    assert [response.answer for response in responses] == [Answer({"%0": str(n)}) for n in range(5)]
 
 
 # Some requests are answered, some are not: by what is asked, never by who was asked what before.
@@ -430,10 +430,10 @@ def test_leaving_early_kills_and_the_allocator_can_be_asked_again(
     responses = allocator.respond([Request(problem, sample) for sample in range(6)])
     assert [place for place, _ in islice(responses, 1)] == [0]
     responses.close()  # type: ignore[attr-defined]
-    assert ask(allocator, Request(problem))[0].answer == {"%0": "s16"}
+    assert ask(allocator, Request(problem))[0].answer == Answer({"%0": "s16"})
     allocator.close()
     allocator.close()
-    assert ask(allocator, Request(problem))[0].answer == {"%0": "s16"}
+    assert ask(allocator, Request(problem))[0].answer == Answer({"%0": "s16"})
 
 
 def test_closing_gives_up_what_is_being_asked(make: Make, problem: AllocationProblem) -> None:
@@ -521,7 +521,9 @@ def test_options_and_words_are_handed_on(tmp_path: Path, problem: AllocationProb
     allocator = command_allocator(rest, AllocatorOptions(time_limit_seconds=50.0), 3)
     assert allocator.name == f"command:{rest}"
     assert (allocator.processes, allocator.time_limit_seconds) == (3, 50.0)
-    assert allocator.allocate(Request(problem)) == {"%0": "$HOME; *"}  # no shell has seen it
+    assert allocator.allocate(Request(problem)) == Answer(
+        {"%0": "$HOME; *"}
+    )  # no shell has seen it
     allocator.close()
 
 
@@ -565,7 +567,7 @@ def test_a_right_answer_arrives_whole(tmp_path: Path, make: Make) -> None:
         f"for r in requests(): say(answer(r, assignment=label))"
     )
     (response,) = ask(make(body), Request(problem))
-    assert response.answer == row.label
+    assert response.answer == Answer(row.label)
     assert Verifier(problem).verify(response.answer).valid
 
 

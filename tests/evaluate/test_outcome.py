@@ -9,7 +9,7 @@ import pytest
 from verilocc_bench.allocators import Assistance, FailureKind, Request
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.edits import edit_function, parse_edits
+from verilocc_bench.edits import Answer, edit_function, parse_edits
 from verilocc_bench.errors import ContradictionError, InputError
 from verilocc_bench.evaluate.asking import ask
 from verilocc_bench.evaluate.few_shot import FewShot
@@ -82,7 +82,7 @@ def _measured(row: Row, pressure: int | None = None) -> None:
     if pressure is not None:
         found = prepared.problem.pressure
         prepared.problem.__dict__["pressure"] = replace(found, maximum={VECTOR: pressure})
-    measure_outcome(prepared, row.label, prepared.verifier.verify(row.label), 0)
+    measure_outcome(prepared, Answer(row.label), prepared.verifier.verify(row.label), 0)
 
 
 def test_an_answer_below_what_is_proved_is_never_kept() -> None:

@@ -103,7 +103,7 @@ def test_a_file_that_changes_is_no_failure_of_its_answers(tmp_path: Path) -> Non
     path.write_text(json.dumps({"id": FIRST.id, "assignment": FIRST.label}) + "\n")
     predictions = read_predictions(f"predictions:{path}", path)
     request = Request(AllocationProblem.from_text(FIRST.normalized), 0, 0)
-    assert predictions.allocate(request) == FIRST.label
+    assert predictions.allocate(request).assignment == FIRST.label
     path.write_text(json.dumps({"id": SECOND.id, "assignment": SECOND.label}) + "\n" * 99999)
     with pytest.raises(InfrastructureError, match=r"(has changed|cannot be read again)"):
         predictions.allocate(request)

@@ -163,7 +163,7 @@ def sample_lines(ledger: Path) -> list[int]:
 
 
 def test_every_flipped_bit_is_noticed(tmp_path: Path, log: Path) -> None:
-    """Answer, verdict, figures, ids, the checksum itself: wherever the bit is."""
+    """NamedAssignment, verdict, figures, ids, the checksum itself: wherever the bit is."""
     out = tmp_path / "out"
     evaluate("--samples", "1", "--output-path", str(out))
     log.write_text("")

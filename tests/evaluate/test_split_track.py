@@ -11,13 +11,13 @@ from verilocc_bench.answers import answer_to_json, parse_answer
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import (
+    Answer,
     At,
     EditKind,
     Edits,
     Insertion,
     RegisterSpan,
     Replacement,
-    SplitAnswer,
     parse_edits,
 )
 from verilocc_bench.errors import InputError
@@ -76,22 +76,22 @@ def test_edits_are_wrong_on_the_assign_track() -> None:
     prepared, new = PreparedRow(row), f"%{row.n_virtual_registers}"
     name = prepared.problem.function.virtual_registers[0].name
     edits = parse_edits({"new": {new: name}})
-    answer = SplitAnswer({**row.label, new: row.label["%0"]}, edits)
+    answer = Answer({**row.label, new: row.label["%0"]}, edits)
     judged = judge(prepared.verifier, Response(answer), 0)
     assert not judged.sample.valid
     assert judged.sample.finding_kinds == ("invalid_edit",)
     assert judge(Verifier(prepared.problem), Response(answer), 0).sample.valid
-    none = SplitAnswer(row.label, parse_edits({}))
+    none = Answer(row.label, parse_edits({}))
     assert judge(prepared.verifier, Response(none), 0).sample.valid
 
 
 class _Replay:
     name, assistance, deterministic = "replay", Assistance.TEXT, True
 
-    def __init__(self, answer: SplitAnswer) -> None:
+    def __init__(self, answer: Answer) -> None:
         self.answer = answer
 
-    def allocate(self, request: Request) -> SplitAnswer:
+    def allocate(self, request: Request) -> Answer:
         return self.answer
 
 
@@ -108,7 +108,7 @@ def test_malformed_edits_of_foreign_code_are_counted_failures() -> None:
         Edits({9999: None}),
         Edits({}, (), (Replacement(-1, 1, 0, RegisterSpan(0)),)),
     ):
-        allocator = _Replay(SplitAnswer({"%0": "s0"}, edits))
+        allocator = _Replay(Answer({"%0": "s0"}, edits))
         judged = judge(verifier, ask(allocator, Request(problem)), 0)
         assert judged.sample.failure == "unparsable", edits
 

@@ -20,7 +20,7 @@ from leaderboard.judging import (
 )
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.edits import AnyAnswer, Edits, SplitAnswer
+from verilocc_bench.edits import Answer, AnswerLike, Edits
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.metrics import BankConflicts
 from verilocc_bench.evaluate.records import Outcome, Sample
@@ -234,9 +234,9 @@ def test_nearly_a_label_is_a_copy_of_it() -> None:
     label = {f"%{n}": f"v{n}" for n in range(100)}
     for changed, copy in ((0, True), (5, True), (6, False)):
         answer = {**label, **{f"%{n}": "v200" for n in range(changed)}}
-        assert _is_copy(answer, label) == copy
-    assert not _is_copy(label, None)
-    assert not _is_copy(SplitAnswer(label, Edits({})), label)
+        assert _is_copy(Answer(answer), label) == copy
+    assert not _is_copy(Answer(label), None)
+    assert not _is_copy(Answer(label, Edits({900: "V 1 v"})), label)
 
 
 @pytest.mark.parametrize(
@@ -270,8 +270,8 @@ def test_what_is_beyond_the_verifier_is_no_disagreement(
 ) -> None:
     real = Verifier.verify
 
-    def gives_up(self: Verifier, answer: AnyAnswer, findings: int | None = None) -> Verdict:
-        if answer["%2"] == "v8":  # type: ignore[index]
+    def gives_up(self: Verifier, answer: AnswerLike, findings: int | None = None) -> Verdict:
+        if Answer.of(answer).assignment["%2"] == "v8":
             raise InputError("too much")
         return real(self, answer, findings)
 
@@ -313,20 +313,20 @@ def test_samples_of_which_the_checkers_say_different_things_are_counted(
     lines = (WIDE, WIDE, OVERLAP, {"failure": "no_answer"}, WIDER)
     assert judged(row, tmp_path, *lines).disagreements == 0
 
-    def lenient(self: IndependentVerifier, answer: AnyAnswer) -> Verdict:
+    def lenient(self: IndependentVerifier, answer: Answer, _findings: int | None) -> Verdict:
         return replace(real(self, answer), valid=True, registers_used={}, findings=())
 
     monkeypatch.setattr(IndependentVerifier, "verify", lenient)
     assert judged(row, tmp_path, OVERLAP, WIDE).disagreements == 2
 
-    def other(self: IndependentVerifier, answer: AnyAnswer) -> Verdict:
+    def other(self: IndependentVerifier, answer: Answer, _findings: int | None) -> Verdict:
         verdict = real(self, answer)
         return replace(verdict, registers_used={**(verdict.registers_used or {}), "v": 99})
 
     monkeypatch.setattr(IndependentVerifier, "verify", other)
     assert judged(row, tmp_path, *lines).disagreements == 3
 
-    def gives_up(self: IndependentVerifier, answer: AnyAnswer) -> Verdict:
+    def gives_up(self: IndependentVerifier, answer: Answer, _findings: int | None) -> Verdict:
         raise InputError("too much")
 
     monkeypatch.setattr(IndependentVerifier, "verify", gives_up)

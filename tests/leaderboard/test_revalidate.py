@@ -298,7 +298,7 @@ def test_checkers_that_disagree_stop_it(
 ) -> None:
     real = IndependentVerifier.verify
 
-    def lenient(self: Any, answer: Any) -> Verdict:
+    def lenient(self: Any, answer: Any, _findings: int | None = None) -> Verdict:
         verdict = real(self, answer)
         mine = self.problem.id == arena.rows[0].id
         return replace(verdict, valid=not verdict.valid) if mine else verdict

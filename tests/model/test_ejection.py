@@ -16,6 +16,7 @@ from verilocc_bench.allocators import AllocatorOptions, FailureKind, Request, Re
 from verilocc_bench.allocators.ejection import LOOKED_AT, Ejection
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.edits import Answer, AnswerLike
 from verilocc_bench.model.language_model import Ask
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.prompts.outlook import decision_order
@@ -57,9 +58,9 @@ def saying(words: Mapping[str, Sequence[str]]) -> ScriptedModel:
     return ScriptedModel(say, choose)
 
 
-def is_valid(problem: AllocationProblem, answer: object) -> bool:
+def is_valid(problem: AllocationProblem, answer: AnswerLike | None) -> bool:
     """What both verifiers say."""
-    assert isinstance(answer, dict)
+    assert answer is not None
     said = {kind(problem).verify(answer).valid for kind in (FastVerifier, IndependentVerifier)}
     assert len(said) == 1
     return said.pop()
@@ -72,7 +73,7 @@ def is_valid(problem: AllocationProblem, answer: object) -> bool:
 def test_room_is_made_for_what_fits_nowhere(name: str, options: AllocatorOptions) -> None:
     model = saying({"%0": ["v0", "v1"], "%1": ["s3"]})
     response = episode(name, TIGHT, options, model, 1)
-    assert response.answer == {"%0": "v1", "%1": "s3", "%2": "v0"}
+    assert response.answer == Answer({"%0": "v1", "%1": "s3", "%2": "v0"})
     assert is_valid(problem_of(TIGHT), response.answer)
     assert response.details["backtracks"] == 1
     # %2 has one place, and is not asked about; %1 is not in the way of it.
@@ -144,7 +145,7 @@ def test_what_is_tied_elsewhere_gives_way(name: str) -> None:
     model = ScriptedModel()
     response = episode(name, TIED, CONSTRAINED, model, 1)
     assert response.answer is not None
-    assert response.answer["%0"] == response.answer["%1"] != "v0"
+    assert response.answer.assignment["%0"] == response.answer.assignment["%1"] != "v0"
     assert is_valid(problem_of(TIED), response.answer)
     assert [asked(ask)[0] for ask in model.asks] == ["%0", "%0"]
     without = episode(name, TIED, CONSTRAINED, ScriptedModel(), 0)
@@ -160,7 +161,7 @@ def test_words_that_collide_give_way_together(name: str) -> None:
     words = {"%0": ["v0", "v1"], "%1": ["v0", "v2"], "%2": ["nowhere"]}
     model = saying(words)
     response = episode(name, text, GUIDED, model, 1)
-    assert response.answer == {"%0": "v1", "%1": "v2", "%2": "nowhere", "%3": "v0"}
+    assert response.answer == Answer({"%0": "v1", "%1": "v2", "%2": "nowhere", "%3": "v0"})
     assert [asked(ask)[0] for ask in model.asks] == ["%0", "%1", "%2", "%0", "%1"]
     # What is nowhere is in nobody's way, and is not asked about again.
     assert not is_valid(problem_of(text), response.answer)

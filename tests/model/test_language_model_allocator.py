@@ -363,7 +363,8 @@ def test_the_example_makes_a_model_that_answers(tmp_path: Path) -> None:
     assert "--model tiny-model --prompt-format candidates --decoding constrained" in readme
     options = replace(RANDOM, prompt_format="candidates", decoding=Decoding.CONSTRAINED)
     allocator = language_model_allocator(str(tmp_path / "tiny-model"), options)
-    answers = {json.dumps(allocator.allocate(Request(PROBLEMS[2], seed=seed))) for seed in range(3)}
+    requests = [Request(PROBLEMS[2], seed=seed) for seed in range(3)]
+    answers = {json.dumps(allocator.allocate(each).assignment) for each in requests}
     assert len(answers) > 1
     for text in answers:
         answer = json.loads(text)

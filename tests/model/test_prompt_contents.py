@@ -194,7 +194,7 @@ def test_state_prompts_hold_what_is_legal() -> None:
             # The lowest is there even where lines are cut.
             assert min(legal) in allowed or classes[number].width == 1
             whole, cut = whole + (not is_cut), cut + is_cut
-            name = response.answer[f"%{number}"]
+            name = response.answer.assignment[f"%{number}"]
             state.place(number, placements.by_name[classes[number]][name])
     assert whole > 200
     assert cut > 10
@@ -242,7 +242,7 @@ def test_state_shows_idle_times() -> None:
                     idle = count_idle(own, held[unit], len(problem.liveness.points))
                     assert idle.bit_length() == int(digits)
                     checked += 1
-            name = response.answer[f"%{number}"]
+            name = response.answer.assignment[f"%{number}"]
             state.place(number, problem.placements.by_name[register_class][name])
     assert checked > 1000
 

@@ -23,6 +23,7 @@ from verilocc_bench.allocators import (
 )
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.ir import parse_function
@@ -114,7 +115,7 @@ def test_a_model_that_says_the_label_is_right(name: str, options: AllocatorOptio
             assert response.message is not None
             assert response.message.startswith("dead end: ")
             continue
-        assert name == "candidates" or response.answer == label
+        assert name == "candidates" or response.answer == Answer(label)
         assert Verifier(problem).verify(response.answer).valid
         details = response.details
         assert details["log_probability"] == round(
@@ -138,7 +139,9 @@ def test_random_legal_choices_are_valid_or_a_dead_end(name: str) -> None:
         response = run_episode(style, Request(problem), CONSTRAINED, model)
         if response.answer is not None:
             assert Verifier(problem).verify(response.answer).valid
-            assert list(response.answer) == [f"%{n}" for n in range(row.n_virtual_registers)]
+            assert list(response.answer.assignment) == [
+                f"%{n}" for n in range(row.n_virtual_registers)
+            ]
             valid += 1
             continue
         assert response.failure is FailureKind.NO_ANSWER
@@ -237,7 +240,7 @@ def test_a_window_is_answered_with_its_own_registers() -> None:
     # What the function has not is for the verifier; what is missing too.
     model = ScriptedModel(lambda ask: json.dumps({asked(ask)[0]: "v1", "%99999": "v4"}))
     response = run_episode(style, request, FREE, model)
-    assert isinstance(response.answer, dict)
+    assert response.answer is not None
     kinds = {f.kind for f in Verifier(request.problem).verify(response.answer).findings}
     assert {FindingKind.UNKNOWN_VIRTUAL_REGISTER, FindingKind.MISSING} <= kinds
 
@@ -247,7 +250,7 @@ def test_free_words_are_taken_as_they_are(name: str) -> None:
     request = Request(problem_of(TINY))
     model = ScriptedModel(lambda ask: {"%0": "v0", "%1": "s2", "%2": "v1"}.get(asked(ask)[0], "q7"))
     response = run_episode(get_prompt_format(name), request, FREE, model)
-    assert response.answer == {"%0": "v0", "%1": "s2", "%2": "v1", "%3": "q7"}
+    assert response.answer == Answer({"%0": "v0", "%1": "s2", "%2": "v1", "%3": "q7"})
     # v1 is no base of %2, so it occupies nothing.
     assert re.search(r"\bv1\b", last_prompt(model.asks[-1]))
 
@@ -295,7 +298,7 @@ def test_a_function_without_virtual_registers() -> None:
             response = run_episode(
                 get_prompt_format(name), Request(problem_of(text)), options, model
             )
-            assert response.answer == {}
+            assert response.answer == Answer({})
             assert len(model.asks) == (name == "whole")
 
 
@@ -342,7 +345,7 @@ def tiny_prompt(name: str) -> str:
 
 
 WRONG = {"%0": "v0", "%1": "s2", "%2": "v2", "%3": "v2"}
-FEEDBACK = Feedback(WRONG, Verifier(problem_of(TINY)).verify(WRONG).findings)
+FEEDBACK = Feedback(Answer(WRONG), Verifier(problem_of(TINY)).verify(WRONG).findings)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -401,7 +404,7 @@ def test_what_was_rejected_is_excluded(name: str) -> None:
     assert set(found.values()) == {None}
     # Every attempt counts, not the last alone.
     wrong = WRONG | {"%3": "v3"}
-    again = Feedback(wrong, Verifier(problem).verify(wrong).findings)
+    again = Feedback(Answer(wrong), Verifier(problem).verify(wrong).findings)
     run_episode(style, Request(problem, feedback=(FEEDBACK, again)), REPAIRING, tuned)
     (last,) = [said_in(ask) for ask in tuned.asks if asked(ask) == ["%3"]]
     assert last is not None
@@ -429,7 +432,7 @@ def test_mistakes_end_where_they_are_excluded(name: str, seed: int) -> None:
         request = Request(problem, feedback=feedback)
         model = ScriptedModel(say)
         answer = run_episode(get_prompt_format(name), request, REPAIRING, model).answer
-        assert isinstance(answer, dict)
+        assert answer is not None
         verdict = verifier.verify(answer)
         if verdict.valid:
             break
@@ -447,32 +450,36 @@ def test_what_is_asked_at_once_cannot_be_repaired() -> None:
 def test_windows_that_nothing_is_wrong_with_keep_their_answers(row: Row) -> None:
     problem, style = AllocationProblem.from_text(row.normalized), get_prompt_format("window")
     asking = ScriptedModel()
-    right = run_episode(style, Request(problem), CONSTRAINED, asking).answer
-    assert isinstance(right, dict)
+    said = run_episode(style, Request(problem), CONSTRAINED, asking).answer
+    assert said is not None
+    right = said.assignment
     windows = [asked(ask) for ask in asking.asks]
     assert len(windows) > 2
     for window in (windows[0], windows[len(windows) // 2], windows[-1]):
         wrong = {**right, window[0]: "no_register"}
         findings = Verifier(problem).verify(wrong).findings
         assert findings
-        attempts = (Feedback(wrong, findings), Feedback(None, (), FailureKind.UNPARSABLE, "?"))
+        attempts = (
+            Feedback(Answer(wrong), findings),
+            Feedback(None, (), FailureKind.UNPARSABLE, "?"),
+        )
         for feedback in (attempts[:1], attempts):  # words without an answer undo nothing
             model = follower(right)
             request = Request(problem, feedback=feedback)
-            assert run_episode(style, request, REPAIRING, model).answer == right
+            assert run_episode(style, request, REPAIRING, model).answer == said
             assert [asked(ask) for ask in model.asks] == [window]
             assert "attempt" not in last_prompt(model.asks[0])
     incomplete = {key: name for key, name in right.items() if key not in windows[1]}
     for feedback in (
         (),
         (Feedback(None, (), FailureKind.UNPARSABLE, "?"),),
-        (Feedback(right, (Finding(FindingKind.INVALID_EDIT, "of no register"),)),),
+        (Feedback(said, (Finding(FindingKind.INVALID_EDIT, "of no register"),)),),
     ):  # nothing is known of where it is wrong
         model = follower(right)
         run_episode(style, Request(problem, feedback=feedback), REPAIRING, model)
         assert [asked(ask) for ask in model.asks] == windows
     model = follower(right)
-    feedback = (Feedback(incomplete, Verifier(problem).verify(incomplete).findings),)
+    feedback = (Feedback(Answer(incomplete), Verifier(problem).verify(incomplete).findings),)
     run_episode(style, Request(problem, feedback=feedback), REPAIRING, model)
     assert [asked(ask) for ask in model.asks] == [windows[1]]
 
@@ -484,7 +491,7 @@ def test_feedback_is_bounded(name: str) -> None:
         for n in range(100)
     )
     model = ScriptedModel()
-    request = Request(problem_of(TINY), feedback=(Feedback(WRONG, findings),))
+    request = Request(problem_of(TINY), feedback=(Feedback(Answer(WRONG), findings),))
     run_episode(get_prompt_format(name), request, GUIDED, model)
     told = last_prompt(model.asks[0])
     assert "100 findings, " in told
@@ -506,7 +513,7 @@ def test_free_prompts_are_the_same_in_every_mode() -> None:
             response = run_episode(
                 get_prompt_format(name), Request(problem_of(TINY)), options, model
             )
-            assert response.answer == TINY_ANSWER
+            assert response.answer == Answer(TINY_ANSWER)
             prompts.append([str(ask.messages) for ask in model.asks])
         assert prompts[0] == prompts[1] == prompts[2]
 

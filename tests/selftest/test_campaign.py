@@ -12,17 +12,19 @@ import pytest
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.edits import Edits
-from verilocc_bench.findings import Finding, FindingKind, Verdict
+from verilocc_bench.edits import AnswerLike, Edits, edit_function
+from verilocc_bench.findings import FindingKind, Verdict
 from verilocc_bench.ir import FixedUnits, Function, parse_function, print_function
-from verilocc_bench.selftest import judges as judges_module
 from verilocc_bench.selftest.campaign import Campaign, Disagreement, Outcome
 from verilocc_bench.selftest.case import Case
-from verilocc_bench.selftest.judges import Judges
+from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.shrink import shrink
 from verilocc_bench.selftest.table import document, render
 from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verify import judges as judges_module
+from verilocc_bench.verify import verifier as verifier_module
 from verilocc_bench.verify.symbolic import SymbolicChecker
+from verilocc_bench.verify.symbolic.checker import Judgement
 
 MUTANTS = 20_000
 """A campaign that has not found a deliberate error by then does not look for it."""
@@ -46,7 +48,7 @@ def check(disagreement: Disagreement) -> None:
     """What was shrunk is a canonical problem about which the judges still disagree."""
     function = disagreement.case.function
     assert parse_function(print_function(function)) == function
-    opinion = Judges(AllocationProblem(function)).judge(disagreement.case)
+    opinion = BoundedJudges(AllocationProblem(function)).judge(disagreement.case)
     assert disagreement.kind in opinion.disagreements()
 
 
@@ -59,7 +61,7 @@ class Careless:
     def misread(self, function: Function) -> Function:
         raise NotImplementedError
 
-    def verify(self, answer: Mapping[str, str]) -> Verdict:
+    def verify(self, answer: AnswerLike, _findings: int | None = None) -> Verdict:
         return self.fast.verify(answer)
 
 
@@ -106,7 +108,7 @@ class NoFixedRegisters:
     def __init__(self, problem: AllocationProblem) -> None:
         self.fast = FastVerifier(problem)
 
-    def verify(self, answer: Mapping[str, str]) -> Verdict:
+    def verify(self, answer: AnswerLike, _findings: int | None = None) -> Verdict:
         verdict = self.fast.verify(answer)
         kept = tuple(
             f for f in verdict.findings if f.kind is not FindingKind.FIXED_REGISTER_CLOBBERED
@@ -125,10 +127,15 @@ class NoMeets(SymbolicChecker):
 class NoEdits(SymbolicChecker):
     """A checker that forgets the insertions."""
 
-    def check(
-        self, assignment: Mapping[str, str], edits: Edits | None = None
-    ) -> tuple[Finding, ...]:
-        return super().check(assignment, edits and replace(edits, insertions=()))
+    def judge(
+        self,
+        assignment: Mapping[str, str],
+        edits: Edits | None = None,
+        findings: int | None = None,
+    ) -> Judgement:
+        if edits is not None and not edit_function(self.function, self.target, edits)[1]:
+            edits = replace(edits, insertions=())
+        return super().judge(assignment, edits, findings)
 
 
 def test_judges_agree() -> None:
@@ -185,7 +192,7 @@ def test_a_fast_check_without_guards_is_found(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_checker_without_meets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judges_module, "SymbolicChecker", NoMeets)
+    monkeypatch.setattr(verifier_module, "SymbolicChecker", NoMeets)
     found = found_by(5, "independent accepts what executor rejects")
     function = found.case.function
     assert function.instruction_count <= 5
@@ -193,7 +200,7 @@ def test_a_checker_without_meets_is_found(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_checker_without_edits_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judges_module, "SymbolicChecker", NoEdits)
+    monkeypatch.setattr(verifier_module, "SymbolicChecker", NoEdits)
     found = found_by(6, "independent accepts what executor rejects")
     assert found.case.edits is not None
     assert len(found.case.edits.insertions) == 1
@@ -228,7 +235,7 @@ OP %1,%2
 
     def holds(case: Case) -> bool:
         """%2's own definition and its replaced use are there."""
-        opinion = Judges(AllocationProblem(case.function)).judge(case)
+        opinion = BoundedJudges(AllocationProblem(case.function)).judge(case)
         uses = [o for _, _, i in case.function.instructions() for o in i.uses]
         assert case.edits is not None
         return not opinion.wrong and bool(case.edits.replacements) and bool(uses)

@@ -24,10 +24,10 @@ from verilocc_bench.ir import (
     parse_function,
     print_function,
 )
-from verilocc_bench.selftest import judges as judges_module
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.selftest.renumber import renumber
 from verilocc_bench.selftest.small_scope import FAMILIES, Enumeration, State
+from verilocc_bench.selftest.small_scope import judging as judging_module
 from verilocc_bench.selftest.small_scope.grammar import Family, Grammar, Kind
 from verilocc_bench.selftest.small_scope.judging import NOT_SHOWN, FunctionJudge
 from verilocc_bench.verify.executor import Executor
@@ -233,12 +233,12 @@ bb1
 def test_a_careless_fast_check_is_found(
     careless: type, family: Family, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judges_module, "FastVerifier", careless)
+    monkeypatch.setattr(judging_module, "FastVerifier", careless)
     assert found(family, kind)
 
 
 def test_a_checker_without_joins_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judges_module, "SymbolicChecker", NoMeets)
+    monkeypatch.setattr(judging_module, "SymbolicChecker", NoMeets)
     assert "bb1" in found(ONE_FILE, "independent accepts what oracle rejects")
 
 

@@ -21,6 +21,7 @@ from tests.model.tiny_models import byte_level_tokenizer
 from tests.training.small import generated, recipe, smallest
 from verilocc_bench.allocators import AllocatorOptions, Request
 from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
@@ -167,7 +168,7 @@ def test_they_are_what_the_harness_feeds(style: str, tmp_path: Path) -> None:
     response = run_episode(
         get_prompt_format(style), request, AllocatorOptions(), ScriptedModel(say=say)
     )
-    assert response.answer == label
+    assert response.answer == Answer(label)
     assert asked == [prompt for prompt, _ in pairs(found)]
 
 

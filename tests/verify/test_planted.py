@@ -17,9 +17,9 @@ from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.write_back import lower_amdgpu
-from verilocc_bench.cli.judges import JUDGES, ask_judge
 from verilocc_bench.targets import get_target
 from verilocc_bench.verify import FindingKind, Verifier
+from verilocc_bench.verify.judges import JUDGES, Judges
 
 FOLDER = Path(__file__).with_name("planted")
 NAMES = sorted(path.stem for path in FOLDER.glob("*.mir"))
@@ -43,7 +43,7 @@ def test_every_judge_rejects_it(name: str) -> None:
     pytest.importorskip("z3")
     _, problem, answer = load(name)
     for judge in JUDGES:
-        word = ask_judge(judge, problem, answer)
+        word = Judges(problem).word(judge, answer)
         assert not word.accepts, judge
     kinds = {finding.kind for finding in Verifier(problem).verify(answer).findings}
     expected = FindingKind.FIXED_REGISTER_CLOBBERED if name in FIXED else FindingKind.OVERLAP

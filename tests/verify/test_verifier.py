@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.edits import Edits, SplitAnswer, parse_edits
+from verilocc_bench.edits import Answer, Edits, parse_edits
 from verilocc_bench.findings import FindingKind
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verify import Verifier
@@ -25,13 +25,13 @@ EDITS = parse_edits(
         "replace": [[0, 3, 0, "%2.0"]],
     }
 )
-SPLIT = SplitAnswer({**ASSIGNMENT, "%2": "v10"}, EDITS)
+SPLIT = Answer({**ASSIGNMENT, "%2": "v10"}, EDITS)
 
 
 def test_an_answer_with_edits_is_judged_by_them() -> None:
     right = Verifier(PROBLEM).verify(SPLIT)
     assert (right.valid, right.id, right.findings) == (True, PROBLEM.id, ())
-    wrong = Verifier(PROBLEM).verify(SplitAnswer({**ASSIGNMENT, "%2": "v4"}, EDITS))
+    wrong = Verifier(PROBLEM).verify(Answer({**ASSIGNMENT, "%2": "v4"}, EDITS))
     assert [finding.kind for finding in wrong.findings] == [FindingKind.WRONG_VALUE]
     assert (wrong.valid, wrong.id, wrong.registers_used) == (False, PROBLEM.id, None)
 
@@ -55,8 +55,8 @@ def test_on_the_assign_track_edits_are_refused_and_empty_ones_are_none() -> None
     assert (refused.registers_used, refused.occupancy) == (None, None)
     for track in (True, False):
         each = Verifier(PROBLEM, edits=track)
-        assert each.verify(SplitAnswer({"%0": "v4", "%1": "v5"}, Edits({}))).valid
-        overlap = each.verify(SplitAnswer(ASSIGNMENT, Edits({})))
+        assert each.verify(Answer({"%0": "v4", "%1": "v5"}, Edits({}))).valid
+        overlap = each.verify(Answer(ASSIGNMENT, Edits({})))
         assert [finding.kind for finding in overlap.findings] == [FindingKind.OVERLAP]
 
 
@@ -65,7 +65,7 @@ def test_so_many_findings_are_told_as_are_asked_for() -> None:
     text = PROBLEM.normalized.partition("bb0")[0] + body
     problem = AllocationProblem(parse_function(text, canonical=False))
     answer = {f"%{number}": "v4" for number in range(3)}
-    split = SplitAnswer(answer, parse_edits({"insert": [{"at": [0, 0], "move": [["%0", "%0"]]}]}))
+    split = Answer(answer, parse_edits({"insert": [{"at": [0, 0], "move": [["%0", "%0"]]}]}))
     for each in (answer, split):
         every = Verifier(problem).verify(each)
         assert len(every.findings) > 1

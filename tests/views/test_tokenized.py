@@ -19,6 +19,7 @@ from tests.model.scripted import ScriptedModel, run_episode
 from tests.model.tiny_models import load, metaspace_tokenizer, save_model
 from verilocc_bench.allocators import AllocatorOptions, Decoding, Request
 from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import resolve_model
 from verilocc_bench.model.language_model import Ask, Completion, TokenSampling
@@ -115,8 +116,8 @@ def asked(row: Row, style: str, codec: Any = None) -> tuple[Listener, dict[str, 
     model = Listener(choose=choose, codec=codec)
     options = AllocatorOptions(prompt_format=style, decoding=Decoding.CONSTRAINED)
     response = run_episode(get_prompt_format(style), Request(problem_of(row)), options, model)
-    assert isinstance(response.answer, dict), response.message
-    return model, response.answer
+    assert response.answer is not None, response.message
+    return model, dict(response.answer.assignment)
 
 
 @pytest.mark.parametrize(("style", "kind"), CASES)
@@ -162,7 +163,7 @@ def test_prompts_are_the_same_in_free_decoding(rows: list[Row], style: str) -> N
         model = ScriptedModel(say=lambda _, said=said: next(said))
         request = Request(problem_of(row))
         response = run_episode(get_prompt_format(style), request, AllocatorOptions(), model)
-        assert response.answer == answer
+        assert response.answer == Answer(answer)
         assert [ask.messages for ask in model.asks] == [turn.messages for turn in turns]
         assert [ask.messages for ask in constrained.asks] == [turn.messages for turn in turns]
 
@@ -219,11 +220,12 @@ def test_every_and_labels(tokenizer: Any, rows: list[Row]) -> None:
         "best_assignment": json.dumps(best),
         "alternatives": json.dumps({"llvm-basic 22.1.0": other}),
     }
+    scanned = resolve_model("linear-scan").allocate(Request(problem_of(row)))
     for name, expected in (
         ("compiler", label),
         ("best", best),
         ("alternative:llvm-basic 22.1.0", other),
-        ("allocator:linear-scan", resolve_model("linear-scan").allocate(Request(problem_of(row)))),
+        ("allocator:linear-scan", scanned.assignment),
     ):
         view = TokenizedView(tokenizer, TokenizedOptions("whole", label=name))
         (example,) = view.examples([mapping])

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.edits import Answer, AnyAnswer
+from verilocc_bench.edits import Answer, NamedAssignment
 from verilocc_bench.findings import Finding
 from verilocc_bench.ir import Assignment
 
@@ -16,13 +16,13 @@ __all__ = [
     "AllocationInterrupted",
     "Allocator",
     "Answer",
-    "AnyAnswer",
     "Assistance",
     "BatchAllocator",
     "DetailedAllocator",
     "Example",
     "FailureKind",
     "Feedback",
+    "NamedAssignment",
     "Request",
     "Response",
     "answer_from_assignment",
@@ -63,7 +63,7 @@ class Feedback:
     `findings` are the verifier's.
     """
 
-    answer: AnyAnswer | None
+    answer: Answer | None
     findings: tuple[Finding, ...] = ()
     failure: FailureKind | None = None
     message: str | None = None
@@ -74,7 +74,7 @@ class Example:
     """A solved function of another sweep group, to be shown to a language model (few-shot)."""
 
     normalized: str
-    answer: Answer
+    answer: NamedAssignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +92,8 @@ class Request:
     problem: AllocationProblem
     sample: int = 0
     seed: int = 0
-    label: Answer | None = None
-    alternatives: Mapping[str, Answer] | None = None
+    label: NamedAssignment | None = None
+    alternatives: Mapping[str, NamedAssignment] | None = None
     feedback: tuple[Feedback, ...] = ()
     examples: tuple[Example, ...] = ()
 
@@ -107,7 +107,7 @@ class Response:
     say, the same in every run, never times.
     """
 
-    answer: AnyAnswer | None
+    answer: Answer | None
     failure: FailureKind | None = None
     message: str | None = None
     seconds: float = 0.0
@@ -137,7 +137,7 @@ class Allocator(Protocol):
         """Whether it gives every sample the same answer."""
         ...
 
-    def allocate(self, request: Request) -> AnyAnswer:
+    def allocate(self, request: Request) -> Answer:
         """An answer for the request's function."""
         ...
 
@@ -178,7 +178,7 @@ class DetailedAllocator(Allocator, Protocol):
 class AllocationInterrupted(KeyboardInterrupt):
     """The user interrupted an allocator; `answer` is its best so far."""
 
-    def __init__(self, answer: AnyAnswer) -> None:
+    def __init__(self, answer: Answer) -> None:
         super().__init__()
         self.answer = answer
 

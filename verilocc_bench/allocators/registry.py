@@ -9,8 +9,6 @@ from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.protocol import (
     Allocator,
-    Answer,
-    AnyAnswer,
     Assistance,
     Request,
     answer_from_assignment,
@@ -19,7 +17,7 @@ from verilocc_bench.allocators.search.options import Means
 from verilocc_bench.allocators.searching import LabelUse, SearchAllocator
 from verilocc_bench.allocators.spill_everywhere import spill_everywhere
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
@@ -31,17 +29,17 @@ class BuiltIn:
     """An allocator that is a function of the problem alone."""
 
     name: str
-    function: Callable[[AllocationProblem], Assignment | SplitAnswer]
+    function: Callable[[AllocationProblem], Assignment | Answer]
     description: str
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = True
 
-    def allocate(self, request: Request) -> AnyAnswer:
+    def allocate(self, request: Request) -> Answer:
         """The function's assignment, in the names that answers use; or its answer with edits."""
         found = self.function(request.problem)
-        if isinstance(found, SplitAnswer):
+        if isinstance(found, Answer):
             return found
-        return answer_from_assignment(request.problem, found)
+        return Answer(answer_from_assignment(request.problem, found))
 
 
 @dataclass(frozen=True)
@@ -62,15 +60,15 @@ class LabelReplay:
         """The label. Raises AllocationFailed where the row has none of this source."""
         if self.alternative is None:
             if request.label is not None:
-                return request.label
+                return Answer(request.label)
         else:
             for source, answer in (request.alternatives or {}).items():
                 if source.startswith(self.alternative):
-                    return answer
+                    return Answer(answer)
         raise AllocationFailed("the dataset has no label of this compiler for the function")
 
 
-def _live_range_splitting(problem: AllocationProblem) -> Assignment | SplitAnswer:
+def _live_range_splitting(problem: AllocationProblem) -> Assignment | Answer:
     from verilocc_bench.allocators.splitting import split_allocate
 
     return split_allocate(problem)

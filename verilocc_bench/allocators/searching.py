@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from verilocc_bench.allocator_options import AllocatorOptions
 from verilocc_bench.allocators.protocol import (
     AllocationInterrupted,
-    Answer,
     Assistance,
+    NamedAssignment,
     Request,
     Response,
     answer_from_assignment,
 )
 from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
@@ -74,7 +74,6 @@ class SearchAllocator:
         """
         answer = self.respond_to(request).answer
         assert answer is not None
-        assert not isinstance(answer, SplitAnswer)
         return answer
 
     def respond_to(self, request: Request) -> Response:
@@ -92,9 +91,9 @@ class SearchAllocator:
             label = legal_assignment(problem, request.label)
         found = self._found(problem, label)
         answer = answer_from_assignment(problem, found.assignment)
-        details = {"bound": found.bound.value, "optimal": int(found.is_optimal)}
+        details: dict[str, Any] = {"bound": found.bound.value, "optimal": int(found.is_optimal)}
         if use is LabelUse.NONE:
-            return Response(answer, details={**details, "source": found.source})
+            return Response(Answer(answer), details={**details, "source": found.source})
         taken, source = False, found.source
         if source == COMPILER:
             assert request.label is not None
@@ -102,7 +101,8 @@ class SearchAllocator:
             answer = dict(request.label) if taken else answer
             if use is LabelUse.FIRST and not taken:
                 source = SEARCH
-        return Response(answer, details={**details, "source": source, "label_taken": int(taken)})
+        details |= {"source": source, "label_taken": int(taken)}
+        return Response(Answer(answer), details=details)
 
     def _found(self, problem: AllocationProblem, label: Assignment | None) -> Found:
         """What search finds; of source `compiler` where it began with the label."""
@@ -141,7 +141,7 @@ class SearchAllocator:
     def _cost_of(self, problem: AllocationProblem, found: Found) -> tuple[int, ...]:
         return self._cost(problem, answer_from_assignment(problem, found.assignment))
 
-    def _cost(self, problem: AllocationProblem, answer: Answer) -> tuple[int, ...]:
+    def _cost(self, problem: AllocationProblem, answer: NamedAssignment) -> tuple[int, ...]:
         from verilocc_bench.allocators.search.comparison import answer_cost
 
         return answer_cost(problem, answer, self.options.objective)
@@ -156,4 +156,4 @@ class SearchAllocator:
             if search.found is None:
                 raise
             answer = answer_from_assignment(problem, search.found.assignment)
-            raise AllocationInterrupted(answer) from None
+            raise AllocationInterrupted(Answer(answer)) from None

@@ -22,7 +22,7 @@ from verilocc_bench.allocators.spill_code import (
     unspillable,
 )
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment, RegisterClass, VirtualLanes
 
@@ -33,7 +33,7 @@ LOOP_WEIGHT = 10
 ATTEMPTS = 10
 
 
-def spill_everywhere(problem: AllocationProblem) -> Assignment | SplitAnswer:
+def spill_everywhere(problem: AllocationProblem) -> Assignment | Answer:
     """An assignment, with spill code where registers run out.
 
     Raises AllocationFailed where that does not help either.
@@ -65,7 +65,7 @@ class _Spiller:
         self._collect_segments()
         self.classes = self._narrowed() if AGPR in self.budgets else {}
 
-    def allocate(self, slack: int) -> Assignment | SplitAnswer:
+    def allocate(self, slack: int) -> Assignment | Answer:
         """An answer whose pressure leaves `slack` units of each file to temporaries."""
         problem = self.problem
         homes = self._homes(slack)
@@ -75,7 +75,7 @@ class _Spiller:
         if not homes:
             return assignment  # it fits, with other files for some registers
         names = answer_from_assignment(rewritten, assignment)
-        return SplitAnswer(names, spilled.edits)
+        return Answer(names, spilled.edits)
 
     def _collect_segments(self) -> None:
         """The runs of live points of each register's lanes, and of the fixed ones by file."""

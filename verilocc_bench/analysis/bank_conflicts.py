@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from verilocc_bench.analysis.problem import AllocationProblem
-from verilocc_bench.edits import Answer
+from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.ir import FixedUnits, Instruction, Operand
 
 __all__ = [
@@ -37,7 +37,7 @@ class BankConflicts:
     all: int
 
 
-def count_bank_conflicts(problem: AllocationProblem, answer: Answer) -> BankConflicts:
+def count_bank_conflicts(problem: AllocationProblem, answer: NamedAssignment) -> BankConflicts:
     """The bank conflicts of a valid answer, over 32-bit explicit sources.
 
     Where operand slots keep what they read (`reuse_slots`), a source that
@@ -90,7 +90,7 @@ def _writes(
     )
 
 
-def count_identity_copies(problem: AllocationProblem, answer: Answer) -> int:
+def count_identity_copies(problem: AllocationProblem, answer: NamedAssignment) -> int:
     """Copies that a valid answer makes identities, each counted once."""
     units = _units(problem, answer)
     found = 0
@@ -102,7 +102,7 @@ def count_identity_copies(problem: AllocationProblem, answer: Answer) -> int:
     return found
 
 
-def _units(problem: AllocationProblem, answer: Answer) -> list[int]:
+def _units(problem: AllocationProblem, answer: NamedAssignment) -> list[int]:
     by_name = problem.placements.by_name
     classes = problem.function.virtual_registers
     return [by_name[c][answer[f"%{number}"]] for number, c in enumerate(classes)]

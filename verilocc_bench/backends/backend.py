@@ -20,7 +20,7 @@ from verilocc_bench.backends.kernel import (
     LoweredCode,
     ReadOptions,
 )
-from verilocc_bench.edits import AnyAnswer
+from verilocc_bench.edits import Answer
 
 __all__ = ["Backend"]
 
@@ -83,11 +83,11 @@ class Backend(Protocol[Code]):
         """Raises InputError for a file that `lower` cannot write, by its name, before any work."""
         ...
 
-    def check_answer(self, answer: AnyAnswer, source: str | Path) -> None:
+    def check_answer(self, answer: Answer, source: str | Path) -> None:
         """Raises InputError for an answer of a kind that cannot be lowered on these targets."""
         ...
 
-    def lower(self, kernel: Kernel[Code], answer: AnyAnswer, output: Path) -> LoweredCode:
+    def lower(self, kernel: Kernel[Code], answer: Answer, output: Path) -> LoweredCode:
         """The kernel's code with a verified answer in it, in the form that `output` asks for."""
         ...
 

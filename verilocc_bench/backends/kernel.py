@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.edits import Answer, AnyAnswer
+from verilocc_bench.edits import Answer, NamedAssignment
 
 __all__ = ["Candidate", "Comparison", "Kernel", "LoweredCode", "ReadOptions"]
 
@@ -41,7 +41,7 @@ class Kernel(Generic[Code]):
     name: str
     problem: AllocationProblem
     original_names: tuple[str, ...]
-    label: Answer | None
+    label: NamedAssignment | None
     source: str
     code: Code
 
@@ -63,7 +63,7 @@ class Candidate:
     """One side of a comparison. Without an answer it is the compiler's own allocation."""
 
     name: str
-    answer: AnyAnswer | None
+    answer: Answer | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from verilocc_bench.allocators import (
-    Answer,
+    NamedAssignment,
     answer_from_assignment,
     graph_coloring,
     linear_scan,
@@ -78,7 +78,7 @@ def _check_against_answers(instance: Instance, bound: LowerBound) -> None:
             check_against_answer(instance.problem, bound.value, used, f"the answer of {name}")
 
 
-def _answers(instance: Instance) -> Iterator[tuple[str, Answer]]:
+def _answers(instance: Instance) -> Iterator[tuple[str, NamedAssignment]]:
     if instance.label is not None:
         yield instance.label_source, instance.label
     yield from (instance.alternatives or {}).items()

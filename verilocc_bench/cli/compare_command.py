@@ -16,6 +16,7 @@ from verilocc_bench.cli.instance import (
     read_raw_kernel,
 )
 from verilocc_bench.cli.wrong_answer import is_wrong
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_data, write_atomically
 
@@ -68,7 +69,7 @@ def _compare(options: argparse.Namespace) -> Comparison | None:
         backend.check_answer(other, options.other)
         side = Candidate(options.other.name, other)
     elif label is not None:
-        side = Candidate(name, label)
+        side = Candidate(name, Answer(label))
     elif backend.own_allocation is not None:
         side = Candidate(backend.own_allocation, None)
     else:

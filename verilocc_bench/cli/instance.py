@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.allocators import Answer, AnyAnswer
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.answers import parse_answer, read_answer
 from verilocc_bench.backends import (
@@ -19,7 +18,7 @@ from verilocc_bench.backends import (
     backend_of_file,
 )
 from verilocc_bench.dataset import Row, check_row, load_raw_row, load_rows
-from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.edits import Answer, NamedAssignment
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import decode_text, parse_json, read_data
 from verilocc_bench.ir import parse_function
@@ -46,9 +45,9 @@ class Instance:
 
     problem: AllocationProblem
     title: str
-    label: Answer | None = None
+    label: NamedAssignment | None = None
     label_source: str = "label"
-    alternatives: Mapping[str, Answer] | None = None
+    alternatives: Mapping[str, NamedAssignment] | None = None
 
 
 def load_instance(options: argparse.Namespace) -> Instance:
@@ -81,7 +80,7 @@ def _from_compiled(path: Path, data: bytes, options: argparse.Namespace) -> Inst
     return Instance(kernel.problem, title, kernel.label, LABEL_OF_CODE)
 
 
-def read_answer_for(problem: AllocationProblem, path: Path) -> AnyAnswer:
+def read_answer_for(problem: AllocationProblem, path: Path) -> Answer:
     """The answer in an answer file. Raises InputError for another function's answer."""
     identifier, answer = read_answer(path)
     if identifier is not None and identifier != problem.id:
@@ -114,9 +113,7 @@ def _from_row_json(path: Path, text: str) -> Instance:
     if isinstance(label, str):
         label = parse_json(label, f"{path}, column assignment")
     if label is not None:
-        _, parsed = parse_answer({"assignment": label}, path)
-        assert not isinstance(parsed, SplitAnswer)
-        label = parsed
+        label = parse_answer({"assignment": label}, path)[1].assignment
     source = str(row.get("label_source", "label"))
     return Instance(problem, path.name, label, source)
 

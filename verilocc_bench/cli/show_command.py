@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from verilocc_bench.allocators import Answer, Request
+from verilocc_bench.allocators import NamedAssignment, Request
 from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
-from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate import resolve_model
 from verilocc_bench.files import STANDARD_OUTPUT
@@ -40,18 +39,17 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _answer(options: argparse.Namespace, instance: Instance) -> tuple[str, Answer]:
+def _answer(options: argparse.Namespace, instance: Instance) -> tuple[str, NamedAssignment]:
     if options.answer is not None:
         answer = read_answer_for(instance.problem, options.answer)
-        if isinstance(answer, SplitAnswer):
+        if answer.has_edits:
             raise InputError("answers with edits cannot be drawn", source=options.answer)
-        return options.answer.name, answer
+        return options.answer.name, answer.assignment
     if instance.label is not None and FastVerifier(instance.problem).verify(instance.label).valid:
         return instance.label_source, instance.label
     try:
         answer = resolve_model("linear-scan").allocate(Request(instance.problem))
-        assert not isinstance(answer, SplitAnswer)
-        return "linear-scan", answer
+        return "linear-scan", answer.assignment
     except AllocationFailed as error:
         raise InputError(
             f"there is no valid label, and linear-scan has no answer: {error}"

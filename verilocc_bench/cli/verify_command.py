@@ -12,11 +12,14 @@ from itertools import groupby
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.cli.instance import load_instance, read_answer_for
-from verilocc_bench.cli.judges import FINDINGS, Word, ask_judges
-from verilocc_bench.edits import AnyAnswer, SplitAnswer
+from verilocc_bench.edits import Answer
 from verilocc_bench.verify import Verdict, Verifier
+from verilocc_bench.verify.judges import EXECUTOR, INDEPENDENT, JUDGES, Effort, Judges, Word
 
 __all__ = ["run"]
+
+FINDINGS = 1_000
+"""So many findings are told, the others are counted: nobody reads more."""
 
 LINE_LENGTH = 500
 """So much of an instruction is shown; none of a kernel is longer."""
@@ -29,22 +32,26 @@ def run(options: argparse.Namespace) -> int:
     instance = load_instance(options)
     answer = read_answer_for(instance.problem, options.answer)
     if options.judge is not None:
-        words = ask_judges(options.judge, instance.problem, answer)
+        judges = Judges(instance.problem, _judges(options.judge, answer), Effort(findings=FINDINGS))
+        words = judges.ask(answer).words
         for word in words:
             if not word.asked:
                 print(f"verilocc-bench verify: {word.judge} {word.note}", file=sys.stderr)
-        _print_words(instance.problem, words, edited=_has_edits(answer), as_json=options.json)
+        _print_words(instance.problem, words, edited=answer.has_edits, as_json=options.json)
         return 0 if all(word.accepts for word in words if word.asked) else 1
     verdict = Verifier(instance.problem).verify(answer, FINDINGS)
     if options.json:
         print(json.dumps(verdict.to_json(), indent=2))
     else:
-        _print_verdict(instance.problem, verdict, edited=_has_edits(answer))
+        _print_verdict(instance.problem, verdict, edited=answer.has_edits)
     return 0 if verdict.valid else 1
 
 
-def _has_edits(answer: AnyAnswer) -> bool:
-    return isinstance(answer, SplitAnswer) and not answer.edits.empty
+def _judges(choice: str, answer: Answer) -> Sequence[str]:
+    """The judges that the option names; of `all`, those that judge answers with such edits."""
+    if choice != "all":
+        return (choice,)
+    return (INDEPENDENT, EXECUTOR) if answer.has_edits else JUDGES
 
 
 def _print_words(

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.edits import AnyAnswer
+from verilocc_bench.edits import Answer
 from verilocc_bench.verify import Verifier
 
 __all__ = ["is_wrong"]
@@ -16,7 +16,7 @@ __all__ = ["is_wrong"]
 
 def is_wrong(
     problem: AllocationProblem,
-    answer: AnyAnswer,
+    answer: Answer,
     options: argparse.Namespace,
     source: str | Path | None = None,
 ) -> bool:

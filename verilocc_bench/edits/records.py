@@ -10,22 +10,24 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 __all__ = [
+    "NO_EDITS",
     "Answer",
-    "AnyAnswer",
+    "AnswerLike",
     "At",
     "EditKind",
     "Edits",
     "Insertion",
+    "NamedAssignment",
     "OnEdge",
     "RegisterSpan",
     "Replacement",
     "SlotSpan",
-    "SplitAnswer",
     "Transfer",
+    "assignment_alone",
 ]
 
 
-Answer = Mapping[str, str]
+NamedAssignment = Mapping[str, str]
 """Names of virtual registers (`%12`) to names of base registers (`v4`)."""
 
 
@@ -124,13 +126,39 @@ class Edits:
         return not (self.new or self.insertions or self.replacements)
 
 
+NO_EDITS = Edits({})
+"""The edits of an answer on the assign track."""
+
+
 @dataclass(frozen=True, slots=True)
-class SplitAnswer:
-    """An answer with edits: registers for the function's virtual registers and for new ones."""
+class Answer:
+    """An answer: a register for each virtual register, and the edits of the function.
 
-    assignment: Mapping[str, str]
-    edits: Edits
+    `assignment` names registers for the function's virtual registers and for
+    those that the edits make. On the assign track there are no edits.
+    """
+
+    assignment: NamedAssignment
+    edits: Edits = NO_EDITS
+
+    @classmethod
+    def of(cls, answer: AnswerLike) -> Answer:
+        """The answer itself, or the answer without edits that a mapping is."""
+        return answer if isinstance(answer, Answer) else cls(answer)
+
+    @property
+    def has_edits(self) -> bool:
+        """True if the answer changes the function."""
+        return not self.edits.empty
 
 
-AnyAnswer = Answer | SplitAnswer
-"""An answer of either track."""
+AnswerLike = Answer | NamedAssignment
+"""What judges take: an answer, or the mapping of an answer without edits."""
+
+
+def assignment_alone(answer: AnswerLike) -> NamedAssignment:
+    """The assignment of an answer without edits. Raises ValueError for one with edits."""
+    answer = Answer.of(answer)
+    if answer.has_edits:
+        raise ValueError("expected an answer without edits")
+    return answer.assignment

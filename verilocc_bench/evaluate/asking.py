@@ -11,14 +11,13 @@ from typing import Any
 
 from verilocc_bench.allocators import (
     Allocator,
-    AnyAnswer,
     DetailedAllocator,
     FailureKind,
     Feedback,
     Request,
     Response,
 )
-from verilocc_bench.edits import SplitAnswer, edits_to_json, parse_edits
+from verilocc_bench.edits import Answer, edits_to_json, parse_edits
 from verilocc_bench.errors import (
     AllocationFailed,
     ContradictionError,
@@ -129,11 +128,12 @@ def feedback_of(judged: Judged) -> Feedback:
     return Feedback(judged.answer, findings, judged.sample.failure, judged.sample.message)
 
 
-def _own_copy(answer: object) -> AnyAnswer | None:
+def _own_copy(answer: object) -> Answer | None:
     """An answer of foreign code, copied so that it stays what is judged; None if it is none."""
     try:
-        if not isinstance(answer, SplitAnswer):
-            return _own_mapping(answer)
+        if not isinstance(answer, Answer):
+            mapping = _own_mapping(answer)
+            return None if mapping is None else Answer(mapping)
         assignment = _own_mapping(answer.assignment)
         # Foreign code can put anything into these records; what JSON can say is looked at.
         edits = parse_edits(edits_to_json(answer.edits))
@@ -142,7 +142,7 @@ def _own_copy(answer: object) -> AnyAnswer | None:
         raise
     except BaseException:  # noqa: BLE001  whatever is in there
         return None
-    return SplitAnswer(assignment, edits) if same and assignment is not None else None
+    return Answer(assignment, edits) if same and assignment is not None else None
 
 
 def _own_mapping(answer: object) -> dict[str, str] | None:

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from verilocc_bench.allocators import AnyAnswer
+from verilocc_bench.allocators import Answer
 from verilocc_bench.answers import answer_to_json, parse_answer
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
@@ -190,7 +190,7 @@ class Ledger:
         label, outcome = self._outcomes.get(row.id, (None, None))
         return outcome if label == fingerprint(row.assignment) else None
 
-    def read(self, entry: Entry) -> tuple[AnyAnswer | None, dict[str, Any] | None]:
+    def read(self, entry: Entry) -> tuple[Answer | None, dict[str, Any] | None]:
         """The answer and the verdict, as JSON, of an entry."""
         document = self._document(entry)
         answer = document["answer"]

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from verilocc_bench.allocators import Answer, AnyAnswer
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
 from verilocc_bench.edits import (
     GUARD,
+    Answer,
     EditedFunction,
     Move,
+    NamedAssignment,
     Reload,
     Rematerialize,
     Spill,
-    SplitAnswer,
     edit_function,
     replaced_function,
 )
@@ -33,7 +33,7 @@ __all__ = ["edit_costs", "measure_outcome"]
 
 
 def measure_outcome(
-    prepared: PreparedRow, answer: AnyAnswer, verdict: Verdict, sample: int
+    prepared: PreparedRow, answer: Answer, verdict: Verdict, sample: int
 ) -> Outcome:
     """The quality of a valid answer, which is sample number `sample` of its function.
 
@@ -45,7 +45,7 @@ def measure_outcome(
     problem, label = prepared.problem, prepared.label
     label_used = None if label is None else label.registers_used
     edited = None
-    if isinstance(answer, SplitAnswer):
+    if answer.has_edits:
         edited, _ = edit_function(problem.function, problem.target, answer.edits)
     registers, bound = verdict.registers_used[VECTOR], problem.pressure.maximum[VECTOR]
     if edited is None:
@@ -104,12 +104,11 @@ def edit_costs(problem: AllocationProblem, edited: EditedFunction) -> tuple[int,
 
 
 def _as_executed(
-    problem: AllocationProblem, answer: AnyAnswer, edited: EditedFunction | None
-) -> tuple[AllocationProblem, Answer]:
+    problem: AllocationProblem, answer: Answer, edited: EditedFunction | None
+) -> tuple[AllocationProblem, NamedAssignment]:
     """The function with its operands replaced as the answer says, and registers for it."""
-    if not isinstance(answer, SplitAnswer):
-        return problem, answer
-    assert edited is not None
+    if edited is None:
+        return problem, answer.assignment
     # Guards play no part in what is measured, and may lie in lanes of wider registers.
     operands = {key: lanes for key, lanes in edited.replaced.items() if key[2] != GUARD}
     function, numbers = replaced_function(replace(edited, replaced=operands))

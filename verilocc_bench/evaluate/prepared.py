@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from verilocc_bench.allocators import Answer
+from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row, check_row
 from verilocc_bench.errors import InputError
@@ -16,6 +16,7 @@ from verilocc_bench.evaluate.records import Timing
 from verilocc_bench.files import parse_json
 from verilocc_bench.findings import Verdict
 from verilocc_bench.verify import Verifier
+from verilocc_bench.verify.judges import Judges
 
 __all__ = ["PreparedProblem", "PreparedRow", "PreparedRows"]
 
@@ -26,13 +27,18 @@ class PreparedProblem:
     def __init__(
         self,
         problem: AllocationProblem,
-        label: Answer | None = None,
-        alternatives: Mapping[str, Answer] | None = None,
+        label: NamedAssignment | None = None,
+        alternatives: Mapping[str, NamedAssignment] | None = None,
         *,
         edits: bool = True,
     ) -> None:
         self.problem, self.verifier = problem, Verifier(problem, edits=edits)
         self.compiler_answer, self.alternatives = label, alternatives
+
+    @cached_property
+    def judges(self) -> Judges:
+        """The other judges of the function, for a second word."""
+        return Judges(self.problem)
 
     @cached_property
     def lent_problem(self) -> AllocationProblem:

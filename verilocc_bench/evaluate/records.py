@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from verilocc_bench.allocators import AnyAnswer, FailureKind
+from verilocc_bench.allocators import Answer, FailureKind
 from verilocc_bench.dataset import Row
 from verilocc_bench.evaluate.metrics import BankConflicts
 from verilocc_bench.findings import Verdict
@@ -96,7 +96,7 @@ class Judged:
     """A sample with its answer and verdict; of the verdict's findings only the first are kept."""
 
     sample: Sample
-    answer: AnyAnswer | None
+    answer: Answer | None
     verdict: Verdict | None
 
     @property

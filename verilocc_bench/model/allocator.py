@@ -21,7 +21,7 @@ from typing import Any
 from verilocc_bench.allocator_options import WINDOW_REGISTERS
 from verilocc_bench.allocators import (
     AllocatorOptions,
-    AnyAnswer,
+    Answer,
     Assistance,
     Decoding,
     FailureKind,
@@ -203,7 +203,7 @@ class LanguageModelAllocator:
         """Whether the last digits of scores depend on what else is in a batch."""
         return not isinstance(self._model, RemoteModel)
 
-    def allocate(self, request: Request) -> AnyAnswer:
+    def allocate(self, request: Request) -> Answer:
         """One answer. Raises AllocationFailed where there is none."""
         ((_, response),) = self.respond([request])
         if response.failure is FailureKind.INFRASTRUCTURE:

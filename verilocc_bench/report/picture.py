@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from verilocc_bench.allocators import Answer
+from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.files import is_stream, write_output
@@ -33,7 +33,9 @@ FIXED_COLOUR = (0.55, 0.58, 0.62)
 EMPTY_COLOUR = (0.955, 0.96, 0.968)
 
 
-def draw_assignment(problem: AllocationProblem, answer: Answer, title: str, path: Path) -> None:
+def draw_assignment(
+    problem: AllocationProblem, answer: NamedAssignment, title: str, path: Path
+) -> None:
     """Draws a valid answer to `path`, whose suffix says the format; PNG to standard output (`-`),
     devices and pipes whose names do not say one.
 

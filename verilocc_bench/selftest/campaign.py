@@ -21,11 +21,12 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.selftest.case import Case
-from verilocc_bench.selftest.judges import BOUND, EXECUTOR, Judges, Opinion
+from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.law import breaches
 from verilocc_bench.selftest.shrink import EVALUATIONS, shrink
 from verilocc_bench.selftest.sources import Cases, Source
 from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verify.judges import BOUND, EXECUTOR, Opinion
 
 __all__ = ["Campaign", "Disagreement", "Outcome", "Tally"]
 
@@ -210,7 +211,7 @@ class Campaign:
             return True
         return self.seconds is not None and time.monotonic() - start >= self.seconds
 
-    def judge(self, name: str, case: Case, judges: Judges) -> None:
+    def judge(self, name: str, case: Case, judges: BoundedJudges) -> None:
         """One case by all judges."""
         try:
             opinion = judges.judge(case)
@@ -237,18 +238,18 @@ class Campaign:
             if self.outcome.kinds[breach.kind] <= SHRUNK_OF_A_KIND:
                 case = Case(problem.function, breach.answer or {})
                 small = shrink(case, partial(_breaks, breach.kind), LAW_EVALUATIONS)
-                opinion = Opinion({}, None, False, breach.message)
+                opinion = Opinion((), breach.message)
                 self.outcome.disagreements.append(
                     Disagreement(breach.kind, ALLOCATORS, small, opinion)
                 )
 
-    def shrunk(self, kind: str, name: str, case: Case, judges: Judges) -> Disagreement:
+    def shrunk(self, kind: str, name: str, case: Case, judges: BoundedJudges) -> Disagreement:
         """A disagreement as small as can be found."""
         solver, held = judges.bounds.solver, BOUND in kind
 
         def judged(candidate: Case) -> Opinion:
             problem = AllocationProblem(candidate.function)
-            return Judges(problem, self.smt, solver).judge(candidate, held=held)
+            return BoundedJudges(problem, self.smt, solver).judge(candidate, held=held)
 
         count = EVALUATIONS if case.function.instruction_count < LARGE else EVALUATIONS // 10
         small = shrink(case, lambda c: kind in judged(c).disagreements(), count)

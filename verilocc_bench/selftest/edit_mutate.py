@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import (
+    Answer,
     At,
     EditKind,
     Edits,
@@ -20,7 +21,6 @@ from verilocc_bench.edits import (
     RegisterSpan,
     Replacement,
     SlotSpan,
-    SplitAnswer,
     Transfer,
 )
 from verilocc_bench.selftest.mutate import NotApplicable
@@ -30,7 +30,7 @@ __all__ = ["EDIT_OPERATORS", "mutate_edits"]
 
 _T = TypeVar("_T")
 
-Operator = Callable[[AllocationProblem, SplitAnswer, random.Random], SplitAnswer]
+Operator = Callable[[AllocationProblem, Answer, random.Random], Answer]
 
 
 def _choose(options: Sequence[_T], generator: random.Random) -> _T:
@@ -39,7 +39,7 @@ def _choose(options: Sequence[_T], generator: random.Random) -> _T:
     return generator.choice(options)
 
 
-def _with_insertions(answer: SplitAnswer, insertions: Sequence[Insertion]) -> SplitAnswer:
+def _with_insertions(answer: Answer, insertions: Sequence[Insertion]) -> Answer:
     return replace(answer, edits=replace(answer.edits, insertions=tuple(insertions)))
 
 
@@ -49,22 +49,20 @@ def _pick(edits: Edits, generator: random.Random, *kinds: EditKind) -> int:
     return _choose(fitting, generator)
 
 
-def _changed(
-    answer: SplitAnswer, number: int, change: Callable[[Insertion], Insertion]
-) -> SplitAnswer:
+def _changed(answer: Answer, number: int, change: Callable[[Insertion], Insertion]) -> Answer:
     insertions = list(answer.edits.insertions)
     insertions[number] = change(insertions[number])
     return _with_insertions(answer, insertions)
 
 
 def _some_span(
-    problem: AllocationProblem, answer: SplitAnswer, generator: random.Random
+    problem: AllocationProblem, answer: Answer, generator: random.Random
 ) -> RegisterSpan:
     count = len(problem.function.virtual_registers)
     return RegisterSpan(_choose([*range(count), *answer.edits.new], generator))
 
 
-def lost_move(_: AllocationProblem, answer: SplitAnswer, generator: random.Random) -> SplitAnswer:
+def lost_move(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """An insertion is missing, or one transfer of a parallel move."""
     number = _pick(answer.edits, generator)
     insertions = list(answer.edits.insertions)
@@ -78,16 +76,14 @@ def lost_move(_: AllocationProblem, answer: SplitAnswer, generator: random.Rando
     return _with_insertions(answer, insertions)
 
 
-def lost_replacement(
-    _: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer:
+def lost_replacement(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """An operand keeps its own place."""
     left = list(answer.edits.replacements)
     left.remove(_choose(left, generator))
     return replace(answer, edits=replace(answer.edits, replacements=tuple(left)))
 
 
-def wrong_slot(_: AllocationProblem, answer: SplitAnswer, generator: random.Random) -> SplitAnswer:
+def wrong_slot(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A spill or a reload takes other slots: another's, or shifted ones."""
     number = _pick(answer.edits, generator, EditKind.SPILL, EditKind.RELOAD)
 
@@ -105,9 +101,7 @@ def wrong_slot(_: AllocationProblem, answer: SplitAnswer, generator: random.Rand
     return _changed(answer, number, change)
 
 
-def swapped_spills(
-    _: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer:
+def swapped_spills(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """Two spills, or two reloads, exchange their registers."""
     kind = generator.choice((EditKind.SPILL, EditKind.RELOAD))
     numbers = [n for n, i in enumerate(answer.edits.insertions) if i.kind is kind]
@@ -121,9 +115,7 @@ def swapped_spills(
     return _with_insertions(answer, insertions)
 
 
-def wrong_lanes(
-    problem: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer:
+def wrong_lanes(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A transfer, or a replaced operand, takes other lanes of the register."""
     spans = _spans(answer)
     wide = [(key, span) for key, span in spans if _width(problem, answer, span.register) > 1]
@@ -138,8 +130,8 @@ def wrong_lanes(
 
 
 def _crossed(
-    answer: SplitAnswer, key: tuple[str, int, int], width: int, generator: random.Random
-) -> SplitAnswer:
+    answer: Answer, key: tuple[str, int, int], width: int, generator: random.Random
+) -> Answer:
     """A move of a whole register becomes one that gives its lanes another order."""
     what, number, index = key
     if what == "replace" or answer.edits.insertions[number].kind is not EditKind.MOVE:
@@ -159,7 +151,7 @@ def _crossed(
     return _changed(answer, number, lambda i: replace(i, transfers=transfers))
 
 
-def sequential(_: AllocationProblem, answer: SplitAnswer, generator: random.Random) -> SplitAnswer:
+def sequential(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A parallel move is done one transfer after the other."""
     parallel = [n for n, i in enumerate(answer.edits.insertions) if len(i.transfers) > 1]
     number = _choose(parallel, generator)
@@ -171,9 +163,7 @@ def sequential(_: AllocationProblem, answer: SplitAnswer, generator: random.Rand
     return _with_insertions(answer, insertions)
 
 
-def moved_place(
-    problem: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer:
+def moved_place(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """An insertion happens a little earlier or later, or on another edge."""
     number = _pick(answer.edits, generator)
     where = answer.edits.insertions[number].where
@@ -190,9 +180,7 @@ def moved_place(
     return _changed(answer, number, lambda i: replace(i, where=At(where.block, index)))
 
 
-def masked_place(
-    problem: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer:
+def masked_place(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """An insertion goes to the wrong side of an instruction that changes the mask."""
     target = problem.target
     places: list[At | OnEdge] = []
@@ -212,9 +200,7 @@ def masked_place(
     return _changed(answer, number, lambda i: replace(i, where=place))
 
 
-def wrong_constant(
-    problem: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer:
+def wrong_constant(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """Another constant is made again."""
     number = _pick(answer.edits, generator, EditKind.REMATERIALIZE)
     (transfer,) = answer.edits.insertions[number].transfers
@@ -229,9 +215,7 @@ def wrong_constant(
     return _changed(answer, number, lambda i: replace(i, transfers=changed))
 
 
-def other_register(
-    problem: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer:
+def other_register(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A transfer, or a replaced operand, names another register."""
     key, span = _choose(_spans(answer), generator)
     other = _some_span(problem, answer, generator).register
@@ -240,7 +224,7 @@ def other_register(
     return _put_span(answer, key, replace(span, register=other))
 
 
-def backwards(_: AllocationProblem, answer: SplitAnswer, generator: random.Random) -> SplitAnswer:
+def backwards(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A move goes the other way."""
     number = _pick(answer.edits, generator, EditKind.MOVE)
 
@@ -254,7 +238,7 @@ def backwards(_: AllocationProblem, answer: SplitAnswer, generator: random.Rando
     return _changed(answer, number, change)
 
 
-def other_order(_: AllocationProblem, answer: SplitAnswer, generator: random.Random) -> SplitAnswer:
+def other_order(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """Two insertions change places in the list."""
     insertions = list(answer.edits.insertions)
     if len(insertions) < 2:
@@ -264,9 +248,7 @@ def other_order(_: AllocationProblem, answer: SplitAnswer, generator: random.Ran
     return _with_insertions(answer, insertions)
 
 
-def new_elsewhere(
-    problem: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer:
+def new_elsewhere(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A new register is put at another base of its class."""
     number = _choose(list(answer.edits.new), generator)
     spelled = answer.edits.new[number]
@@ -276,9 +258,7 @@ def new_elsewhere(
     return replace(answer, assignment={**answer.assignment, f"%{number}": name})
 
 
-def old_elsewhere(
-    problem: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer:
+def old_elsewhere(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A register of the function is put at another base of its class."""
     number = generator.randrange(len(problem.function.virtual_registers))
     bases = problem.placements.legal[problem.function.virtual_registers[number]]
@@ -286,9 +266,7 @@ def old_elsewhere(
     return replace(answer, assignment={**answer.assignment, f"%{number}": name})
 
 
-def invalid_edit(
-    problem: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer:
+def invalid_edit(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """An edit that cannot be: a place, a size or a register that there is not."""
     number = _pick(answer.edits, generator)
     insertion = answer.edits.insertions[number]
@@ -332,8 +310,8 @@ EDIT_OPERATORS: dict[str, Operator] = {
 
 
 def mutate_edits(
-    name: str, problem: AllocationProblem, answer: SplitAnswer, generator: random.Random
-) -> SplitAnswer | None:
+    name: str, problem: AllocationProblem, answer: Answer, generator: random.Random
+) -> Answer | None:
     """The answer after one operator; None where that does not apply."""
     try:
         return EDIT_OPERATORS[name](problem, answer, generator)
@@ -345,7 +323,7 @@ Key = tuple[str, int, int]
 """("destination" or "source", insertion, transfer) or ("replace", replacement, 0)."""
 
 
-def _spans(answer: SplitAnswer) -> list[tuple[Key, RegisterSpan]]:
+def _spans(answer: Answer) -> list[tuple[Key, RegisterSpan]]:
     """Every register that an edit names, and where."""
     found: list[tuple[Key, RegisterSpan]] = []
     for number, insertion in enumerate(answer.edits.insertions):
@@ -359,7 +337,7 @@ def _spans(answer: SplitAnswer) -> list[tuple[Key, RegisterSpan]]:
     return found
 
 
-def _put_span(answer: SplitAnswer, key: Key, span: RegisterSpan) -> SplitAnswer:
+def _put_span(answer: Answer, key: Key, span: RegisterSpan) -> Answer:
     what, number, index = key
     if what == "replace":
         replacements: list[Replacement] = list(answer.edits.replacements)
@@ -374,7 +352,7 @@ def _put_span(answer: SplitAnswer, key: Key, span: RegisterSpan) -> SplitAnswer:
     return _changed(answer, number, lambda i: replace(i, transfers=tuple(transfers)))
 
 
-def _width(problem: AllocationProblem, answer: SplitAnswer, register: int) -> int:
+def _width(problem: AllocationProblem, answer: Answer, register: int) -> int:
     """The width of a register; of a new one by the class of the function that it names."""
     classes = problem.function.virtual_registers
     if register < len(classes):

@@ -19,10 +19,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from verilocc_bench.allocators import BUILT_IN, Answer, Request
+from verilocc_bench.allocators import BUILT_IN, NamedAssignment, Request
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.lower_bounds import LowerBound, check_certificate, lower_bound
-from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import (
     AllocationFailed,
     ContradictionError,
@@ -98,10 +97,12 @@ class Breach:
 
     kind: str
     message: str
-    answer: Answer | None = None
+    answer: NamedAssignment | None = None
 
 
-def breaches(problem: AllocationProblem, known: Answer | None = None) -> tuple[list[Breach], int]:
+def breaches(
+    problem: AllocationProblem, known: NamedAssignment | None = None
+) -> tuple[list[Breach], int]:
     """What the allocators' answers to a function contradict, and how many answers there are.
 
     `known` is an answer that is valid. Those whose packages are not installed are
@@ -109,7 +110,7 @@ def breaches(problem: AllocationProblem, known: Answer | None = None) -> tuple[l
     """
     verifier = FastVerifier(problem)
     found: list[Breach] = []
-    used: dict[str, tuple[int, Answer]] = {}
+    used: dict[str, tuple[int, NamedAssignment]] = {}
     claims: dict[str, str] = {}
     if known is not None:
         verdict = verifier.verify(known)
@@ -118,7 +119,7 @@ def breaches(problem: AllocationProblem, known: Answer | None = None) -> tuple[l
     asked = set()
     for name in ASKED:
         try:
-            answer = BUILT_IN[name].allocate(Request(problem))
+            answer = BUILT_IN[name].allocate(Request(problem)).assignment
         except MissingExtraError:
             continue
         except AllocationFailed as error:
@@ -130,7 +131,6 @@ def breaches(problem: AllocationProblem, known: Answer | None = None) -> tuple[l
             found.append(Breach(f"{name} contradicts itself", str(error)))
             continue
         asked.add(name)
-        assert not isinstance(answer, SplitAnswer)
         verdict = verifier.verify(answer)
         if verdict.valid and verdict.registers_used is not None:
             used[name] = verdict.registers_used[VECTOR], answer
@@ -145,7 +145,7 @@ def breaches(problem: AllocationProblem, known: Answer | None = None) -> tuple[l
     return found, len(used)
 
 
-def _worse_than_others(used: Mapping[str, tuple[int, Answer]]) -> Iterator[Breach]:
+def _worse_than_others(used: Mapping[str, tuple[int, NamedAssignment]]) -> Iterator[Breach]:
     own = used.get(BEST)
     for name, (registers, answer) in used.items():
         if own is None:

@@ -14,12 +14,12 @@ from typing import TypeVar
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.ir import FixedUnits, Instruction, PhysicalRegister, VirtualLanes
 
-__all__ = ["OPERATORS", "TARGETED", "Answer", "NotApplicable", "mutate", "mutate_with"]
+__all__ = ["OPERATORS", "TARGETED", "NamedAssignment", "NotApplicable", "mutate", "mutate_with"]
 
 _T = TypeVar("_T")
 
-Answer = dict[str, str]
-Operator = Callable[[AllocationProblem, Answer, random.Random], None]
+NamedAssignment = dict[str, str]
+Operator = Callable[[AllocationProblem, NamedAssignment, random.Random], None]
 
 
 def _numbered(name: str) -> tuple[str, int] | None:
@@ -27,17 +27,19 @@ def _numbered(name: str) -> tuple[str, int] | None:
     return (letters, int(name[len(letters) :])) if letters != name else None
 
 
-def _pick(answer: Answer, generator: random.Random) -> str:
+def _pick(answer: NamedAssignment, generator: random.Random) -> str:
     return generator.choice(list(answer))
 
 
-def swap(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def swap(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
     """Two virtual registers exchange their registers."""
     a, b = _pick(answer, generator), _pick(answer, generator)
     answer[a], answer[b] = answer[b], answer[a]
 
 
-def swap_in_class(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def swap_in_class(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """Two virtual registers of one class exchange their registers."""
     a = _pick(answer, generator)
     classes = problem.function.virtual_registers
@@ -46,7 +48,7 @@ def swap_in_class(problem: AllocationProblem, answer: Answer, generator: random.
     answer[a], answer[b] = answer[b], answer[a]
 
 
-def shift(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def shift(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
     """A register moves by an even distance."""
     key = _pick(answer, generator)
     if base := _numbered(answer[key]):
@@ -54,14 +56,16 @@ def shift(_: AllocationProblem, answer: Answer, generator: random.Random) -> Non
         answer[key] = f"{base[0]}{max(0, base[1] + distance)}"
 
 
-def misalign(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def misalign(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
     """A register moves by one."""
     key = _pick(answer, generator)
     if base := _numbered(answer[key]):
         answer[key] = f"{base[0]}{base[1] + 1}"
 
 
-def wrong_file(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def wrong_file(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """A register moves to another file."""
     key = _pick(answer, generator)
     name = answer[key]
@@ -70,31 +74,33 @@ def wrong_file(problem: AllocationProblem, answer: Answer, generator: random.Ran
     answer[key] = generator.choice(problem.target.files).name + index
 
 
-def drop(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def drop(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
     """A virtual register gets nothing."""
     del answer[_pick(answer, generator)]
 
 
-def overlap(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def overlap(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
     """A virtual register takes the register of another."""
     answer[_pick(answer, generator)] = answer[_pick(answer, generator)]
 
 
-def place_anywhere(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def place_anywhere(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """A virtual register takes any base that its class allows."""
     key = _pick(answer, generator)
     register_class = problem.function.virtual_registers[int(key[1:])]
     answer[key] = generator.choice(list(problem.placements.legal[register_class].values()))
 
 
-def over_budget(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def over_budget(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
     """A register beyond the end of its file."""
     key = _pick(answer, generator)
     if base := _numbered(answer[key]):
         answer[key] = f"{base[0]}{generator.choice((7, 63, 101, 102, 128, 255, 256, 511, 1000))}"
 
 
-def invent(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def invent(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
     """A name that no assembler knows, or a virtual register that does not exist."""
     if generator.random() < 0.5:
         answer[_pick(answer, generator)] = generator.choice(
@@ -140,25 +146,29 @@ class NotApplicable(Exception):
     """The function has nothing that the operator could break."""
 
 
-def missing(_: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def missing(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
     """A virtual register gets nothing."""
     del answer[_pick(answer, generator)]
 
 
-def unknown_virtual_register(_: AllocationProblem, answer: Answer, __: random.Random) -> None:
+def unknown_virtual_register(
+    _: AllocationProblem, answer: NamedAssignment, __: random.Random
+) -> None:
     """A virtual register too many."""
     answer[f"%{len(answer)}"] = next(iter(answer.values()))
 
 
 def unknown_physical_register(
-    problem: AllocationProblem, answer: Answer, generator: random.Random
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
 ) -> None:
     """A register just beyond the end of a file of the hardware."""
     file = generator.choice([file for file in problem.target.files if not file.unit_names])
     answer[_pick(answer, generator)] = f"{file.name}{file.count}"
 
 
-def wrong_class(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def wrong_class(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """A register of a file that the class does not draw on, within its budget."""
     key = _pick(answer, generator)
     files = problem.function.virtual_registers[int(key[1:])].files
@@ -169,7 +179,9 @@ def wrong_class(problem: AllocationProblem, answer: Answer, generator: random.Ra
     answer[key] = file.unit_name(generator.randrange(file.count))
 
 
-def misaligned(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def misaligned(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """A tuple one beside its place."""
     classes = problem.function.virtual_registers
     key = _choose([k for k in answer if classes[int(k[1:])].width > 1], generator)
@@ -179,7 +191,7 @@ def misaligned(problem: AllocationProblem, answer: Answer, generator: random.Ran
     answer[key] = f"{base[0]}{base[1] + generator.choice((1, -1)) if base[1] else 1}"
 
 
-def reserved(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def reserved(problem: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
     """A register that is reserved."""
     units = _choose(problem.function.reserved, generator)
     classes = problem.function.virtual_registers
@@ -187,7 +199,9 @@ def reserved(problem: AllocationProblem, answer: Answer, generator: random.Rando
     answer[key] = problem.function.file(units.file).unit_name(units.first)
 
 
-def beyond_budget(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def beyond_budget(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """A tuple whose last unit is the first one that the budget does not have."""
     key = _pick(answer, generator)
     register_class = problem.function.virtual_registers[int(key[1:])]
@@ -198,14 +212,18 @@ def beyond_budget(problem: AllocationProblem, answer: Answer, generator: random.
     answer[key] = file.unit_name(first)
 
 
-def live_overlap(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def live_overlap(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """Two operands of one instruction in one register."""
     instruction = _instruction(problem, generator, lambda i: len(_virtual(i)) > 1)
     first, second = generator.sample(_virtual(instruction), 2)
     _put(problem, answer, first, _where(problem, answer, second))
 
 
-def fixed_register(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def fixed_register(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """A virtual register on a physical one that the function names."""
     named = [
         location
@@ -220,7 +238,9 @@ def fixed_register(problem: AllocationProblem, answer: Answer, generator: random
     _put(problem, answer, lane, PhysicalRegister(units.file, units.first))
 
 
-def early_clobber(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def early_clobber(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """An early clobber on a use of its own instruction: if it can be, on the last use."""
     pairs: list[tuple[VirtualLanes, VirtualLanes]] = []
     last: list[tuple[VirtualLanes, VirtualLanes]] = []
@@ -240,7 +260,9 @@ def early_clobber(problem: AllocationProblem, answer: Answer, generator: random.
     _put(problem, answer, written, _where(problem, answer, read))
 
 
-def tied_mismatch(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def tied_mismatch(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """One of two tied registers goes elsewhere."""
     tied = [
         use.location
@@ -255,7 +277,9 @@ def tied_mismatch(problem: AllocationProblem, answer: Answer, generator: random.
     answer[key] = generator.choice(list(problem.placements.legal[register_class].values()))
 
 
-def one_unit_over(problem: AllocationProblem, answer: Answer, generator: random.Random) -> None:
+def one_unit_over(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> None:
     """A register shares one unit with another: the edge of a tuple."""
     classes = problem.function.virtual_registers
     first, second = _pick(answer, generator), _pick(answer, generator)
@@ -301,7 +325,9 @@ def _virtual(instruction: Instruction) -> list[VirtualLanes]:
     return [o.location for o in operands if isinstance(o.location, VirtualLanes)]
 
 
-def _where(problem: AllocationProblem, answer: Answer, lanes: VirtualLanes) -> PhysicalRegister:
+def _where(
+    problem: AllocationProblem, answer: NamedAssignment, lanes: VirtualLanes
+) -> PhysicalRegister:
     """The unit of the first of some lanes."""
     base = parse_register_name(problem.target, answer[f"%{lanes.register}"])
     if base is None:
@@ -310,7 +336,7 @@ def _where(problem: AllocationProblem, answer: Answer, lanes: VirtualLanes) -> P
 
 
 def _put(
-    problem: AllocationProblem, answer: Answer, lanes: VirtualLanes, unit: PhysicalRegister
+    problem: AllocationProblem, answer: NamedAssignment, lanes: VirtualLanes, unit: PhysicalRegister
 ) -> None:
     """Places a register so that lanes of it are in a unit, where its class allows that."""
     register_class = problem.function.virtual_registers[lanes.register]
@@ -323,8 +349,8 @@ def _put(
 
 
 def mutate(
-    problem: AllocationProblem, answer: Answer, generator: random.Random
-) -> tuple[str, Answer]:
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> tuple[str, NamedAssignment]:
     """The name of an operator and the answer after it (now and then the same answer)."""
     name = generator.choice(list(OPERATORS))
     mutant = dict(answer)
@@ -333,8 +359,8 @@ def mutate(
 
 
 def mutate_with(
-    name: str, problem: AllocationProblem, answer: Answer, generator: random.Random
-) -> Answer | None:
+    name: str, problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> NamedAssignment | None:
     """The answer after one operator; None where that does not apply."""
     mutant = dict(answer)
     try:

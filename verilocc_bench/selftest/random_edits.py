@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import (
     GUARD,
+    Answer,
     At,
     EditKind,
     Edits,
@@ -25,7 +26,6 @@ from verilocc_bench.edits import (
     RegisterSpan,
     Replacement,
     SlotSpan,
-    SplitAnswer,
     Transfer,
     VectorPlaces,
 )
@@ -40,7 +40,7 @@ Stretch = tuple[int, int, int]
 
 def random_edits(
     problem: AllocationProblem, answer: Mapping[str, str], generator: random.Random, count: int = 2
-) -> SplitAnswer | None:
+) -> Answer | None:
     """The answer with up to so many edits; None where none fits."""
     editor = _Editor(problem, answer, generator)
     kinds = [editor.split, editor.swap, editor.spill, editor.over_edges]
@@ -92,9 +92,9 @@ class _Editor:
             unit = placements.first_unit[file] + index
             self.held.setdefault(unit, []).append((-1, liveness.live[lane]))
 
-    def result(self) -> SplitAnswer:
+    def result(self) -> Answer:
         edits = Edits(self.new, tuple(self.insertions), tuple(self.replacements))
-        return SplitAnswer(self.assignment, edits)
+        return Answer(self.assignment, edits)
 
     # Where edits fit.
 

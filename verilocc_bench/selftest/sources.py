@@ -13,13 +13,13 @@ from typing import TypeVar
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
-from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.selftest.answers import random_answer
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.edit_mutate import EDIT_OPERATORS, mutate_edits
 from verilocc_bench.selftest.generate import random_function
-from verilocc_bench.selftest.judges import Judges
+from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with
 from verilocc_bench.selftest.random_edits import random_edits
 from verilocc_bench.targets import TARGETS
@@ -70,7 +70,7 @@ class Cases:
     `asked`: whether the allocators are to be asked about it, `answer` one that is known.
     """
 
-    judges: Judges
+    judges: BoundedJudges
     kernel: bool
     cases: Iterator[tuple[str, Case]]
     asked: bool = False
@@ -89,7 +89,7 @@ class Source:
         self.generator = random.Random(seed)  # noqa: S311
         self.rows = tuple(row for row in rows if row.label is not None)
         self.smt = smt
-        self.kernels: dict[str, tuple[Judges, Mapping[str, str]]] = {}
+        self.kernels: dict[str, tuple[BoundedJudges, Mapping[str, str]]] = {}
 
     def __iter__(self) -> Iterator[Cases]:
         for number in range(1 << 62):
@@ -118,7 +118,7 @@ class Source:
         asked = number % FUNCTIONS_TO_AN_ASKING == 0
         if not answer and not asked:
             return None
-        judges = Judges(problem, self.smt, number % FUNCTIONS_TO_A_PROOF == 0)
+        judges = BoundedJudges(problem, self.smt, number % FUNCTIONS_TO_A_PROOF == 0)
         cases = self.mutants(problem, answer, ANSWERS, EDITED_ANSWERS) if answer else iter(())
         return Cases(judges, False, cases, asked, answer)
 
@@ -130,7 +130,7 @@ class Source:
                 del self.kernels[next(iter(self.kernels))]
             problem = AllocationProblem.from_text(row.normalized)
             # Z3 takes minutes for the largest of them.
-            self.kernels[row.id] = Judges(problem), dict(row.label or {})
+            self.kernels[row.id] = BoundedJudges(problem), dict(row.label or {})
         judges, answer = self.kernels[row.id]
         count = KERNEL_ANSWERS
         return Cases(judges, True, self.mutants(judges.problem, answer, count, count))
@@ -154,7 +154,7 @@ class Source:
                 yield from self.edited_mutants(problem, edited, with_edits)
 
     def edited_mutants(
-        self, problem: AllocationProblem, edited: SplitAnswer, count: int
+        self, problem: AllocationProblem, edited: Answer, count: int
     ) -> Iterator[tuple[str, Case]]:
         """An answer with edits, and corruptions of it."""
         function = problem.function

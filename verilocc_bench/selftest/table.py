@@ -9,8 +9,8 @@ from tabulate import tabulate
 
 from verilocc_bench import __version__
 from verilocc_bench.selftest.campaign import Outcome, Tally
-from verilocc_bench.selftest.judges import FAST, INDEPENDENT, SMT
 from verilocc_bench.selftest.sources import operators
+from verilocc_bench.verify.judges import FAST, INDEPENDENT, SMT
 
 __all__ = ["document", "render"]
 

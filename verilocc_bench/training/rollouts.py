@@ -21,7 +21,7 @@ import torch
 from verilocc_bench.allocators.ejection import Ejection
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.edits import Answer
+from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts.conversation import Turn
 from verilocc_bench.model.prompts.decisions import DecisionFormat
@@ -54,7 +54,7 @@ class Rollout:
     """
 
     decisions: tuple[Decision, ...]
-    answer: Answer | None
+    answer: NamedAssignment | None
     dead_ends: int
 
 
@@ -181,6 +181,6 @@ def _walk(
     return Rollout(tuple(decisions), _answer(search.state), search.steps)
 
 
-def _answer(state: RegisterState) -> Answer:
+def _answer(state: RegisterState) -> NamedAssignment:
     classes, legal = state.problem.function.virtual_registers, state.problem.placements.legal
     return {f"%{number}": legal[classes[number]][b] for number, b in sorted(state.placed.items())}

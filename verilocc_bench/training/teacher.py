@@ -19,7 +19,7 @@ from verilocc_bench.allocator_options import Objective
 from verilocc_bench.allocators.ejection import Ejection
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.edits import Answer
+from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts.conversation import Turn
 from verilocc_bench.model.prompts.decisions import DecisionFormat
@@ -71,7 +71,7 @@ class Demonstration:
     """One run over a function: its prompts with what was said, and what came of it."""
 
     turns: list[Turn] = field(default_factory=list)
-    answer: Answer = field(default_factory=dict)
+    answer: NamedAssignment = field(default_factory=dict)
     dead_ends: int = 0
 
 

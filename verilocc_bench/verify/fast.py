@@ -13,11 +13,11 @@ destroys the other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.edits import AnswerLike, assignment_alone
 from verilocc_bench.findings import Verdict
 from verilocc_bench.verify.explain import Explainer
 from verilocc_bench.verify.ties import tied_operands
@@ -54,11 +54,12 @@ class FastVerifier:
     def _explainer(self) -> Explainer:
         return Explainer(self.problem, self._ties)
 
-    def verify(self, answer: Mapping[str, str], findings: int | None = None) -> Verdict:
-        """The verdict on an answer: names of virtual registers to names of bases.
+    def verify(self, answer: AnswerLike, findings: int | None = None) -> Verdict:
+        """The verdict on an answer without edits; raises ValueError for one with edits.
 
-        With the first so many `findings`; the others are counted.
+        `findings` limits how many findings it holds; the others are counted.
         """
+        answer = assignment_alone(answer)
         bulk = self._bulk
         units = bulk.units(answer)
         used = occupancy = None

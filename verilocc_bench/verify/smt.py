@@ -36,6 +36,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem, parse_register_name
+from verilocc_bench.edits import AnswerLike, assignment_alone
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.findings import Finding, FindingKind, Verdict
 from verilocc_bench.ir import RegisterClass
@@ -102,8 +103,9 @@ class SMTVerifier:
             self._z3.Bool(f"c{number}", self._context) for number in range(len(self._constraints))
         ]
 
-    def verify(self, answer: Mapping[str, str]) -> Verdict:
-        """The verdict on an answer: names of virtual registers to names of bases."""
+    def verify(self, answer: AnswerLike) -> Verdict:
+        """The verdict on an answer without edits; raises ValueError for one with edits."""
+        answer = assignment_alone(answer)
         problem = self.problem
         units, findings = _read_answer(problem, answer)
         explainer = Explainer(problem, tied_operands(problem.function))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from verilocc_bench.analysis import VECTOR, AllocationProblem, parse_register_name
-from verilocc_bench.edits import AnyAnswer, Edits, SplitAnswer, edit_function
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.resolved_answer import resolve_answer
+from verilocc_bench.edits import Answer, AnswerLike
 from verilocc_bench.findings import Finding, FindingKind, Verdict
 from verilocc_bench.ir import FixedUnits, RegisterClass
 from verilocc_bench.verify.fast import FastVerifier
@@ -34,15 +35,17 @@ class Verifier:
         self.fast = FastVerifier(problem)
         self.independent = IndependentVerifier(problem)
 
-    def verify(self, answer: AnyAnswer, findings: int | None = None) -> Verdict:
-        """The verdict on an answer, with the first so many `findings`; the others are counted."""
-        if isinstance(answer, SplitAnswer) and answer.edits.empty:
-            answer = answer.assignment
-        if isinstance(answer, SplitAnswer):
-            if not self.edits:
-                return Verdict(self.problem.id, False, (_UNASKED,), None, None)
-            return self.independent.verify(answer, findings)
-        return self.fast.verify(answer, findings)
+    def verify(self, answer: AnswerLike, findings: int | None = None) -> Verdict:
+        """The verdict on an answer.
+
+        `findings` limits how many findings it holds; the others are counted.
+        """
+        answer = Answer.of(answer)
+        if not answer.has_edits:
+            return self.fast.verify(answer.assignment, findings)
+        if not self.edits:
+            return Verdict(self.problem.id, False, (_UNASKED,), None, None)
+        return self.independent.verify(answer, findings)
 
 
 class IndependentVerifier:
@@ -55,36 +58,35 @@ class IndependentVerifier:
     def _checker(self) -> SymbolicChecker:
         return SymbolicChecker(self.problem.function)
 
-    def verify(self, answer: AnyAnswer, findings: int | None = None) -> Verdict:
+    def verify(self, answer: AnswerLike, findings: int | None = None) -> Verdict:
         """The verdict; registers used count those of new virtual registers too.
 
-        With the first so many `findings`; the others are counted.
+        `findings` limits how many findings it holds; the others are counted.
         """
-        problem = self.problem
-        if not isinstance(answer, SplitAnswer):
-            told, untold = self._checker.judge(answer, None, findings)
-            answer = SplitAnswer(answer, Edits({}))
-        else:
-            told, untold = self._checker.judge(answer.assignment, answer.edits, findings)
+        problem, answer = self.problem, Answer.of(answer)
+        edits = answer.edits if answer.has_edits else None
+        told, untold = self._checker.judge(answer.assignment, edits, findings)
         if told or untold:
             return Verdict(problem.id, False, told, None, None, untold)
         used = self._registers_used(answer)
         return Verdict(problem.id, True, (), used, problem.occupancy(used))
 
-    def _registers_used(self, answer: SplitAnswer) -> dict[str, int]:
+    def _registers_used(self, answer: Answer) -> dict[str, int]:
         target = self.problem.target
         highest = dict.fromkeys((file.name for file in target.files), 0)
         for file, end in self._ends(answer):
             highest[file] = max(highest[file], end)
         return {VECTOR: target.vector_use(highest), **highest}
 
-    def _ends(self, answer: SplitAnswer) -> Iterator[tuple[str, int]]:
+    def _ends(self, answer: Answer) -> Iterator[tuple[str, int]]:
         """(file, index after the last unit) of all that the answer and the function name."""
         problem = self.problem
-        for name, register_class in self._classes(answer):
-            base = parse_register_name(problem.target, answer.assignment[name])
-            assert base is not None
-            yield base.file, base.index + register_class.width
+        resolved = resolve_answer(problem, answer)
+        classes: Mapping[int, RegisterClass] = dict(enumerate(problem.function.virtual_registers))
+        if resolved.edited is not None:
+            classes = resolved.edited.registers
+        for number, base in resolved.registers.items():
+            yield base.file, base.index + classes[number].width
         for units in problem.function.live_ins:
             yield units.file, units.first + units.count
         for _, _, instruction in problem.function.instructions():
@@ -94,8 +96,3 @@ class IndependentVerifier:
             for location in locations:
                 if isinstance(location, FixedUnits):
                     yield location.file, location.first + location.count
-
-    def _classes(self, answer: SplitAnswer) -> Iterator[tuple[str, RegisterClass]]:
-        edited, _ = edit_function(self.problem.function, self.problem.target, answer.edits)
-        for number, register_class in edited.registers.items():
-            yield f"%{number}", register_class

@@ -17,7 +17,6 @@ from verilocc_bench.allocators.registry import BUILT_IN, answers_alone
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.dataset.rows import rows_from_table
-from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.files import parse_json
 
@@ -117,7 +116,7 @@ def _allocated(name: str, row: AnyRow) -> dict[str, str] | None:
         answer = BUILT_IN[name].allocate(Request(problem_of(row)))
     except AllocationFailed:
         return None
-    return None if isinstance(answer, SplitAnswer) else dict(answer)
+    return None if answer.has_edits else dict(answer.assignment)
 
 
 def row_from_mapping(mapping: Mapping[str, Any]) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verilocc_bench.allocators import AnyAnswer, Assistance, Request, answer_from_assignment
+from verilocc_bench.allocators import Answer, Assistance, Request, answer_from_assignment
 from verilocc_bench.allocators.first_fit import first_fit
 from verilocc_bench.analysis.interference import live_spans
 
@@ -14,7 +14,7 @@ class WidestFirst:
     assistance = Assistance.TEXT
     deterministic = True
 
-    def allocate(self, request: Request) -> AnyAnswer:
+    def allocate(self, request: Request) -> Answer:
         """The answer for request.problem; first_fit raises AllocationFailed."""
         problem = request.problem
         classes = problem.function.virtual_registers

@@ -16,7 +16,7 @@ from verilocc_bench.backends.amdgpu.normalize import (
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.write_back import LoweredMir, lower_amdgpu
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
-from verilocc_bench.edits import SplitAnswer, edit_function, parse_edits
+from verilocc_bench.edits import Answer, assignment_alone, edit_function, parse_edits
 from verilocc_bench.ir import Assignment, PhysicalRegister
 from verilocc_bench.targets import Target, get_target
 from verilocc_bench.verify import Verifier
@@ -48,13 +48,13 @@ class Kernel:
         }
         return lower_amdgpu(self.text, self.machine, self.normalized, assignment)
 
-    def lower_split(self, answer: SplitAnswer) -> LoweredMir:
+    def lower_split(self, answer: Answer) -> LoweredMir:
         """The function with an answer with edits, which must be a right one."""
         verdict = Verifier(self.problem).verify(answer)
         assert verdict.valid, verdict.findings[:3]
         return self.lower_unverified(answer)
 
-    def lower_unverified(self, answer: SplitAnswer) -> LoweredMir:
+    def lower_unverified(self, answer: Answer) -> LoweredMir:
         """The function with an answer with edits, be it right or not."""
         edited, findings = edit_function(self.problem.function, self.target, answer.edits)
         assert not findings
@@ -88,10 +88,9 @@ def answer_of(kernel: Kernel, model: str, row: Row | None = None) -> dict[str, s
     """A model's answer without edits."""
     label = None if row is None else row.label
     answer = BUILT_IN[model].allocate(Request(kernel.problem, label=label))
-    assert not isinstance(answer, SplitAnswer)
-    return dict(answer)
+    return dict(assignment_alone(answer))
 
 
-def split_answer(assignment: Mapping[str, str], **edits: object) -> SplitAnswer:
+def split_answer(assignment: Mapping[str, str], **edits: object) -> Answer:
     """An answer with edits in their JSON form."""
-    return SplitAnswer(assignment, parse_edits(edits))
+    return Answer(assignment, parse_edits(edits))

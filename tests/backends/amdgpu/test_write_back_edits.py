@@ -13,7 +13,6 @@ from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, run_llc
 from verilocc_bench.backends.amdgpu.write_back import LoweredMir
 from verilocc_bench.dataset import Row
-from verilocc_bench.edits import SplitAnswer
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import VirtualLanes
 
@@ -194,11 +193,11 @@ def test_every_edge_can_hold_moves(row: Row, llc: Llc) -> None:
 def test_answers_of_the_split_track(row: Row, llc: Llc) -> None:
     kernel = load(row)
     answer = BUILT_IN["spill-everywhere"].allocate(Request(kernel.problem))
-    if isinstance(answer, SplitAnswer):
+    if answer.has_edits:
         lowered = kernel.lower_split(answer)
         assert lowered.inserted
     else:
-        lowered = kernel.lower(answer)
+        lowered = kernel.lower(answer.assignment)
     code(lowered, row.arch)
 
 

@@ -16,11 +16,11 @@ from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import Row
 from verilocc_bench.edits import (
     Action,
+    Answer,
     EditedFunction,
     Move,
     Reload,
     Spill,
-    SplitAnswer,
     edit_function,
 )
 from verilocc_bench.ir import FixedUnits, Instruction, Operand, VirtualLanes
@@ -92,13 +92,13 @@ def found(instruction: Instruction) -> Event:
     return name, definitions, uses  # type: ignore[return-value]
 
 
-def check(kernel: Kernel, answer: SplitAnswer | dict[str, str]) -> None:
-    edits = answer.edits if isinstance(answer, SplitAnswer) else None
-    registers = dict(answer.assignment if isinstance(answer, SplitAnswer) else answer)
+def check(kernel: Kernel, answer: Answer | dict[str, str]) -> None:
+    edits = answer.edits if isinstance(answer, Answer) else None
+    registers = dict(answer.assignment if isinstance(answer, Answer) else answer)
     edited, findings = edit_function(kernel.problem.function, kernel.target, edits)
     assert not findings
     assert not edited.on_edge
-    if isinstance(answer, SplitAnswer):
+    if isinstance(answer, Answer):
         text = kernel.lower_unverified(answer).text
     else:
         text = kernel.lower(answer).text
@@ -123,4 +123,4 @@ def test_assignments(row: Row) -> None:
 def test_spill_code(row: Row) -> None:
     kernel = load(row)
     answer = BUILT_IN["spill-everywhere"].allocate(Request(kernel.problem))
-    check(kernel, answer if isinstance(answer, SplitAnswer) else dict(answer))
+    check(kernel, answer if isinstance(answer, Answer) else dict(answer))

@@ -198,7 +198,7 @@ def _fixed(problem: NormalizedSass) -> set[tuple[str, int]]:
 def linear_scan(problem: NormalizedSass) -> Assignment:
     """What linear-scan answers."""
     question = AllocationProblem(problem.function)
-    answer = BUILT_IN["linear-scan"].allocate(Request(question))
+    answer = BUILT_IN["linear-scan"].allocate(Request(question)).assignment
     placements = question.placements
     return {
         number: placements.register(placements.by_name[register_class][answer[f"%{number}"]])

@@ -8,7 +8,7 @@ from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS
 from verilocc_bench.allocators.search.refining import refinement_cost
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
-from verilocc_bench.edits import Answer
+from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.ir import Assignment
 
 __all__ = [
@@ -24,7 +24,9 @@ AnswerCost = tuple[int, ...]
 """What counts first stands first; less is better."""
 
 
-def answer_cost(problem: AllocationProblem, answer: Answer, objective: Objective) -> AnswerCost:
+def answer_cost(
+    problem: AllocationProblem, answer: NamedAssignment, objective: Objective
+) -> AnswerCost:
     """What a valid answer costs by an objective.
 
     After `registers`: registers, waves or warps lost, combined cost. After
@@ -58,7 +60,7 @@ def _used(problem: AllocationProblem, assignment: Assignment) -> dict[str, int]:
     return used
 
 
-def legal_assignment(problem: AllocationProblem, answer: Answer) -> Assignment | None:
+def legal_assignment(problem: AllocationProblem, answer: NamedAssignment) -> Assignment | None:
     """What the names of an answer mean; None where one is missing, or not legal as such."""
     placements, classes = problem.placements, problem.function.virtual_registers
     if answer.keys() != {f"%{number}" for number in range(len(classes))}:
@@ -74,7 +76,7 @@ def is_valid_assignment(problem: AllocationProblem, assignment: Assignment) -> b
     return all(model.is_valid(model.bases(assignment)) for model in models)
 
 
-def assignment_of(problem: AllocationProblem, answer: Answer) -> Assignment:
+def assignment_of(problem: AllocationProblem, answer: NamedAssignment) -> Assignment:
     """What the names of a valid answer mean."""
     assignment = {}
     for name, register in answer.items():

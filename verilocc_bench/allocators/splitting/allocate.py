@@ -24,7 +24,7 @@ from verilocc_bench.allocators.splitting.crowding import ACCUMULATORS, VGPRS, Cr
 from verilocc_bench.allocators.splitting.obstacles import Obstacles
 from verilocc_bench.allocators.splitting.placement import place_nodes
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
-from verilocc_bench.edits import SplitAnswer
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
@@ -45,7 +45,7 @@ SOLVER_TIME = 10.0
 """CP-SAT's own deterministic seconds for each set of rows."""
 
 
-def split_allocate(problem: AllocationProblem) -> Assignment | SplitAnswer:
+def split_allocate(problem: AllocationProblem) -> Assignment | Answer:
     """An assignment without edits where search finds one, else an answer with them.
 
     What cannot be split so is spilled everywhere. Raises AllocationFailed
@@ -95,7 +95,7 @@ def _may_fit(problem: AllocationProblem, model: PlacementModel) -> bool:
     return max(accumulate(changes)) <= available(problem, model.files)
 
 
-def _answer(attempt: Attempt, others: Assignment) -> Assignment | SplitAnswer:
+def _answer(attempt: Attempt, others: Assignment) -> Assignment | Answer:
     """The answer of a complete attempt; `others` are the registers of other files."""
     problem, edits = attempt.problem, attempt.rewritten.edits
     assignment = dict(others)
@@ -103,7 +103,7 @@ def _answer(attempt: Attempt, others: Assignment) -> Assignment | SplitAnswer:
         assignment |= each.assignment
     if not (edits.new or edits.insertions or edits.replacements):
         return dict(sorted(assignment.items()))
-    return SplitAnswer(answer_from_assignment(problem, assignment), edits)
+    return Answer(answer_from_assignment(problem, assignment), edits)
 
 
 class _Splitter:

@@ -14,7 +14,7 @@ from verilocc_bench.backends.amdgpu.kernel import (
     read_raw_kernel,
 )
 from verilocc_bench.backends.kernel import Candidate, Comparison, LoweredCode, ReadOptions
-from verilocc_bench.edits import AnyAnswer
+from verilocc_bench.edits import Answer
 
 __all__ = ["AmdgpuBackend"]
 
@@ -53,10 +53,10 @@ class AmdgpuBackend:
         """See Backend."""
         lower.check_output(output)
 
-    def check_answer(self, answer: AnyAnswer, source: str | Path) -> None:
+    def check_answer(self, answer: Answer, source: str | Path) -> None:
         """Every answer can be lowered, one with edits, too."""
 
-    def lower(self, kernel: MachineKernel, answer: AnyAnswer, output: Path) -> LoweredCode:
+    def lower(self, kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
         """See Backend."""
         return lower.lower(kernel, answer, output)
 

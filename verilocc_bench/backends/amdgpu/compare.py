@@ -32,7 +32,7 @@ from verilocc_bench.backends.amdgpu.tools import (
     llc_version,
 )
 from verilocc_bench.backends.kernel import Candidate, Comparison
-from verilocc_bench.edits import AnyAnswer, SplitAnswer
+from verilocc_bench.edits import Answer
 from verilocc_bench.verify import Verifier
 
 __all__ = ["check_tools", "compare"]
@@ -45,7 +45,7 @@ class _Side:
     """One assignment as machine code; no `answer` stands for llc's own allocation."""
 
     name: str
-    answer: AnyAnswer | None
+    answer: Answer | None
     mir: str
     llc_options: tuple[str, ...]
     assembly: bytes
@@ -94,16 +94,16 @@ def _side(side: Candidate, kernel: MachineKernel, analyzer: Analyzer) -> _Side:
 
 
 def _metrics(
-    kernel: MachineKernel, answer: AnyAnswer | None, worth: CodeWorth
+    kernel: MachineKernel, answer: Answer | None, worth: CodeWorth
 ) -> dict[str, float | None]:
     problem = kernel.problem
     conflicts: BankConflicts | None = None
     identities: int | None = None
     if answer is None:
         return worth.metrics(None, None, None, None)
-    if not isinstance(answer, SplitAnswer):
-        conflicts = count_bank_conflicts(problem, answer)
-        identities = count_identity_copies(problem, answer)
+    if not answer.has_edits:
+        conflicts = count_bank_conflicts(problem, answer.assignment)
+        identities = count_identity_copies(problem, answer.assignment)
     verdict = Verifier(problem).verify(answer)
     return worth.metrics(verdict.registers_used, verdict.occupancy, conflicts, identities)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.analysis import parse_register_name
+from verilocc_bench.analysis.resolved_answer import resolve_answer
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel, check_work_group
 from verilocc_bench.backends.amdgpu.tools import (
     LLC_OPTIONS,
@@ -17,10 +17,9 @@ from verilocc_bench.backends.amdgpu.tools import (
 )
 from verilocc_bench.backends.amdgpu.write_back import LoweredMir, lower_amdgpu
 from verilocc_bench.backends.kernel import LoweredCode
-from verilocc_bench.edits import AnyAnswer, EditedFunction, SplitAnswer, edit_function
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import is_stream
-from verilocc_bench.ir import Assignment
 
 __all__ = ["check_output", "lower", "run_llc_on", "write_answer"]
 
@@ -34,7 +33,7 @@ def check_output(output: Path) -> None:
         find_llc()
 
 
-def lower(kernel: MachineKernel, answer: AnyAnswer, output: Path) -> LoweredCode:
+def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
     """Machine IR, assembly or an object file with a verified answer in it.
 
     The name of `output` decides which: `.mir`, `.s` or `.o`; assembly for a
@@ -65,16 +64,16 @@ def lower(kernel: MachineKernel, answer: AnyAnswer, output: Path) -> LoweredCode
     return LoweredCode(data, document, _lines(document))
 
 
-def write_answer(kernel: MachineKernel, answer: AnyAnswer) -> LoweredMir:
+def write_answer(kernel: MachineKernel, answer: Answer) -> LoweredMir:
     """The machine IR with a verified answer in it. Raises InputError for what is not lowered."""
     check_work_group(kernel)
-    assignment, edited = _assignment(kernel, answer)
+    resolved = resolve_answer(kernel.problem, answer)
     return lower_amdgpu(
         kernel.code.text,
         kernel.code.machine,
         kernel.code.normalized,
-        assignment,
-        edited=edited,
+        resolved.registers,
+        edited=resolved.edited,
         source=kernel.source,
     )
 
@@ -97,26 +96,6 @@ def _kind(output: Path) -> str | None:
             source=output,
         )
     return _KINDS[suffix]
-
-
-def _assignment(
-    kernel: MachineKernel, answer: AnyAnswer
-) -> tuple[Assignment, EditedFunction | None]:
-    """The registers that a verified answer names, and the function as it edits it."""
-    problem = kernel.problem
-    edited: EditedFunction | None = None
-    if isinstance(answer, SplitAnswer):
-        names = answer.assignment
-        edited, findings = edit_function(problem.function, problem.target, answer.edits)
-        assert not findings
-    else:
-        names = answer
-    assignment: Assignment = {}
-    for number in edited.registers if edited else range(len(problem.function.virtual_registers)):
-        base = parse_register_name(problem.target, names[f"%{number}"])
-        assert base is not None
-        assignment[number] = base
-    return assignment, edited
 
 
 def _lines(document: dict[str, Any]) -> tuple[str, ...]:

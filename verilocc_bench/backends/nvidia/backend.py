@@ -16,7 +16,7 @@ from verilocc_bench.backends.nvidia.kernel import (
     read_kernels,
     read_raw_kernel,
 )
-from verilocc_bench.edits import AnyAnswer
+from verilocc_bench.edits import Answer
 
 __all__ = ["NvidiaBackend"]
 
@@ -55,11 +55,11 @@ class NvidiaBackend:
         """See Backend."""
         lower.check_output(output)
 
-    def check_answer(self, answer: AnyAnswer, source: str | Path) -> None:
+    def check_answer(self, answer: Answer, source: str | Path) -> None:
         """See Backend."""
-        lower.require_plain(answer, source)
+        lower.check_answer(answer, source)
 
-    def lower(self, kernel: SassKernel, answer: AnyAnswer, output: Path) -> LoweredCode:
+    def lower(self, kernel: SassKernel, answer: Answer, output: Path) -> LoweredCode:
         """See Backend."""
         return lower.lower(kernel, answer, output)
 

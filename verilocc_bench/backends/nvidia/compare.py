@@ -11,7 +11,7 @@ from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_i
 from verilocc_bench.answers import answer_to_json
 from verilocc_bench.backends.kernel import Candidate, Comparison
 from verilocc_bench.backends.nvidia.kernel import SassKernel
-from verilocc_bench.backends.nvidia.lower import describe, require_plain, write_answer
+from verilocc_bench.backends.nvidia.lower import describe, write_answer
 from verilocc_bench.backends.nvidia.write_back import LoweredCubin
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
@@ -33,7 +33,7 @@ def compare(kernel: SassKernel, sides: Sequence[Candidate], *, with_files: bool)
     for folder, side in zip(_SIDES, sides, strict=True):
         if side.answer is None:
             raise InputError("it has no label: name a second answer", source=kernel.source)
-        answer = require_plain(side.answer, side.name)
+        answer = side.answer
         lowered = write_answer(kernel, answer)
         described[folder] = {
             "name": side.name,
@@ -65,13 +65,13 @@ def _metrics(kernel: SassKernel, answer: Answer, lowered: LoweredCubin) -> dict[
     problem = kernel.problem
     verdict = Verifier(problem).verify(answer)
     assert verdict.registers_used is not None
-    conflicts = count_bank_conflicts(problem, answer)
+    conflicts = count_bank_conflicts(problem, answer.assignment)
     return {
         "vector_registers": verdict.registers_used["vector"],
         "occupancy": verdict.occupancy,
         "bank_conflicts": conflicts.any,
         "bank_conflicts_all": conflicts.all,
-        "identity_copies": count_identity_copies(problem, answer),
+        "identity_copies": count_identity_copies(problem, answer.assignment),
         "instructions": len(lowered.function.instructions),
         "changed_instructions": lowered.changed_instructions,
         "cleared_reuse_marks": lowered.cleared_reuse_marks,

@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from verilocc_bench.analysis.resolved_answer import resolve_answer
 from verilocc_bench.backends.kernel import LoweredCode
 from verilocc_bench.backends.nvidia.hazards import Hazard
 from verilocc_bench.backends.nvidia.kernel import SassKernel
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.write_back import LoweredCubin, lower_sass
-from verilocc_bench.edits import Answer, AnyAnswer, SplitAnswer
+from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, SM_80
 
-__all__ = ["check_output", "describe", "lower", "require_plain", "write_answer"]
+__all__ = ["check_answer", "check_output", "describe", "lower", "write_answer"]
 
 _HAZARDS_SHOWN = 20
 _OTHER_SUFFIXES = {".s", ".o", ".mir"}
@@ -29,33 +30,28 @@ def check_output(output: Path) -> None:
         )
 
 
-def require_plain(answer: AnyAnswer, source: str | Path) -> Answer:
-    """The answer, if it has no edits; raises InputError otherwise."""
-    if isinstance(answer, SplitAnswer):
+def check_answer(answer: Answer, source: str | Path) -> None:
+    """Raises InputError for an answer with edits."""
+    if answer.has_edits:
         raise InputError(
             "answers with edits are lowered on gfx90a and gfx942 only: "
             "a cubin has no room for new instructions",
             source=source,
         )
-    return answer
 
 
-def lower(kernel: SassKernel, answer: AnyAnswer, _output: Path) -> LoweredCode:
+def lower(kernel: SassKernel, answer: Answer, _output: Path) -> LoweredCode:
     """The cubin with a verified answer in it. Raises InputError for what cannot be lowered."""
-    lowered = write_answer(kernel, require_plain(answer, kernel.source))
+    lowered = write_answer(kernel, answer)
     return LoweredCode(lowered.data, describe(lowered), _lines(lowered))
 
 
 def write_answer(kernel: SassKernel, answer: Answer) -> LoweredCubin:
-    """The patched cubin, proven. Raises InputError for encodings that are not known."""
-    problem, code = kernel.problem, kernel.code
-    placements = problem.placements
-    assignment = {
-        number: placements.register(placements.by_name[register_class][answer[f"%{number}"]])
-        for number, register_class in enumerate(problem.function.virtual_registers)
-    }
+    """The patched cubin, proven. Raises InputError for what cannot be lowered."""
+    check_answer(answer, kernel.source)
+    code, registers = kernel.code, resolve_answer(kernel.problem, answer).registers
     try:
-        return lower_sass(code.cubin, code.function, code.normalized, assignment, kernel.source)
+        return lower_sass(code.cubin, code.function, code.normalized, registers, kernel.source)
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=kernel.source) from None
 

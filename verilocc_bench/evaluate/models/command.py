@@ -27,7 +27,7 @@ from typing import Any
 
 from verilocc_bench.allocators import (
     AllocatorOptions,
-    AnyAnswer,
+    Answer,
     Assistance,
     FailureKind,
     Feedback,
@@ -122,7 +122,7 @@ class CommandAllocator:
         """How many requests it wants at once."""
         return REQUESTS_PER_PROCESS * self.processes
 
-    def allocate(self, request: Request) -> AnyAnswer:
+    def allocate(self, request: Request) -> Answer:
         """One answer. Raises AllocationFailed where there is none, for whatever reason."""
         ((_, response),) = self.respond([request])
         if response.answer is None:

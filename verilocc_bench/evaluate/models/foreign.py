@@ -15,7 +15,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar
 
-from verilocc_bench.allocators import Allocator, AnyAnswer, Assistance, Request
+from verilocc_bench.allocators import Allocator, Answer, Assistance, Request
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.asking import describe_exception
 from verilocc_bench.evaluate.models.local_sources import sources_fingerprint
@@ -102,8 +102,8 @@ class _Foreign:
     deterministic: bool
     revision: str
 
-    def allocate(self, request: Request) -> AnyAnswer:
-        answer: AnyAnswer = self.allocator.allocate(request)
+    def allocate(self, request: Request) -> Answer:
+        answer: Answer = self.allocator.allocate(request)
         return answer
 
 
@@ -118,6 +118,6 @@ class _Function:
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = False
 
-    def allocate(self, request: Request) -> AnyAnswer:
-        answer: AnyAnswer = self.function(request.problem, request.seed)
+    def allocate(self, request: Request) -> Answer:
+        answer: Answer = self.function(request.problem, request.seed)
         return answer

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from verilocc_bench.allocators import AnyAnswer, Assistance, FailureKind, Request
+from verilocc_bench.allocators import Answer, Assistance, FailureKind, Request
 from verilocc_bench.answers import parse_answer
 from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
 from verilocc_bench.evaluate.fingerprints import DIGITS
@@ -66,7 +66,7 @@ class Predictions:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_place", self.path.absolute())
 
-    def allocate(self, request: Request) -> AnyAnswer:
+    def allocate(self, request: Request) -> Answer:
         """The answer of the request's sample. Raises AllocationFailed where there is none."""
         identifier = request.problem.id
         lines = self.samples.get(identifier, ())
@@ -79,7 +79,7 @@ class Predictions:
             raise AllocationFailed(found.message, found.kind)
         return found
 
-    def _read(self, line: _Line) -> tuple[str, AnyAnswer | PredictedFailure]:
+    def _read(self, line: _Line) -> tuple[str, Answer | PredictedFailure]:
         try:
             # An allocator may have changed the current folder.
             with open_input(self._place) as file:
@@ -141,7 +141,7 @@ def failure_to_json(row_id: str, kind: str, message: str | None) -> dict[str, An
 
 def parse_prediction(
     line: str, path: Path, number: int | None = None
-) -> tuple[str, AnyAnswer | PredictedFailure]:
+) -> tuple[str, Answer | PredictedFailure]:
     """The id of a line of a predictions file, and its sample; see read_predictions."""
     try:
         document = parse_json(line, path, number)

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from verilocc_bench.allocators import AllocatorOptions, Feedback, FeedbackKind, Request
-from verilocc_bench.edits import SplitAnswer
 
 __all__ = ["assignment_of", "blamed", "feedback_text", "latest_attempt", "rejected_names"]
 
@@ -51,9 +50,7 @@ def blamed(attempt: Feedback, order: Sequence[int]) -> Iterator[int]:
 
 def assignment_of(attempt: Feedback) -> Mapping[str, str] | None:
     """The assignment of an attempt; None where it gave no answer."""
-    if isinstance(attempt.answer, SplitAnswer):
-        return attempt.answer.assignment
-    return attempt.answer
+    return None if attempt.answer is None else attempt.answer.assignment
 
 
 def feedback_text(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verilocc_bench.allocators import FailureKind, Response
+from verilocc_bench.edits import Answer
 from verilocc_bench.model.language_model import Completion, DeadEnd, Finish
 from verilocc_bench.model.prompts.reading import Unparsable
 
@@ -71,7 +72,7 @@ class Ledger:
 
     def answered(self, answer: Mapping[str, str]) -> Response:
         """The response with an answer to judge."""
-        return Response(dict(answer), details=self.details())
+        return Response(Answer(dict(answer)), details=self.details())
 
     def unparsable(self, wrong: Unparsable) -> Response:
         """The response to words that cannot be read."""

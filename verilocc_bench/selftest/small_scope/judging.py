@@ -23,11 +23,13 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.findings import OF_VALUES, Finding, FindingKind
 from verilocc_bench.ir import Function, Instruction, parse_function, print_function
 from verilocc_bench.selftest.case import Case
-from verilocc_bench.selftest.judges import EXECUTOR, FAST, INDEPENDENT, SMT, Judges
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.selftest.oracle_program import lanes_of
+from verilocc_bench.verify import FastVerifier
 from verilocc_bench.verify.executor import Executor, Miscompile
+from verilocc_bench.verify.judges import EXECUTOR, FAST, INDEPENDENT, SMT, executor_of
 from verilocc_bench.verify.smt_constraints import Constraint, all_constraints
+from verilocc_bench.verify.symbolic import SymbolicChecker
 
 __all__ = ["NOT_SHOWN", "ORACLE", "FunctionJudge", "Outcome"]
 
@@ -97,15 +99,15 @@ class FunctionJudge:
         assert parsed == function, f"the text is read as another function:\n{text}"
         counts, accepted = self.outcome.counts, self.outcome.accepted
         problem = AllocationProblem(parsed, text)
-        judges = Judges(problem)
+        fast, independent = FastVerifier(problem), SymbolicChecker(parsed)
         oracle = Oracle(parsed)
         answers = list(_answers(parsed))
         by_smt = self._smt_verdicts(problem, answers) if self.smt else ()
         counts["functions"] += 1
         counts["answers"] += len(answers)
         for number, answer in enumerate(answers):
-            verdict = judges.fast.verify(answer)
-            findings = {FAST: verdict.findings, INDEPENDENT: judges.independent.check(answer)}
+            verdict = fast.verify(answer)
+            findings = {FAST: verdict.findings, INDEPENDENT: independent.check(answer)}
             accepts = {judge: not found for judge, found in findings.items()}
             assert verdict.valid == accepts[FAST], f"a verdict without reason:\n{text}{answer}"
             accepts[ORACLE] = oracle.judge(answer)
@@ -119,18 +121,15 @@ class FunctionJudge:
             shown = None
             if kind in ("valid", "wrong values") or not agreed:
                 counts["executed"] += 1
-                shown = self._execute(judges.executor(Case(parsed, answer)), parsed, kind)
+                shown = self._execute(executor_of(problem, answer), parsed, kind)
                 counts["shown"] += shown is not None
             idle = kind == "wrong values" and shown is None and _is_idle(parsed, answer)
             counts["idle"] += idle
             if not agreed or (shown is not None or idle) != (kind == "wrong values"):
                 self._tell(Case(parsed, answer), accepts, findings, shown)
 
-    def _execute(
-        self, executor: Executor | None, function: Function, kind: str
-    ) -> Miscompile | None:
+    def _execute(self, executor: Executor, function: Function, kind: str) -> Miscompile | None:
         """The first difference on some random paths; on one, where there is only one."""
-        assert executor is not None, "every unit of an answer exists in hardware"
         paths = PATHS if kind == "wrong values" else PATHS_OF_ACCEPTED
         if not any(
             len(block.successors) > 1 or any(i.guard for i in block.instructions)

@@ -8,9 +8,9 @@ from typing import Any
 from tabulate import tabulate
 
 from verilocc_bench import __version__
-from verilocc_bench.selftest.judges import FAST, INDEPENDENT, SMT
 from verilocc_bench.selftest.small_scope.enumeration import Enumeration
 from verilocc_bench.selftest.small_scope.judging import ORACLE, Outcome
+from verilocc_bench.verify.judges import FAST, INDEPENDENT, SMT
 
 __all__ = ["document", "render"]
 

@@ -1,0 +1,48 @@
+"""An answer read against its function: its names as registers, its edits as actions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from verilocc_bench.analysis.placement import parse_register_name
+from verilocc_bench.analysis.problem import AllocationProblem
+from verilocc_bench.edits import Answer, AnswerLike, EditedFunction, edit_function
+from verilocc_bench.ir import Assignment
+
+__all__ = ["ResolvedAnswer", "resolve_answer"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedAnswer:
+    """The registers of an answer, by the number of the virtual register.
+
+    `edited` is the function with the answer's edits, None where it has none;
+    then `registers` has those that the edits make, too.
+    """
+
+    edited: EditedFunction | None
+    registers: Assignment
+
+
+def resolve_answer(problem: AllocationProblem, answer: AnswerLike) -> ResolvedAnswer:
+    """The registers that an answer names, and the function as it edits it.
+
+    Every answer that a judge accepts can be resolved. Raises ValueError for
+    another: for an edit that the function does not allow, and for a virtual
+    register without a register, or with a name that the target does not have.
+    """
+    answer = Answer.of(answer)
+    edited: EditedFunction | None = None
+    numbers = range(len(problem.function.virtual_registers))
+    if answer.has_edits:
+        edited, findings = edit_function(problem.function, problem.target, answer.edits)
+        if findings:
+            raise ValueError(findings[0].message)
+    registers: Assignment = {}
+    for number in numbers if edited is None else edited.registers:
+        name = answer.assignment.get(f"%{number}", "")
+        base = parse_register_name(problem.target, name)
+        if base is None:
+            raise ValueError(f"%{number} has {name[:40]!r}, which is no register")
+        registers[number] = base
+    return ResolvedAnswer(edited, registers)
