@@ -19,8 +19,8 @@ def test_every_baseline_is_an_entry() -> None:
     found = seeds()
     assert len({each.name for each in found}) == len(found)
     asked = {argument for each in found for argument in each.arguments}
-    # The label's own best answer is `best` with a beginning; `cp-sat` takes up to minutes a kernel.
-    assert set(BUILT_IN) - asked <= {"best-or-compiler", "cp-sat"}
+    # The label's own best answer is `best` with a beginning.
+    assert set(BUILT_IN) - asked == {"best-or-compiler"}
     assert {each.track for each in found} == {board.track for board in boards()}
     assert {name for each in found for name in each.boards or ()} <= {b.name for b in boards()}
 
