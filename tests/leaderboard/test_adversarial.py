@@ -30,7 +30,6 @@ from tests.leaderboard.submissions import (
 )
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.edits import Answer
 from verilocc_bench.evaluate import parse_prediction
 from verilocc_bench.verify import Verifier
 
@@ -473,7 +472,7 @@ def test_edits_are_no_answer_where_every_register_is_to_keep_its_place(
     line["assignment"] = {**line["assignment"], new: line["assignment"]["%0"]}
     line["edits"] = {"new": {new: problem.function.virtual_registers[0].name}}
     _, answer = parse_prediction(json.dumps(line), tmp_path)
-    assert isinstance(answer, Answer)
+    assert answer.has_edits
     assert Verifier(problem).verify(answer).valid
     empty = {**found.lines[1], "edits": {"new": {}, "insert": []}}
     found.lines = [line, empty, *found.lines[2:]]

@@ -92,20 +92,18 @@ def found(instruction: Instruction) -> Event:
     return name, definitions, uses  # type: ignore[return-value]
 
 
-def check(kernel: Kernel, answer: Answer | dict[str, str]) -> None:
-    edits = answer.edits if isinstance(answer, Answer) else None
-    registers = dict(answer.assignment if isinstance(answer, Answer) else answer)
-    edited, findings = edit_function(kernel.problem.function, kernel.target, edits)
+def check(kernel: Kernel, answer: Answer) -> None:
+    edited, findings = edit_function(kernel.problem.function, kernel.target, answer.edits)
     assert not findings
     assert not edited.on_edge
-    if isinstance(answer, Answer):
+    if answer.has_edits:
         text = kernel.lower_unverified(answer).text
     else:
-        text = kernel.lower(answer).text
+        text = kernel.lower(answer.assignment).text
     # The text says that its registers are assigned; read it here as if they were not.
     module = parse_mir(text.replace("noVRegs:         true", "noVRegs:         false"))
     function = normalize_machine_function(module.functions[0], module, kernel.target).function
-    expected = Expected(kernel, edited, registers)
+    expected = Expected(kernel, edited, dict(answer.assignment))
     assert [b.successors for b in function.blocks] == [
         b.successors for b in kernel.problem.function.blocks
     ]
@@ -116,11 +114,11 @@ def check(kernel: Kernel, answer: Answer | dict[str, str]) -> None:
 
 @pytest.mark.parametrize("row", ROWS[::5], ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
 def test_assignments(row: Row) -> None:
-    check(load(row), answer_of(load(row), "linear-scan"))
+    check(load(row), Answer(answer_of(load(row), "linear-scan")))
 
 
 @pytest.mark.parametrize("row", SPLIT, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
 def test_spill_code(row: Row) -> None:
     kernel = load(row)
     answer = BUILT_IN["spill-everywhere"].allocate(Request(kernel.problem))
-    check(kernel, answer if isinstance(answer, Answer) else dict(answer))
+    check(kernel, answer)
