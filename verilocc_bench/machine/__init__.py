@@ -1,0 +1,1 @@
+"""Execution of gfx90a and gfx942 machine code on a CPU."""
