@@ -18,7 +18,7 @@ from benchmarks.model_study.models import trained_folder, write_models
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.targets import TARGETS
 from verilocc_bench.training import Recipe, find_recipe
-from verilocc_bench.training.recipe import ModelRecipe, Source
+from verilocc_bench.training.recipe import ExampleSource, ModelRecipe
 
 __all__ = [
     "BY_FUNCTIONS",
@@ -159,7 +159,7 @@ def recipe_of(variant: Variant) -> Recipe:
     )
 
 
-def _source(source: Source, variant: Variant) -> Source:
+def _source(source: ExampleSource, variant: Variant) -> ExampleSource:
     archs = source.archs
     if variant.unseen is not None:
         archs = tuple(arch for arch in sorted(TARGETS) if arch != variant.unseen)

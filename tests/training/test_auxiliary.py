@@ -23,7 +23,7 @@ from verilocc_bench.training.auxiliary import QUESTIONS, Auxiliary, with_auxilia
 from verilocc_bench.training.card_words import augmentation
 from verilocc_bench.training.examples import Examples, make_examples
 from verilocc_bench.training.ordering import reordered
-from verilocc_bench.training.recipe import Source, read_recipe
+from verilocc_bench.training.recipe import ExampleSource, read_recipe
 from verilocc_bench.training.text_tokenizer import text_tokenizer
 from verilocc_bench.views import get_training_format, problem_of
 from verilocc_bench.views.turns import TrainingTurn
@@ -328,7 +328,7 @@ def test_mistakes(changes: dict[str, Any], said: tuple[str, ...], tmp_path: Path
 
 def test_policies_are_shown_in_one_order() -> None:
     with pytest.raises(InputError, match="orderings are for whole and window"):
-        Source("state", label="best", orderings=1)
+        ExampleSource("state", label="best", orderings=1)
 
 
 def test_a_recipe_tells_the_keys_where_they_are_used(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from verilocc_bench.model.transformers_model.model_files import folder_revision
 from verilocc_bench.training.card import read_training, write_card
 from verilocc_bench.training.curve import plot_log
 from verilocc_bench.training.overlap import find_overlaps
-from verilocc_bench.training.recipe import ModelRecipe, Optimization, Recipe, Source
+from verilocc_bench.training.recipe import ExampleSource, ModelRecipe, Optimization, Recipe
 from verilocc_bench.training.teacher import Policy
 
 MINI = load_rows("mini").rows
@@ -56,8 +56,8 @@ def recipe(**changes: Any) -> Recipe:
         "a tiny model: for tests",
         ModelRecipe({"model_type": "llama", "hidden_size": 8}, "decisions"),
         (
-            Source("candidates", policies=(Policy(), Policy(conflicts=2.0)), functions=4),
-            Source("state", label="compiler", archs=("sm_80",)),
+            ExampleSource("candidates", policies=(Policy(), Policy(conflicts=2.0)), functions=4),
+            ExampleSource("state", label="compiler", archs=("sm_80",)),
         ),
         Optimization(steps=1234),
     )

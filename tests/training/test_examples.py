@@ -27,7 +27,7 @@ from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.training import examples
 from verilocc_bench.training.examples import Examples, chosen_rows, make_examples
-from verilocc_bench.training.recipe import Source
+from verilocc_bench.training.recipe import ExampleSource
 from verilocc_bench.training.teacher import Policy
 from verilocc_bench.training.tokenizers import decisions_tokenizer
 from verilocc_bench.views import problem_of
@@ -71,7 +71,7 @@ def test_interrupted_and_resumed_it_is_the_same(
     folder = tmp_path / "resumed"
     made = []
 
-    def interrupted(source: Source, style: Any, row: Row, *others: Any) -> Any:
+    def interrupted(source: ExampleSource, style: Any, row: Row, *others: Any) -> Any:
         made.append(row.id)
         if len(made) == 14:
             raise KeyboardInterrupt
@@ -231,8 +231,8 @@ def of(rows: Sequence[Row]) -> Counter[tuple[str, str]]:
     return Counter((row.arch, row.family) for row in rows)
 
 
-def source(**options: Any) -> Source:
-    return Source("state", policies=(Policy(),), **options)
+def source(**options: Any) -> ExampleSource:
+    return ExampleSource("state", policies=(Policy(),), **options)
 
 
 @cache

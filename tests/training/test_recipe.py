@@ -132,9 +132,14 @@ MISTAKES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "learning rate below 0": (training(learning_rate=-1), ("training", "learning_rate")),
     "beta 1": (training(adam_beta2=1), ("training", "adam_beta2")),
     "unknown precision": (training(precision="int4"), ("training", "precision", "'int4'")),
-    "a date among notes": (
-        {"evaluation": {"when": datetime.date(2026, 1, 31)}},
-        ("evaluation", "date", "JSON"),
+    "a date in the configuration": (
+        {
+            "model": {
+                "tokenizer": "decisions",
+                "configuration": {"model_type": "llama", "when": datetime.date(2026, 1, 31)},
+            }
+        },
+        ("model", "configuration", "date", "JSON"),
     ),
     "validation below 0": ({"validation_examples": -1}, ("validation_examples",)),
 }

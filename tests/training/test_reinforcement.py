@@ -34,7 +34,7 @@ from verilocc_bench.model.transformers_model.loading import load_parts
 from verilocc_bench.training.network import begin, write_model
 from verilocc_bench.training.policy_gradient import LearntDecision, PolicyGradient
 from verilocc_bench.training.reinforcement import reinforce
-from verilocc_bench.training.rewards import Judge, Outcome, advantages, summarize
+from verilocc_bench.training.rewards import RolloutJudge, RolloutOutcome, advantages, summarize
 from verilocc_bench.training.rollouts import Decision, Encoder, Rollout, Start, roll_out
 
 CHAINS, LENGTH = 3, 6
@@ -121,7 +121,7 @@ def answer_of(bases: list[int]) -> Rollout:
 
 
 def test_rewards_are_ordered_as_answers_are_good(row: Row) -> None:
-    judge, count = Judge(row), CHAINS * LENGTH
+    judge, count = RolloutJudge(row), CHAINS * LENGTH
     least = answer_of([n % CHAINS for n in range(count)])
     one_more = answer_of([n % (CHAINS + 1) for n in range(count)])
     collides = answer_of([0] * count)
@@ -137,8 +137,8 @@ def test_rewards_are_ordered_as_answers_are_good(row: Row) -> None:
 
 
 def test_conflicts_cost_and_needless_copies_pay() -> None:
-    judge = Judge(load_rows("mini").rows[0])
-    plain = Outcome(True, 0, judge.bound, 10, 0)
+    judge = RolloutJudge(load_rows("mini").rows[0])
+    plain = RolloutOutcome(True, 0, judge.bound, 10, 0)
     base = judge.reward(plain, RewardWeights())
     assert judge.copies
     assert judge.reward(replace(plain, conflicts=20), RewardWeights()) < base
@@ -148,9 +148,9 @@ def test_conflicts_cost_and_needless_copies_pay() -> None:
 
 def test_a_label_is_judged_as_the_label(row: Row) -> None:
     for each in (row, *load_rows("mini").rows[:2]):
-        judge = Judge(each)
+        judge = RolloutJudge(each)
         outcome = judge.outcome(Rollout((), each.label, 0))
-        found = summarize([(judge, outcome), (judge, Outcome(False, 7))])
+        found = summarize([(judge, outcome), (judge, RolloutOutcome(False, 7))])
         assert (found["functions"], found["valid"], found["dead_ends"]) == (2, 1, 7)
         assert found["registers_ratio"] == found["conflicts_ratio"] == found["share_equal"] == 1.0
         assert each.bank_conflicts in (None, found["conflicts"]) or each is row

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.training.recipe import Source
+from verilocc_bench.training.recipe import ExampleSource
 from verilocc_bench.training.synthetic import synthetic_turns
 from verilocc_bench.training.tokenizers import decisions_tokenizer
 
@@ -86,4 +86,4 @@ def test_the_seed_decides() -> None:
 )
 def test_what_a_recipe_may_not_say(keys: dict[str, object], expected: str) -> None:
     with pytest.raises(InputError, match=expected):
-        Source(**keys)  # type: ignore[arg-type]
+        ExampleSource(**keys)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ __all__ = ["Recipe", "find_recipe", "read_recipe", "train"]
 def train(
     recipe: Recipe, dataset: str, output: Path, *, revision: str | None = None, jobs: int = 1
 ) -> Path:
-    """See training.run.train, which is imported when it is needed."""
+    """Calls `training.run.train`; imports it, and with it torch, only now."""
     from verilocc_bench.training.run import train as run
 
     return run(recipe, dataset, output, revision=revision, jobs=jobs)

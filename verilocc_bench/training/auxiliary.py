@@ -1,26 +1,28 @@
-"""Further questions about what a prompt shows: what decides the answer, to be learnt with it.
+"""Auxiliary questions about a prompt: a model learns what decides the answer, too.
 
-A prompt of `whole` or `window` is shown once more, with a question at its end
-(in `whole` in place of its last line) and a system message of its own. So all
-that a model works out while it reads serves both. The questions:
+An auxiliary question repeats a prompt of `whole` or `window` with a question
+at its end and a system message of its own. In `whole` the question replaces
+the last line. What a model works out while it reads serves both answers. The
+questions are:
 
 - `pressure`: the most lanes of each file that are live at once, at the points
-  of the instructions shown: `v:37 s:12 vcc:1`. As everywhere the scored files
-  count together, here under the name of the first, and files of which nothing
-  is live are left out. Of `whole` that is the lower bound on registers.
-- `lifetimes`: of each virtual register that the answer would list the last
-  point, in the order of the text, where a lane of it is live: `bb3 %12:5 %13:7
-  bb4 %14:1`, where `bb3 %12:5` is just after the fifth instruction below the
-  line of bb3, and a block is named where it is another than before. A window
-  shows no further than it goes: what lives on is live at its last instruction.
-  Registers that are live at none of the points shown are left out.
+  of the instructions shown: `v:37 s:12 vcc:1`. The scored files count
+  together, under the name of the first. Files without a live lane are left
+  out. For `whole` this is the lower bound on registers.
+- `lifetimes`: for each virtual register that the answer would list, the last
+  point (in the order of the text) where one of its lanes is live: `bb3 %12:5
+  %13:7 bb4 %14:1`. Here `bb3 %12:5` is the point just after the fifth
+  instruction below the line of bb3. A block is named where it changes. A
+  register that lives on beyond a window is live at the window's last
+  instruction. Registers that are live at no point shown are left out.
 
-No prompt of the harness ends with such a question, and no answer to one
-begins as the answers to the harness do; in the tokenizer `text`, which leaves
-the system message out and most words, what is left of the question is
-`given` or `place`, and a line break.
+No prompt of the harness ends with such a question, and answers to them begin
+differently from answers to the harness. The tokenizer `text` drops the system
+message and most words; it leaves `given` or `place` of the question, and a
+line break.
 
-Exact: from the same liveness and pressure as the verifier's.
+The answers are exact: they come from the liveness and pressure that the
+verifier uses.
 """
 
 from __future__ import annotations
@@ -58,19 +60,19 @@ QUESTIONS = {
     "pressure": "Say how many registers of each file are given at most.\n",
     "lifetimes": "Say for each register to place where it is live last.\n",
 }
-"""The line that a prompt ends with, by task."""
+"""The last line of the prompt, by question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Auxiliary:
-    """Which questions are asked, each about one prompt in `every`, drawn at random."""
+    """The questions to ask; each is asked about one prompt in `every`, drawn at random."""
 
     tasks: tuple[str, ...] = ()
     every: int = 1
 
 
 class _Excerpt(NamedTuple):
-    """What a prompt shows: the points from `first` to before `end`, and what is placed there."""
+    """What a prompt shows: the points in `first` to `end` - 1, and the registers to place."""
 
     first: int
     end: int
@@ -86,11 +88,12 @@ def with_auxiliary(
     *,
     new_registers: int | None = None,
 ) -> Iterator[TrainingTurn]:
-    """The turns of a function in `whole` or `window`, each perhaps followed by further questions.
+    """Yields the turns of a function, each followed by the auxiliary questions drawn for it.
 
-    `turns` are all of the format, windows cut for `new_registers`, if these are
-    others than the format's own; they come as they are. A question to which
-    there is nothing to say is not asked.
+    `turns` are all turns of the function in the format `whole` or `window`;
+    they are passed on unchanged. `new_registers` is the width for which the
+    windows were cut; None stands for the format's own. A question whose answer
+    would be empty is not asked.
     """
     if not asked.tasks:
         yield from turns
@@ -118,7 +121,7 @@ def _whole(problem: AllocationProblem) -> Iterator[_Excerpt]:
 
 
 def _windows(problem: AllocationProblem, new_registers: int) -> Iterator[_Excerpt]:
-    """The windows with something to place; the entry's point is the first one's."""
+    """The windows that place a register. The point of the entry belongs to the first window."""
     ends = [point + 1 for block in problem.liveness.after for point in block]
     first = done = 0
     for window in cut_windows(problem, new_registers):
@@ -161,7 +164,7 @@ def _lifetimes(problem: AllocationProblem, excerpt: _Excerpt) -> Iterator[str]:
 
 
 def _numbered(lead: str, number: int) -> Iterator[str]:
-    """A number of any size in pieces of two digits: the tokenizer `text` has no large ones."""
+    """The number in pieces of two digits: the tokenizer `text` has no word for large numbers."""
     digits = str(number)
     head = 2 - len(digits) % 2
     yield lead + digits[:head]

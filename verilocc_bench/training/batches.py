@@ -1,4 +1,4 @@
-"""Batches of examples of like length, in an order that only the seed decides."""
+"""Batches of examples of similar length, in an order that the seed alone decides."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from verilocc_bench.training.examples import Examples
 __all__ = ["IGNORED", "Batches"]
 
 IGNORED = -100
-"""The label of a token that is not learnt."""
+"""The label of a token that does not count in the loss."""
 
 POOL = 64
-"""Examples are sorted by length within so many batches' worth of them."""
+"""Examples are sorted by length within pools of about this many batches."""
 
 
 class Batches(torch.utils.data.Dataset[dict[str, Any]]):  # type: ignore[misc]
-    """Each item is a batch: `input_ids`, `attention_mask`, `position_ids` and `labels`.
+    """Each item is a batch: `input_ids`, `attention_mask`, `position_ids`, `labels`, `kept`.
 
-    Padded on the left, so that the completions, which alone are learnt, end
-    the rows; `kept` is how many positions at the end hold them all, and the
-    one before.
+    The first four are of shape (examples, longest example). The padding is on
+    the left, so that each row ends with its completion, the only part that is
+    learnt. `kept` is the length of the longest completion plus 1: the number
+    of last positions whose scores the loss needs.
     """
 
     def __init__(self, examples: Examples, batch_tokens: int, padding: int, seed: int) -> None:
@@ -70,7 +71,11 @@ class Batches(torch.utils.data.Dataset[dict[str, Any]]):  # type: ignore[misc]
 def _cut(
     pool: NDArray[np.int64], lengths: NDArray[np.int64], batch_tokens: int
 ) -> list[NDArray[np.int64]]:
-    """A pool, shortest first, in batches of at most so many tokens with padding; at least one."""
+    """Cuts a pool, shortest example first, into batches.
+
+    A batch has at most `batch_tokens` tokens with its padding, but at least
+    one example.
+    """
     found = []
     start = 0
     for end in range(1, len(pool) + 1):

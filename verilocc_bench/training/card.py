@@ -1,7 +1,7 @@
 """The card of a trained model: README.md in its folder, as the Hub shows it.
 
-Everything in it comes from files: training.json and config.json of the
-folder, the dataset's rows and leakage.json, and results of `evaluate`.
+All its facts come from files: training.json and config.json of the folder,
+the dataset's rows and leakage.json, and results of `evaluate`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CARD = "README.md"
 TRAINING = "training.json"
 
 PUBLISHED = "verilocc/regalloc"
-"""The dataset's name on the Hub: a folder of it has none of its own."""
+"""The dataset's name on the Hub; a folder with the dataset does not tell it."""
 
 ARCHITECTURE = {
     "model_type": "kind",
@@ -52,12 +52,12 @@ ARCHITECTURE = {
     "max_position_embeddings": "positions",
     "dtype": "weights",
 }
-"""Keys of config.json, with what the card calls them."""
+"""The card's words for keys of config.json."""
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What training.json says: the recipe, the dataset, versions, and what was measured."""
+    """The content of training.json: the recipe, the dataset, versions, and measurements."""
 
     recipe: Mapping[str, Any]
     dataset: Mapping[str, Any]
@@ -66,17 +66,17 @@ class Training:
 
     @property
     def formats(self) -> list[str]:
-        """The prompt formats that were learnt, each once; the first is the model's own."""
+        """The prompt formats that were learnt, without repetition; the model's own is first."""
         return list(dict.fromkeys(source["format"] for source in self.recipe["sources"]))
 
     @property
     def model_name(self) -> str:
-        """What `--model` calls it: its own name if it comes with the package, else FOLDER."""
+        """The value for `--model`: the name of a model in this package, else FOLDER."""
         return str(self.recipe["name"]) if self.recipe["name"] in SHIPPED else "FOLDER"
 
 
 def read_training(folder: Path) -> Training:
-    """What training.json of a model's folder says. Raises InputError for another form."""
+    """Reads training.json of a model's folder. Raises InputError if a key is missing."""
     path = folder / TRAINING
     document = read_json(path)
     try:
@@ -100,11 +100,11 @@ def write_card(
 ) -> Path:
     """Writes README.md into the folder of a trained model, and returns its path.
 
-    `dataset` (and `revision`) are those it was trained on, `results` are
-    results.json files of `evaluate`. Of a dataset in a folder all splits are
-    read, to count what they have in common. The picture of plot_log is shown
-    where it is there. Raises InputError for another dataset, or results of
-    another language model.
+    `dataset` and `revision` are what the model was trained on; `results` are
+    results.json files of `evaluate`. If the dataset is a folder, all splits are
+    read to count what they have in common. The card shows the picture of
+    `plot_log` if there is one. Raises InputError for another dataset, or for
+    results of another language model.
     """
     training = read_training(folder)
     rows = load_rows(dataset, split=training.recipe["split"], revision=revision).rows
@@ -144,7 +144,7 @@ def write_card(
 
 
 def training_table(training: Training) -> str:
-    """What training took and what came of it, as a Markdown table."""
+    """The cost and the outcome of a training, as a Markdown table."""
     measured = training.measured
     resumed = " since its last interruption" if measured.get("resumed") else ""
     lines = [
@@ -165,7 +165,7 @@ def training_table(training: Training) -> str:
 
 
 def version_words(training: Training) -> str:
-    """The versions of all that had a say in the weights, as a sentence."""
+    """The versions of all software that influences the weights, as a sentence."""
     return f"Versions: {', '.join(f'{name} {v}' for name, v in training.versions.items())}."
 
 
@@ -224,10 +224,10 @@ def _architecture(folder: Path, training: Training) -> str:
 
 
 def _published(training: Training, dataset: str) -> str | None:
-    """The dataset's id on the Hub; None of one that is elsewhere.
+    """The dataset's id on the Hub, or None if it is not there.
 
-    A folder with the name of the published dataset is taken for a copy of it:
-    the hash beside it shows whether it is.
+    A folder with the name of the published dataset counts as a copy of it. The
+    card shows the hash beside the name, so a reader can check.
     """
     if not is_local(dataset):
         return dataset

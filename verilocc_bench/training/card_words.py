@@ -39,7 +39,7 @@ FORMATS = {
         "Nothing is worked out for the model."
     ),
 }
-"""What a model is shown and does, by prompt format."""
+"""What a model sees and does, by prompt format."""
 
 LIMITS = (
     "It is no compiler: it changes no instruction, splits and spills nothing, and where the "
@@ -64,7 +64,7 @@ MORE = {
     "orderings": "with its blocks in other orders {orderings} times more",
     "auxiliary": "with further questions ({tasks}) about one prompt in {auxiliary_every}",
 }
-"""What keys of a source add, by key."""
+"""What a key of a source adds to the examples, by key."""
 
 RECIPE = "The whole recipe, as `verilocc-bench train` reads it:"
 
@@ -104,7 +104,7 @@ tokenizer = AutoTokenizer.from_pretrained("{name}")
 
 
 def widths(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Sentences about how wide the windows are that are learnt, of a recipe's sources."""
+    """Sentences about the widths of the windows that were learnt, for a recipe's sources."""
     for source in sources:
         if learnt := source.get("new_registers"):
             told = ", ".join(map(str, learnt))
@@ -115,7 +115,7 @@ def widths(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def augmentation(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Sentences about what is shown besides each function as it is, of a recipe's sources."""
+    """Sentences about the variants of each function that were learnt, for a recipe's sources."""
     for source in sources:
         told = [text for key, text in MORE.items() if source.get(key)]
         if told:
@@ -125,7 +125,7 @@ def augmentation(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def usage(model_name: str, formats: Sequence[str]) -> Iterator[str]:
-    """The parts that say how to use a model of that name, with its formats."""
+    """The parts of the card that say how to use the model of this name and these formats."""
     yield "## How to use it"
     commands = [_command(model_name, each) for each in formats]
     yield "With verilocc-bench and its extra `model` installed:"

@@ -23,9 +23,9 @@ TRAINING, VALIDATION = "#2f7fc1", "#d9730d"
 
 
 def plot_log(folder: Path) -> Path:
-    """Draws losses and validation accuracy over steps, from the log of a run; returns the picture.
+    """Draws loss and validation accuracy over steps from a run's log; returns the picture's path.
 
-    Raises InputError where the log tells no loss, MissingExtraError without matplotlib.
+    Raises InputError if the log has no loss, MissingExtraError without matplotlib.
     """
     entries = _entries(folder / LOG)
     loss, validation = _series(entries, "loss"), _series(entries, "eval_loss")
@@ -47,7 +47,7 @@ def _entries(path: Path) -> list[dict[str, Any]]:
 
 
 def _series(entries: Sequence[dict[str, Any]], name: str) -> list[tuple[int, float]]:
-    """(step, value) of a figure, in the order of the log, each step once."""
+    """The (step, value) pairs of a figure by ascending step; the last entry of a step counts."""
     found = {entry["step"]: entry[name] for entry in entries if name in entry and "step" in entry}
     return sorted(found.items())
 
@@ -69,7 +69,7 @@ def _draw(
         left.set_yscale("log")
         left.legend(frameon=False)
         if others:
-            # What is left to learn is the small rest: shares of wrong answers, not of right ones.
+            # The share of wrong answers shows progress near 100 % better than the right ones do.
             wrong = [(step, 1 - share) for step, share in accuracy]
             _lines(others[0], {"validation": wrong}, "answers unlike the teacher's")
             if all(share > 0 for _, share in wrong):

@@ -1,4 +1,4 @@
-"""The examples of a recipe, made once and kept in files, so that making them can be interrupted."""
+"""The examples of a recipe. They are kept in files, so that an interrupted run can go on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.training.auxiliary import Auxiliary, with_auxiliary
 from verilocc_bench.training.ordering import Reordered, reordered
-from verilocc_bench.training.recipe import Recipe, Source
+from verilocc_bench.training.recipe import ExampleSource, Recipe
 from verilocc_bench.training.renaming import renamed
 from verilocc_bench.training.shifting import shifted
 from verilocc_bench.training.synthetic import synthetic_turns
@@ -39,9 +39,10 @@ Integers = NDArray[np.int32]
 
 
 class Examples(NamedTuple):
-    """Token ids of many examples: number n is `tokens[starts[n]:starts[n + 1]]`.
+    """Token ids of many examples: example n is `tokens[starts[n]:starts[n + 1]]`.
 
-    The last `completions[n]` of them are learnt.
+    Its last `completions[n]` tokens are the completion, which is learnt.
+    Shapes: `tokens` (tokens,), `starts` (examples + 1,), `completions` (examples,).
     """
 
     tokens: Integers
@@ -52,7 +53,7 @@ class Examples(NamedTuple):
         return len(self.completions)
 
     def take(self, numbers: NDArray[np.int64]) -> Examples:
-        """Those of these numbers, in their order."""
+        """The examples with these numbers, in this order."""
         parts = [self.tokens[self.starts[n] : self.starts[n + 1]] for n in numbers]
         lengths = (self.starts[1:] - self.starts[:-1])[numbers]
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
@@ -60,19 +61,19 @@ class Examples(NamedTuple):
         return Examples(tokens, ends, self.completions[numbers])
 
     def save(self, path: Path) -> None:
-        """Writes them to a file, whole or not at all."""
+        """Writes the examples to a file, whole or not at all."""
         with opened_to_write(path) as file:
             np.savez(file, **self._asdict())
 
     @classmethod
     def load(cls, path: Path) -> Examples:
-        """Reads a file of `save`."""
+        """Reads a file that `save` wrote."""
         with np.load(path, allow_pickle=False) as file:
             return cls(*(file[name] for name in cls._fields))
 
     @classmethod
     def join(cls, parts: Sequence[Examples]) -> Examples:
-        """All of them, in this order."""
+        """The examples of all parts, in this order."""
         lengths = [np.diff(part.starts) for part in parts]
         ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]))
         return cls(
@@ -84,7 +85,7 @@ class Examples(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Some rows of one source, or so many synthetic examples; `path` is where they go."""
+    """Rows of one source, or a number of synthetic examples, and the file for the result."""
 
     source: int
     rows: tuple[Row, ...]
@@ -95,10 +96,10 @@ class _Job:
 def make_examples(
     recipe: Recipe, tokenizer: Any, rows: Sequence[Row], folder: Path, jobs: int = 1
 ) -> Examples:
-    """The examples of a recipe over rows, in an order that only the seed decides.
+    """The examples of a recipe over rows, made by `jobs` processes.
 
-    What is in `folder` already is taken from there; it must be of the same
-    recipe and rows. Raises InputError where nothing is to be learnt.
+    Files that are in `folder` already are used; they must be of the same recipe
+    and rows. Raises InputError if there is no example.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -127,7 +128,7 @@ def make_examples(
     return found
 
 
-def chosen_rows(source: Source, rows: Sequence[Row], seed: int) -> list[Row]:
+def chosen_rows(source: ExampleSource, rows: Sequence[Row], seed: int) -> list[Row]:
     """The rows of a source, spread evenly over its architectures and families."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in sorted(rows, key=lambda row: row.id):
@@ -139,7 +140,7 @@ def chosen_rows(source: Source, rows: Sequence[Row], seed: int) -> list[Row]:
     if source.functions is not None:
         left = min(left, source.functions)
     found: list[Row] = []
-    # The smallest groups first: what they lack falls to the others.
+    # The smallest groups come first: the others take what these cannot fill.
     for done, (key, group) in enumerate(sorted(groups.items(), key=lambda item: len(item[1]))):
         share = min(len(group), -(-left // (len(groups) - done)))
         generator = random.Random(f"{seed} {key}")  # noqa: S311  no secret depends on it
@@ -182,7 +183,7 @@ def _codec(tokenizer: Any) -> TokenCodec:
 
 
 def _pair(turn: TrainingTurn, codec: TokenCodec) -> tuple[list[int], list[int]]:
-    """Prompt and completion in tokens."""
+    """The tokens of the prompt and of the completion."""
     completion = [token for piece in turn.pieces for token in codec.piece(piece)]
     if turn.ends:
         if not codec.end_tokens:
@@ -201,7 +202,9 @@ def _turns_of(job: _Job, recipe: Recipe) -> Iterator[TrainingTurn]:
         yield from _turns(source, style, row, recipe.seed)
 
 
-def _turns(source: Source, style: TrainingFormat, row: Row, seed: int) -> Iterator[TrainingTurn]:
+def _turns(
+    source: ExampleSource, style: TrainingFormat, row: Row, seed: int
+) -> Iterator[TrainingTurn]:
     problem, seed_of_row = problem_of(row), int(row.id[:8], 16) + seed
     if source.label is not None:
         answer = parse_label(source.label).answer(row)
@@ -217,8 +220,10 @@ def _turns(source: Source, style: TrainingFormat, row: Row, seed: int) -> Iterat
         yield style.decision(shifted(turn, problem.target, generator) if moves else turn)
 
 
-def _labelled(source: Source, style: TrainingFormat, version: Reordered) -> Iterator[TrainingTurn]:
-    """The turns of a label, in one order of the function's blocks."""
+def _labelled(
+    source: ExampleSource, style: TrainingFormat, version: Reordered
+) -> Iterator[TrainingTurn]:
+    """The turns of a label, for one order of the function's blocks."""
     problem, answer, seed = version
     asked = Auxiliary(source.auxiliary, source.auxiliary_every)
     generator = random.Random(seed)  # noqa: S311  no secret depends on it
@@ -226,4 +231,4 @@ def _labelled(source: Source, style: TrainingFormat, version: Reordered) -> Iter
         width = generator.choice(source.new_registers) if source.new_registers else None
         turns = style.turns(problem, each, source.every, width)
         yield from with_auxiliary(problem, source.format, turns, asked, seed, new_registers=width)
-        asked = Auxiliary()  # what is asked beside has nothing to do with the names
+        asked = Auxiliary()  # the answers do not depend on the names: once is enough

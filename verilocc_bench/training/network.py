@@ -1,4 +1,4 @@
-"""The network and tokenizer that a recipe begins with, and how they are written."""
+"""Makes or loads the network and tokenizer of a recipe, and writes them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ REASON_LENGTH = 300
 
 
 def begin(recipe: ModelRecipe) -> tuple[Any, Any]:
-    """(network, tokenizer), with the low-rank layers where the recipe wants them.
+    """The network and its tokenizer, with low-rank layers if the recipe asks for them.
 
-    A new network's weights are drawn from torch's generator as it is.
+    The weights of a new network are drawn from torch's global generator.
     Raises InputError for a model that cannot be made or loaded.
     """
     if recipe.pretrained is None:
@@ -45,7 +45,7 @@ def begin(recipe: ModelRecipe) -> tuple[Any, Any]:
 
 
 def merge(network: Any) -> Any:
-    """The network with low-rank changes added to its weights, as any program can load it."""
+    """The network with low-rank changes added to its weights, so that any program can load it."""
     return network.merge_and_unload() if hasattr(network, "merge_and_unload") else network
 
 
@@ -58,11 +58,11 @@ def write_model(
 ) -> None:
     """Writes weights (safetensors), configuration and tokenizer.
 
-    The configuration says which prompt format the model is for, and of `window`
-    how wide; that one answer is its likeliest, that dead ends are made room for,
-    and that what is shown candidates is to say one of them: so `--prompt-format`,
-    `--window-registers`, `--decoding`, `--sampling` and `--backtracks` need not be
-    given.
+    The configuration advises the prompt format, the width of windows, greedy
+    sampling, the number of backtracks for formats that decide one register at
+    a time, and constrained decoding for `candidates`. A user then needs none
+    of `--prompt-format`, `--window-registers`, `--sampling`, `--backtracks`
+    and `--decoding`.
     """
     merged = merge(network)
     decides = isinstance(get_prompt_format(prompt_format), DecisionFormat)
@@ -106,7 +106,7 @@ def _configuration(arguments: dict[str, Any], tokenizer: Any) -> Any:
         raise InputError(f"model: configuration: {twice[0]} is the tokenizer's: leave it out")
     try:
         usual = transformers.AutoConfig.for_model(model_type)
-        # transformers keeps what it does not know, and goes on without.
+        # transformers stores unknown arguments and ignores them.
         unknown = [name for name in arguments if not hasattr(usual, name)]
         if unknown:
             raise InputError(f"model: configuration: {model_type} knows no {unknown[0]!r}")

@@ -1,26 +1,24 @@
 """The same function with its blocks in another order: augmentation of labels.
 
-The text names the successors of every block, and nothing falls through. So
-the entry stands first, and any order of the others is the same function: who
-is live with whom, pressure, loops, and which answers are valid do not depend
-on it, nor do registers used, bank conflicts and copies, as instructions stay
-in their blocks. (Only the count of pressure at a point with guards, a lower
-bound, may be another: in case of doubt lane numbers decide.) Blocks are
-numbered by place, and virtual registers by first mention, as a normalized text
-must have them; an answer is renamed along.
+The text names the successors of every block, and no block falls through. So
+any order with the entry first is the same function. Interference, pressure,
+loops and the set of valid answers do not depend on the order. Instructions
+stay in their blocks, so registers used, bank conflicts and copies do not
+depend on it either. (One thing may change: the count of pressure at a point
+with guards, a lower bound, breaks ties by lane numbers.) A normalized text
+numbers blocks by place and virtual registers by first mention; the function is
+renumbered so, and the answer is renamed with it.
 
-Of all orders those are drawn in which every block comes after one of its
-predecessors, as in most texts of compilers: so all blocks that control surely
-comes through before a block stand before it, and with them the definitions
-that its values surely have. Blocks that nothing leads to stand last.
+An order is drawn from those in which each block comes after one of its
+predecessors, as in most compilers' texts. Then the dominators of a block, and
+the definitions in them, stand before it. Unreachable blocks stand last.
 
-Only for formats that show the text (`whole`, `window`). `state` and
-`candidates` show none of it; what they take from it is the order of decisions
-and for how long a register lies idle, which count points in the order of the
-text. Another order of blocks would show them an order and idle times that no
-compiler's text has, and nothing of the function that is new.
+This is only for formats that show the text (`whole`, `window`). `state` and
+`candidates` do not show it; they take from it the order of decisions and the
+idle times of registers, counted in points of the text. Another order of blocks
+would show them idle times that no compiler's text has, and nothing new.
 
-Linear in the function, for each order.
+Each order costs time linear in the function.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from verilocc_bench.selftest.renumber import renumber
 __all__ = ["Reordered", "draw_order", "reorder", "reordered"]
 
 DRAWS = 8
-"""So many orders are drawn for each that is wanted: small functions have few."""
+"""Draws for each order that is wanted; small functions have few different orders."""
 
 
 class Reordered(NamedTuple):
@@ -51,9 +49,9 @@ class Reordered(NamedTuple):
 def reordered(
     problem: AllocationProblem, answer: Mapping[str, str], times: int, seed: int
 ) -> Iterator[Reordered]:
-    """The function as it is, with this seed, then in so many other orders, no two the same.
+    """Yields the function unchanged with `seed`, then up to `times` different other orders.
 
-    Fewer where not so many are found: a function may have one order alone.
+    Fewer come if fewer are found: a function may have only one order.
     """
     yield Reordered(problem, answer, seed)
     generator = Random(f"{seed} order")  # noqa: S311  no secret depends on it
@@ -69,10 +67,10 @@ def reordered(
 
 
 def draw_order(function: Function, generator: Random) -> tuple[int, ...]:
-    """The blocks in an order drawn at random: the entry, then each after one of its predecessors.
+    """Draws an order of blocks: the entry, then each block after one of its predecessors.
 
-    Each time any of the blocks that may come next is as likely as the
-    others. Blocks that nothing leads to come last, in their order.
+    All blocks that may come next are equally likely. Unreachable blocks come
+    last, in their present order.
     """
     order: list[int] = []
     waiting, seen = [0], {0}
@@ -89,11 +87,11 @@ def draw_order(function: Function, generator: Random) -> tuple[int, ...]:
 def reorder(
     problem: AllocationProblem, answer: Mapping[str, str], order: Sequence[int]
 ) -> tuple[AllocationProblem, dict[str, str]]:
-    """The problem with its blocks in this order, and the answer under the names that it has there.
+    """The problem with its blocks in this order, and the answer with the new names.
 
-    `order` has the present number of every block once, the entry's first;
-    raises ValueError for another. Of the answer all is kept, what it says of
-    unknown registers too, so that it is as valid as before.
+    `order` holds the present number of each block once, 0 (the entry) first;
+    otherwise raises ValueError. The answer keeps all its entries, even those
+    of unknown registers, so that it is as valid as before.
     """
     function = problem.function
     if order[0] != 0 or sorted(order) != list(range(len(function.blocks))):
@@ -106,6 +104,6 @@ def reorder(
     )
     other, numbers = renumber(replace(function, blocks=blocks))
     names = {f"%{old}": f"%{new}" for old, new in numbers.items()}
-    # By the new numbers, and what is no register of the function last.
+    # Sorted by the new numbers; names of unknown registers come last.
     keys = [*(key for key in names if key in answer), *(key for key in answer if key not in names)]
     return AllocationProblem(other), {names.get(key, key): answer[key] for key in keys}

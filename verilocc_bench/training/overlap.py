@@ -1,10 +1,10 @@
-"""Whether what a model was trained on has to do with the rows that it is judged on.
+"""What the splits of a dataset have in common with the rows that a model was trained on.
 
-Counted anew from the rows of the assign track: ids, texts, sweep groups and
-clusters of near-duplicates that a split has in common with the training
-split. Distances to the nearest training row are the dataset's own, from its
-leakage.json: edit distances of instruction sequences over the longer length,
-0 to 1.
+The counts are made anew from the rows of the assign track: ids, texts, sweep
+groups and clusters of near-duplicates that a split shares with the training
+split. The distances to the nearest training row come from the dataset's
+leakage.json: edit distances of instruction sequences, divided by the longer
+length, from 0 to 1.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["LEAKAGE", "Overlap", "find_overlaps"]
 LEAKAGE = "leakage.json"
 
 _PUBLISHED_TRAINING = "train"
-"""The split that the distances in leakage.json are to."""
+"""The split to which leakage.json measures its distances."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Of one split: its rows, and how many of them have something in common with training rows.
+    """The number of rows of a split, and how many share something with training rows.
 
-    `nearest` and `median` are of the distances of its rows to their nearest
-    training rows; None where the dataset does not tell.
+    `nearest` and `median` summarize the distances of its rows to their nearest
+    training rows; they are None if the dataset does not tell them.
     """
 
     split: str
@@ -46,14 +46,14 @@ class Overlap:
 
     @property
     def shared(self) -> int:
-        """How many times a row has something in common."""
+        """The sum of the four counts."""
         return self.ids + self.texts + self.groups + self.clusters
 
 
 def find_overlaps(folder: Path, training: Iterable[Row], split: str) -> list[Overlap]:
-    """The overlap of every split of a dataset folder but `split` with training rows of that.
+    """The overlap of `training`, rows of `split`, with each other split of a dataset folder.
 
-    Cost: one pass over all rows. Raises InputError for a leakage.json of another form.
+    Reads all rows once. Raises InputError for a malformed leakage.json.
     """
     seen: dict[str, set[str]] = {name: set() for name in ("ids", "texts", "groups", "clusters")}
     for row in training:

@@ -1,13 +1,13 @@
-"""Group-relative policy gradient: what did better than its like becomes likelier.
+"""Group-relative policy gradient: answers that beat the mean of their group become likelier.
 
-Several answers to one problem are drawn from the model itself; each one's
-advantage is its reward less the mean of its group, over the group's deviation
-(Shao et al., "DeepSeekMath", arXiv 2402.03300, section 4.1: group relative
-policy optimization). One step is made with each draw, so that the ratio of
-old and new policy, and its clipping, fall away: it is REINFORCE (Williams,
+The model itself draws several answers to one problem, a group. The advantage
+of an answer is its reward minus the group's mean, divided by the group's
+deviation (Shao et al., "DeepSeekMath", arXiv 2402.03300, section 4.1: group
+relative policy optimization). Each draw is used for one step, so the ratio of
+old and new policy is 1 and needs no clipping. This is REINFORCE (Williams,
 "Simple statistical gradient-following algorithms for connectionist
-reinforcement learning", 1992) with the group for a baseline. The divergence
-from the model at the start is exact over the offered names.
+reinforcement learning", 1992) with the group as baseline. The divergence from
+the model at the start is exact over the offered names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["LearntDecision", "PolicyGradient", "Update"]
 
 
 class LearntDecision(NamedTuple):
-    """A decision, the advantage of the answer that it is part of, and its share of the mean."""
+    """A decision, the advantage of its answer, and its weight in the loss."""
 
     decision: Decision
     advantage: float
@@ -36,7 +36,7 @@ class LearntDecision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Means over the learnt decisions before a step, in nats, and the gradient's norm."""
+    """Weighted means over the decisions before a step, in nats, and the gradient's norm."""
 
     entropy: float
     divergence: float
@@ -44,11 +44,11 @@ class Update:
 
 
 class PolicyGradient:
-    """Steps of AdamW on a network, held near to what it was at the beginning.
+    """Steps of AdamW on a network, with a penalty for leaving its initial state.
 
-    `divergence`: what counts the Kullback-Leibler divergence of the network
-    from its beginning. `batch_tokens`: of a mini-batch, with padding; a step
-    sums the gradients of as many as it takes.
+    `divergence`: the weight of the Kullback-Leibler divergence from the initial
+    network. `batch_tokens`: the tokens of a mini-batch, with padding; a step
+    sums the gradients of all its mini-batches.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class PolicyGradient:
         self._gradient_norm, self._divergence = gradient_norm, divergence
 
     def step(self, learnt: Sequence[LearntDecision]) -> Update:
-        """One step of descent of share x (divergence - advantage x log-probability), summed.
+        """One step that lowers the sum of share x (divergence - advantage x log-probability).
 
-        None is made where no answer is better than another: the divergence
-        alone would be scaled up to a whole step by the optimizer. Raises
-        InputError where training has diverged.
+        Changes no weight if all advantages are 0: the optimizer would scale the
+        divergence alone up to a whole step. Raises InputError if the gradient
+        is not finite.
         """
         self.optimizer.zero_grad()
         entropy = divergence = norm = 0.0
@@ -93,12 +93,12 @@ class PolicyGradient:
         return {"network": self.network.state_dict(), "optimizer": self.optimizer.state_dict()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to a state; the beginning stays what it is."""
+        """Returns to a state of `state`; the initial network stays the same."""
         self.network.load_state_dict(state["network"])
         self.optimizer.load_state_dict(state["optimizer"])
 
     def _loss(self, batch: Sequence[LearntDecision]) -> tuple[Any, float, float]:
-        """The loss of a mini-batch, and its parts of mean entropy and divergence."""
+        """The loss of a mini-batch, and its terms of the mean entropy and divergence."""
         decisions = [each.decision for each in batch]
         scores = offered_scores(self.network, decisions, self._padding)
         with torch.no_grad():
@@ -114,7 +114,7 @@ class PolicyGradient:
         return loss, float(entropy.detach()), float((share * divergence).sum().detach())
 
     def _batches(self, learnt: Sequence[LearntDecision]) -> Iterator[list[LearntDecision]]:
-        """All, the shortest prompts first, in mini-batches of like length."""
+        """Mini-batches of prompts of similar length, the shortest first."""
         batch: list[LearntDecision] = []
         for each in sorted(learnt, key=lambda each: len(each.decision.prompt)):
             if batch and (len(batch) + 1) * len(each.decision.prompt) > self._batch_tokens:

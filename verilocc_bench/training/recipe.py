@@ -1,4 +1,4 @@
-"""Recipes: files that say everything that decides the weights of a model."""
+"""Recipes: files that hold everything that decides the weights of a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import re
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -25,11 +25,11 @@ from verilocc_bench.views import get_training_format, parse_label
 
 __all__ = [
     "AUXILIARY_EVERY",
+    "ExampleSource",
     "LowRank",
     "ModelRecipe",
     "Optimization",
     "Recipe",
-    "Source",
     "find_recipe",
     "find_recipe_file",
     "read_document",
@@ -40,7 +40,7 @@ Document = TypeVar("Document")
 
 LIMIT_BYTES = 256 << 10
 NODES = 10_000
-"""The recipes that come along have 2 KB and 100 values."""
+"""A recipe may have this many values at most; those in this package have about 100."""
 
 WHOLE = "the recipe"
 NAMES_OF_TYPES = {
@@ -68,10 +68,14 @@ LATER: Mapping[str, Any] = {
     "synthetic": 0,
     "new_registers": [],
 }
-"""Keys of a source, with their defaults in JSON, that are told only where they are used.
+"""Keys of a source that were added later, with their defaults in JSON.
 
-They came later; without them a run is the one that it was before.
+`Recipe.as_json` leaves them out where they have these values, so that a run
+without them has the same JSON as before.
 """
+
+RETIRED = ("evaluation",)
+"""Keys of a recipe that earlier versions wrote. They decide nothing: they are read and ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +95,12 @@ class LowRank:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecipe:
-    """What is trained: a new model by `configuration`, or a `pretrained` one.
+    """The model to train: a new one by `configuration`, or a `pretrained` one.
 
     `configuration`: `model_type` and the arguments of that configuration of
-    transformers. `tokenizer`: one of training.tokenizers, needed for a
-    new model; a pretrained one has its own. `pretrained`: a folder or a Hub
-    id; `lora` trains only a low-rank change of it.
+    transformers. `tokenizer`: a name in `training.tokenizers`; a new model
+    needs it, a pretrained model has its own. `pretrained`: a folder or a Hub
+    id. `lora`: trains only a low-rank change of the pretrained model.
     """
 
     configuration: Mapping[str, Any] | None = None
@@ -124,32 +128,35 @@ class ModelRecipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """Where examples come from.
+class ExampleSource:
+    """Where examples come from: a label, policies, or made-up decisions.
 
-    `format`: the prompt format. `label`: the answers, as in views.parse_label;
-    or `policies`, of which the best run on each function is learnt (only
-    `state` and `candidates`). `functions`: at most so many, spread evenly over
-    architectures and families; None takes all. `every`: of the formats that
-    ask for one register at a time about one decision of so many. `archs` and
-    `families` leave out all others. `renamings`: so many times each function
-    is also shown with its registers renamed (training.renaming), where it has
-    a label. `shifted`: this share of the prompts of policies has all register
-    numbers moved alike (training.shifting).
+    `format`: the prompt format. `archs` and `families`: the functions to use;
+    empty for all. `functions`: the most functions to use, spread evenly over
+    architectures and families; None for all. `every`: keeps about one decision
+    in this many, in formats that ask for one register at a time.
 
-    Only for labels in `whole` and `window`: `orderings`, so many times each
-    function is also shown with its blocks in another order
-    (training.ordering), and renamed in each as often as `renamings` says;
-    `auxiliary`, further questions about what is shown (training.auxiliary),
-    each about one prompt in `auxiliary_every`, once in each order.
+    `label`: learns the answers that `views.parse_label` describes.
+    - `renamings`: how many more times each function is shown, each time with
+      its physical registers renamed (`training.renaming`).
+    - `orderings` (`whole` and `window`): how many more times each function is
+      shown, each time with its blocks in another order (`training.ordering`).
+      Each order is renamed as often as `renamings` says.
+    - `auxiliary` (`whole` and `window`): questions about the prompt
+      (`training.auxiliary`), each asked about one prompt in `auxiliary_every`,
+      once in each order.
+    - `new_registers` (`window`): for each version of a function one of these
+      numbers is drawn, and the function is cut into windows with at most that
+      many new virtual registers. Short windows are easier, and teach what long
+      ones are made of. The model is asked with the first of these numbers.
 
-    Only for labels in `window`: `new_registers`, of which one is drawn for each
-    version of a function, and the function cut into windows with at most so
-    many new virtual registers. Short windows are easier, and teach what long
-    ones are made of. The model is asked about as many as the first says.
+    `policies` (`state` and `candidates`): learns the best run of several
+    policies on each function (`training.teacher`).
+    - `shifted`: the share of prompts in which all register numbers move by one
+      distance (`training.shifting`).
 
-    In place of label and policies: `synthetic`, so many made-up decisions of
-    `state` (training.synthetic), with the register files of `archs`.
+    `synthetic` (`state`): learns this many made-up decisions
+    (`training.synthetic`), with the register files of `archs`.
     """
 
     format: str
@@ -228,11 +235,11 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Optimization:
-    """How it is trained: AdamW, a cosine schedule after a linear warm-up.
+    """The optimization: AdamW, a cosine schedule after a linear warm-up.
 
-    `batch_tokens`: tokens of a step, with padding. `maximum_tokens`: longer
-    examples are left out. `threads`: of torch on a CPU; their number decides
-    the last digits of sums, so it belongs to the recipe.
+    `batch_tokens`: the tokens of a step, with padding. `maximum_tokens`: longer
+    examples are left out. `threads`: torch's threads on a CPU; their number
+    decides the last digits of sums, so it belongs to the recipe.
     """
 
     steps: int
@@ -264,18 +271,17 @@ class Optimization:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that decides the weights, with the dataset itself and the versions of the libraries."""
+    """A recipe. With the dataset and the versions of the libraries it decides the weights."""
 
     name: str
     description: str
     model: ModelRecipe
-    sources: tuple[Source, ...]
+    sources: tuple[ExampleSource, ...]
     training: Optimization
     seed: int = 0
     split: str = "train"
     validation_split: str | None = "validation"
     validation_examples: int = 2_000
-    evaluation: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.sources:
@@ -284,7 +290,7 @@ class Recipe:
             raise InputError("validation_examples must not be negative")
 
     def as_json(self) -> dict[str, Any]:
-        """The recipe as JSON can say it."""
+        """The recipe as a JSON object."""
         told: dict[str, Any] = json.loads(json.dumps(dataclasses.asdict(self)))
         told["sources"] = [
             {key: v for key, v in source.items() if key not in LATER or v != LATER[key]}
@@ -294,10 +300,10 @@ class Recipe:
 
 
 def find_recipe(name: str, *, base: str | None = None) -> Recipe:
-    """The recipe of that name among those that come along, or of a file.
+    """The recipe of this name in the package, or else of this file.
 
-    `base` is begun with instead of the recipe's own model; low-rank
-    adaptation stays. Raises InputError where there is no such recipe.
+    `base`, a folder or a Hub id, replaces the recipe's own model; its low-rank
+    adaptation stays. Raises InputError if there is no such recipe.
     """
     recipe = read_recipe(find_recipe_file(name))
     if base is None:
@@ -306,9 +312,9 @@ def find_recipe(name: str, *, base: str | None = None) -> Recipe:
 
 
 def find_recipe_file(name: str, folder: str = ".") -> Path:
-    """The file of a recipe that comes along, in a folder of theirs, or the file of that name.
+    """The file of a recipe in a folder of the package's recipes, or else the file of this name.
 
-    Raises InputError where there is neither.
+    Raises InputError if there is neither.
     """
     own = Path(str(files("verilocc_bench.training").joinpath("recipes", folder, f"{name}.yaml")))
     path = own if re.fullmatch(r"[\w-]+", name) and own.is_file() else Path(name)
@@ -319,12 +325,12 @@ def find_recipe_file(name: str, folder: str = ".") -> Path:
 
 
 def read_recipe(path: Path) -> Recipe:
-    """The recipe of a YAML file. Raises InputError, naming the place, for anything else."""
+    """Reads a recipe from a YAML file. An InputError names the file and the place."""
     return read_document(Recipe, path)
 
 
 def read_document(kind: type[Document], path: Path) -> Document:
-    """A dataclass of recipes from a YAML file. Raises InputError, naming the place, as above."""
+    """Reads a dataclass of recipes from a YAML file. An InputError names the file and the place."""
     text = read_text(path, LIMIT_BYTES)
     try:
         nodes = _expanded_nodes(yaml.compose(text, yaml.SafeLoader), {})
@@ -345,9 +351,10 @@ def read_document(kind: type[Document], path: Path) -> Document:
 
 
 def _expanded_nodes(node: yaml.Node | None, known: dict[int, int]) -> int:
-    """How many values a document has when each alias stands for all that it repeats.
+    """The number of values of a document with all aliases expanded.
 
-    Raises RecursionError where an alias stands within what it repeats.
+    `known` holds the counts found so far, by the identity of the node. Raises
+    RecursionError if an alias contains itself.
     """
     if node is None:
         return 0
@@ -362,7 +369,7 @@ def _expanded_nodes(node: yaml.Node | None, known: dict[int, int]) -> int:
 
 
 def _read(kind: Any, value: Any, place: str) -> Any:
-    """A value as a dataclass, tuple or plain type, checked."""
+    """A checked value of the type `kind`: a dataclass, a tuple, a mapping or a plain type."""
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         if value is None and type(None) in get_args(kind):
@@ -392,7 +399,7 @@ def _read(kind: Any, value: Any, place: str) -> Any:
 
 
 def _check_plain(value: Any, place: str) -> None:
-    """Raises InputError for what JSON has no word for, as YAML's dates."""
+    """Raises InputError for values that JSON cannot hold, such as YAML's dates."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -404,6 +411,8 @@ def _read_fields(kind: Any, value: Any, place: str) -> Any:
         raise InputError(f"{place}: expected names and values")
     types_of = get_type_hints(kind)
     known = {each.name: each for each in dataclasses.fields(kind)}
+    if kind is Recipe:
+        value = {name: each for name, each in value.items() if name not in RETIRED}
     for name in value:
         if name not in known:
             raise InputError(f"{place}: unknown key {name!r}; known: {', '.join(known)}")

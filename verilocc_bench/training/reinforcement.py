@@ -1,15 +1,15 @@
-"""Reinforcement from the verifier: a trained model draws answers, and learns from the better ones.
+"""Reinforcement from the verifier: a trained model draws answers and learns from the better ones.
 
 Each step draws whole allocations of some functions from the model itself
-(training.rollouts), has them judged (training.rewards) and makes one step of
-the group-relative policy gradient (training.policy_gradient).
+(`training.rollouts`), judges them (`training.rewards`) and makes one step of
+the group-relative policy gradient (`training.policy_gradient`).
 
-The folder of a run holds `run.json` (what decides the weights), `log.jsonl`
-and `checkpoint.pt` while it goes on, and at the end the model's own files and
-`training.json`, with how the model did on the validation split before and
-after. A run that was interrupted goes on from its last checkpoint and gives
-the same weights as one that was not. Each draw has a seed of its own, so that
-no generator's state is to be kept.
+While a run goes on, its folder holds `run.json` (what decides the weights),
+`log.jsonl` and `checkpoint.pt`. At the end it holds the model's own files and
+`training.json`, with the model's results on the validation split before and
+after. An interrupted run goes on from its last checkpoint and gives the same
+weights as an uninterrupted one. Each draw has its own seed, so that a
+checkpoint needs no state of a generator.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from verilocc_bench.training.reinforcement_recipe import (
     training_rows,
     validation_rows,
 )
-from verilocc_bench.training.rewards import Judge, Outcome, advantages, summarize
+from verilocc_bench.training.rewards import RolloutJudge, RolloutOutcome, advantages, summarize
 from verilocc_bench.training.rollouts import Encoder, Rollout, Start, roll_out
 from verilocc_bench.training.run_folder import claim_folder, data_source, versions
 
@@ -46,7 +46,7 @@ __all__ = ["ReinforcementRecipe", "reinforce"]
 
 CHECKPOINT = "checkpoint.pt"
 SIDE_BY_SIDE = 32
-"""So many functions of the validation split are allocated at once."""
+"""Functions of the validation split that are allocated at once."""
 
 
 def reinforce(
@@ -57,10 +57,10 @@ def reinforce(
     *,
     revision: str | None = None,
 ) -> Path:
-    """Trains the model of a folder further by a recipe; returns the folder with the new one.
+    """Trains the model of `base_folder` further by a recipe; returns the new model's folder.
 
-    `revision` is the dataset's. Raises InputError where the output folder
-    holds another run, or the model or dataset cannot be used.
+    `revision` is the dataset's. Raises InputError if the output folder holds
+    another run, or if the model or dataset cannot be used.
     """
     base = str(base_folder)
     rows = load_rows(dataset, split=recipe.split, revision=revision).rows
@@ -83,7 +83,7 @@ def reinforce(
     validation = validation_rows(recipe, held_out)
     encoder = Encoder(tokenizer)
     policy = _policy(recipe, network, encoder)
-    run = _Run(recipe, policy, encoder, ordered, validation, output)
+    run = _ReinforcementRun(recipe, policy, encoder, ordered, validation, output)
     measured = run.whole()
     write_model(network, tokenizer, output, "candidates")
     document = {**told, "measured": measured}
@@ -93,8 +93,13 @@ def reinforce(
 
 
 @dataclass
-class _Run:
-    """A run: what its steps have in common, and how far it is."""
+class _ReinforcementRun:
+    """A reinforcement run: what its steps share, and its progress.
+
+    `done`: the number of finished steps. `before`: the results on the
+    validation split before the first step, as JSON. `log`: the lines of
+    log.jsonl.
+    """
 
     recipe: ReinforcementRecipe
     policy: PolicyGradient
@@ -107,7 +112,7 @@ class _Run:
     log: list[str] = field(default_factory=list)
 
     def whole(self) -> dict[str, Any]:
-        """All steps from the last checkpoint, if there is one; what was measured."""
+        """Makes all steps that the last checkpoint lacks; returns the measurements."""
         resumed = self._resume()
         if not resumed:
             self.before = json.dumps(self._validate())
@@ -128,11 +133,11 @@ class _Run:
         }
 
     def _step(self, step: int) -> dict[str, Any]:
-        """Draws, judges and learns; what is logged of it."""
+        """Draws answers, judges them and learns; returns the entry for the log."""
         started, recipe = time.perf_counter(), self.recipe
         first = step * recipe.functions
         judges = [
-            Judge(self.rows[place % len(self.rows)])
+            RolloutJudge(self.rows[place % len(self.rows)])
             for place in range(first, first + recipe.functions)
         ]
         drawn = [judge for judge in judges for _ in range(recipe.group)]
@@ -161,7 +166,7 @@ class _Run:
         found: Sequence[float],
         generators: Sequence[Random],
     ) -> list[LearntDecision]:
-        """Some decisions of each answer; all answers count alike, however long they are."""
+        """A sample of the decisions of each answer. All answers weigh the same at any length."""
         learnt = []
         for rollout, advantage, generator in zip(rollouts, found, generators, strict=True):
             count = min(len(rollout.decisions), self.recipe.learnt_decisions)
@@ -171,11 +176,11 @@ class _Run:
         return learnt
 
     def _validate(self) -> dict[str, Any]:
-        """How the model does greedily on the functions of the validation split."""
-        judged: list[tuple[Judge, Outcome]] = []
+        """The results of greedy allocation on the functions of the validation split."""
+        judged: list[tuple[RolloutJudge, RolloutOutcome]] = []
         starts = range(0, len(self.validation), SIDE_BY_SIDE)
         for start in tqdm(starts, desc="validation"):
-            judges = [Judge(row) for row in self.validation[start : start + SIDE_BY_SIDE]]
+            judges = [RolloutJudge(row) for row in self.validation[start : start + SIDE_BY_SIDE]]
             rollouts = roll_out(
                 self.policy.network,
                 self.encoder,
@@ -199,10 +204,10 @@ class _Run:
             torch.save(state, file)
 
     def _resume(self) -> bool:
-        """Goes back to the last checkpoint; whether there is one."""
+        """Returns to the last checkpoint. True if there is one."""
         path = self.output / CHECKPOINT
         if path.exists():
-            # Only tensors and plain values are read: a checkpoint can run no code.
+            # `weights_only` reads tensors and plain values alone: a checkpoint cannot run code.
             state = torch.load(path, map_location=self.policy.network.device, weights_only=True)
             self.policy.restore(state)
             self.done, self.log, self.before = state["done"], state["log"], state["before"]
@@ -210,8 +215,8 @@ class _Run:
         return path.exists()
 
 
-def _means(judged: Sequence[tuple[Judge, Outcome]]) -> dict[str, Any]:
-    """What a line of the log tells of a step's answers."""
+def _means(judged: Sequence[tuple[RolloutJudge, RolloutOutcome]]) -> dict[str, Any]:
+    """The means over a step's answers, for a line of the log."""
     valid = [(judge, outcome) for judge, outcome in judged if outcome.valid]
     told: dict[str, Any] = {
         "valid": len(valid),

@@ -1,4 +1,4 @@
-"""Recipes of reinforcement: what decides a run, and which functions it learns from."""
+"""Recipes of reinforcement, and the functions that a run learns from."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.training.examples import chosen_rows
-from verilocc_bench.training.recipe import Source
+from verilocc_bench.training.recipe import ExampleSource
 
 __all__ = ["ReinforcementRecipe", "RewardWeights", "training_rows", "validation_rows"]
 
 
 @dataclass(frozen=True, slots=True)
 class RewardWeights:
-    """What counts how much beside vector registers over their lower bound, which count 1.
+    """The weights of the parts of a reward. Vector registers over their lower bound weigh 1.
 
-    `conflicts`: of log(1 + loop-weighted bank conflicts over the label's);
-    `dead_ends`: of log(1 + dead ends); `copies`: of the share of copies that
-    become identities. `invalid` is what an answer gets that the verifier
-    rejects, or that is none; no other gets less.
+    `conflicts` weighs log(1 + loop-weighted bank conflicts over the label's),
+    `dead_ends` weighs log(1 + dead ends), `copies` weighs the share of copies
+    that become identities. `invalid` is the reward of a missing or invalid
+    answer, and the lowest reward of any answer.
     """
 
     conflicts: float = 0.1
@@ -39,15 +39,16 @@ class RewardWeights:
 
 @dataclass(frozen=True, slots=True)
 class ReinforcementRecipe:
-    """All that decides the weights, with the model it begins with, the dataset and the versions.
+    """A recipe. With the model at the start, the dataset and the versions it decides the weights.
 
     A step draws `group` answers to each of `functions` functions of at most
-    `largest` virtual registers. `learnt_decisions`: at most so many of each
-    answer are learnt, drawn evenly. `divergence`: what counts the divergence
-    from the model at the start. `most_dead_ends`: an answer with more is none.
-    `batch_tokens`: of a mini-batch. `validation_functions`: so many of
-    `validation_split`, of any size, are allocated greedily before and after.
-    `threads`: of torch on a CPU, see Optimization.
+    `largest` virtual registers. `learnt_decisions`: the most decisions of an
+    answer that are learnt, drawn evenly. `divergence`: the weight of the
+    divergence from the model at the start. `most_dead_ends`: an answer with
+    more dead ends does not count as an answer. `batch_tokens`: the tokens of a
+    mini-batch. `validation_functions`: the number of functions of
+    `validation_split`, of any size, that are allocated greedily before and
+    after. `threads`: torch's threads on a CPU, see `Optimization`.
     """
 
     name: str
@@ -85,17 +86,17 @@ class ReinforcementRecipe:
                 raise InputError(f"{name} must not be negative")
         if self.gradient_norm <= 0:
             raise InputError("gradient_norm must be above 0, or nothing is learnt")
-        _source(self, 1)  # checks what it says of architectures
+        _source(self, 1)  # checks the names of architectures
 
     def as_json(self) -> dict[str, Any]:
-        """The recipe as JSON can say it."""
+        """The recipe as a JSON object."""
         return dataclasses.asdict(self)
 
 
 def training_rows(recipe: ReinforcementRecipe, rows: Sequence[Row]) -> list[Row]:
     """The rows of all steps, spread over architectures and families, in a seeded order.
 
-    Raises InputError where the recipe allows none of the rows.
+    Raises InputError if the recipe excludes all rows.
     """
     fitting = [r for r in rows if recipe.largest is None or r.n_virtual_registers <= recipe.largest]
     wanted = _source(recipe, recipe.steps * recipe.functions)
@@ -107,14 +108,14 @@ def training_rows(recipe: ReinforcementRecipe, rows: Sequence[Row]) -> list[Row]
 
 
 def validation_rows(recipe: ReinforcementRecipe, rows: Sequence[Row]) -> list[Row]:
-    """The rows, of those of the validation split, on which the model is measured."""
+    """The rows of the validation split on which the model is measured."""
     if not recipe.validation_functions:
         return []
     return chosen_rows(_source(recipe, recipe.validation_functions), rows, recipe.seed)
 
 
-def _source(recipe: ReinforcementRecipe, functions: int) -> Source:
-    return Source(
+def _source(recipe: ReinforcementRecipe, functions: int) -> ExampleSource:
+    return ExampleSource(
         "candidates",
         label="compiler",
         functions=functions,

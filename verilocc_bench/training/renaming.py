@@ -1,22 +1,22 @@
 """The same answer under other names of physical registers: augmentation of labels.
 
-A function's registers are alike but for alignment, banks, and those that the
-function itself names. So the registers of a file can change places: in blocks
-of the widest alignment in use, which the number of banks divides too. Blocks
-that one value lies across stay together, in their order; a block stays where
-it is if it holds a reserved unit, one that the function names, one beyond the
-budget, or a register whose class allows less than the usual bases. Only blocks
-up to the highest in use change places, so that the registers used of a file
-rise by less than a block.
+Physical registers differ only in alignment and bank, and some are named by the
+function itself. So the registers of a file can change places, in blocks whose
+size is a multiple of the widest alignment in use and of the number of banks.
+Blocks that one value spans stay together, in their order. A block keeps its
+place if it holds a reserved unit, a unit that the function names, a unit
+beyond the budget, or a register whose class allows fewer than the usual bases.
+Only blocks up to the highest one in use change places, so the registers used
+of a file rise by less than a block.
 
-Who may share a register, which ties hold and which instructions have bank
-conflicts does not change; copies that are identities stay so.
+Interference, ties and bank conflicts do not change, and copies that are
+identities stay identities.
 
-Virtual registers keep their numbers: the text numbers them by their first
-place in it, so that others would be no normalized text. They have other numbers
-where blocks stand in another order, see training.ordering.
+Virtual registers keep their numbers: a normalized text numbers them by first
+mention. They get other numbers when blocks change their order, see
+`training.ordering`.
 
-Linear in the function.
+The cost is linear in the function.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from verilocc_bench.targets import TargetFile
 
 __all__ = ["rename", "renamed"]
 
-Run = tuple[int, ...]
-"""Blocks that stay together, in ascending order."""
+BlockRun = tuple[int, ...]
+"""Numbers of blocks that stay together, ascending."""
 
 
 def rename(problem: AllocationProblem, answer: Mapping[str, str], seed: int) -> Mapping[str, str]:
     """A valid answer with the registers of each file permuted.
 
-    It uses no more registers, and has the same bank conflicts and identity
-    copies. Where nothing can move it is the same answer.
+    Bank conflicts and identity copies stay the same. If no block can move, it
+    is the same answer.
     """
     generator = Random(seed)  # noqa: S311  no secret depends on it
     places = _places(problem, answer)
@@ -58,39 +58,41 @@ def rename(problem: AllocationProblem, answer: Mapping[str, str], seed: int) -> 
 def renamed(
     problem: AllocationProblem, answer: Mapping[str, str], times: int, seed: int
 ) -> Iterator[Mapping[str, str]]:
-    """The answer itself, then so many renamed ones."""
+    """Yields the answer itself, then `times` renamed ones."""
     yield answer
     for number in range(times):
         yield rename(problem, answer, seed * (times + 1) + number)
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A virtual register, its class and its base."""
+class _PlacedRegister:
+    """A virtual register, its class, and the physical register it is assigned to."""
 
     register: int
     kind: RegisterClass
     base: PhysicalRegister
 
 
-def _places(problem: AllocationProblem, answer: Mapping[str, str]) -> list[_Place]:
+def _places(problem: AllocationProblem, answer: Mapping[str, str]) -> list[_PlacedRegister]:
     placements = problem.placements
     return [
-        _Place(number, kind, placements.register(placements.by_name[kind][answer[f"%{number}"]]))
+        _PlacedRegister(
+            number, kind, placements.register(placements.by_name[kind][answer[f"%{number}"]])
+        )
         for number, kind in enumerate(problem.function.virtual_registers)
         if f"%{number}" in answer
     ]
 
 
-def _name(problem: AllocationProblem, place: _Place, move: Mapping[int, int]) -> str:
+def _name(problem: AllocationProblem, place: _PlacedRegister, move: Mapping[int, int]) -> str:
     base = PhysicalRegister(place.base.file, move.get(place.base.index, place.base.index))
     return problem.placements.legal[place.kind][problem.placements.unit(base)]
 
 
 def _move(
-    problem: AllocationProblem, file: TargetFile, places: list[_Place], generator: Random
+    problem: AllocationProblem, file: TargetFile, places: list[_PlacedRegister], generator: Random
 ) -> dict[int, int]:
-    """Where each unit of a file goes that changes its place."""
+    """The new number of each unit of a file, by its present number."""
     own = [place for place in places if place.base.file == file.name]
     size = _block_size(problem.function, file)
     end = max((place.base.index + place.kind.width for place in own), default=0)
@@ -104,7 +106,7 @@ def _move(
 
 
 def _block_size(function: Function, file: TargetFile) -> int:
-    """The widest alignment of the function's classes in a file, by which its banks divide."""
+    """The least multiple of the alignments of the function's classes and of the file's banks."""
     steps = [
         legal.step
         for kind in function.classes()
@@ -114,7 +116,9 @@ def _block_size(function: Function, file: TargetFile) -> int:
     return math.lcm(file.banks, *steps)
 
 
-def _pinned_units(problem: AllocationProblem, file: TargetFile, own: list[_Place]) -> Iterator[int]:
+def _pinned_units(
+    problem: AllocationProblem, file: TargetFile, own: list[_PlacedRegister]
+) -> Iterator[int]:
     """The units that must stay where they are."""
     for units in _fixed(problem.function):
         if units.file == file.name:
@@ -136,14 +140,14 @@ def _fixed(function: Function) -> Iterator[FixedUnits]:
 
 
 def _is_usual(kind: RegisterClass, file: str, budget: int) -> bool:
-    """Whether a class allows all aligned bases of a file for which there is room."""
+    """True if a class allows all aligned bases of a file at which it fits in the budget."""
     ranges = [legal for legal in kind.ranges if legal.file == file]
     room = budget - kind.width
     return len(ranges) == 1 and ranges[0].first == 0 and ranges[0].last + ranges[0].step > room
 
 
-def _runs(own: list[_Place], size: int, count: int, pinned: set[int]) -> list[Run]:
-    """The first blocks of a file, those together that must stay so; pinned ones are left out."""
+def _runs(own: list[_PlacedRegister], size: int, count: int, pinned: set[int]) -> list[BlockRun]:
+    """The first `count` blocks of a file in runs that stay together, without pinned runs."""
     joined: set[int] = set()
     for place in own:
         last = (place.base.index + place.kind.width - 1) // size
@@ -157,20 +161,20 @@ def _runs(own: list[_Place], size: int, count: int, pinned: set[int]) -> list[Ru
     return [tuple(run) for run in runs if run[-1] < count and pinned.isdisjoint(run)]
 
 
-def _shuffled(runs: list[Run], generator: Random) -> dict[int, int]:
-    """The new place of every block of these runs, in the room that they have now.
+def _shuffled(runs: list[BlockRun], generator: Random) -> dict[int, int]:
+    """The new place of each block of these runs, within the places that they have now.
 
-    Runs of one length change places at random; then those that stand side
-    by side, without a pinned block between, are put in another order.
+    First, runs of one length change places at random. Then neighbouring runs
+    without a pinned block between them are put in a random order.
     """
-    by_length: dict[int, list[Run]] = {}
+    by_length: dict[int, list[BlockRun]] = {}
     for run in runs:
         by_length.setdefault(len(run), []).append(run)
     drawn = {length: generator.sample(alike, len(alike)) for length, alike in by_length.items()}
     order = [drawn[len(run)].pop() for run in runs]
     movable = {block for run in runs for block in run}
     found: dict[int, int] = {}
-    stretch: list[Run] = []
+    stretch: list[BlockRun] = []
     for place, (run, new) in enumerate(zip(runs, order, strict=True)):
         stretch.append(new)
         following = run[-1] + 1

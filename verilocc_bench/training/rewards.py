@@ -1,4 +1,4 @@
-"""What a whole allocation is worth, as the verifier and the metrics of an answer say."""
+"""The reward of a whole allocation, from the verifier and the metrics of its answer."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from verilocc_bench.training.rollouts import Rollout
 from verilocc_bench.verify import FastVerifier
 from verilocc_bench.views.rows import problem_of
 
-__all__ = ["Judge", "Outcome", "advantages", "summarize"]
+__all__ = ["RolloutJudge", "RolloutOutcome", "advantages", "summarize"]
 
 ALIKE = 1e-9
-"""Rewards that deviate by less are the same but for rounding."""
+"""Rewards whose deviation is smaller are equal except for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a rollout; where it is not `valid`, `dead_ends` alone means something.
+class RolloutOutcome:
+    """The result of a rollout. If it is not `valid`, only `dead_ends` has a meaning.
 
-    `registers` are vector registers used, `conflicts` bank conflicts weighted
-    by loop depth, `copies` the copies that become identities.
+    `registers`: the vector registers used. `conflicts`: the bank conflicts,
+    weighted by loop depth. `copies`: the copies that become identities.
     """
 
     valid: bool
@@ -39,12 +39,12 @@ class Outcome:
     copies: int = 0
 
 
-class Judge:
+class RolloutJudge:
     """Judges rollouts of one row that has a label.
 
-    `label_registers` and `label_conflicts` are what its label uses and has,
-    `bound` the known lower bound on vector registers, or what the best known
-    answer uses where none is.
+    `label_registers`, `label_conflicts`: the vector registers and the bank
+    conflicts of the label. `bound`: the known lower bound on vector registers;
+    without one the registers of the best known answer, or of the label.
     """
 
     def __init__(self, row: Row) -> None:
@@ -64,14 +64,14 @@ class Judge:
             for _, _, instruction in self.problem.function.instructions()
         )
 
-    def outcome(self, rollout: Rollout) -> Outcome:
+    def outcome(self, rollout: Rollout) -> RolloutOutcome:
         """The verdict on a rollout, and the metrics of its answer."""
         if rollout.answer is None:
-            return Outcome(False, rollout.dead_ends)
+            return RolloutOutcome(False, rollout.dead_ends)
         verdict = self._verifier.verify(rollout.answer)
         if not verdict.valid or verdict.registers_used is None:
-            return Outcome(False, rollout.dead_ends)
-        return Outcome(
+            return RolloutOutcome(False, rollout.dead_ends)
+        return RolloutOutcome(
             True,
             rollout.dead_ends,
             verdict.registers_used[VECTOR],
@@ -79,8 +79,12 @@ class Judge:
             count_identity_copies(self.problem, rollout.answer),
         )
 
-    def reward(self, outcome: Outcome, weights: RewardWeights) -> float:
-        """The reward: more is better, and 0 could hardly be better."""
+    def reward(self, outcome: RolloutOutcome, weights: RewardWeights) -> float:
+        """The reward; more is better.
+
+        An answer at the bound without conflicts and dead ends gets -1, plus up
+        to the weight of copies.
+        """
         if not outcome.valid:
             return weights.invalid
         found = (
@@ -93,19 +97,19 @@ class Judge:
 
 
 def advantages(rewards: Sequence[float]) -> list[float]:
-    """By how many of its deviations each reward is above the mean of its group; all 0 if alike."""
+    """The distance of each reward from the group's mean, in deviations; all 0 if all are equal."""
     mean, deviation = fmean(rewards), pstdev(rewards)
     if deviation < ALIKE:
         return [0.0] * len(rewards)
     return [(reward - mean) / deviation for reward in rewards]
 
 
-def summarize(judged: Sequence[tuple[Judge, Outcome]]) -> dict[str, Any]:
-    """How outcomes compare with the labels, over all functions, and each for itself.
+def summarize(judged: Sequence[tuple[RolloutJudge, RolloutOutcome]]) -> dict[str, Any]:
+    """Compares outcomes with the labels, over all functions and for each one.
 
     `registers_ratio` and `conflicts_ratio` (of conflicts + 1) are geometric
-    means over the functions with a valid answer, and so are the shares that
-    use fewer, as many and more registers than the label.
+    means over the functions with a valid answer. The shares of functions with
+    fewer, as many and more registers than the label are of the same functions.
     """
     valid = [(judge, outcome) for judge, outcome in judged if outcome.valid]
     registers: Mapping[str, tuple[int, int]] = {

@@ -1,11 +1,11 @@
-"""Whole allocations by a model, many of them side by side, with what it chose from.
+"""Whole allocations by a model, many side by side, with the choices that it had.
 
-The prompts are those of `candidates`. The model says nothing but names that
-are offered: the chance of each is the softmax over the offered names' tokens
-alone, as in constrained decoding. So every base is legal, and dead ends are
-made room for. Where one name alone is offered the model is not asked.
+The prompts are those of `candidates`. The model chooses among the offered
+names: the chance of each is the softmax over the offered names' tokens alone,
+as in constrained decoding. So every base is legal; at a dead end registers are
+ejected to make room. If only one name is offered, the model is not asked.
 
-A pass over the network has one prompt of each allocation under way.
+A pass over the network has one prompt of each unfinished allocation.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from verilocc_bench.views.turns import get_training_format
 __all__ = ["Decision", "Encoder", "Rollout", "Start", "offered_scores", "roll_out"]
 
 NEVER = -1e4
-"""The score of what only fills up a row: its chance is 0, and no sum of it is infinite."""
+"""The score of a filler: low enough for a chance of 0, and finite so that sums stay finite."""
 
 
 class Decision(NamedTuple):
-    """The tokens of a prompt, one token for each name it offers, and the number of the one taken.
+    """The tokens of a prompt, one token for each offered name, and the index of the taken name.
 
-    `taken` is -1 before anything is.
+    `taken` is -1 before the model has chosen.
     """
 
     prompt: tuple[int, ...]
@@ -48,9 +48,9 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """One whole allocation. `decisions` are those with more than one name offered.
+    """One whole allocation. `decisions` are those that offered more than one name.
 
-    `answer` is None where there were more dead ends than allowed.
+    `answer` is None if there were more dead ends than allowed.
     """
 
     decisions: tuple[Decision, ...]
@@ -60,14 +60,14 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What to allocate; with a generator names are drawn, else the likeliest is taken."""
+    """A problem to allocate. A generator draws the names; without one the likeliest is taken."""
 
     problem: AllocationProblem
     generator: Random | None = None
 
 
 class Encoder:
-    """Prompts of `candidates` and names as tokens."""
+    """Turns prompts of `candidates` and register names into tokens."""
 
     def __init__(self, tokenizer: Any) -> None:
         end = tokenizer.eos_token_id
@@ -80,7 +80,7 @@ class Encoder:
         self.style = self._format.style
 
     def decision(self, prompt: str, names: Sequence[str]) -> Decision:
-        """What is asked, in tokens. Raises InputError where a name is more than one token."""
+        """The prompt and the names in tokens. Raises InputError if a name has several tokens."""
         turn = self._format.decision(Turn(prompt, names[0]))
         return Decision(
             tuple(self._codec.prompt(turn.messages)), tuple(self._token(name) for name in names)
@@ -99,10 +99,10 @@ class Encoder:
 def roll_out(
     network: Any, encoder: Encoder, starts: Sequence[Start], most_dead_ends: int
 ) -> list[Rollout]:
-    """One whole allocation for each start, in their order; no gradients are kept.
+    """One whole allocation for each start, in their order. No gradients are kept.
 
-    What is drawn depends on a start's own generator and, by rounding alone,
-    on the others beside it.
+    The draws depend on a start's own generator and, through rounding alone, on
+    the other starts in the same pass.
     """
     finished: dict[int, Rollout] = {}
     walks = {n: _walk(start.problem, encoder, most_dead_ends) for n, start in enumerate(starts)}
@@ -127,11 +127,11 @@ def roll_out(
 def offered_scores(network: Any, decisions: Sequence[Decision], padding: int) -> Any:
     """Log-probabilities of the offered names, of shape (decisions, most names offered).
 
-    What fills up the rows of fewer names has the probability 0.
+    Rows with fewer names are filled up with entries of probability 0.
     """
     width = max(len(decision.prompt) for decision in decisions)
     most = max(len(decision.offered) for decision in decisions)
-    # On the left, so that all prompts end in one column, and one alone is scored.
+    # Padding on the left: all prompts end in the last column, the only one that is scored.
     fill = [width - len(decision.prompt) for decision in decisions]
     ids = [[padding] * n + list(d.prompt) for n, d in zip(fill, decisions, strict=True)]
     real = [[0] * n + [1] * (width - n) for n in fill]
@@ -150,7 +150,7 @@ def offered_scores(network: Any, decisions: Sequence[Decision], padding: int) ->
 
 
 def _choose(scores: Sequence[float], generator: Random | None) -> int:
-    """The number of a name: drawn by log-probabilities, or the likeliest, of equals the first."""
+    """The index of a name: drawn by log-probabilities, or else the first of the likeliest."""
     if generator is None:
         return scores.index(max(scores))
     return generator.choices(range(len(scores)), [math.exp(score) for score in scores])[0]
@@ -159,7 +159,7 @@ def _choose(scores: Sequence[float], generator: Random | None) -> int:
 def _walk(
     problem: AllocationProblem, encoder: Encoder, most_dead_ends: int
 ) -> Generator[Decision, int | None, Rollout]:
-    """One allocation: yields what is asked, and is sent the number of the name taken."""
+    """One allocation. Yields a decision and is sent the index of the name that is taken."""
     viewer = encoder.style.make_viewer(problem)
     search = Ejection(RegisterState(problem), decision_order(problem))
     decisions: list[Decision] = []

@@ -1,10 +1,10 @@
-"""A training run: examples, steps, checkpoints, and the model with what was measured of it.
+"""A training run: examples, steps, checkpoints, the model and its measurements.
 
-The folder of a run holds `run.json` (recipe, dataset, versions: what decides
-the weights), `examples/`, `validation/` and `checkpoints/` while it goes on,
-and at the end the model's own files, `log.jsonl` and `training.json`. A run
-that was interrupted goes on from its last checkpoint and gives the same
-weights as one that was not; one that has ended is left as it is.
+While a run goes on, its folder holds `run.json` (recipe, dataset and versions:
+what decides the weights), `examples/`, `validation/` and `checkpoints/`. At
+the end it holds the model's own files, `log.jsonl` and `training.json`. An
+interrupted run goes on from its last checkpoint and gives the same weights as
+an uninterrupted one. A finished run is left unchanged.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from verilocc_bench.training.card import CARD, write_card
 from verilocc_bench.training.curve import plot_log
 from verilocc_bench.training.examples import Examples, make_examples
 from verilocc_bench.training.network import begin, merge, write_model
-from verilocc_bench.training.recipe import AUXILIARY_EVERY, ModelRecipe, Recipe, Source
+from verilocc_bench.training.recipe import AUXILIARY_EVERY, ExampleSource, ModelRecipe, Recipe
 from verilocc_bench.training.run_folder import claim_folder, data_source, versions
 from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
 
 __all__ = ["train"]
 
 FINISHED = "training.json"
-"""A folder that has it needs no training; it is written after all that was trained."""
+"""The file that marks a finished run; it is written after the weights."""
 
 
-class Data(NamedTuple):
-    """Where rows come from, and how many processes make examples of them."""
+class DatasetRequest(NamedTuple):
+    """The dataset to read, and how many processes make examples of its rows."""
 
     dataset: str
     revision: str | None
@@ -56,10 +56,10 @@ def train(
 ) -> Path:
     """Trains a model by a recipe on a dataset; returns the folder with it.
 
-    `jobs` processes make the examples. Raises InputError where the folder
-    holds another run, or the recipe cannot be met.
+    `jobs` processes make the examples. Raises InputError if the folder holds
+    another run, or if the recipe does not fit the dataset.
     """
-    data = Data(dataset, revision, jobs)
+    data = DatasetRequest(dataset, revision, jobs)
     rows = load_rows(dataset, split=recipe.split, revision=revision).rows
     torch.set_num_threads(recipe.training.threads)
     transformers.set_seed(recipe.seed)
@@ -100,7 +100,7 @@ def _begin(recipe: Recipe) -> tuple[Any, Any]:
 
 
 def _measured(trainer: CompletionTrainer, learnt: Learnt, output: Path) -> dict[str, Any]:
-    """Trains, from the last checkpoint on if there is any; says what it took."""
+    """Trains, from the last checkpoint on if there is one; returns the measurements."""
     started = time.perf_counter()
     last = get_last_checkpoint(str(output / "checkpoints"))
     trainer.train(resume_from_checkpoint=last)
@@ -118,7 +118,7 @@ def _measured(trainer: CompletionTrainer, learnt: Learnt, output: Path) -> dict[
 
 
 def _line(entry: Mapping[str, Any]) -> str:
-    """A line of the log, without what is no number: the norm of a gradient can be infinite once."""
+    """A line of the log without infinite values: the norm of a gradient can be infinite."""
     kept = {
         name: value
         for name, value in entry.items()
@@ -128,7 +128,7 @@ def _line(entry: Mapping[str, Any]) -> str:
 
 
 def _check_lengths(learnt: Learnt, network: Any) -> None:
-    """Raises InputError for examples longer than the model reads."""
+    """Raises InputError for examples longer than the model's context."""
     context = Network(network, torch.device("cpu")).context
     parts = [part for part in learnt if part is not None]
     longest = max(int(np.diff(part.starts).max()) for part in parts)
@@ -139,10 +139,12 @@ def _check_lengths(learnt: Learnt, network: Any) -> None:
         )
 
 
-def _validation(recipe: Recipe, tokenizer: Any, data: Data, output: Path) -> Examples | None:
-    """Some examples of the validation split, as many rows of each source as may hold them.
+def _validation(
+    recipe: Recipe, tokenizer: Any, data: DatasetRequest, output: Path
+) -> Examples | None:
+    """At most `validation_examples` examples of the validation split, from all sources.
 
-    None where the recipe wants none, or learns from made-up decisions alone.
+    None if the recipe asks for none, or learns from made-up decisions alone.
     """
     if recipe.validation_split is None or not recipe.validation_examples:
         return None
@@ -171,10 +173,10 @@ def _validation(recipe: Recipe, tokenizer: Any, data: Data, output: Path) -> Exa
     return found.take(np.linspace(0, len(found) - 1, most).astype(np.int64))
 
 
-def _validation_functions(recipe: Recipe, source: Source) -> int:
-    """So many functions as may hold a source's part of the examples.
+def _validation_functions(recipe: Recipe, source: ExampleSource) -> int:
+    """The number of functions that hold about a source's share of the examples.
 
-    In `whole` a function is one example, elsewhere it has a hundred or so.
+    In `whole` a function is one example; in other formats it has about a hundred.
     """
     examples = 1 if source.format == "whole" else 100
     return max(1, recipe.validation_examples // examples // len(recipe.sources))
@@ -183,7 +185,7 @@ def _validation_functions(recipe: Recipe, source: Source) -> int:
 def _decisive(
     recipe: Recipe, dataset: str, revision: str | None, rows: Sequence[Row]
 ) -> dict[str, Any]:
-    """What decides the weights."""
+    """What decides the weights, as a JSON object."""
     return {
         "recipe": recipe.as_json(),
         **_base(recipe.model),
@@ -193,7 +195,7 @@ def _decisive(
 
 
 def _base(model: ModelRecipe) -> dict[str, Any]:
-    """What identifies the weights that are begun with, if there are any."""
+    """The name and revision of the pretrained model, if there is one."""
     if model.pretrained is None:
         return {}
     _, revision = find_model_folder(model.pretrained, model.revision, with_code=False)

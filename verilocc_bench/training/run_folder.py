@@ -1,4 +1,4 @@
-"""The folder of a training run: whose it is, and what it was made with."""
+"""The folder of a training run, and the record of what decides its weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VERSIONED = ("torch", "transformers", "accelerate", "tokenizers", "numpy")
 
 
 def versions() -> dict[str, str]:
-    """Of this package, Python and the libraries that have a say in the weights."""
+    """The versions of this package, Python and the libraries that influence the weights."""
     return {
         "verilocc-bench": __version__,
         "python": platform.python_version(),
@@ -30,9 +30,9 @@ def versions() -> dict[str, str]:
 
 
 def data_source(dataset: str, revision: str | None, rows: Sequence[Row]) -> dict[str, Any]:
-    """Name, revision and hashes of what is trained on; of a folder not where it lies.
+    """The name, revision and hashes of the rows. A folder's name stands without its path.
 
-    `best_hash`, of the columns about better labels, is told where there are any.
+    `best_hash`, of the columns about better labels, is there if the rows have any.
     """
     name = Path(dataset).resolve().name if is_local(dataset) else dataset
     found = {"name": name, "revision": revision, "hash": rows_hash(rows)}
@@ -41,9 +41,10 @@ def data_source(dataset: str, revision: str | None, rows: Sequence[Row]) -> dict
 
 
 def claim_folder(output: Path, told: Mapping[str, Any]) -> None:
-    """Makes the folder of a run that `told` decides, or finds that it is of the same one.
+    """Makes the folder of a run, or checks that it belongs to the same run.
 
-    Raises InputError where it is another run's, or holds something else.
+    `told` is what decides the weights; run.json holds it. Raises InputError if
+    the folder belongs to another run, or holds something else.
     """
     path = output / "run.json"
     told = json.loads(json.dumps(told))

@@ -1,7 +1,7 @@
-"""Prompts of `state` and `candidates` with all register numbers moved alike.
+"""Prompts of `state` and `candidates` with all register numbers moved by one distance.
 
-First fit uses low numbers far more often than high ones. A model that has
-rarely seen R248 cannot say it. The right choice does not change when every
+First fit uses low numbers far more often than high ones, and a model that has
+rarely seen R248 cannot say it. The right choice stays the same when every
 register of a prompt moves by one distance that keeps alignment and banks.
 """
 
@@ -16,13 +16,13 @@ from verilocc_bench.targets import Target
 __all__ = ["shifted"]
 
 STEP = 16
-"""Distances are multiples of this: of every tuple's alignment, and of the number of banks."""
+"""All distances are multiples of this, which is a multiple of all alignments and bank counts."""
 
 
 def shifted(turn: Turn, target: Target, generator: Random) -> Turn:
-    """The turn with the registers of each file moved by a distance that the file has room for.
+    """The turn with the registers of each file moved by a distance for which the file has room.
 
-    Runs of bases that would go beyond the last legal one end with it.
+    A run of bases that would go beyond the last legal base ends there.
     """
     counts = {file.name: file.count for file in target.files if not file.unit_names}
     pattern = re.compile(rf"(\.\.)?\b({'|'.join(counts)})(\d+)\b")

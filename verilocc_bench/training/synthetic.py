@@ -1,15 +1,16 @@
-"""Made-up decisions of `state`: states of the registers that kernels seldom come to.
+"""Made-up decisions of `state`: states of the registers that kernels seldom reach.
 
-Most tuples of a kernel are placed while much is free, and the lowest base
-will do. A model has to see many cases where several lines leave little in
-common, or runs of a single lane are many, and registers from all over a file.
-Here free bases are drawn, and the prompt is written as the format does; what
-is learnt is what the policy of `state` says: the lowest base of a tuple that
-is in all lines, of a single register the least idle, of equals the lowest.
+Most tuples of a kernel are placed while many registers are free, and the
+lowest base fits. A model also has to see lines that share few bases, single
+lanes with many runs, and registers from all over a file. So free bases are
+drawn here, and the prompt is written as the format writes it. The answer is
+the choice of the policy of `state`: for a tuple the lowest base in all lines,
+for a single register the base that is idle for the shortest time, and the
+lowest of several such.
 
-Two kinds of states that chance alone hardly ever makes are drawn often: lanes
-whose runs differ at the ends only, as those of neighbours do, and one long run
-at the end of a file, which may begin anywhere.
+Two kinds of states that are rare by chance are drawn often: lanes whose runs
+differ only at the ends, as the lanes of a tuple do in kernels, and one long
+run at the end of a file, which may begin anywhere.
 """
 
 from __future__ import annotations
@@ -28,31 +29,31 @@ __all__ = ["synthetic_turns"]
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 16)
 FREQUENCIES = (6, 6, 1, 6, 1, 2, 3, 1)
-"""How often each width is drawn: those that kernels have many of the most."""
+"""How often each width is drawn; widths that are common in kernels are drawn most."""
 
 STEPS = (1, 2, 4)
 MOST_DIGITS = 14
 SEVERAL, TRIES = 0.4, 20
-"""The share of tuples that are drawn again, so often, until they have several lines."""
+"""The share of tuples that must have several lines, and the most draws to get them."""
 
 TIED = 0.03
-"""The share of tuples with a tie to what is placed."""
+"""The share of tuples that are tied to a placed register."""
 
 ALIKE, MOST_BEYOND = 0.5, 3
-"""The share of tuples whose lanes have runs that differ at the ends; by so many bases at most."""
+"""The share of tuples whose lanes differ at the ends of runs alone, and by how many bases."""
 
 LAST_RUN = 0.25
-"""The share of states where little but the end of a file is free."""
+"""The share of states where hardly anything before the end of a file is free."""
 
 CUTS = (0.0, 0.02, 0.2)
 SPREADS = (1, 2, 3, MOST_DIGITS)
-"""How often idle times change from base to base, and how many there are of them, in digits."""
+"""The chances that the idle time changes from base to base, and the numbers of different times."""
 
-Bases = frozenset[int]
+FreeBases = frozenset[int]
 
 
 class _Class(NamedTuple):
-    """A made-up register class: its width, its legal bases by file, their names, and its words."""
+    """A made-up register class: its width, its legal bases by file, their names, and its text."""
 
     width: int
     ranges: tuple[range, ...]
@@ -65,9 +66,9 @@ class _Class(NamedTuple):
 
 
 def synthetic_turns(count: int, seed: str, archs: Collection[str] = ()) -> Iterator[Turn]:
-    """So many prompts of `state`, each with its answer; the same for the same seed.
+    """Yields `count` prompts of `state`, each with its answer. The seed decides them.
 
-    `archs` are those whose register files are drawn from; none stands for all.
+    The register files are those of `archs`; empty stands for all targets.
     """
     generator = Random(f"synthetic {seed}")  # noqa: S311  no secret depends on it
     architectures = sorted(archs or TARGETS)
@@ -106,7 +107,7 @@ def _draw_class(target: Target, generator: Random) -> _Class:
 
 
 def _tuple(register_class: _Class, generator: Random) -> tuple[list[str], int]:
-    """Lines of groups of lanes, and the lowest base that suits all of them."""
+    """The lines of a tuple, one for each group of its lanes, and the base to answer."""
     width, names = register_class.width, register_class.names
     fewest = 2 if generator.random() < SEVERAL else 1
     alike = generator.random() < ALIKE
@@ -137,8 +138,8 @@ def _tuple(register_class: _Class, generator: Random) -> tuple[list[str], int]:
     return lines, base
 
 
-def _widened(common: Bases, register_class: _Class, generator: Random) -> Bases:
-    """Runs of bases that begin a little before, or end a little after, those of `common`."""
+def _widened(common: FreeBases, register_class: _Class, generator: Random) -> FreeBases:
+    """The bases of `common`, with some runs that begin a little earlier or end a little later."""
     found = set(common)
     for bases in register_class.ranges:
         for number, base in enumerate(bases):
@@ -171,8 +172,8 @@ def _single(register_class: _Class, generator: Random) -> tuple[list[str], int]:
     return [lane_line(least_idle(runs), register_class.names)], min(runs)[1]
 
 
-def _draw_state(register_class: _Class, pieces: int, generator: Random) -> Bases:
-    """Bases as `_draw_bases` draws them; often the last of a file, and next to nothing before."""
+def _draw_state(register_class: _Class, pieces: int, generator: Random) -> FreeBases:
+    """Draws free bases: often the last of a file with few before, else by `_draw_bases`."""
     if generator.random() >= LAST_RUN:
         return _draw_bases(register_class, pieces, 2, generator)
     bases = generator.choice(register_class.ranges)
@@ -184,10 +185,10 @@ def _draw_state(register_class: _Class, pieces: int, generator: Random) -> Bases
     return frozenset(found)
 
 
-def _draw_bases(register_class: _Class, pieces: int, shorter: int, generator: Random) -> Bases:
-    """Some runs of bases, `shorter` in proportion; now and then all from one on.
+def _draw_bases(register_class: _Class, pieces: int, shorter: int, generator: Random) -> FreeBases:
+    """Draws `pieces` runs of bases, and half of the time one more that reaches the end.
 
-    Their lengths are spread evenly over orders of magnitude.
+    The logarithms of their lengths are uniform, up to a `shorter`-th of the bases.
     """
     bases = register_class.bases
     found: set[int] = set()

@@ -1,12 +1,12 @@
-"""Whom the reference model learns from: policies that choose by what a prompt shows.
+"""The teachers of the reference model: policies that choose by what a prompt shows.
 
-A language model can only learn what follows from its prompt. The compiler's
-choices, and those of a search, follow from the whole function: register names
-may be permuted, and what was decided elsewhere is not in the prompt. So the
-targets come from policies on the prompt's own features, several for each
-function, of which the best run is kept (fewest dead ends, then registers,
-occupancy, conflicts and copies): the model learns what the better of them do
-where they differ.
+A language model can only learn what follows from its prompt. The choices of a
+compiler or a search follow from the whole function: register names may be
+permuted, and earlier decisions are not in the prompt. So the answers to learn
+come from policies over the prompt's own features. Several policies run on each
+function, and the best run is kept: fewest dead ends, then registers,
+occupancy, conflicts and copies. Where policies differ, the model learns the
+better choice.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ MOST_DEAD_ENDS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A linear price on the features of `candidates`; the cheapest offer is taken.
+    """A linear price on the features of `candidates`. The first of the cheapest offers is taken.
 
-    `grows` by unit, `conflicts` by loop-weighted surplus read, `copies` by
-    needless copy, `idle` by binary digit; of offers that cost the same the
-    first. `detours`: the share of decisions where any offer is taken, so that
-    the model sees states that it would not come to by itself.
+    `grows` is the price of a unit, `conflicts` of a loop-weighted surplus read,
+    `idle` of a binary digit; `copies` is the gain of an avoided copy.
+    `detours`: the share of decisions that take a random offer, so that the
+    model sees states that it would not reach by itself.
     """
 
     grows: float = 1.0
@@ -51,7 +51,7 @@ class Policy:
             raise InputError("detours must be from 0 to 1")
 
     def choose(self, lines: Sequence[str]) -> int:
-        """The number of the offer that costs least, given the lines of a prompt."""
+        """The index of the cheapest offer, given the lines of a prompt."""
         return min(range(len(lines)), key=lambda number: (self._price(lines[number]), number))
 
     def _price(self, line: str) -> float:
@@ -68,7 +68,10 @@ class Policy:
 
 @dataclass(slots=True)
 class Demonstration:
-    """One run over a function: its prompts with what was said, and what came of it."""
+    """One run over a function: its prompts with their answers, and the result.
+
+    `answer` is empty if there were too many dead ends.
+    """
 
     turns: list[Turn] = field(default_factory=list)
     answer: NamedAssignment = field(default_factory=dict)
@@ -83,11 +86,11 @@ def demonstrate(
     *,
     every: int = 1,
 ) -> Demonstration:
-    """A run of a policy; `turns` are of one decision in `every`, in the given format.
+    """Runs a policy over a function. `turns` hold about one decision in `every`.
 
-    `state` shows no conflicts: there the policy is the lowest base of a
-    tuple, and of single registers the one that lies idle for the shortest.
-    Dead ends are made room for, as in constrained decoding.
+    The format `state` does not show features: there the policy is the lowest
+    base for a tuple, and the base with the shortest idle time for a single
+    register. Dead ends eject registers, as in constrained decoding.
     """
     found = Demonstration()
     generator = Random(seed)  # noqa: S311  no secret depends on it
@@ -110,7 +113,7 @@ def demonstrate(
             prompt = "\n".join([viewer.query(search.state, register), *view.lines, ""])
             found.turns.append(Turn(prompt, offers[number]))
         if generator.random() < policy.detours:
-            # What the policy says is learnt, another way is gone.
+            # The model learns the policy's choice; the run takes another one.
             number = generator.randrange(len(offers))
         bases = {name: base for base, name in choices.items()}
         search.take(bases[offers[number]])
@@ -129,9 +132,9 @@ def best_demonstration(
     *,
     every: int = 1,
 ) -> Demonstration:
-    """The best run of several policies: fewest dead ends, then cost; of equals the first.
+    """The best run of several policies: fewest dead ends, then least cost, then the first.
 
-    Raises MissingExtraError where there are several and numba is not installed.
+    Raises MissingExtraError if there are several and numba is not installed.
     """
     runs = [demonstrate(problem, style, policy, seed, every=every) for policy in policies]
     return min(runs, key=lambda run: _cost(problem, run)) if len(runs) > 1 else runs[0]
@@ -143,12 +146,12 @@ def _cost(problem: AllocationProblem, run: Demonstration) -> tuple[int, ...]:
 
     if not run.answer:
         return (1, run.dead_ends)
-    # Room is made for a few dead ends; where there are many, it is luck that counts.
+    # Counted in binary digits: small differences in the number of dead ends are luck.
     return (0, run.dead_ends.bit_length(), *answer_cost(problem, run.answer, Objective.REGISTERS))
 
 
 def _tightest(state: RegisterState, register: int, choices: Mapping[int, str]) -> int:
-    """The number of the lowest base of a tuple, of the base that lies idle least of a single."""
+    """The index of the choice: the lowest base for a tuple, the least idle for a single lane."""
     lifetimes = state.lifetimes(register)
     if len(lifetimes) > 1:
         return 0

@@ -1,19 +1,21 @@
 """The tokenizer `text`, for models that read functions: `whole` and `window`.
 
-Its words come from the targets alone. A name of a virtual or a physical
-register is one token (`%2000` and above two), as are `:V2`, `.0-1`, `..`, and
-each part of an answer's object: `{"`, `%12`, `": "`, `v4`, `"`, `, "`, `}`.
+Its words come from the targets alone. The name of a virtual or a physical
+register is one token (`%2000` and above are two). `:V2`, `.0-1` and `..` are
+one token each, and so is each part of an answer's object: `{"`, `%12`,
+`": "`, `v4`, `"`, `, "`, `}`.
 
-Answers are kept exactly. Prompts lose what allocation cannot depend on, so
-that they are short:
+The tokenizer keeps answers exactly. It shortens prompts: it drops what
+allocation cannot depend on.
 
-- an opcode that defines nothing, and a line without operands, as a whole; of
-  any other opcode is left whether it is a copy, a load, a matrix product, or
-  none of these (`=other`), and whether it reads any operand (`=nothing`);
-- the bases in class lines, which follow from the name;
-- what stands above the line `place` of a window, for all that is free is listed below it;
-- the first lines of `whole` but for the target, its last line, commas, brackets, and marks of
-  implicit operands.
+- It drops an opcode that defines nothing, and a line without operands. It
+  replaces any other opcode by its kind: `=copy`, `=load`, `=matrix` or
+  `=other`; and by `=nothing` if the instruction reads no operand.
+- It drops the bases in class lines, which follow from the name.
+- It drops what stands above the line `place` of a window: the lines below it
+  list all that is free.
+- It drops the first lines of `whole` except the target, its last line,
+  commas, brackets, and marks of implicit operands.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ from re import escape
 from typing import Any
 
 from verilocc_bench.targets import TARGETS, TargetFile
-from verilocc_bench.training.tokenizers import UNITS, WIDEST, word_tokenizer
+from verilocc_bench.training.word_tokenizer import UNITS, WIDEST, word_tokenizer
 
 __all__ = ["text_tokenizer"]
 
 REGISTERS = 2_000
-"""Virtual registers with a token of their own; others take one more for their last two digits."""
+"""Virtual registers with a token of their own; others take two, one for the last two digits."""
 
 BLOCKS = 100
 TIES = 8
@@ -60,14 +62,18 @@ def _files() -> dict[str, TargetFile]:
 
 
 def _unit_names() -> list[str]:
-    """The names of units that have one of their own, and of all of them, longest first."""
+    """The names of the files whose units have names, and of these units; longest first."""
     files = [file for target in TARGETS.values() for file in target.files if file.unit_names]
     names = {name for file in files for name in (*file.unit_names, file.name)}
     return sorted(names, key=lambda name: (-len(name), name))
 
 
 def _class_letters() -> Iterator[str]:
-    """How names of classes begin: of one file, of the vector files, and what targets rename."""
+    """The letters that class names begin with.
+
+    A class of one file has the file's letter or the target's name for it; a
+    class of all vector files has the letters of all of them.
+    """
     for target in TARGETS.values():
         yield from (target.class_letters.get(file.letter, file.letter) for file in target.files)
         yield from target.class_letters.values()
@@ -96,7 +102,7 @@ def _words() -> Iterator[str]:
 
 
 def _rewritten() -> Iterator[tuple[str, str]]:
-    """Patterns, one after the other, and what stands for them before the text is cut."""
+    """Patterns and their replacements, in the order in which they are applied."""
     numbered = "|".join(_files())
     named = "|".join(map(escape, _unit_names()))
     register = rf"(?:{named}|(?:{numbered})\d+)(?:\.\.|(?![\w.$]))"
@@ -104,7 +110,7 @@ def _rewritten() -> Iterator[tuple[str, str]]:
     yield r"window \d+ of \d+\n(?:(?:registers|reserved|class) [^\n]*\n)*", ""
     yield r"verilocc-bench \d+\n|Assign registers to [^\n]*\n", ""
     yield rf" (?:{named}):\d+=[\w,]+", ""
-    # Of a class line its name, with the colon that it has elsewhere.
+    # A class line keeps its name alone, with the colon that it has elsewhere.
     yield r" \d+(?: [A-Za-z]+(?:\[\d+-\d+\])?(?:/\d+)?)+(?=\n)", ""
     yield r"\nclass ", ":"
     yield r"(?<=\n)free (?=[A-Z])", "free :"
@@ -121,7 +127,7 @@ def _rewritten() -> Iterator[tuple[str, str]]:
 
 
 def _pattern() -> str:
-    """What is a word; all else is left out."""
+    """The pattern of one word; the tokenizer drops the text between words."""
     numbered = "|".join(sorted(_files(), key=len, reverse=True))
     return "|".join(
         [

@@ -1,4 +1,4 @@
-"""transformers' Trainer for batches whose completions alone are learnt."""
+"""transformers' Trainer for batches in which only the completions are learnt."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["CompletionTrainer", "Learnt", "make_trainer"]
 
 
 class Learnt(NamedTuple):
-    """What is learnt, and what is looked at meanwhile."""
+    """The examples to learn, and the examples to validate on."""
 
     examples: Examples
     validation: Examples | None
 
 
 class CompletionTrainer(transformers.Trainer):  # type: ignore[misc]
-    """Computes scores only where something is learnt: at the ends of the rows."""
+    """A Trainer that computes scores only at the ends of the rows, where the completions are."""
 
     def compute_loss(
         self,
@@ -50,14 +50,14 @@ class CompletionTrainer(transformers.Trainer):  # type: ignore[misc]
         return (loss, output) if return_outputs else loss
 
     def _positions(self, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Positions that count from a row's first token, where there is padding before any."""
+        """The positions of the tokens, if any row has padding before its first token."""
         if not self.takes_positions or inputs["attention_mask"].all():
             return {}
         return {"position_ids": inputs["position_ids"]}
 
     @cached_property
     def takes_positions(self) -> bool:
-        """Whether the network has positions at all, or finds them by itself, as Bloom does."""
+        """True if the network takes positions. Some do not: Bloom derives its own."""
         network = self.model
         inner = network.get_base_model() if hasattr(network, "get_base_model") else network
         return "position_ids" in inspect.signature(inner.forward).parameters
@@ -65,7 +65,7 @@ class CompletionTrainer(transformers.Trainer):  # type: ignore[misc]
     def prediction_step(
         self, model: Any, inputs: dict[str, Any], *_: Any, **__: Any
     ) -> tuple[Any, Any, Any]:
-        """The loss of a validation batch, and whether each answer is right in all its tokens."""
+        """The loss of a validation batch. Counts the answers that are right in all tokens."""
         inputs = self._prepare_inputs(inputs)
         with torch.no_grad():
             loss, output = self.compute_loss(model, inputs, return_outputs=True)
@@ -77,7 +77,7 @@ class CompletionTrainer(transformers.Trainer):  # type: ignore[misc]
         return loss.detach(), None, None
 
     def evaluate(self, *arguments: Any, **options: Any) -> dict[str, float]:
-        """The validation loss, and the share of answers that are as the teacher's."""
+        """The validation loss, and the share of answers that equal the teacher's."""
         self.answers_right = self.answers_seen = 0
         found: dict[str, float] = super().evaluate(*arguments, **options)
         found = {name: value for name, value in found.items() if name == "eval_loss"}
@@ -107,7 +107,7 @@ def make_trainer(
         adam_beta2=options.adam_beta2,
         max_grad_norm=options.gradient_norm,
         bf16=options.precision == "bfloat16",
-        logging_first_step=True,  # so that the log of a short run tells a loss
+        logging_first_step=True,  # so that the log of a short run has a loss
         logging_steps=options.log_steps,
         save_steps=options.save_steps,
         save_total_limit=2,
@@ -122,8 +122,8 @@ def make_trainer(
         dataloader_pin_memory=False,
         report_to=[],
     )
-    # With several GPUs a step would take as many batches: it is to be the recipe's on any machine.
-    # They are counted when the device is asked for.
+    # With several GPUs a step would take several batches; it must be the same on any machine.
+    # Reading `device` makes transformers count the GPUs, so this comes after it.
     if arguments.device.type == "cuda":
         arguments._n_gpu = 1
     return CompletionTrainer(
