@@ -19,6 +19,7 @@ from benchmarks.model_study.configurations import BASELINES, MAIN, SPLIT, WHOLE
 from benchmarks.model_study.figures import SIZES, against, figures, of_size, passed
 from benchmarks.model_study.records import Kernel, Run
 from benchmarks.model_study.variants import unseen_by
+from verilocc_bench.model.prompts import get_prompt_format
 
 __all__ = ["TABLES"]
 
@@ -309,13 +310,6 @@ PAPER = (
 )
 """Of arXiv 2506.17506: what is shown, of how many kernels, single shot, many samples."""
 
-_SHOWN = {
-    "whole": "machine IR as text",
-    "window": "windows of machine IR as text, and what is free",
-    "state": "the state",
-    "candidates": "legal candidates",
-}
-
 
 def paper_table(runs: Runs) -> str:
     """The share of valid answers beside the paper's. The tasks are different ones."""
@@ -325,7 +319,7 @@ def paper_table(runs: Runs) -> str:
         most = max(run.ks)
         value = share(passed(run.kernels, most)[0])
         many = f"{value}, k = {most}" if most > 1 else NONE
-        shown = _SHOWN[run.prompt["format"]]
+        shown = get_prompt_format(run.prompt["format"]).shows
         head = (run.configuration.title, shown, f"{len(run.kernels):,}")
         rows.append((*head, share(passed(run.kernels, 1)[0]), many))
     return markdown(("", "the model is shown", "kernels", "one sample", "k samples"), rows, 2)

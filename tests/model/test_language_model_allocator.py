@@ -88,6 +88,8 @@ class Words:
     version: int = 3
     assistance: Assistance = Assistance.STATE
     source_hash: str = "abc"
+    decisions: None = None
+    has_windows: bool = False
 
     def check(self, options: AllocatorOptions) -> None:
         if options.few_shot > 5:

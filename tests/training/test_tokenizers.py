@@ -50,7 +50,7 @@ def turns(arch: str) -> list[TrainingTurn]:
             style = get_training_format(name)
             policy = Policy(conflicts=1.0, detours=0.2)
             run = demonstrate(problem_of(row), style.style, policy, 1, every=8)
-            found += [style.decision(turn) for turn in run.turns]
+            found += [style.turn(turn) for turn in run.turns]
     return found
 
 
@@ -97,7 +97,7 @@ def test_other_prompts_lose_no_more_than_they_must() -> None:
     style = get_training_format("candidates")
     for row in generated(6):
         for turn in demonstrate(problem_of(row), style.style, Policy(), 0).turns:
-            prompt = codec().prompt(style.decision(turn).messages)
+            prompt = codec().prompt(style.turn(turn).messages)
             assert tokenizer().unk_token_id not in prompt
 
 

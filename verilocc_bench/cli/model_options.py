@@ -107,7 +107,6 @@ def _add_search(add: Callable[..., argparse.Action]) -> None:
 def _add_language_models(add: Callable[..., argparse.Action]) -> None:
     add(
         "--prompt-format",
-        choices=("whole", "window", "state", "candidates"),
         metavar="whole|window|state|candidates",
         help="what the model is shown (default: what it was trained on, else whole)",
     )

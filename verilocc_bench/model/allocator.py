@@ -44,8 +44,6 @@ from verilocc_bench.model.prompts import (
     PromptFormat,
     get_prompt_format,
 )
-from verilocc_bench.model.prompts.decisions import DecisionFormat
-from verilocc_bench.model.prompts.window import WindowFormat
 
 __all__ = ["LanguageModelAllocator", "check_language_model_options", "language_model_allocator"]
 
@@ -81,9 +79,9 @@ def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageMo
         options = replace(options, decoding=advice.decoding)
     if options.strategy is None and options.decoding is not Decoding.GUIDED:
         options = replace(options, strategy=advice.sampling)
-    if options.backtracks is None and isinstance(prompt_format, DecisionFormat):
+    if options.backtracks is None and prompt_format.decisions is not None:
         options = replace(options, backtracks=advice.backtracks)
-    if options.window_registers is None and isinstance(prompt_format, WindowFormat):
+    if options.window_registers is None and prompt_format.has_windows:
         options = replace(options, window_registers=advice.window_registers)
     return LanguageModelAllocator(name, model, prompt_format, options)
 
@@ -118,7 +116,7 @@ class LanguageModelAllocator:
     ) -> None:
         check_language_model_options(prompt_format, options)
         constrained = options.decoding is Decoding.CONSTRAINED
-        if options.feedback is FeedbackKind.REPAIR and isinstance(prompt_format, DecisionFormat):
+        if options.feedback is FeedbackKind.REPAIR and prompt_format.decisions is not None:
             constrained = True  # of some decisions
         if not model.can_constrain and constrained:
             raise InputError("this model cannot be constrained", source=name)
@@ -133,7 +131,7 @@ class LanguageModelAllocator:
             strategy=options.strategy or SamplingStrategy.RANDOM,
             backtracks=options.backtracks or 0,
         )
-        if isinstance(prompt_format, WindowFormat) and options.window_registers is None:
+        if prompt_format.has_windows and options.window_registers is None:
             self._options = replace(self._options, window_registers=WINDOW_REGISTERS)
         self._width = options.batch_size
         if isinstance(model, RemoteModel):

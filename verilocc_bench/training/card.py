@@ -19,6 +19,7 @@ from verilocc_bench.dataset import EMBEDDED, Row, embedded_path, is_local, load_
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.schema import read_results
 from verilocc_bench.files import read_json, write_atomically
+from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.shipped import SHIPPED
 from verilocc_bench.model.transformers_model.model_files import folder_revision
 from verilocc_bench.training import card_words as words
@@ -206,7 +207,7 @@ def _about(training: Training) -> Iterable[str]:
         "verilocc-bench."
     )
     yield "## What it is, and what it is not"
-    yield "\n".join(f"- {words.FORMATS[name]}" for name in training.formats)
+    yield "\n".join(f"- {get_prompt_format(name).description}" for name in training.formats)
     yield from words.widths(training.recipe["sources"])
     yield words.LIMITS
     if model["tokenizer"] is not None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from verilocc_bench.model.advice import BACKTRACKS
-from verilocc_bench.model.prompts.candidates import OFFERED
 from verilocc_bench.training.recipe import AUXILIARY_EVERY
 
 __all__ = ["augmentation", "usage"]
@@ -15,31 +14,6 @@ LICENSE = "apache-2.0"
 TAGS = ("register-allocation", "compilers", "gpu", "code", "verilocc-bench")
 
 BASE = "begun with `{pretrained}`"
-
-FORMATS = {
-    "state": (
-        "`state`: one virtual register a prompt. The prompt shows the state of the registers: "
-        "which are free for it, lane by lane, given what is placed so far. So the bookkeeping is "
-        "done for the model; what it has to do is to find a base where every lane fits. Freely "
-        "decoded, its answers can be wrong, and the verifier says so."
-    ),
-    "candidates": (
-        f"`candidates`: one virtual register a prompt, with up to {OFFERED} bases that are legal "
-        "now, and what speaks for each. Validity is trivial here: whatever the model takes is "
-        "legal, and a program that always takes the first gives valid answers too. Only the "
-        "quality of its choices counts: registers, occupancy, bank conflicts, copies."
-    ),
-    "window": (
-        "`window`: a few virtual registers a prompt, with the piece of the function in which "
-        "they are first mentioned and the bases that earlier answers leave to each. What collides "
-        "within the window, and when a register is read for the last time, it has to read itself."
-    ),
-    "whole": (
-        "`whole`: the function's text in one prompt, and the whole assignment in one answer. "
-        "Nothing is worked out for the model."
-    ),
-}
-"""What a model sees and does, by prompt format."""
 
 LIMITS = (
     "It is no compiler: it changes no instruction, splits and spills nothing, and where the "

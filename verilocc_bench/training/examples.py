@@ -17,7 +17,6 @@ from tqdm import tqdm
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write
-from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.training.auxiliary import Auxiliary, with_auxiliary
 from verilocc_bench.training.ordering import Reordered, reordered
@@ -197,7 +196,7 @@ def _turns_of(job: _Job, recipe: Recipe) -> Iterator[TrainingTurn]:
     style = get_training_format(source.format)
     seed = f"{recipe.seed} {job.path.stem}"
     for turn in synthetic_turns(job.synthetic, seed, source.archs):
-        yield style.decision(turn)
+        yield style.turn(turn)
     for row in job.rows:
         yield from _turns(source, style, row, recipe.seed)
 
@@ -212,12 +211,13 @@ def _turns(
             for version in reordered(problem, answer, source.orderings, seed_of_row):
                 yield from _labelled(source, style, version)
         return
-    assert isinstance(style.style, DecisionFormat)
-    run = best_demonstration(problem, style.style, source.policies, seed_of_row, every=source.every)
+    decisions = style.style.decisions
+    assert decisions is not None
+    run = best_demonstration(problem, decisions, source.policies, seed_of_row, every=source.every)
     generator = random.Random(seed_of_row)  # noqa: S311  no secret depends on it
     for turn in run.turns:
         moves = generator.random() < source.shifted
-        yield style.decision(shifted(turn, problem.target, generator) if moves else turn)
+        yield style.turn(shifted(turn, problem.target, generator) if moves else turn)
 
 
 def _labelled(

@@ -13,7 +13,6 @@ from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.model.advice import BACKTRACKS, CONFIGURATION_KEY, Advice
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.prompts.candidates import CANDIDATES
-from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.model.transformers_model.bounds import check_counts, check_memory
 from verilocc_bench.model.transformers_model.loading import load_parts
 from verilocc_bench.training.recipe import LowRank, ModelRecipe
@@ -65,7 +64,7 @@ def write_model(
     and `--decoding`.
     """
     merged = merge(network)
-    decides = isinstance(get_prompt_format(prompt_format), DecisionFormat)
+    decides = get_prompt_format(prompt_format).decisions is not None
     advice = Advice(
         prompt_format,
         SamplingStrategy.GREEDY,

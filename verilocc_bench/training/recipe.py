@@ -17,11 +17,12 @@ import yaml
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text
+from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.targets import TARGETS
 from verilocc_bench.training.auxiliary import FORMATS, QUESTIONS
 from verilocc_bench.training.teacher import Policy
 from verilocc_bench.training.tokenizers import TOKENIZERS
-from verilocc_bench.views import get_training_format, parse_label
+from verilocc_bench.views import parse_label
 
 __all__ = [
     "AUXILIARY_EVERY",
@@ -175,7 +176,7 @@ class ExampleSource:
     new_registers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        get_training_format(self.format)
+        prompt_format = get_prompt_format(self.format)
         given = (self.label is not None, bool(self.policies), self.synthetic != 0)
         if sum(given) != 1:
             message = f"source {self.format!r}: expected one of 'label', 'policies', 'synthetic'"
@@ -184,7 +185,7 @@ class ExampleSource:
             parse_label(self.label)
         elif self.synthetic:
             self._check_synthetic()
-        elif self.format not in ("state", "candidates"):
+        elif prompt_format.decisions is None:
             raise InputError(f"source {self.format!r}: policies are for 'state' and 'candidates'")
         for arch in self.archs:
             if arch not in TARGETS:
@@ -213,7 +214,8 @@ class ExampleSource:
             raise InputError(f"source {self.format!r}: renamings are for labels, not for policies")
         if self.shifted and self.label is not None:
             raise InputError(f"source {self.format!r}: shifted is for policies, not for labels")
-        if self.new_registers and (self.format != "window" or self.label is None):
+        has_windows = get_prompt_format(self.format).has_windows
+        if self.new_registers and (not has_windows or self.label is None):
             raise InputError(f"source {self.format!r}: new_registers are for labels in 'window'")
         if min(self.new_registers, default=1) < 1:
             raise InputError(f"source {self.format!r}: new_registers must be at least 1")

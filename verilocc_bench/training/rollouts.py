@@ -23,11 +23,11 @@ from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError
+from verilocc_bench.model.prompts.candidates import CANDIDATES
 from verilocc_bench.model.prompts.conversation import Turn
-from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.model.prompts.outlook import decision_order
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
-from verilocc_bench.views.turns import get_training_format
+from verilocc_bench.views.turns import TrainingFormat
 
 __all__ = ["Decision", "Encoder", "Rollout", "Start", "offered_scores", "roll_out"]
 
@@ -75,13 +75,12 @@ class Encoder:
         self._codec = TokenCodec(
             tokenizer, frozenset(() if end is None else (end,)), None, "the tokenizer"
         )
-        self._format = get_training_format("candidates")
-        assert isinstance(self._format.style, DecisionFormat)
-        self.style = self._format.style
+        self.style = CANDIDATES
+        self._format = TrainingFormat(CANDIDATES)
 
     def decision(self, prompt: str, names: Sequence[str]) -> Decision:
         """The prompt and the names in tokens. Raises InputError if a name has several tokens."""
-        turn = self._format.decision(Turn(prompt, names[0]))
+        turn = self._format.turn(Turn(prompt, names[0]))
         return Decision(
             tuple(self._codec.prompt(turn.messages)), tuple(self._token(name) for name in names)
         )

@@ -31,6 +31,13 @@ reads that would wait for a register bank, "copies" the copies that would become
 how far the kernel's use of that kind of register would rise. All but the last two are in binary \
 digits: 3 is 4 to 7. Answer with the name of one of these bases alone, such as v4."""
 
+DESCRIPTION = (
+    f"`candidates`: one virtual register a prompt, with up to {OFFERED} bases that are legal "
+    "now, and what speaks for each. Validity is trivial here: whatever the model takes is "
+    "legal, and a program that always takes the first gives valid answers too. Only the "
+    "quality of its choices counts: registers, occupancy, bank conflicts, copies."
+)
+
 
 class _CandidatesViewer:
     """Legal bases: those that spare copies, the lowest, the tightest, the freest of conflicts."""
@@ -81,5 +88,11 @@ class _CandidatesViewer:
 
 
 CANDIDATES = DecisionFormat(
-    "candidates", Assistance.CANDIDATES, SYSTEM, _CandidatesViewer, version=2
+    "candidates",
+    Assistance.CANDIDATES,
+    "legal candidates",
+    DESCRIPTION,
+    SYSTEM,
+    _CandidatesViewer,
+    version=2,
 )

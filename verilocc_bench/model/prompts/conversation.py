@@ -21,6 +21,7 @@ __all__ = [
     "example_turns",
     "messages",
     "no_place",
+    "object_pieces",
     "object_tokens",
     "print_object",
 ]
@@ -103,6 +104,18 @@ def print_object(answer: Mapping[str, str], registers: Sequence[int]) -> str:
     """An answer's object for these virtual registers, as examples and constraints have it."""
     keys = (f"%{register}" for register in registers)
     return json.dumps({key: answer[key] for key in keys if key in answer})
+
+
+def object_pieces(completion: str) -> tuple[str, ...]:
+    """A printed object, cut as ObjectConstraint cuts it."""
+    pieces: list[str] = []
+    lead = "{"
+    for key, name in json.loads(completion).items():
+        pieces += [f'{lead}"{key}": "', name, '"']
+        lead = ", "
+    pieces.append("}" if pieces else "{}")
+    assert "".join(pieces) == completion
+    return tuple(pieces)
 
 
 def no_place(state: RegisterState, register: int, decided: int | None = None) -> NoPlace:

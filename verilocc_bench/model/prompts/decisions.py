@@ -90,9 +90,18 @@ class DecisionFormat:
 
     name: str
     assistance: Assistance
+    shows: str
+    description: str
     system: str
     make_viewer: Callable[[AllocationProblem], Viewer]
     version: int = 1
+    has_windows: bool = False
+    ends_with_token: bool = False
+
+    @property
+    def decisions(self) -> DecisionFormat:
+        """See PromptFormat."""
+        return self
 
     @property
     def source_hash(self) -> str:
@@ -110,13 +119,14 @@ class DecisionFormat:
         return (yield from run.whole())
 
     def demonstrations(
-        self, problem: AllocationProblem, answer: Mapping[str, str], every: int = 1
+        self,
+        problem: AllocationProblem,
+        answer: Mapping[str, str],
+        *,
+        every: int = 1,
+        new_registers: int | None = None,  # noqa: ARG002  there are no windows
     ) -> Iterator[Turn]:
-        """The prompts of a function, each with its part of the answer, all as answered.
-
-        About one decision of `every`; none of which the prompt does not offer
-        what was answered, or to which nothing was.
-        """
+        """One turn for each decision that has an answer; see PromptFormat."""
         state, viewer = RegisterState(problem), self.make_viewer(problem)
         due = 0
         for index, register in enumerate(decision_order(problem)):
@@ -128,9 +138,13 @@ class DecisionFormat:
                     yield Turn(_prompt(viewer, state, register, view), name)
             _follow(state, register, name)
 
+    def pieces(self, completion: str) -> tuple[str, ...]:
+        """See PromptFormat."""
+        return (completion, END)
+
     def _examples(self, problem: AllocationProblem, answer: Mapping[str, str]) -> Iterator[Turn]:
         every = -(-len(problem.function.virtual_registers) // EXAMPLE_DECISIONS)
-        yield from self.demonstrations(problem, answer, max(every, 1))
+        yield from self.demonstrations(problem, answer, every=max(every, 1))
 
 
 class _Run:

@@ -1,25 +1,24 @@
-"""What a prompt format is, and all there are by name."""
+"""What a prompt format is."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from verilocc_bench.allocators import AllocatorOptions, Assistance, Request
-from verilocc_bench.errors import InputError
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Episode
+from verilocc_bench.model.prompts.conversation import Turn
+from verilocc_bench.model.prompts.decisions import DecisionFormat
 
-__all__ = ["DEFAULT_PROMPT_FORMAT", "PromptFormat", "get_prompt_format"]
-
-DEFAULT_PROMPT_FORMAT = "whole"
-"""Where neither the user nor the model says which."""
+__all__ = ["PromptFormat"]
 
 
 class PromptFormat(Protocol):
     """Turns a request into the episode that asks a language model for an answer.
 
-    `version` is raised with every change that a model could see; `source_hash`
-    is a hash of all code that makes prompts, so that a sample of one wording
-    is never taken for one of another.
+    A format is one module of this package, and one line of `registry`. Raise
+    `version` with every change that a model could see.
     """
 
     @property
@@ -38,6 +37,40 @@ class PromptFormat(Protocol):
         ...
 
     @property
+    def shows(self) -> str:
+        """What the model is shown, in a few words for a table."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What the model is shown and has to do, in sentences for a model's card (Markdown)."""
+        ...
+
+    @property
+    def system(self) -> str:
+        """The system message, the same for every function."""
+        ...
+
+    @property
+    def decisions(self) -> DecisionFormat | None:
+        """The format itself if each prompt asks for one virtual register, else None.
+
+        A format of decisions can backtrack. It repairs a rejected decision by
+        offering all registers but the rejected ones.
+        """
+        ...
+
+    @property
+    def has_windows(self) -> bool:
+        """True if the format cuts a function into windows, whose width can be chosen."""
+        ...
+
+    @property
+    def ends_with_token(self) -> bool:
+        """True if the model's end token ends a completion; else its last piece does."""
+        ...
+
+    @property
     def source_hash(self) -> str:
         """The SHA-256, in hex, of the code that makes the prompts."""
         ...
@@ -46,22 +79,30 @@ class PromptFormat(Protocol):
         """Raises InputError for options that this format cannot meet."""
         ...
 
+    def demonstrations(
+        self,
+        problem: AllocationProblem,
+        answer: Mapping[str, str],
+        *,
+        every: int = 1,
+        new_registers: int | None = None,
+    ) -> Iterator[Turn]:
+        """The prompts of a function, each with its part of the answer as the completion.
+
+        A format of decisions gives about one decision of `every`, and
+        none that its prompt does not offer. A format with windows makes them
+        `new_registers` wide (None: as wide as by default). Others ignore both.
+        """
+        ...
+
+    def pieces(self, completion: str) -> tuple[str, ...]:
+        """A demonstrated completion, cut where constrained decoding cuts it.
+
+        Constrained decoding encodes literals and choices one by one. A model
+        that learnt from other cuts would be asked for tokens that it never saw.
+        """
+        ...
+
     def episode(self, request: Request, options: AllocatorOptions) -> Episode:
         """Asks for one sample; returns what came of it, never raises for the model's words."""
         ...
-
-
-def get_prompt_format(name: str) -> PromptFormat:
-    """The prompt format of that name. Raises InputError where there is none."""
-    # The formats' modules know this one.
-    from verilocc_bench.model.prompts.candidates import CANDIDATES
-    from verilocc_bench.model.prompts.state import STATE
-    from verilocc_bench.model.prompts.whole import WholeFormat
-    from verilocc_bench.model.prompts.window import WindowFormat
-
-    formats: tuple[PromptFormat, ...] = (WholeFormat(), WindowFormat(), STATE, CANDIDATES)
-    for found in formats:
-        if found.name == name:
-            return found
-    known = ", ".join(found.name for found in formats)
-    raise InputError(f"unknown prompt format {name!r}; known: {known}")

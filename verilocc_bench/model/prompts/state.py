@@ -28,6 +28,13 @@ register would lie idle before and after for a time of 3 binary digits. Lane k i
 base+k. Take a base that is in every line. A line "tied: v4" allows that base alone. Low numbers \
 are better, and short idle times. Answer with the name of the base alone, such as v4."""
 
+DESCRIPTION = (
+    "`state`: one virtual register a prompt. The prompt shows the state of the registers: "
+    "which are free for it, lane by lane, given what is placed so far. So the bookkeeping is "
+    "done for the model; what it has to do is to find a base where every lane fits. Freely "
+    "decoded, its answers can be wrong, and the verifier says so."
+)
+
 IdleRun = tuple[int, int, int]
 """How long registers lie idle, in digits; the first base, and the last."""
 
@@ -148,4 +155,6 @@ def lane_line(runs: Iterable[IdleRun], names: Mapping[int, str]) -> str:
     return f"lane 0: {' '.join(listed) or 'none'}"
 
 
-STATE = DecisionFormat("state", Assistance.STATE, SYSTEM, _StateViewer, version=3)
+STATE = DecisionFormat(
+    "state", Assistance.STATE, "the state", DESCRIPTION, SYSTEM, _StateViewer, version=3
+)

@@ -15,6 +15,7 @@ from verilocc_bench.model.prompts.conversation import (
     check_options,
     example_turns,
     messages,
+    object_pieces,
     object_tokens,
     print_object,
 )
@@ -23,7 +24,7 @@ from verilocc_bench.model.prompts.ledger import Ledger
 from verilocc_bench.model.prompts.reading import Unparsable, read_object
 from verilocc_bench.model.prompts.source_hash import source_hash
 
-__all__ = ["WholeFormat"]
+__all__ = ["WHOLE"]
 
 SYSTEM = """\
 You allocate registers for a GPU kernel. Give every virtual register (%0, %1, …) of the function \
@@ -38,6 +39,11 @@ value that is still to be read. The physical registers that the function names h
 marked & is written before the instruction reads.
 Answer with one JSON object and nothing else, such as {"%0": "v4", "%1": "v6"}."""
 
+DESCRIPTION = (
+    "`whole`: the function's text in one prompt, and the whole assignment in one answer. "
+    "Nothing is worked out for the model."
+)
+
 EXAMPLE_CHARACTERS = 24_000
 """A function with a longer text is not shown as an example."""
 
@@ -51,6 +57,12 @@ class WholeFormat:
     name: str = "whole"
     version: int = 1
     assistance: Assistance = Assistance.TEXT
+    shows: str = "machine IR as text"
+    description: str = DESCRIPTION
+    system: str = SYSTEM
+    decisions: None = None
+    has_windows: bool = False
+    ends_with_token: bool = True
 
     @property
     def source_hash(self) -> str:
@@ -62,11 +74,20 @@ class WholeFormat:
         check_options(self.name, options)
 
     def demonstrations(
-        self, problem: AllocationProblem, answer: Mapping[str, str]
+        self,
+        problem: AllocationProblem,
+        answer: Mapping[str, str],
+        *,
+        every: int = 1,  # noqa: ARG002  there is one prompt
+        new_registers: int | None = None,  # noqa: ARG002  and no window
     ) -> Iterator[Turn]:
         """The one prompt of a function, and the completion that is the answer."""
         registers = range(len(problem.function.virtual_registers))
         yield Turn(_prompt(problem), print_object(answer, registers))
+
+    def pieces(self, completion: str) -> tuple[str, ...]:
+        """See PromptFormat."""
+        return object_pieces(completion)
 
     def episode(self, request: Request, options: AllocatorOptions) -> Episode:
         """See PromptFormat."""
@@ -98,10 +119,10 @@ class WholeFormat:
         told = feedback_text(attempt, FINDINGS_SHOWN)
         former = None if attempt is None else assignment_of(attempt)
         if former is None or not told:
-            return messages(SYSTEM, turns, prompt + told)
+            return messages(self.system, turns, prompt + told)
         registers = range(len(request.problem.function.virtual_registers))
         turns.append(Turn(prompt, print_object(former, registers)))
-        return messages(SYSTEM, turns, f"{told}Answer again, with the whole object.\n")
+        return messages(self.system, turns, f"{told}Answer again, with the whole object.\n")
 
     def _example(self, problem: AllocationProblem, answer: Mapping[str, str]) -> Iterator[Turn]:
         if len(problem.normalized) <= EXAMPLE_CHARACTERS:
@@ -112,3 +133,6 @@ def _prompt(problem: AllocationProblem) -> str:
     count = len(problem.function.virtual_registers)
     which = f"%0 to %{count - 1}" if count > 1 else "%0" if count else "none"
     return f"{problem.normalized}Assign registers to {which}.\n"
+
+
+WHOLE = WholeFormat()

@@ -24,6 +24,7 @@ from verilocc_bench.model.prompts.conversation import (
     check_options,
     example_turns,
     messages,
+    object_pieces,
     object_tokens,
     print_object,
 )
@@ -43,7 +44,7 @@ from verilocc_bench.model.prompts.source_hash import source_hash
 from verilocc_bench.model.prompts.units import base_ranges, runs_of
 from verilocc_bench.model.prompts.windows import Window, cut_windows
 
-__all__ = ["WindowFormat"]
+__all__ = ["WINDOW"]
 
 SYSTEM = """\
 You allocate registers for a GPU kernel, one window of its instructions after the other. Give \
@@ -62,6 +63,12 @@ too; the others are read for the last time in it.
 marked & is written before the instruction reads.
 Answer with one JSON object and nothing else, such as {"%12": "v4", "%13": "v6"}."""
 
+DESCRIPTION = (
+    "`window`: a few virtual registers a prompt, with the piece of the function in which "
+    "they are first mentioned and the bases that earlier answers leave to each. What collides "
+    "within the window, and when a register is read for the last time, it has to read itself."
+)
+
 FINDINGS_SHOWN = 8
 
 ONE_BY_ONE = 8
@@ -75,6 +82,12 @@ class WindowFormat:
     name: str = "window"
     version: int = 3
     assistance: Assistance = Assistance.STATE
+    shows: str = "windows of machine IR as text, and what is free"
+    description: str = DESCRIPTION
+    system: str = SYSTEM
+    decisions: None = None
+    has_windows: bool = True
+    ends_with_token: bool = True
 
     @property
     def source_hash(self) -> str:
@@ -89,16 +102,19 @@ class WindowFormat:
         self,
         problem: AllocationProblem,
         answer: Mapping[str, str],
-        new_registers: int = WINDOW_REGISTERS,
+        *,
+        every: int = 1,  # noqa: ARG002  a window needs those before it
+        new_registers: int | None = None,
     ) -> Iterator[Turn]:
-        """The prompts of a function, each with its part of the answer, all as answered.
-
-        `new_registers` is how many of these a window has at most.
-        """
-        windows = _Windows(problem, new_registers)
+        """One turn for each window; see PromptFormat."""
+        windows = _Windows(problem, new_registers or WINDOW_REGISTERS)
         for window, prompt in windows.prompts():
             yield Turn(prompt, print_object(answer, window.new))
             windows.follow(window, answer)
+
+    def pieces(self, completion: str) -> tuple[str, ...]:
+        """See PromptFormat."""
+        return object_pieces(completion)
 
     def episode(self, request: Request, options: AllocatorOptions) -> Episode:
         """See PromptFormat."""
@@ -118,7 +134,7 @@ class WindowFormat:
             constraint = None
             if options.decoding is Decoding.CONSTRAINED:
                 constraint = ObjectConstraint(windows.state, window.new)
-            conversation = messages(SYSTEM, turns, prompt + told)
+            conversation = messages(self.system, turns, prompt + told)
             tokens = object_tokens(len(window.new), options)
             completion = yield Ask(conversation, tokens, constraint=constraint)
             ledger.add(completion)
@@ -134,7 +150,7 @@ class WindowFormat:
     def _example(
         self, new_registers: int, problem: AllocationProblem, answer: Mapping[str, str]
     ) -> Iterator[Turn]:
-        for turn in self.demonstrations(problem, answer, new_registers):
+        for turn in self.demonstrations(problem, answer, new_registers=new_registers):
             yield turn
             return
 
@@ -275,3 +291,6 @@ class _Windows:
         for first, last in runs_of(others, ranges):
             texts.append(names[first] if first == last else f"{names[first]}..{names[last]}")
         return " ".join(texts) or "none"
+
+
+WINDOW = WindowFormat()

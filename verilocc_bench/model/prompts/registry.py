@@ -1,0 +1,26 @@
+"""All prompt formats, by the names that `--prompt-format` takes."""
+
+from __future__ import annotations
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.model.prompts.candidates import CANDIDATES
+from verilocc_bench.model.prompts.prompt_format import PromptFormat
+from verilocc_bench.model.prompts.state import STATE
+from verilocc_bench.model.prompts.whole import WHOLE
+from verilocc_bench.model.prompts.window import WINDOW
+
+__all__ = ["DEFAULT_PROMPT_FORMAT", "PROMPT_FORMATS", "get_prompt_format"]
+
+DEFAULT_PROMPT_FORMAT = "whole"
+"""The format where neither the user nor the model names one."""
+
+_ALL: tuple[PromptFormat, ...] = (WHOLE, WINDOW, STATE, CANDIDATES)
+
+PROMPT_FORMATS = {prompt_format.name: prompt_format for prompt_format in _ALL}
+
+
+def get_prompt_format(name: str) -> PromptFormat:
+    """The prompt format of that name. Raises InputError where there is none."""
+    if name not in PROMPT_FORMATS:
+        raise InputError(f"unknown prompt format {name!r}; known: {', '.join(PROMPT_FORMATS)}")
+    return PROMPT_FORMATS[name]
