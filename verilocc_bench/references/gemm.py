@@ -1,0 +1,171 @@
+"""Matrix products: plain, batched, persistent, in shares along K, and their sum."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.references.formulas import activate
+from verilocc_bench.references.launch import Launch
+from verilocc_bench.references.numbers import Array, decode, encode
+from verilocc_bench.references.problem import TOLERANCES, Problem, tile_count
+
+__all__ = [
+    "gemm",
+    "gemm_batched",
+    "gemm_persistent",
+    "gemm_reduce_partials",
+    "gemm_split_k",
+    "matrix_sizes",
+    "put_operand",
+]
+
+# Products of 32-bit floats made of three products of bf16 numbers keep about 16 bits.
+_PRECISION_TOLERANCES = {"bf16x3": 1e-4, "tf32": 1e-3, "tf32x3": 1e-5}
+
+
+def gemm(problem: Problem) -> Launch:
+    """One tile a program."""
+    m, n = _plain(problem, batches=None)
+    return problem.launch(m * n)
+
+
+def gemm_batched(problem: Problem) -> Launch:
+    """The batch in the grid's second dimension."""
+    batches = min(problem.tiles, 2)
+    m, n = _plain(problem, batches=batches)
+    return problem.launch(m * n, batches)
+
+
+def gemm_persistent(problem: Problem) -> Launch:
+    """Fewer programs than tiles."""
+    m, n = _plain(problem, batches=None)
+    programs = max(1, m * n - 1)
+    problem.set(programs=programs)
+    return problem.launch(programs)
+
+
+def matrix_sizes(problem: Problem, depth_blocks: int | None = None) -> tuple[int, int, int]:
+    """M, N and K, which are set; K fills the software pipeline and goes once around."""
+    even = problem.on("even_mn")
+    m = problem.length(problem.tiles, problem.integer("block_m"), even=even)
+    n = problem.length(problem.tiles, problem.integer("block_n"), even=even, less=2)
+    blocks = depth_blocks or max(2, problem.integer("num_stages") + 1)
+    k = problem.length(blocks, problem.integer("block_k"), even=problem.on("even_k"))
+    problem.set(M=m, N=n, K=k)
+    return m, n, k
+
+
+def put_operand(
+    problem: Problem, name: str, matrix: Array, element: str, *, transposed: bool, leading: str
+) -> Array:
+    """Stores an operand as the kernel finds it, and sets its leading dimension."""
+    stored_order = matrix.swapaxes(-1, -2) if transposed else matrix
+    stored = problem.put(name, stored_order, element, apart=True)
+    problem.set(**{leading: stored.shape[-1]})
+    return stored
+
+
+def _tolerance(problem: Problem) -> float:
+    wider = _PRECISION_TOLERANCES.get(str(problem.parameters.get("precision")), 0.0)
+    return max(problem.tolerance, wider)
+
+
+def _operands(
+    problem: Problem, m: int, n: int, k: int, *batch: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A and B, stored; A is so small that products are of order 1, where gelu bends."""
+    element = problem.element()
+    a = problem.operand(*batch, m, k, element=element, scale=k**-0.5)
+    b = problem.operand(*batch, k, n, element=element)
+    stored_a = put_operand(
+        problem, "a", a, element, transposed=problem.on("transpose_a"), leading="lda"
+    )
+    stored_b = put_operand(
+        problem, "b", b, element, transposed=problem.on("transpose_b"), leading="ldb"
+    )
+    if batch:
+        problem.set(batch_a=stored_a[0].size, batch_b=stored_b[0].size)
+    return a, b
+
+
+def _plain(problem: Problem, batches: int | None) -> tuple[int, int]:
+    """C = activation(A B + bias) + residual; the rows and columns of tiles."""
+    m, n, k = matrix_sizes(problem)
+    batch = () if batches is None else (batches,)
+    out = problem.element("out_dtype")
+    a, b = _operands(problem, m, n, k, *batch)
+    bias = problem.operand(n, element=out) if out != "int32" else problem.integers(-99, 99, n)
+    problem.put("bias", bias, out)
+    wanted = activate(
+        a @ b + (bias if problem.on("bias") else 0.0), problem.parameters["activation"]
+    )
+    residual = np.asarray(
+        problem.operand(*batch, m, n, element=out)
+        if out != "int32"
+        else problem.integers(-99, 99, *batch, m, n)
+    )
+    problem.put("residual", residual, out, apart=True)
+    if problem.on("residual"):
+        wanted = np.asarray(wanted + residual, np.float64)
+    c = problem.expect("c", wanted, out, apart=True, tolerance=_tolerance(problem))
+    problem.set(ldc=c.shape[-1])
+    if batch:
+        problem.set(batch_c=c[0].size)
+    return (
+        tile_count(m, problem.integer("block_m")),
+        tile_count(n, problem.integer("block_n")),
+    )
+
+
+def gemm_split_k(problem: Problem) -> Launch:
+    """Shares of K, added into C or each in a matrix of its own.
+
+    The last share but one is cut short, and the last is empty where there are more than two.
+    """
+    splits = problem.integer("split_k")
+    block_k = problem.integer("block_k")
+    per_share = 2
+    blocks = per_share * (splits - 1 if splits > 2 else splits)
+    m, n, k = matrix_sizes(problem, blocks - 1 if splits > 2 else blocks)
+    out = problem.element("out_dtype")
+    a, b = _operands(problem, m, n, k)
+    depth = tile_count(tile_count(k, block_k), splits) * block_k
+    shares = np.stack(
+        [
+            a[:, share * depth : (share + 1) * depth] @ b[share * depth : (share + 1) * depth]
+            for share in range(splits)
+        ]
+    )
+    if problem.parameters["reduction"] == "atomic":
+        before = problem.normal(m, n) if out != "int32" else problem.integers(-99, 99, m, n)
+        before = decode(encode(before, out), out)
+        # Each share is rounded to C's type, and C after each addition.
+        tolerance = max(TOLERANCES[out] * 2, problem.tolerance)
+        c = problem.expect(
+            "c", before + shares.sum(0), out, apart=True, initial=before, tolerance=tolerance
+        )
+        problem.set(partial_stride=c.size)
+    else:
+        c = problem.expect("c", shares, out, apart=True)
+        problem.set(partial_stride=c[0].size)
+    problem.set(ldc=c.shape[-1])
+    tiles = tile_count(m, problem.integer("block_m")) * tile_count(n, problem.integer("block_n"))
+    return problem.launch(tiles, splits)
+
+
+def gemm_reduce_partials(problem: Problem) -> Launch:
+    """The sum of the shares' matrices, with an epilogue; C's rows are as far apart as theirs."""
+    even = problem.on("even_mn")
+    block_m, block_n = problem.integer("block_m"), problem.integer("block_n")
+    m = problem.length(problem.tiles, block_m, even=even)
+    n = problem.length(problem.tiles, block_n, even=even, less=2)
+    out = problem.element("out_dtype")
+    shares = problem.operand(problem.integer("split_k"), m, n, element="fp32", scale=0.5)
+    stored = problem.put("partials", shares, "fp32", apart=True)
+    bias = problem.operand(n, element=out)
+    problem.put("bias", bias, out)
+    total = shares.sum(0) + (bias if problem.on("bias") else 0.0)
+    problem.expect("c", activate(total, problem.parameters["activation"]), out, apart=True)
+    problem.set(M=m, N=n, ldc=stored.shape[-1], partial_stride=stored[0].size)
+    return problem.launch(tile_count(m, block_m), tile_count(n, block_n))
