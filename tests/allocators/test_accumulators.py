@@ -59,7 +59,6 @@ SEARCHING = [
     "first-fit-orders",
     "annealed-orders",
     "tabu-search",
-    "chooser",
     "best",
     "best-or-compiler",
     "cp-sat",

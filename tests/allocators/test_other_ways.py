@@ -191,7 +191,7 @@ def test_a_proof_that_an_answer_contradicts_is_no_failure_of_the_allocator(
 ) -> None:
     monkeypatch.setattr(portfolio, "proves_infeasible", lambda *_: True)
     monkeypatch.setattr(portfolio, "why_infeasible", lambda *_: "nothing fits")
-    for name in ("best", "tabu-search", "first-fit-orders", "chooser"):
+    for name in ("best", "tabu-search", "first-fit-orders"):
         with pytest.raises(ContradictionError, match="nothing fits; yet linear-scan has a valid"):
             BUILT_IN[name].allocate(Request(problem))
     monkeypatch.setattr(portfolio, "linear_scan", portfolio.graph_coloring)

@@ -74,12 +74,6 @@ def _live_range_splitting(problem: AllocationProblem) -> Assignment | Answer:
     return split_allocate(problem)
 
 
-def _chooser(problem: AllocationProblem) -> Assignment:
-    from verilocc_bench.allocators.chooser.choosing import choose_and_allocate
-
-    return choose_and_allocate(problem)
-
-
 def _constraint_programming(problem: AllocationProblem) -> Assignment:
     from verilocc_bench.allocators.exact.allocator import constraint_programming
 
@@ -108,7 +102,6 @@ BUILT_IN: dict[str, Allocator] = {
             _live_range_splitting,
             "no edits where it fits, else the cheapest split, and search for places (split track)",
         ),
-        BuiltIn("chooser", _chooser, "a first-fit order or tabu-search, as a learned tree says"),
         BuiltIn("cp-sat", _constraint_programming, "constraint programming, within a budget"),
         SearchAllocator(
             "best",

@@ -41,7 +41,6 @@ ASKED = (
     "first-fit-orders",
     "annealed-orders",
     "tabu-search",
-    "chooser",
     "cp-sat",
     BEST,
 )

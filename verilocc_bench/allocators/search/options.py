@@ -32,14 +32,12 @@ class SearchOptions:
 
     Steps, not seconds: the same options give the same answer on every machine.
     `tabu_steps` is for each number of registers that is tried,
-    `exact_time` in the solver's own deterministic seconds for each. `order`:
-    of the orders of first fit only this one.
+    `exact_time` in the solver's own deterministic seconds for each.
     """
 
     objective: Objective = Objective.REGISTERS
     effort: int = 1
     seed: int = 0
-    order: int | None = None
 
     def tabu_steps(self, nodes: int) -> int:
         """Steps of tabu search at one number of registers; more where they cost less."""

@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 from verilocc_bench.allocators.search.model import PlacementModel
 from verilocc_bench.analysis.interference import live_spans
 
-__all__ = ["ORDERS", "node_orders"]
-
 Integers = NDArray[np.int64]
-
-ORDERS = ("width", "start", "size", "end")
-"""Widest first; by first live point; most lane-points first; by last live point, backwards."""
 
 
 def node_orders(model: PlacementModel) -> Iterator[Integers]:
-    """The nodes of a model in each of the orders."""
+    """The nodes of a model in each of four orders.
+
+    The widest first; by the first live point; the most lane-points first; by the last live
+    point, backwards.
+    """
     spans = live_spans(model.problem.liveness)
     classes = model.problem.function.virtual_registers
     width, start, end, size = [], [], [], []

@@ -13,7 +13,7 @@ from verilocc_bench.allocators.search.compiled import random_state
 from verilocc_bench.allocators.search.first_fit_loop import first_fit_loop
 from verilocc_bench.allocators.search.model import PlacementModel, Space
 from verilocc_bench.allocators.search.order_loop import order_loop
-from verilocc_bench.allocators.search.orders import ORDERS, node_orders
+from verilocc_bench.allocators.search.orders import node_orders
 from verilocc_bench.allocators.search.tabu_loop import tabu_loop
 
 __all__ = [
@@ -47,14 +47,12 @@ CHUNK_STEPS = 20_000
 class Budget(NamedTuple):
     """Steps of a search, and the seed of its random numbers.
 
-    `start`: a complete placement that is known. `order`: of the orders of
-    first fit only this one.
+    `start`: a complete placement that is known, if there is one.
     """
 
     steps: int
     seed: int
     start: Integers | None = None
-    order: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +103,10 @@ def place(
     return None
 
 
-def best_order(model: PlacementModel, shapes: Shapes, only: int | None = None) -> Integers | None:
+def _best_order(model: PlacementModel, shapes: Shapes) -> Integers | None:
     """The first-fit placement that uses least, over all orders; None where none is complete."""
     best, space = None, model.within({})
-    for number, order in enumerate(node_orders(model)):
-        if only is not None and number != only:
-            continue
+    for order in node_orders(model):
         bases = first_fit_loop(order, space)
         if (bases >= 0).all() and (best is None or shapes.used(bases) < shapes.used(best)):
             best = bases
@@ -150,8 +146,8 @@ def minimize(
     `report` gets every complete placement that is better than those before.
     The budget is for each number of registers that is tried.
     """
-    steps, seed, start, order = budget
-    best = best_order(model, shapes, order)
+    steps, seed, start = budget
+    best = _best_order(model, shapes)
     if start is not None and (best is None or shapes.used(start) < shapes.used(best)):
         best = start
     if best is None and steps:
@@ -186,11 +182,12 @@ def anneal_orders(
     report: Callable[[Integers], None],
 ) -> Integers | None:
     """As `minimize`, by annealing on the order of first fit, from each of the orders."""
-    steps, seed = budget[:2]
+    steps, seed, _ = budget
     space = model.within({})
-    schedule = np.repeat(_ORDER_TEMPERATURES, max(steps // (3 * len(ORDERS)), 1))
+    orders = list(node_orders(model))
+    schedule = np.repeat(_ORDER_TEMPERATURES, max(steps // (3 * len(orders)), 1))
     best = None
-    for number, order in enumerate(node_orders(model)):
+    for number, order in enumerate(orders):
         target = bound
         if best is not None:
             target = max(bound, shapes.used(best) - 1)

@@ -261,8 +261,7 @@ class Search:
             budget = Budget(options.order_steps, options.seed)
             return anneal_orders(model, shapes, bound, budget, report)
         steps = 0 if self.means is Means.ORDERS else options.tabu_steps(len(model.nodes))
-        order = options.order if self._is_scored(model) else None
-        return minimize(model, shapes, bound, Budget(steps, options.seed, start, order), report)
+        return minimize(model, shapes, bound, Budget(steps, options.seed, start), report)
 
     def _reporter(self, model: PlacementModel) -> Callable[[Integers], None]:
         def report(bases: Integers) -> None:
