@@ -201,3 +201,23 @@ def test_all_files_are_written_in_one_way() -> None:
             if names:
                 found[path.relative_to(ROOT).as_posix()] = names
     assert found == WRITERS
+
+
+NAMED_TWICE = {
+    *("Choice", "Configuration", "Entry", "Figures", "Judge", "Judged", "Kernel", "Ledger"),
+    *("Outcome", "Reply", "RowFacts", "Run", "Section", "Source", "Summary"),
+    *("_Place", "_Run", "_Worker"),
+}
+"""Class names that more than one class still has."""
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    places: dict[str, list[str]] = {}
+    for package in ("verilocc_bench", "dataset_builders", "leaderboard", "benchmarks"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ClassDef):
+                    place = f"{path.relative_to(ROOT)}:{node.lineno}"
+                    places.setdefault(node.name, []).append(place)
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert not {name: found for name, found in twice.items() if name not in NAMED_TWICE}

@@ -18,7 +18,7 @@ from verilocc_bench.analysis.lower_bounds.block_program import (
 from verilocc_bench.analysis.lower_bounds.blocks import _windows, refute_by_blocks
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
 from verilocc_bench.analysis.lower_bounds.records import BoundKind, Clique, Refutation, Shape
-from verilocc_bench.analysis.lower_bounds.solve_blocks_again import Place, no_filling_exists
+from verilocc_bench.analysis.lower_bounds.solve_blocks_again import BlockPlace, no_filling_exists
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 
@@ -138,25 +138,25 @@ def test_an_interrupt_is_left_to_python(module: Any, monkeypatch: pytest.MonkeyP
 def test_places_are_cut_into_halves_numbered_from_0() -> None:
     pair, single = problem("bb0\n%0:R2=A\n%1:R=A\n").function.virtual_registers
     starts = {(pair, 0), (pair, 2), (single, 0), (single, 1), (single, 3)}
-    place = Place(4, frozenset(starts), frozenset({(0, 0), (1, 7), (2, 7), (3, 1)}))
+    place = BlockPlace(4, frozenset(starts), frozenset({(0, 0), (1, 7), (2, 7), (3, 1)}))
     assert list(place.halves()) == [
-        Place(
+        BlockPlace(
             2, frozenset({(pair, 0), (single, 0), (single, 1)}), frozenset({(0, 0), (1, 7)})
         ),
-        Place(2, frozenset({(pair, 0), (single, 1)}), frozenset({(0, 7), (1, 1)})),
+        BlockPlace(2, frozenset({(pair, 0), (single, 1)}), frozenset({(0, 7), (1, 1)})),
     ]  # fmt: skip
 
 
 def test_places_are_filled_in_every_way_once() -> None:
     (pair,) = problem("bb0\n%0:R2=A\n").function.virtual_registers
-    place = Place(2, frozenset({(pair, 0)}), frozenset({(0, 9)}))
+    place = BlockPlace(2, frozenset({(pair, 0)}), frozenset({(0, 9)}))
     low, high, other, taken = (
         (pair, frozenset(cells)) for cells in ({(0, 0)}, {(1, 0)}, {(0, 0), (1, 1)}, {(0, 9)})
     )
     found = [held for held, _ in place.fillings([low, high, other, taken])]
     assert sorted(found, key=len) == [(), (low,), (high,), (other,), (low, high), (high, other)]
     fullest = dict(place.fillings([low, high]))[low, high]
-    assert fullest == Place(2, place.starts, frozenset({(0, 9), (0, 0), (1, 0)}))
+    assert fullest == BlockPlace(2, place.starts, frozenset({(0, 9), (0, 0), (1, 0)}))
 
 
 def test_other_files_have_places_of_their_own() -> None:

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
 from verilocc_bench.dataset import parquet as bounded
-from verilocc_bench.dataset.parquet import Budget, parquet_batches
+from verilocc_bench.dataset.parquet import MemoryBudget, parquet_batches
 from verilocc_bench.dataset.parquet_pages import PageError, pages_of
 from verilocc_bench.dataset.rows import iterate_parquet
 from verilocc_bench.errors import InputError
@@ -139,7 +139,7 @@ def test_rows_that_are_held_together_have_a_limit(tmp_path: Path) -> None:
     path = raw_rows(tmp_path / "rows.parquet", pa.array(["z" * 1000] * 100))
     assert len(list(iterate_parquet(path, RawRow))) == 100
     with pytest.raises(InputError, match="MiB of rows at once"):
-        list(iterate_parquet(path, RawRow, Budget(50_000)))
+        list(iterate_parquet(path, RawRow, MemoryBudget(50_000)))
 
 
 def test_columns_that_are_no_text(tmp_path: Path) -> None:

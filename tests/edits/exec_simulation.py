@@ -18,7 +18,7 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
     MachineOperand,
-    OperandFlag,
+    MachineOperandFlag,
 )
 from verilocc_bench.backends.amdgpu.normalize import is_ignored
 from verilocc_bench.edits import VectorPlaces
@@ -270,9 +270,13 @@ class _Run:
         return known[opcode] if opcode in known else self.generator.random() < 0.5
 
     def execute(self, instruction: MachineInstruction) -> None:
-        explicit = [o for _, o in instruction.operands if OperandFlag.IMPLICIT not in o.flags]
-        written = [o for o in explicit if OperandFlag.DEFINITION in o.flags and o.name != "scc"]
-        read = [o for o in explicit if OperandFlag.DEFINITION not in o.flags]
+        explicit = [
+            o for _, o in instruction.operands if MachineOperandFlag.IMPLICIT not in o.flags
+        ]
+        written = [
+            o for o in explicit if MachineOperandFlag.DEFINITION in o.flags and o.name != "scc"
+        ]
+        read = [o for o in explicit if MachineOperandFlag.DEFINITION not in o.flags]
         result = self.result(instruction, read)
         if instruction.opcode == "S_OR_SAVEEXEC_B64":
             self.values[written[0].name], self.mask = self.mask, self.mask | self.value(read[0])
@@ -305,7 +309,8 @@ class _Run:
             drawn = (self.generator.random() < self.share for _ in range(THREADS))
             return sum(bit << thread for thread, bit in enumerate(drawn)) & self.mask
         writes_mask = any(
-            o.name == "exec" and OperandFlag.DEFINITION in o.flags for _, o in instruction.operands
+            o.name == "exec" and MachineOperandFlag.DEFINITION in o.flags
+            for _, o in instruction.operands
         )
         assert not writes_mask or operation == "S_OR_SAVEEXEC_B64", instruction
         return None

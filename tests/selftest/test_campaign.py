@@ -15,7 +15,7 @@ from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import AnswerLike, Edits, edit_function
 from verilocc_bench.findings import FindingKind, Verdict
 from verilocc_bench.ir import FixedUnits, Function, parse_function, print_function
-from verilocc_bench.selftest.campaign import Campaign, Disagreement, Outcome
+from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome, Disagreement
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.shrink import shrink
@@ -33,7 +33,7 @@ MUTANTS = 20_000
 def found_by(seed: int, kind: str) -> Disagreement:
     """The first disagreement of a kind that a campaign finds."""
 
-    def stop(outcome: Outcome) -> None:
+    def stop(outcome: CampaignOutcome) -> None:
         if outcome.kinds[kind]:
             raise KeyboardInterrupt
 
@@ -272,7 +272,7 @@ def test_the_command_prints_json_and_says_where_judges_disagree(
 def test_an_interrupted_campaign_keeps_what_it_has(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(outcome: Outcome) -> None:
+    def interrupt(outcome: CampaignOutcome) -> None:
         if outcome.mutants == 20:
             raise KeyboardInterrupt
 

@@ -18,7 +18,7 @@ from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.ir import Assignment, PhysicalRegister, parse_function
 from verilocc_bench.selftest import law
 from verilocc_bench.selftest.answers import random_answer
-from verilocc_bench.selftest.campaign import Campaign, Outcome
+from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome
 from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.selftest.law import Bounds, breaches
 from verilocc_bench.verify import FastVerifier
@@ -97,8 +97,8 @@ def test_allocators_contradict_neither_proofs_nor_each_other() -> None:
     assert answered > 300
 
 
-def _found_by_campaign(kind: str) -> Outcome:
-    def stop(outcome: Outcome) -> None:
+def _found_by_campaign(kind: str) -> CampaignOutcome:
+    def stop(outcome: CampaignOutcome) -> None:
         if any(found.startswith(kind) or found.endswith(kind) for found in outcome.kinds):
             raise KeyboardInterrupt
 

@@ -26,9 +26,9 @@ from verilocc_bench.ir import (
 )
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.selftest.renumber import renumber
-from verilocc_bench.selftest.small_scope import FAMILIES, Enumeration, State
+from verilocc_bench.selftest.small_scope import FAMILIES, Enumeration, EnumerationState
 from verilocc_bench.selftest.small_scope import judging as judging_module
-from verilocc_bench.selftest.small_scope.grammar import Family, Grammar, Kind
+from verilocc_bench.selftest.small_scope.grammar import Family, Grammar, RegisterKind
 from verilocc_bench.selftest.small_scope.judging import NOT_SHOWN, FunctionJudge
 from verilocc_bench.verify.executor import Executor
 
@@ -36,7 +36,7 @@ LANES = Family(
     name="test lanes",
     target="gfx942",
     budgets=(("v", 3),),
-    kinds=(Kind("v"), Kind("v", 2)),
+    kinds=(RegisterKind("v"), RegisterKind("v", 2)),
     registers=2,
     operands=2,
 )
@@ -44,7 +44,7 @@ GUARDS = Family(
     name="test guards",
     target="sm_80",
     budgets=(("R", 2), ("P", 1)),
-    kinds=(Kind("R", most=2),),
+    kinds=(RegisterKind("R", most=2),),
     registers=2,
     operands=2,
     definitions=1,
@@ -61,7 +61,7 @@ ONE_FILE = Family(
     name="test one file",
     target="gfx942",
     budgets=(("v", 2),),
-    kinds=(Kind("v", most=2),),
+    kinds=(RegisterKind("v", most=2),),
     registers=2,
     operands=3,
     definitions=1,
@@ -255,7 +255,7 @@ def test_an_executor_that_shows_nothing_is_found(monkeypatch: pytest.MonkeyPatch
 def found(family: Family, kind: str) -> str:
     """What is told of the first disagreement of a kind."""
 
-    def stop(state: State) -> None:
+    def stop(state: EnumerationState) -> None:
         if state.total.disagreements[kind]:
             raise KeyboardInterrupt
 
@@ -276,7 +276,7 @@ def test_an_interrupted_run_goes_on_and_counts_the_same(tmp_path: Path) -> None:
         if run.complete:
             break
 
-        def interrupt(state: State) -> None:
+        def interrupt(state: EnumerationState) -> None:
             seen.append(state.done)
             if state.done % 40 == 0:
                 raise KeyboardInterrupt

@@ -22,9 +22,9 @@ from verilocc_bench.dataset import Row, load_rows, write_parquet
 from verilocc_bench.errors import InputError
 from verilocc_bench.verify.fast import FastVerifier
 from verilocc_bench.views import (
+    ExampleOutcome,
     GraphView,
     OpcodeVocabulary,
-    Outcome,
     ProblemGraph,
     TokenizedOptions,
     TokenizedView,
@@ -75,15 +75,15 @@ def test_a_map_a_stream_and_the_generator_give_the_same(
     view = TokenizedView(tokenizer(), options)
     expected = [asdict(example) for example in view.examples(rows)]
     counts = view.report.counts
-    assert counts[Outcome.NO_LABEL] == 1
-    assert counts[Outcome.WHOLE] == len(expected) > 20
-    assert counts[Outcome.TOO_LONG] > 5
+    assert counts[ExampleOutcome.NO_LABEL] == 1
+    assert counts[ExampleOutcome.WHOLE] == len(expected) > 20
+    assert counts[ExampleOutcome.TOO_LONG] > 5
     mapped, report = tokenize_dataset(table, TokenizedView(tokenizer(), options), batch_rows=2)
     assert mapped.to_list() == expected
     assert report.counts == counts
     streaming = TokenizedView(tokenizer(), options)
     stream, growing = tokenize_dataset(table.to_iterable_dataset(), streaming, batch_rows=3)
-    assert growing.counts[Outcome.WHOLE] == 0
+    assert growing.counts[ExampleOutcome.WHOLE] == 0
     assert list(stream) == expected
     assert growing.counts == counts
 
@@ -130,11 +130,11 @@ def test_a_report_outlives_the_cache_and_other_processes(
     assert files[0] == files[1] != []
     assert lists[0] == lists[1]
     assert reports[0] == reports[1]
-    assert reports[1][Outcome.TOO_LONG] > 0
+    assert reports[1][ExampleOutcome.TOO_LONG] > 0
     caplog.clear()
     with caplog.at_level(logging.WARNING, logger="verilocc_bench.views"):
         tokenize_dataset(table, TokenizedView(tokenizer(), options))
-    assert f"{reports[0][Outcome.TOO_LONG]} too_long, 1 no_label" in caplog.text
+    assert f"{reports[0][ExampleOutcome.TOO_LONG]} too_long, 1 no_label" in caplog.text
 
 
 def test_fingerprints_are_of_what_decides_and_nothing_else(rows: list[Row]) -> None:

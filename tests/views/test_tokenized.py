@@ -28,7 +28,7 @@ from verilocc_bench.model.transformers_model.constraint_walker import Constraint
 from verilocc_bench.model.transformers_model.utterance import Utterance
 from verilocc_bench.views import (
     IGNORED,
-    Outcome,
+    ExampleOutcome,
     PackedBlock,
     TokenizedExample,
     TokenizedOptions,
@@ -128,7 +128,7 @@ def test_prompts_are_the_harness_own_and_completions_what_it_lets_a_model_say(
     view = TokenizedView(tokenizer_in(models[kind]), TokenizedOptions(prompt_format=style))
     model, answer = asked(rows[0], style, codec)
     examples = list(view.examples([labelled(rows[0], answer)]))
-    assert len(examples) == len(model.asks) == view.report.counts[Outcome.WHOLE]
+    assert len(examples) == len(model.asks) == view.report.counts[ExampleOutcome.WHOLE]
     for ask, walker, example in zip(model.asks, model.walkers, examples, strict=True):
         assert isinstance(example, TokenizedExample)
         fed = Utterance(replace(ask, constraint=None), TokenSampling(0), codec, None).pending
@@ -235,7 +235,7 @@ def test_every_and_labels(tokenizer: Any, rows: list[Row]) -> None:
         found = list(view.examples([{**mapping, "best_is_optimal": proved}]))
         answers = [json.loads(tokenizer.decode(parts(example)[1][:-1])) for example in found]
         assert answers == expected
-        assert view.report.counts[Outcome.NO_LABEL] == (not proved)
+        assert view.report.counts[ExampleOutcome.NO_LABEL] == (not proved)
     with pytest.raises(InputError, match="the column 'best_is_optimal' is missing"):
         list(view.examples([mapping]))
     mapping["best_assignment"] = None
@@ -261,13 +261,13 @@ def test_what_is_lost_is_counted_and_told(
     assert [len(e.input_ids) for e in kept] == [length for length in lengths if length <= limit]
     registers = rows[0].n_virtual_registers
     assert view.report.counts == {
-        Outcome.WHOLE: len(kept),
-        Outcome.CUT: 0,
-        Outcome.TOO_LONG: too_long,
-        Outcome.NO_LABEL: 1,
-        Outcome.NOT_OFFERED: registers - len(lengths),
+        ExampleOutcome.WHOLE: len(kept),
+        ExampleOutcome.CUT: 0,
+        ExampleOutcome.TOO_LONG: too_long,
+        ExampleOutcome.NO_LABEL: 1,
+        ExampleOutcome.NOT_OFFERED: registers - len(lengths),
     }
-    assert view.report.counts[Outcome.NOT_OFFERED] > 0
+    assert view.report.counts[ExampleOutcome.NOT_OFFERED] > 0
     assert "1 too_long" in caplog.text
     assert "10 too_long" in caplog.text
     assert len(caplog.records) <= 1 + len(str(too_long + 1))
@@ -281,7 +281,9 @@ def test_cut_examples(tokenizer: Any, rows: list[Row], how: Any) -> None:
     view = TokenizedView(tokenizer, options)
     cut = list(view.examples(rows[:1]))
     assert len(cut) == len(whole)
-    assert view.report.counts[Outcome.CUT] == sum(len(e.input_ids) > limit for e in whole) > 0
+    assert (
+        view.report.counts[ExampleOutcome.CUT] == sum(len(e.input_ids) > limit for e in whole) > 0
+    )
     for before, after in zip(whole, cut, strict=True):
         part = slice(-limit, None) if how == "cut_start" else slice(limit)
         assert after.input_ids == before.input_ids[part]

@@ -31,7 +31,7 @@ FIXED = -1
 """Stands for physical registers where bases are compared: their base is unit 0."""
 
 
-class _Step(NamedTuple):
+class _PlacementStep(NamedTuple):
     """A placement, and what its units held before it."""
 
     register: int
@@ -60,7 +60,7 @@ class RegisterState:
             self._live[unit], self._defined[unit] = self._fixed[unit]
         self._placed: dict[int, int] = {}
         self._occupants: list[set[int]] = [set() for _ in self._live]
-        self._steps: list[_Step] = []
+        self._steps: list[_PlacementStep] = []
         self._ties = tie_distances(problem)
         self._collisions = _Collisions(problem)
 
@@ -148,7 +148,7 @@ class RegisterState:
         end = base + len(lanes)
         if not 0 <= base <= end <= len(self._live):
             raise ValueError(f"%{register} at unit {base} ends beyond the last unit")
-        self._steps.append(_Step(register, self._live[base:end], self._defined[base:end]))
+        self._steps.append(_PlacementStep(register, self._live[base:end], self._defined[base:end]))
         for unit, (live, defined) in enumerate(lanes, base):
             self._live[unit] |= live
             self._defined[unit] |= defined

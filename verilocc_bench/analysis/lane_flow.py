@@ -45,7 +45,7 @@ VISITS_OF_A_BLOCK = 20
 """A fixed point may take so many visits to blocks. Kernels take 3 to each block."""
 
 
-class _Run(NamedTuple):
+class _JointEffects(NamedTuple):
     """The joint effects of instructions on whose effects no condition decides."""
 
     killed: int
@@ -54,7 +54,7 @@ class _Run(NamedTuple):
     ended: int
 
 
-_Step = _Run | Effects
+_Step = _JointEffects | Effects
 
 
 class LaneFlow:
@@ -411,7 +411,7 @@ def _steps(effects: Sequence[Effects]) -> list[_Step]:
     return steps
 
 
-def _joined(effects: Sequence[Effects]) -> _Run:
+def _joined(effects: Sequence[Effects]) -> _JointEffects:
     """The effects of plain instructions, one after the other."""
     killed = exposed = generated = ended = 0
     for effect in effects:
@@ -419,4 +419,4 @@ def _joined(effects: Sequence[Effects]) -> _Run:
         killed |= effect.defined | effect.ended
         generated = generated & ~effect.ended | effect.defined
         ended = ended & ~effect.defined | effect.ended
-    return _Run(killed, exposed, generated, ended)
+    return _JointEffects(killed, exposed, generated, ended)

@@ -11,7 +11,7 @@ from typing import Any
 from verilocc_bench.backends.amdgpu.backend import AmdgpuBackend
 from verilocc_bench.backends.backend import Backend
 from verilocc_bench.backends.kernel import (
-    Candidate,
+    ComparedAllocation,
     Comparison,
     Kernel,
     LoweredCode,
@@ -23,7 +23,7 @@ from verilocc_bench.targets import Target, get_target
 __all__ = [
     "BACKENDS",
     "Backend",
-    "Candidate",
+    "ComparedAllocation",
     "Comparison",
     "Kernel",
     "LoweredCode",

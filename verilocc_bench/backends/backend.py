@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.kernel import (
-    Candidate,
+    ComparedAllocation,
     Comparison,
     Kernel,
     LoweredCode,
@@ -96,7 +96,7 @@ class Backend(Protocol[Code]):
         ...
 
     def compare(
-        self, kernel: Kernel[Code], sides: Sequence[Candidate], *, with_files: bool
+        self, kernel: Kernel[Code], sides: Sequence[ComparedAllocation], *, with_files: bool
     ) -> Comparison:
         """The machine code of two verified answers, side by side; `files` only on demand."""
         ...

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, NamedAssignment
 
-__all__ = ["Candidate", "Comparison", "Kernel", "LoweredCode", "ReadOptions"]
+__all__ = ["ComparedAllocation", "Comparison", "Kernel", "LoweredCode", "ReadOptions"]
 
 Code = TypeVar("Code")
 
@@ -59,7 +59,7 @@ class LoweredCode:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ComparedAllocation:
     """One side of a comparison. Without an answer it is the compiler's own allocation."""
 
     name: str

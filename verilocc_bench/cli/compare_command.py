@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from verilocc_bench.backends import Candidate, Comparison, backend_of, backend_of_file
+from verilocc_bench.backends import ComparedAllocation, Comparison, backend_of, backend_of_file
 from verilocc_bench.cli.comparison_document import comparison_text
 from verilocc_bench.cli.instance import (
     LABEL_OF_CODE,
@@ -67,15 +67,15 @@ def _compare(options: argparse.Namespace) -> Comparison | None:
     if options.other is not None:
         other = read_answer_for(kernel.problem, options.other)
         backend.check_answer(other, options.other)
-        side = Candidate(options.other.name, other)
+        side = ComparedAllocation(options.other.name, other)
     elif label is not None:
-        side = Candidate(name, Answer(label))
+        side = ComparedAllocation(name, Answer(label))
     elif backend.own_allocation is not None:
-        side = Candidate(backend.own_allocation, None)
+        side = ComparedAllocation(backend.own_allocation, None)
     else:
         raise InputError("it has no label: name a second answer", source=options.instance)
     if side.answer is not None and is_wrong(kernel.problem, side.answer, options, side.name):
         return None
     return backend.compare(
-        kernel, (Candidate("answer", answer), side), with_files=options.output is not None
+        kernel, (ComparedAllocation("answer", answer), side), with_files=options.output is not None
     )

@@ -11,7 +11,7 @@ from tqdm import tqdm
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.selftest import small_scope
-from verilocc_bench.selftest.campaign import Campaign, Outcome
+from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome
 from verilocc_bench.selftest.table import document, render
 
 __all__ = ["run"]
@@ -77,7 +77,7 @@ def _enumerate(options: argparse.Namespace) -> int:
         disable=None,
     ) as bar:
 
-        def progress(state: small_scope.State) -> None:
+        def progress(state: small_scope.EnumerationState) -> None:
             bar.update(state.done - bar.n)
             if state.done % 100 == 0 and not bar.disable:
                 counts = state.total.counts
@@ -107,7 +107,7 @@ class _Progress:
             bar_format=None if self.by_mutants else "{percentage:3.0f}%|{bar}| {postfix}",
         )
 
-    def __call__(self, outcome: Outcome) -> None:
+    def __call__(self, outcome: CampaignOutcome) -> None:
         done = outcome.mutants if self.by_mutants else outcome.seconds
         self.bar.update(min(done, self.total) - self.bar.n)
         if outcome.mutants % 100 == 0:

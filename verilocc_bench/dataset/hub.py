@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from verilocc_bench.dataset.hub_messages import quiet, without_secrets
-from verilocc_bench.dataset.parquet import Budget, check_parquet
+from verilocc_bench.dataset.parquet import MemoryBudget, check_parquet
 from verilocc_bench.dataset.rows import RowType, iterate_parquet, rows_from_table
 from verilocc_bench.errors import InputError
 
@@ -44,7 +44,7 @@ def read_hub(
         builder = _builder(name, config, revision)
         loaded = _loaded(name, config, split, builder)
     table = loaded.data.table
-    Budget().spend(table.nbytes, name)
+    MemoryBudget().spend(table.nbytes, name)
     return rows_from_table(table, row_type, name)
 
 

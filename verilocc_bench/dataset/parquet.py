@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pyarrow
     from pyarrow import parquet
 
-__all__ = ["MEMORY_BYTES", "Budget", "check_parquet", "open_parquet", "parquet_batches"]
+__all__ = ["MEMORY_BYTES", "MemoryBudget", "check_parquet", "open_parquet", "parquet_batches"]
 
 FLOOR_BYTES = 256 * MIB
 RATIO = 200
@@ -48,7 +48,7 @@ FOOTER_ELEMENTS = 100_000
 
 
 @dataclass(slots=True)
-class Budget:
+class MemoryBudget:
     """How many bytes of rows may still come, and who limits them, in words."""
 
     left_bytes: int = MEMORY_BYTES
@@ -129,10 +129,10 @@ def _names(opened: parquet.ParquetFile, columns: Sequence[str] | None, path: Pat
     return names
 
 
-def _budget(file_bytes: int) -> Budget:
+def _budget(file_bytes: int) -> MemoryBudget:
     limit = FLOOR_BYTES + RATIO * file_bytes
     words = f"{limit:,} bytes accepted of a file of {file_bytes:,}"
-    return Budget(limit, words)
+    return MemoryBudget(limit, words)
 
 
 def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from verilocc_bench.dataset.hub import read_hub, stream_hub
-from verilocc_bench.dataset.parquet import MEMORY_BYTES, Budget
+from verilocc_bench.dataset.parquet import MEMORY_BYTES, MemoryBudget
 from verilocc_bench.dataset.row_check import check_row
 from verilocc_bench.dataset.rows import RawRow, Row, RowType, iterate_parquet, rows_hash
 from verilocc_bench.errors import InputError
@@ -65,7 +65,7 @@ def load_rows(
     folder = _folder(name)
     rows: Iterable[Row]
     if folder is not None:
-        rows = _rows_of_folder(folder, split, track, Budget())
+        rows = _rows_of_folder(folder, split, track, MemoryBudget())
     else:
         rows = read_hub(name, config, split, revision, Row)
     checked = _checked(rows, name, track)
@@ -155,7 +155,7 @@ def _order(row: Row) -> tuple[str, str, int, str]:
 
 
 def _rows_of_folder(
-    folder: Path, split: str, track: str, memory: Budget | None = None
+    folder: Path, split: str, track: str, memory: MemoryBudget | None = None
 ) -> Iterator[Row]:
     base = folder / TRACKS[track]
     paths = sorted(base.glob(f"*/*/{split}-*.parquet"))
@@ -178,7 +178,7 @@ def _of_its_path(row: Row, path: Path) -> Row:
 
 
 def _read(
-    folder: Path, paths: list[Path], row_type: type[RowType], memory: Budget | None = None
+    folder: Path, paths: list[Path], row_type: type[RowType], memory: MemoryBudget | None = None
 ) -> Iterator[tuple[Path, RowType]]:
     """The rows of files, and the path of each.
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from verilocc_bench.dataset.parquet import Budget, parquet_batches
+from verilocc_bench.dataset.parquet import MemoryBudget, parquet_batches
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json, write_atomically
 
@@ -195,11 +195,11 @@ def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
 
 def read_parquet(path: Path, row_type: type[RowType]) -> list[RowType]:
     """The rows of a Parquet file. Raises InputError as iterate_parquet does."""
-    return list(iterate_parquet(path, row_type, Budget()))
+    return list(iterate_parquet(path, row_type, MemoryBudget()))
 
 
 def iterate_parquet(
-    path: Path, row_type: type[RowType], memory: Budget | None = None
+    path: Path, row_type: type[RowType], memory: MemoryBudget | None = None
 ) -> Iterator[RowType]:
     """The rows of a Parquet file one after the other, without holding them all.
 

@@ -155,7 +155,7 @@ def edit_function(
     function: Function, target: Target, edits: Edits | None = None
 ) -> tuple[EditedFunction, tuple[Finding, ...]]:
     """The edited function, and a finding of kind `invalid_edit` for every edit left out."""
-    editor = _Editor(function, target)
+    editor = _EditReader(function, target)
     if edits is not None:
         editor.add_registers(edits.new)
         for number, insertion in enumerate(edits.insertions):
@@ -186,7 +186,7 @@ class _InvalidEdit(VerilocError):
     """Why an edit cannot be."""
 
 
-class _Editor:
+class _EditReader:
     def __init__(self, function: Function, target: Target) -> None:
         self.function, self.target = function, target
         self.registers = dict(enumerate(function.virtual_registers))

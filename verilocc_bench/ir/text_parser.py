@@ -64,7 +64,7 @@ def parse_function(text: str, source: str = "<text>", *, canonical: bool = True)
             f"{MAXIMUM_LINES:,} and {MAXIMUM_CHARACTERS:,}",
             source=source,
         )
-    parser = _Parser(text, source)
+    parser = _TextParser(text, source)
     function = parser.parse()
     if canonical:
         parser.check_spelling(function)
@@ -95,7 +95,7 @@ def parse_class(text: str, files: Mapping[str, RegisterFile]) -> RegisterClass:
     return RegisterClass(name, width, tuple(ranges))
 
 
-class _Parser:
+class _TextParser:
     def __init__(self, text: str, source: str) -> None:
         self.source = source
         self.lines = text.split("\n")

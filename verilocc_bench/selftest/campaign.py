@@ -24,11 +24,11 @@ from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.law import breaches
 from verilocc_bench.selftest.shrink import EVALUATIONS, shrink
-from verilocc_bench.selftest.sources import Cases, Source
+from verilocc_bench.selftest.sources import Cases, CaseSource
 from verilocc_bench.verify import FastVerifier
 from verilocc_bench.verify.judges import BOUND, EXECUTOR, Opinion
 
-__all__ = ["Campaign", "Disagreement", "Outcome", "Tally"]
+__all__ = ["Campaign", "CampaignOutcome", "Disagreement", "Tally"]
 
 SHRUNK_OF_A_KIND = 3
 LAW_EVALUATIONS = 200
@@ -137,7 +137,7 @@ class Disagreement:
 
 
 @dataclass(slots=True)
-class Outcome:
+class CampaignOutcome:
     """What a campaign has found so far.
 
     `asked` counts the functions that allocators were asked about, `answered` their answers.
@@ -182,14 +182,14 @@ class Campaign:
     ) -> None:
         self.seed, self.rows, self.smt = seed, rows, smt
         self.mutants, self.seconds = mutants, seconds
-        self.outcome = Outcome()
+        self.outcome = CampaignOutcome()
 
-    def run(self, progress: Callable[[Outcome], None] = lambda _: None) -> Outcome:
+    def run(self, progress: Callable[[CampaignOutcome], None] = lambda _: None) -> CampaignOutcome:
         """Runs to the end, or until it is interrupted; either way the outcome so far."""
         start = time.monotonic()
         outcome = self.outcome
         try:
-            for found in Source(self.seed, self.rows, self.smt):
+            for found in CaseSource(self.seed, self.rows, self.smt):
                 outcome.kernels += found.kernel
                 outcome.functions += not found.kernel
                 for name, case in found.cases:

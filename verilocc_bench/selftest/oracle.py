@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 from verilocc_bench.ir import Function, Operand
 from verilocc_bench.selftest.oracle_guards import GuardedPaths
-from verilocc_bench.selftest.oracle_program import ENTRY, Lane, Program, lanes_of
+from verilocc_bench.selftest.oracle_program import ENTRY, Lane, OracleProgram, lanes_of
 
 __all__ = ["Oracle"]
 
@@ -28,7 +28,7 @@ class Oracle:
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.program = Program(function)
+        self.program = OracleProgram(function)
         self._guarded = GuardedPaths(self.program) if self.program.guards else None
         self._needed: dict[Lane, set[int]] = defaultdict(set)
         self._pairs: dict[tuple[Lane, Lane], bool] = {}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from verilocc_bench.selftest.oracle_program import ENTRY, Lane, Program
+from verilocc_bench.selftest.oracle_program import ENTRY, Lane, OracleProgram
 
 __all__ = ["GuardedPaths"]
 
@@ -28,7 +28,7 @@ State = tuple[int, Decided]
 class GuardedPaths:
     """All paths of one function, under what its guards let happen."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: OracleProgram) -> None:
         self.following, self.entries = program.following, program.entries
         self.uses, self.stops = program.uses, program.stops
         self.guards, self.branches = program.guards, program.branches

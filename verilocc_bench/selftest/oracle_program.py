@@ -12,7 +12,7 @@ from collections import defaultdict
 
 from verilocc_bench.ir import FixedUnits, Function, Guard, Operand
 
-__all__ = ["ENTRY", "Lane", "Program", "lanes_of"]
+__all__ = ["ENTRY", "Lane", "OracleProgram", "lanes_of"]
 
 Lane = tuple[int | str, int]
 """(virtual register, lane) or (file, unit)."""
@@ -20,7 +20,7 @@ Lane = tuple[int | str, int]
 ENTRY = -1
 
 
-class Program:
+class OracleProgram:
     """The numbered places of one function.
 
     `writes[lane]` are the moments at which it is written. `uses`, `stops` and

@@ -42,7 +42,7 @@ def random_edits(
     problem: AllocationProblem, answer: Mapping[str, str], generator: random.Random, count: int = 2
 ) -> Answer | None:
     """The answer with up to so many edits; None where none fits."""
-    editor = _Editor(problem, answer, generator)
+    editor = _RandomEditor(problem, answer, generator)
     kinds = [editor.split, editor.swap, editor.spill, editor.over_edges]
     # There are few constants that one instruction alone defines.
     kinds += [editor.rematerialize] * 3
@@ -54,7 +54,7 @@ def random_edits(
     return editor.result() if made else None
 
 
-class _Editor:
+class _RandomEditor:
     def __init__(
         self, problem: AllocationProblem, answer: Mapping[str, str], generator: random.Random
     ) -> None:

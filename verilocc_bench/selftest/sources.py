@@ -24,7 +24,7 @@ from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with
 from verilocc_bench.selftest.random_edits import random_edits
 from verilocc_bench.targets import TARGETS
 
-__all__ = ["UNTOUCHED", "UNTOUCHED_EDITS", "Cases", "Source", "operators"]
+__all__ = ["UNTOUCHED", "UNTOUCHED_EDITS", "CaseSource", "Cases", "operators"]
 
 _T = TypeVar("_T")
 
@@ -82,7 +82,7 @@ def operators() -> list[str]:
     return [UNTOUCHED, *OPERATORS, *TARGETED, UNTOUCHED_EDITS, *EDIT_OPERATORS]
 
 
-class Source:
+class CaseSource:
     """All cases that follow from one seed."""
 
     def __init__(self, seed: int, rows: tuple[Row, ...], smt: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from tabulate import tabulate
 
 from verilocc_bench import __version__
-from verilocc_bench.selftest.campaign import Outcome, Tally
+from verilocc_bench.selftest.campaign import CampaignOutcome, Tally
 from verilocc_bench.selftest.sources import operators
 from verilocc_bench.verify.judges import FAST, INDEPENDENT, SMT
 
@@ -17,7 +17,7 @@ __all__ = ["document", "render"]
 NOTHING = "-"
 
 
-def render(outcome: Outcome) -> str:
+def render(outcome: CampaignOutcome) -> str:
     """The table by operator, the totals, and every disagreement."""
     judges = [FAST, INDEPENDENT] + [SMT] * (SMT in outcome.total.killed)
     headers = ["operator", "mutants", "valid", "wrong", "legality", "shown", "not shown"]
@@ -51,7 +51,7 @@ def _row(name: str, tally: Tally, judges: list[str]) -> list[str]:
     return [name, *map(str, counts), *killed, *rates]
 
 
-def summary(outcome: Outcome) -> str:
+def summary(outcome: CampaignOutcome) -> str:
     """One line on the whole."""
     found = ", ".join(f"{kind}: {count}" for kind, count in sorted(outcome.kinds.items()))
     text = (
@@ -64,7 +64,7 @@ def summary(outcome: Outcome) -> str:
     return text + ("; interrupted" if outcome.interrupted else "")
 
 
-def document(outcome: Outcome, seed: int) -> dict[str, Any]:
+def document(outcome: CampaignOutcome, seed: int) -> dict[str, Any]:
     """The outcome as one JSON document."""
     return {
         "versions": {"verilocc-bench": __version__, "python": platform.python_version()},

@@ -5,7 +5,7 @@ from verilocc_bench.views.graph import OperandFlag, OperandRole, ProblemGraph
 from verilocc_bench.views.graph_views import GraphView, answer_from_arrays, graph_of
 from verilocc_bench.views.on_datasets import tokenize_dataset
 from verilocc_bench.views.packing import PackedBlock, pack
-from verilocc_bench.views.report import Outcome, ViewReport
+from verilocc_bench.views.report import ExampleOutcome, ViewReport
 from verilocc_bench.views.rows import (
     AnyRow,
     Label,
@@ -22,12 +22,12 @@ __all__ = [
     "IGNORED",
     "UNKNOWN",
     "AnyRow",
+    "ExampleOutcome",
     "GraphView",
     "Label",
     "OpcodeVocabulary",
     "OperandFlag",
     "OperandRole",
-    "Outcome",
     "PackedBlock",
     "ProblemGraph",
     "TokenizedExample",

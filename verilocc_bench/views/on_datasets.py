@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.views.report import Outcome, ViewReport
+from verilocc_bench.views.report import ExampleOutcome, ViewReport
 from verilocc_bench.views.tokenized import OUTCOMES, TokenizedView
 
 __all__ = ["tokenize_dataset"]
@@ -76,5 +76,5 @@ def _summed(found: Any) -> ViewReport:
     column = found.select_columns([OUTCOMES]).with_format("arrow")[:][OUTCOMES]
     for counts in column.to_pylist():
         if counts:
-            report.add(dict(zip(Outcome, counts, strict=True)))
+            report.add(dict(zip(ExampleOutcome, counts, strict=True)))
     return report

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
 
-__all__ = ["Outcome", "ViewReport"]
+__all__ = ["ExampleOutcome", "ViewReport"]
 
 _LOG = logging.getLogger("verilocc_bench.views")
 
 
-class Outcome(StrEnum):
+class ExampleOutcome(StrEnum):
     """What became of an example.
 
     `whole`: it is there. `cut`: it is there, but was too long. `too_long`: it
@@ -28,7 +28,7 @@ class Outcome(StrEnum):
     NOT_OFFERED = "not_offered"
 
 
-LOSSES = (Outcome.CUT, Outcome.TOO_LONG, Outcome.NO_LABEL)
+LOSSES = (ExampleOutcome.CUT, ExampleOutcome.TOO_LONG, ExampleOutcome.NO_LABEL)
 """Outcomes of which a warning tells; `not_offered` belongs to its prompt format."""
 
 
@@ -40,24 +40,24 @@ class ViewReport:
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[Outcome] = Counter()
+        self._counts: Counter[ExampleOutcome] = Counter()
         self._next_warning = 1
 
-    def add(self, counts: Mapping[Outcome, int]) -> None:
+    def add(self, counts: Mapping[ExampleOutcome, int]) -> None:
         """Adds the counts of another report, without a warning."""
         self._counts.update(counts)
 
     @property
-    def counts(self) -> Mapping[Outcome, int]:
+    def counts(self) -> Mapping[ExampleOutcome, int]:
         """The count of every outcome, 0 included."""
-        return {outcome: self._counts[outcome] for outcome in Outcome}
+        return {outcome: self._counts[outcome] for outcome in ExampleOutcome}
 
     @property
     def losses(self) -> int:
         """Examples that were cut or left out for their length, and rows without a label."""
         return sum(self._counts[outcome] for outcome in LOSSES)
 
-    def count(self, outcome: Outcome, times: int = 1) -> None:
+    def count(self, outcome: ExampleOutcome, times: int = 1) -> None:
         """Counts an outcome, and warns where losses have grown tenfold."""
         self._counts[outcome] += times
         if outcome in LOSSES and self.losses >= self._next_warning:

@@ -24,14 +24,14 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.views.example import IGNORED, TokenizedExample, TokenizedOptions
 from verilocc_bench.views.packing import PackedBlock, pack
-from verilocc_bench.views.report import Outcome, ViewReport
+from verilocc_bench.views.report import ExampleOutcome, ViewReport
 from verilocc_bench.views.rows import AnyRow, parse_label, problem_of
 from verilocc_bench.views.turns import TrainingTurn, get_training_format
 
 __all__ = ["OUTCOMES", "TokenizedView"]
 
 OUTCOMES = "outcomes"
-"""The column of a batch's counts, in the order of Outcome."""
+"""The column of a batch's counts, in the order of ExampleOutcome."""
 
 Item = TokenizedExample | PackedBlock
 
@@ -114,7 +114,7 @@ class TokenizedView:
     def _examples(self, row: AnyRow) -> Iterator[TokenizedExample]:
         answer = self._label.answer(row)
         if answer is None:
-            self.report.count(Outcome.NO_LABEL)
+            self.report.count(ExampleOutcome.NO_LABEL)
             return
         problem = problem_of(row)
         turns = 0
@@ -125,7 +125,7 @@ class TokenizedView:
                 yield example
         if self._format.offers_all(self.options.every):
             decisions = len(problem.function.virtual_registers)
-            self.report.count(Outcome.NOT_OFFERED, decisions - turns)
+            self.report.count(ExampleOutcome.NOT_OFFERED, decisions - turns)
 
     def _example(self, turn: TrainingTurn) -> TokenizedExample:
         prompt = self._codec.prompt(turn.messages)
@@ -146,12 +146,12 @@ class TokenizedView:
         """An example within the limit; None where it is left out."""
         limit = self.options.limit
         if limit is None or len(example.input_ids) <= limit:
-            self.report.count(Outcome.WHOLE)
+            self.report.count(ExampleOutcome.WHOLE)
             return example
         kept = slice(-limit, None) if self.options.too_long == "cut_start" else slice(limit)
         labels = example.labels[kept]
         if self.options.too_long == "skip" or all(label == IGNORED for label in labels):
-            self.report.count(Outcome.TOO_LONG)
+            self.report.count(ExampleOutcome.TOO_LONG)
             return None
-        self.report.count(Outcome.CUT)
+        self.report.count(ExampleOutcome.CUT)
         return TokenizedExample(example.input_ids[kept], example.attention_mask[kept], labels)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
 from verilocc_bench.backends.nvidia.records import (
-    Guard,
     RegisterReference,
     SassFunction,
+    SassGuard,
     SassInstruction,
 )
 from verilocc_bench.backends.nvidia.text import parse_sass
@@ -64,7 +64,7 @@ def permuted(function: SassFunction, generator: random.Random) -> SassFunction:
     def instruction(old: SassInstruction) -> SassInstruction:
         guard = old.guard
         if guard is not None:
-            guard = Guard(guard.file, maps[guard.file][guard.index], guard.negated)
+            guard = SassGuard(guard.file, maps[guard.file][guard.index], guard.negated)
         return replace(
             old,
             guard=guard,

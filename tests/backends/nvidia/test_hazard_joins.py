@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from verilocc_bench.backends.nvidia.hazards import Hazard, HazardKind, find_hazards
 from verilocc_bench.backends.nvidia.records import (
-    Guard,
     RegisterReference,
     SassFunction,
+    SassGuard,
     SassInstruction,
 )
 
@@ -56,7 +56,7 @@ def load_on_two_paths(*, waits: int) -> tuple[Hazard, ...]:
     """
     return hazards(
         instruction("LDG.E", write_barrier(0), defines=0, uses=2),
-        replace(instruction("BRA", target="join"), guard=Guard("P", 0, False)),
+        replace(instruction("BRA", target="join"), guard=SassGuard("P", 0, False)),
         instruction("LDG.E", write_barrier(1), defines=4, uses=6),
         instruction("NOP", waits),  # where the paths meet
         instruction("IADD3", defines=2),
@@ -73,7 +73,7 @@ def test_where_paths_meet_a_barrier_counts_only_if_it_does_on_both() -> None:
 
 def test_what_is_outstanding_on_one_path_is_outstanding() -> None:
     found = hazards(
-        replace(instruction("BRA", target="join"), guard=Guard("P", 0, False)),
+        replace(instruction("BRA", target="join"), guard=SassGuard("P", 0, False)),
         instruction("LDG.E", write_barrier(1), defines=4, uses=6),
         instruction("NOP"),  # where the paths meet
         instruction("IADD3", uses=4),

@@ -12,9 +12,9 @@ from verilocc_bench.backends.nvidia.life_range_gate import (
 )
 from verilocc_bench.backends.nvidia.life_ranges import LifeRanges, Marks, parse_life_ranges
 from verilocc_bench.backends.nvidia.records import (
-    Guard,
     RegisterReference,
     SassFunction,
+    SassGuard,
     SassInstruction,
 )
 from verilocc_bench.errors import InputError
@@ -179,7 +179,7 @@ def references(names: str) -> tuple[RegisterReference, ...]:
 
 
 def instruction(
-    index: int, opcode: str, defined: str = "", used: str = "", guard: Guard | None = None
+    index: int, opcode: str, defined: str = "", used: str = "", guard: SassGuard | None = None
 ) -> SassInstruction:
     return SassInstruction(
         address=16 * index,
@@ -202,7 +202,7 @@ def function(*instructions: SassInstruction) -> SassFunction:
 ADD = (
     instruction(0, "IMAD.MOV.U32", "R1", "R3"),
     instruction(1, "ULDC.64", "UR4:2"),
-    instruction(2, "IADD3", "R1", "R1", Guard("P", 0, negated=True)),
+    instruction(2, "IADD3", "R1", "R1", SassGuard("P", 0, negated=True)),
     instruction(3, "LDL", "R10", "R1"),
     instruction(4, "STG.E", "", "R2:2 R10 UR4:2"),
     instruction(5, "EXIT"),
@@ -285,12 +285,12 @@ def one_row(general: str = "", predicates: str = "") -> LifeRanges:
 
 
 AGREES: list[tuple[SassInstruction, str, str]] = [
-    (instruction(0, "CALL.REL.NOINC", guard=Guard("P", 1, negated=False)), "xv:^", "^x"),
+    (instruction(0, "CALL.REL.NOINC", guard=SassGuard("P", 1, negated=False)), "xv:^", "^x"),
     (instruction(0, "LDGSTS.E", "", "R0 R2:2 P3"), "v:vv", ":::x"),
-    (instruction(0, "LDGSTS.E", "", "R0 R2:2 P3", Guard("P", 0, negated=True)), "v:vv", "v::x"),
+    (instruction(0, "LDGSTS.E", "", "R0 R2:2 P3", SassGuard("P", 0, negated=True)), "v:vv", "v::x"),
     (instruction(0, "R2P", "P0! P1!", "R4"), "    v", ": :"),
     (instruction(0, "P2R", "R4", "P0! P1!"), "    ^", " :"),
-    (instruction(0, "P2R", "R4", "P0! P1!", Guard("P", 2, negated=False)), "    ^", "  v"),
+    (instruction(0, "P2R", "R4", "P0! P1!", SassGuard("P", 2, negated=False)), "    ^", "  v"),
 ]
 
 
@@ -305,10 +305,10 @@ def test_each_exception(subject: SassInstruction, general: str, predicates: str)
     ("subject", "general", "predicates"),
     [
         # What we have must be there for a call, too.
-        (instruction(0, "CALL.REL.NOINC", guard=Guard("P", 1, negated=False)), "xv:^", "^^"),
+        (instruction(0, "CALL.REL.NOINC", guard=SassGuard("P", 1, negated=False)), "xv:^", "^^"),
         (instruction(0, "CALL.REL.NOINC", "R5", ""), "xv:^", ""),
         # The guard is no trailing predicate; registers have no exception.
-        (instruction(0, "LDGSTS.E", "", "R0 P3", Guard("P", 0, negated=True)), "v", "x  x"),
+        (instruction(0, "LDGSTS.E", "", "R0 P3", SassGuard("P", 0, negated=True)), "v", "x  x"),
         (instruction(0, "LDGSTS.E", "", "R0 P3"), "v", "   ^"),
         (instruction(0, "LDGSTS.E", "", "R0 P3"), "v", "   :"),
         (instruction(0, "LDGSTS.E", "", "R0 P3"), "x", "   x"),
@@ -316,7 +316,7 @@ def test_each_exception(subject: SassInstruction, general: str, predicates: str)
         # Predicates beside the mask, and the general register, are compared.
         (instruction(0, "R2P", "P0! P1!", "R4"), "    v", "  ^"),
         (instruction(0, "R2P", "P0! P1!", "R4"), "    :", ""),
-        (instruction(0, "P2R", "R4", "P0!", Guard("P", 2, negated=False)), "    ^", "  :"),
+        (instruction(0, "P2R", "R4", "P0!", SassGuard("P", 2, negated=False)), "    ^", "  :"),
         (instruction(0, "P2R", "R4", "P0! P1"), "    ^", ""),
     ],
 )
@@ -364,7 +364,7 @@ def test_liveness_that_differs() -> None:
 
 
 def test_guarded_definitions_and_fixed_registers_are_not_compared() -> None:
-    guarded = replace(ADD[3], guard=Guard("P", 0, negated=False))
+    guarded = replace(ADD[3], guard=SassGuard("P", 0, negated=False))
     found = compare_liveness(function(*ADD[:3], guarded, *ADD[4:]), parsed(SHOWN), BEFORE, AFTER)
     assert found == LivenessAgreement(6, 6, 6 * 4, 6 * 4)
     fixed = replace(ADD[3], uses=references("R1 P1! P2!"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from verilocc_bench.backends.nvidia.records import Guard, RegisterReference
+from verilocc_bench.backends.nvidia.records import RegisterReference, SassGuard
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.errors import InputError, RejectedKernel
 
@@ -71,7 +71,7 @@ def test_an_instruction() -> None:
     instruction = parse_sass(KERNEL)[0].instructions[1]
     assert instruction.line == 18
     assert instruction.operands == ("R2", "P0", "R79", "0x1", "R2")
-    assert instruction.guard == Guard("P", 1, True)
+    assert instruction.guard == SassGuard("P", 1, True)
     assert instruction.definitions == (
         RegisterReference("R", 2, 1, 0),
         RegisterReference("P", 0, 1, 1),
@@ -85,7 +85,7 @@ def test_guards_targets_comments_and_hidden_pairs() -> None:
     _, _, spill, store, loop, never, end, _, _ = parse_sass(KERNEL)[0].instructions
     assert spill.operands == ("[R1+0x4]", "R2")
     assert store.uses[-1] == RegisterReference("UR", 8, 2, -1)
-    assert (loop.guard, loop.target) == (Guard("UP", 0, True), ".L_x_16")
+    assert (loop.guard, loop.target) == (SassGuard("UP", 0, True), ".L_x_16")
     assert (never.guard, never.never) == (None, True)
     assert (end.guard, end.never) == (None, False)
 

@@ -27,13 +27,13 @@ from verilocc_bench.allocators.register_state import FIXED, base_distances
 from verilocc_bench.analysis import AllocationProblem, Liveness, iterate_bits
 from verilocc_bench.ir import Assignment, Operand
 
-__all__ = ["Node", "PlacementModel", "Space", "file_groups", "placement_models"]
+__all__ = ["PlacementModel", "PlacementNode", "Space", "file_groups", "placement_models"]
 
 Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PlacementNode:
     """Virtual registers at fixed distances: (register, its base less the node's base)."""
 
     members: tuple[tuple[int, int], ...]
@@ -67,7 +67,7 @@ class PlacementModel:
     files: tuple[str, ...]
     first_unit: int
     unit_count: int
-    nodes: tuple[Node, ...]
+    nodes: tuple[PlacementNode, ...]
     domain: NDArray[np.bool_]
     last: Integers
     start: Integers
@@ -165,12 +165,12 @@ def placement_models(problem: AllocationProblem) -> list[PlacementModel]:
     return models
 
 
-def _files(problem: AllocationProblem, node: Node) -> set[str]:
+def _files(problem: AllocationProblem, node: PlacementNode) -> set[str]:
     classes = problem.function.virtual_registers
     return set().union(*(classes[register].files for register, _ in node.members))
 
 
-def _tied_nodes(problem: AllocationProblem) -> list[Node]:
+def _tied_nodes(problem: AllocationProblem) -> list[PlacementNode]:
     """Virtual registers that ties hold together, in the order of their first members.
 
     Ties that contradict each other, and those to physical registers, are left
@@ -190,7 +190,7 @@ def _tied_nodes(problem: AllocationProblem) -> list[Node]:
                     offsets[other] = offsets[current] - distance
                     pending.append(other)
         seen |= offsets.keys()
-        nodes.append(Node(tuple(offsets.items())))
+        nodes.append(PlacementNode(tuple(offsets.items())))
     return nodes
 
 
@@ -242,7 +242,7 @@ def _excluding_lanes(liveness: Liveness) -> tuple[Integers, Integers]:
 def _make_model(
     problem: AllocationProblem,
     files: tuple[str, ...],
-    nodes: list[Node],
+    nodes: list[PlacementNode],
     pairs: tuple[Integers, Integers],
 ) -> PlacementModel:
     placements, target = problem.placements, problem.target
@@ -276,7 +276,10 @@ def _make_model(
 
 
 def _restrict_by_ties(
-    problem: AllocationProblem, nodes: list[Node], first_unit: int, domain: NDArray[np.bool_]
+    problem: AllocationProblem,
+    nodes: list[PlacementNode],
+    first_unit: int,
+    domain: NDArray[np.bool_],
 ) -> None:
     """Ties to physical registers leave one base; ties that a node cannot meet leave none."""
     edges = base_distances(problem, unequal_ties(problem))
@@ -294,7 +297,7 @@ def _restrict_by_ties(
                     domain[number] = False
 
 
-def _lanes_of(problem: AllocationProblem, nodes: list[Node]) -> tuple[Integers, Integers]:
+def _lanes_of(problem: AllocationProblem, nodes: list[PlacementNode]) -> tuple[Integers, Integers]:
     """For each lane its node (-1: another group's, or fixed), and its unit less the node's base."""
     liveness, classes = problem.liveness, problem.function.virtual_registers
     node_of = np.full(len(liveness.live), -1, np.int64)
@@ -309,7 +312,7 @@ def _lanes_of(problem: AllocationProblem, nodes: list[Node]) -> tuple[Integers, 
 
 def _exclusions(
     problem: AllocationProblem,
-    nodes: list[Node],
+    nodes: list[PlacementNode],
     pairs: tuple[Integers, Integers],
     first_unit: int,
     domain: NDArray[np.bool_],

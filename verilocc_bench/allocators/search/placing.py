@@ -18,8 +18,8 @@ from verilocc_bench.allocators.search.tabu_loop import tabu_loop
 
 __all__ = [
     "CHUNK_STEPS",
-    "Budget",
     "Limits",
+    "SearchBudget",
     "Shapes",
     "anneal_orders",
     "minimize",
@@ -44,7 +44,7 @@ CHUNK_STEPS = 20_000
 """Between chunks the search begins anew from its best, and can be interrupted."""
 
 
-class Budget(NamedTuple):
+class SearchBudget(NamedTuple):
     """Steps of a search, and the seed of its random numbers.
 
     `start`: a complete placement that is known, if there is one.
@@ -138,7 +138,7 @@ def minimize(
     model: PlacementModel,
     shapes: Shapes,
     bound: int,
-    budget: Budget,
+    budget: SearchBudget,
     report: Callable[[Integers], None],
 ) -> Integers | None:
     """A placement with as few registers as tabu search finds, down to `bound`.
@@ -178,7 +178,7 @@ def anneal_orders(
     model: PlacementModel,
     shapes: Shapes,
     bound: int,
-    budget: Budget,
+    budget: SearchBudget,
     report: Callable[[Integers], None],
 ) -> Integers | None:
     """As `minimize`, by annealing on the order of first fit, from each of the orders."""

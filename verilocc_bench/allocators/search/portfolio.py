@@ -35,7 +35,7 @@ from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
 from verilocc_bench.allocators.search.other_ways import place_by_orders, place_otherwise
-from verilocc_bench.allocators.search.placing import Budget, Shapes, anneal_orders, minimize
+from verilocc_bench.allocators.search.placing import SearchBudget, Shapes, anneal_orders, minimize
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
 from verilocc_bench.allocators.search.refining import refine
 from verilocc_bench.allocators.search.shapes import (
@@ -258,10 +258,10 @@ class Search:
     ) -> Integers | None:
         options, report = self.options, self._reporter(model)
         if self.means is Means.ANNEALED_ORDERS:
-            budget = Budget(options.order_steps, options.seed)
+            budget = SearchBudget(options.order_steps, options.seed)
             return anneal_orders(model, shapes, bound, budget, report)
         steps = 0 if self.means is Means.ORDERS else options.tabu_steps(len(model.nodes))
-        return minimize(model, shapes, bound, Budget(steps, options.seed, start), report)
+        return minimize(model, shapes, bound, SearchBudget(steps, options.seed, start), report)
 
     def _reporter(self, model: PlacementModel) -> Callable[[Integers], None]:
         def report(bases: Integers) -> None:
@@ -314,7 +314,7 @@ class Search:
             collect_items(model, OBJECTIVE_WEIGHTS[objective]),
             bases,
             model.within(shapes.around(bases, registers)),
-            Budget(self.options.anneal_steps, self.options.seed),
+            SearchBudget(self.options.anneal_steps, self.options.seed),
             self._reporter(model),
         )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from verilocc_bench.allocators.search.anneal_loop import anneal_loop, total_cost
 from verilocc_bench.allocators.search.compiled import random_state
 from verilocc_bench.allocators.search.model import PlacementModel, Space
-from verilocc_bench.allocators.search.placing import Budget, place
+from verilocc_bench.allocators.search.placing import SearchBudget, place
 from verilocc_bench.allocators.search.refinement_items import Items, Weights, collect_items
 
 __all__ = ["refine", "refinement_cost"]
@@ -25,7 +25,7 @@ def refine(
     items: Items,
     bases: Integers,
     space: Space,
-    budget: Budget,
+    budget: SearchBudget,
     report: Callable[[Integers], None],
 ) -> Integers:
     """A placement whose items cost no more than `bases`, which must be complete and allowed.

@@ -17,8 +17,8 @@ from itertools import accumulate
 from verilocc_bench.allocators.protocol import answer_from_assignment
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.allocators.spill_everywhere import spill_everywhere
-from verilocc_bench.allocators.splitting.attempts import Attempt, Effort, carry_out
-from verilocc_bench.allocators.splitting.candidates import Plan, RegionKey
+from verilocc_bench.allocators.splitting.attempts import Attempt, SearchEffort, carry_out
+from verilocc_bench.allocators.splitting.candidates import RegionKey, SplitPlan
 from verilocc_bench.allocators.splitting.choice import Needs, Planner
 from verilocc_bench.allocators.splitting.crowding import ACCUMULATORS, VGPRS, Crowding, available
 from verilocc_bench.allocators.splitting.obstacles import Obstacles
@@ -136,10 +136,10 @@ class _Splitter:
         plan = self.planner.plan(self._needs(), forced)
         return self._carried_out(plan, earlier, seeds)
 
-    def _carried_out(self, plan: Plan, earlier: Attempt | None, seeds: int) -> Attempt:
+    def _carried_out(self, plan: SplitPlan, earlier: Attempt | None, seeds: int) -> Attempt:
         """A plan carried out, anew with spill slots for homes that find no place."""
         while True:
-            effort = Effort(STEPS, range(seeds))
+            effort = SearchEffort(STEPS, range(seeds))
             attempt = carry_out(self.crowding, plan, self.homeless, effort, earlier)
             homeless = attempt.homeless()
             if not homeless:

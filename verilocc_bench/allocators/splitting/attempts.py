@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.allocators.spill_code import natural_class
-from verilocc_bench.allocators.splitting.candidates import Plan
+from verilocc_bench.allocators.splitting.candidates import SplitPlan
 from verilocc_bench.allocators.splitting.crowding import ACCUMULATORS, VGPRS, Crowding
 from verilocc_bench.allocators.splitting.placement import Placed, place_nodes
 from verilocc_bench.allocators.splitting.rewrite import Homes, Rewritten, rewrite
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import Assignment, PhysicalRegister, RegisterClass
 
-__all__ = ["Attempt", "Effort", "carry_out"]
+__all__ = ["Attempt", "SearchEffort", "carry_out"]
 
 Hints = Mapping[tuple[int, int, int], tuple[str, int]]
 """Where lane 0 of a register was, by register, block and instruction."""
@@ -31,7 +31,7 @@ Hints = Mapping[tuple[int, int, int], tuple[str, int]]
 class Attempt:
     """A plan carried out, with what was placed of it."""
 
-    plan: Plan
+    plan: SplitPlan
     rewritten: Rewritten
     problem: AllocationProblem
     placed: tuple[Placed, ...]
@@ -65,7 +65,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Effort:
+class SearchEffort:
     """How long to search for places: steps of tabu search for each of some seeds."""
 
     steps: int
@@ -74,9 +74,9 @@ class Effort:
 
 def carry_out(
     crowding: Crowding,
-    plan: Plan,
+    plan: SplitPlan,
     homeless: Collection[int],
-    effort: Effort,
+    effort: SearchEffort,
     earlier: Attempt | None,
 ) -> Attempt:
     """An attempt at a plan; the units `homeless` have spill slots for homes."""

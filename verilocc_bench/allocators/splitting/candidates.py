@@ -12,14 +12,14 @@ from itertools import accumulate
 from verilocc_bench.allocators.splitting.regions import Region, UnitRegions
 from verilocc_bench.allocators.splitting.sites import Sites
 
-__all__ = ["Candidates", "Cover", "Plan", "RegionKey", "UnitTraits"]
+__all__ = ["Candidates", "Cover", "RegionKey", "SplitPlan", "UnitTraits"]
 
 RegionKey = tuple[int, int]
 """(unit, region of the unit)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SplitPlan:
     """What is put away, and where it is stored.
 
     `away`: regions whose units are elsewhere; `stored_at_entry`: those of them that
@@ -138,7 +138,7 @@ class Candidates:
         return price * len(each.unit.lanes)
 
     def covered(
-        self, plan: Plan, covers: Iterable[tuple[Cover, RegionKey]], count: int
+        self, plan: SplitPlan, covers: Iterable[tuple[Cover, RegionKey]], count: int
     ) -> list[int]:
         """How many lanes a plan takes away at each position of a block with `count` of them."""
         change = [0] * (count + 2)
@@ -149,7 +149,9 @@ class Candidates:
                 change[cover.last + 1] -= lanes
         return list(accumulate(change))[:count]
 
-    def usage(self, plan: Plan, group: int, counts: Sequence[Sequence[int]]) -> list[list[int]]:
+    def usage(
+        self, plan: SplitPlan, group: int, counts: Sequence[Sequence[int]]
+    ) -> list[list[int]]:
         """The lanes of a group that a plan leaves at each position of each block."""
         by_block: dict[int, list[tuple[Cover, RegionKey]]] = {}
         for key in plan.away:

@@ -26,8 +26,8 @@ from typing import Any
 from verilocc_bench.allocators.splitting.candidates import (
     Candidates,
     Cover,
-    Plan,
     RegionKey,
+    SplitPlan,
 )
 from verilocc_bench.errors import MissingExtraError
 
@@ -49,12 +49,12 @@ class Planner:
         self.rows: set[tuple[int, int, int]] = set()
         self.last: Mapping[str, Mapping[Any, int]] = {}
 
-    def plan(self, needs: Needs, forced: Collection[RegionKey] = ()) -> Plan:
+    def plan(self, needs: Needs, forced: Collection[RegionKey] = ()) -> SplitPlan:
         """The cheapest plan that is found; the regions `forced` are put away in any case."""
         for group, blocks in enumerate(needs):
             for block, row in blocks.items():
                 self.rows |= {(group, block, p) for p in _peaks(row)}
-        program = _Program(self, needs, forced)
+        program = _PlanProgram(self, needs, forced)
         for _ in range(ROUNDS):
             plan = program.solve()
             violated = program.violated(plan)
@@ -80,7 +80,7 @@ def _peaks(row: Sequence[int]) -> list[int]:
     return found
 
 
-class _Program:
+class _PlanProgram:
     """The integer program of one plan."""
 
     def __init__(self, planner: Planner, needs: Needs, forced: Collection[RegionKey]) -> None:
@@ -116,7 +116,7 @@ class _Program:
                 return True
         return False
 
-    def solve(self) -> Plan:
+    def solve(self) -> SplitPlan:
         """The cheapest plan for the rows so far."""
         try:
             from ortools.sat.python import cp_model
@@ -141,7 +141,7 @@ class _Program:
             raise AssertionError(solver.status_name(status))
         self.planner.last = variables.values(solver)
         short = sum(solver.value(variable) for variable in missing)
-        return Plan(
+        return SplitPlan(
             frozenset(key for key, v in variables.away.items() if solver.value(v)),
             frozenset(key for key, v in variables.entry.items() if solver.value(v)),
             frozenset(key for key, v in variables.after.items() if solver.value(v)),
@@ -170,7 +170,7 @@ class _Program:
         model.add(sum(terms) + short >= need)
         return short
 
-    def violated(self, plan: Plan) -> set[tuple[int, int, int]]:
+    def violated(self, plan: SplitPlan) -> set[tuple[int, int, int]]:
         """The places with more need than the plan covers: the worst of each run."""
         found: set[tuple[int, int, int]] = set()
         for group, blocks in enumerate(self.needs):

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from verilocc_bench.allocators.splitting.flow import LaneMasks
 from verilocc_bench.analysis import AllocationProblem
 
-__all__ = ["Group", "lane_counts", "lanes_of", "live_masks"]
+__all__ = ["FileGroup", "lane_counts", "lanes_of", "live_masks"]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FileGroup:
     """Register files that stand in for each other, and the lanes that compete for them.
 
     `lanes`: their mask. `capacity`: units within the budget and not reserved.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.allocators.search.model import PlacementModel
-from verilocc_bench.allocators.splitting.candidates import Candidates, Plan, RegionKey
+from verilocc_bench.allocators.splitting.candidates import Candidates, RegionKey, SplitPlan
 from verilocc_bench.allocators.splitting.rewrite import Rewritten
 from verilocc_bench.analysis import iterate_bits
 
@@ -33,7 +33,7 @@ class Obstacles:
     def __init__(
         self,
         candidates: Candidates,
-        plan: Plan,
+        plan: SplitPlan,
         rewritten: Rewritten,
         model: PlacementModel,
         bases: NDArray[np.int64],

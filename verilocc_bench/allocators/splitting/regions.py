@@ -79,7 +79,7 @@ def find_regions(
     for block, each in enumerate(function.blocks):
         for successor in each.successors:
             predecessors[successor].append(block)
-    finder = _Finder(function, masks, loops, predecessors)
+    finder = _RegionFinder(function, masks, loops, predecessors)
     offsets = masks.numbering.offsets
     return [
         finder.regions(unit, at_start.get(offsets[unit.register] + unit.lanes[0], []))
@@ -87,7 +87,7 @@ def find_regions(
     ]
 
 
-class _Finder:
+class _RegionFinder:
     def __init__(
         self,
         function: Function,

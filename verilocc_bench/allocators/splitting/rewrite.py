@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from verilocc_bench.allocators.splitting.candidates import Plan
+from verilocc_bench.allocators.splitting.candidates import SplitPlan
 from verilocc_bench.allocators.splitting.regions import UnitRegions
 from verilocc_bench.allocators.splitting.webs import Web, WebFinder, Webs
 from verilocc_bench.analysis import AllocationProblem
@@ -72,7 +72,7 @@ class Rewritten:
 def rewrite(
     problem: AllocationProblem,
     finder: WebFinder,
-    plan: Plan,
+    plan: SplitPlan,
     homes: Homes,
 ) -> Rewritten:
     """Carries out a plan."""
@@ -90,7 +90,7 @@ class _Transferred:
 
 class _Rewriter:
     def __init__(
-        self, problem: AllocationProblem, finder: WebFinder, plan: Plan, homes: Homes
+        self, problem: AllocationProblem, finder: WebFinder, plan: SplitPlan, homes: Homes
     ) -> None:
         self.problem, self.plan, self.homes = problem, plan, homes
         self.units: Sequence[UnitRegions] = finder.units

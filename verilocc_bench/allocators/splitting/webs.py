@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from verilocc_bench.allocators.spill_code import natural_class
-from verilocc_bench.allocators.splitting.candidates import Plan
+from verilocc_bench.allocators.splitting.candidates import SplitPlan
 from verilocc_bench.allocators.splitting.regions import UnitRegions
 from verilocc_bench.allocators.splitting.units import operand_lanes
 from verilocc_bench.ir import Function, RegisterClass, VirtualLanes
@@ -69,7 +69,7 @@ class WebFinder:
         self.classes = classes
         self.budgets = {file.name: file.count for file in function.files}
 
-    def webs(self, plan: Plan) -> Webs:
+    def webs(self, plan: SplitPlan) -> Webs:
         """The webs that a plan leaves."""
         joined = _Joined()
         for number, each in enumerate(self.units):
@@ -89,7 +89,7 @@ class WebFinder:
         self._fit_operands(at)
         return Webs(at, during, self._named(webs.values()))
 
-    def _join(self, joined: _Joined, number: int, each: UnitRegions, plan: Plan) -> None:
+    def _join(self, joined: _Joined, number: int, each: UnitRegions, plan: SplitPlan) -> None:
         unit = each.unit
         for place, region in enumerate(each.regions):
             if (number, place) in plan.away:

@@ -77,7 +77,7 @@ def solve_blocks(
     from ortools.sat.python import cp_model
 
     registers = _registers(problem, cliques)
-    program = _Program(cp_model.CpModel(), problem.placements.unit_count)
+    program = _BlockProgram(cp_model.CpModel(), problem.placements.unit_count)
     width = max(registers, default=1)
     supplies = _blocks(problem, shape, cliques, width)
     while width > 1:
@@ -143,7 +143,7 @@ def _blocks(
     return found
 
 
-class _Program:
+class _BlockProgram:
     """The variables and constraints, width by width; there are at most `most` of anything."""
 
     def __init__(self, model: cp_model.CpModel, most: int) -> None:

@@ -72,7 +72,7 @@ def from_json(document: Any, problem: AllocationProblem) -> LowerBound:
     Raises InputError where the document is none of a bound, or names points
     or files that the problem has not.
     """
-    reader = _Reader(problem)
+    reader = _BoundReader(problem)
     group = reader.member(document, "group", str)
     if group != VECTOR and group not in reader.files:
         raise reader.error(f"there is no group of files {group!r}")
@@ -88,7 +88,7 @@ def from_json(document: Any, problem: AllocationProblem) -> LowerBound:
     return LowerBound(group, reader.count(document, "value"), kind, tuple(refutations))
 
 
-class _Reader:
+class _BoundReader:
     """Reads parts of a document about one problem; everything wrong is an InputError."""
 
     def __init__(self, problem: AllocationProblem) -> None:

@@ -37,28 +37,28 @@ Sort = tuple[RegisterClass, frozenset[Cell]]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockPlace:
     """Units, the (class, unit) at which registers may start, and what is taken already."""
 
     size: int
     starts: frozenset[tuple[RegisterClass, int]]
     taken: frozenset[Cell]
 
-    def halves(self) -> Iterator[Place]:
+    def halves(self) -> Iterator[BlockPlace]:
         """The lower units and the upper ones, each numbered from 0."""
         middle = self.size // 2
         for low in (0, middle):
             inside = range(low, low + middle)
             starts = frozenset((c, unit - low) for c, unit in self.starts if unit in inside)
             taken = frozenset((unit - low, q) for unit, q in self.taken if unit in inside)
-            yield Place(middle, starts, taken)
+            yield BlockPlace(middle, starts, taken)
 
-    def fillings(self, sorts: list[Sort]) -> Iterator[tuple[tuple[Sort, ...], Place]]:
+    def fillings(self, sorts: list[Sort]) -> Iterator[tuple[tuple[Sort, ...], BlockPlace]]:
         """Registers as long as the place that can all be in it, and the place with them."""
         yield (), self
         for number, (register_class, cells) in enumerate(sorts):
             if (register_class, 0) in self.starts and cells.isdisjoint(self.taken):
-                place = Place(self.size, self.starts, self.taken | cells)
+                place = BlockPlace(self.size, self.starts, self.taken | cells)
                 for others, full in place.fillings(sorts[number + 1 :]):
                     yield ((register_class, cells), *others), full
 
@@ -79,7 +79,9 @@ def no_filling_exists(problem: AllocationProblem, refutation: Refutation) -> boo
         return False
     model = cp_model.CpModel()
     size = max((register_class.width for register_class, _ in registers), default=1)
-    counts: dict[Place, cp_model.LinearExprT] = dict(_places(problem, refutation, size, registers))
+    counts: dict[BlockPlace, cp_model.LinearExprT] = dict(
+        _places(problem, refutation, size, registers)
+    )
     while size > 1:
         counts = _fill(model, counts, _of_width(registers, size), problem)
         size //= 2
@@ -112,7 +114,7 @@ def _of_width(registers: Counter[Sort], width: int) -> dict[Sort, int]:
 
 def _places(
     problem: AllocationProblem, refutation: Refutation, size: int, registers: Counter[Sort]
-) -> Counter[Place]:
+) -> Counter[BlockPlace]:
     """The places that a file within its limit is made of."""
     ((file, limit),) = refutation.shape
     first = problem.placements.first_unit[file]
@@ -127,19 +129,21 @@ def _places(
         for name, unit in clique.fixed:
             if name == file:
                 taken[unit // size].add((unit % size, number))
-    return Counter(Place(size, frozenset(starts[n]), frozenset(taken[n])) for n in sorted(starts))
+    return Counter(
+        BlockPlace(size, frozenset(starts[n]), frozenset(taken[n])) for n in sorted(starts)
+    )
 
 
 def _fill(
     model: cp_model.CpModel,
-    counts: dict[Place, cp_model.LinearExprT],
+    counts: dict[BlockPlace, cp_model.LinearExprT],
     registers: dict[Sort, int],
     problem: AllocationProblem,
-) -> dict[Place, cp_model.LinearExprT]:
+) -> dict[BlockPlace, cp_model.LinearExprT]:
     """How many places of half the size are left, once registers are in those of full size."""
     most = problem.placements.unit_count
     inside: dict[Sort, list[cp_model.IntVar]] = {sort: [] for sort in registers}
-    left: dict[Place, list[cp_model.IntVar]] = defaultdict(list)
+    left: dict[BlockPlace, list[cp_model.IntVar]] = defaultdict(list)
     fillings = 0
     for place, count in counts.items():
         ways: list[cp_model.IntVar] = []
@@ -160,7 +164,7 @@ def _fill(
 
 def _fill_units(
     model: cp_model.CpModel,
-    counts: dict[Place, cp_model.LinearExprT],
+    counts: dict[BlockPlace, cp_model.LinearExprT],
     registers: dict[Sort, int],
 ) -> None:
     """Single registers go to units that are free for them, in no clique more than there are."""

@@ -13,7 +13,7 @@ from verilocc_bench.backends.amdgpu.kernel import (
     read_kernels,
     read_raw_kernel,
 )
-from verilocc_bench.backends.kernel import Candidate, Comparison, LoweredCode, ReadOptions
+from verilocc_bench.backends.kernel import ComparedAllocation, Comparison, LoweredCode, ReadOptions
 from verilocc_bench.edits import Answer
 
 __all__ = ["AmdgpuBackend"]
@@ -65,7 +65,7 @@ class AmdgpuBackend:
         compare.check_tools()
 
     def compare(
-        self, kernel: MachineKernel, sides: Sequence[Candidate], *, with_files: bool
+        self, kernel: MachineKernel, sides: Sequence[ComparedAllocation], *, with_files: bool
     ) -> Comparison:
         """See Backend."""
         return compare.compare(kernel, sides, with_files=with_files)

@@ -31,7 +31,7 @@ from verilocc_bench.backends.amdgpu.tools import (
     find_llc,
     llc_version,
 )
-from verilocc_bench.backends.kernel import Candidate, Comparison
+from verilocc_bench.backends.kernel import ComparedAllocation, Comparison
 from verilocc_bench.edits import Answer
 from verilocc_bench.verify import Verifier
 
@@ -65,7 +65,9 @@ def check_tools() -> None:
     find_analyzer()
 
 
-def compare(kernel: MachineKernel, sides: Sequence[Candidate], *, with_files: bool) -> Comparison:
+def compare(
+    kernel: MachineKernel, sides: Sequence[ComparedAllocation], *, with_files: bool
+) -> Comparison:
     """The comparison of two verified answers; one may be llc's own allocation.
 
     Raises InputError without llc, or where it refuses the code.
@@ -78,7 +80,7 @@ def compare(kernel: MachineKernel, sides: Sequence[Candidate], *, with_files: bo
     return Comparison(document, _files(kernel, compared) if with_files else {})
 
 
-def _side(side: Candidate, kernel: MachineKernel, analyzer: Analyzer) -> _Side:
+def _side(side: ComparedAllocation, kernel: MachineKernel, analyzer: Analyzer) -> _Side:
     answer = side.answer
     text = kernel.code.text
     llc_options: tuple[str, ...] = OWN_ALLOCATION_OPTIONS

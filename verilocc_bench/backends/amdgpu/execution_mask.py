@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verilocc_bench.backends.amdgpu.machine import MachineOperand, OperandFlag
+from verilocc_bench.backends.amdgpu.machine import MachineOperand, MachineOperandFlag
 from verilocc_bench.ir import Instruction
 from verilocc_bench.targets import MaskChange, Target
 
@@ -17,10 +17,10 @@ def is_misnamed_mask_writer(
     operands: Sequence[tuple[int, MachineOperand]], instruction: Instruction, target: Target
 ) -> bool:
     """Whether an instruction writes EXEC in another way than its name in the text tells."""
-    flags = OperandFlag.DEFINITION
+    flags = MachineOperandFlag.DEFINITION
     if not any(flags in o.flags and not o.virtual and o.name in _EXEC for _, o in operands):
         return False
-    read = [o for _, o in operands if not o.flags & (flags | OperandFlag.IMPLICIT)]
+    read = [o for _, o in operands if not o.flags & (flags | MachineOperandFlag.IMPLICIT)]
     reads_mask = [not o.virtual and o.name == "exec" for o in read]
     if instruction.opcode == "COPY" and any(reads_mask):
         return False  # a copy of EXEC says that it defines it too, and leaves it as it is

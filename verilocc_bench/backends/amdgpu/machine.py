@@ -11,11 +11,11 @@ __all__ = [
     "MachineInstruction",
     "MachineModule",
     "MachineOperand",
-    "OperandFlag",
+    "MachineOperandFlag",
 ]
 
 
-class OperandFlag(IntFlag):
+class MachineOperandFlag(IntFlag):
     """The flags of a register operand that bear on register allocation."""
 
     NONE = 0
@@ -36,7 +36,7 @@ class MachineOperand:
     name: str
     virtual: bool
     sub_register: str | None
-    flags: OperandFlag
+    flags: MachineOperandFlag
     class_name: str | None
     tied_to: int | None
 

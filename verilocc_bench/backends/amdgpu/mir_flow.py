@@ -18,13 +18,13 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineInstruction,
     MachineOperand,
 )
-from verilocc_bench.backends.amdgpu.machine import OperandFlag as Flag
+from verilocc_bench.backends.amdgpu.machine import MachineOperandFlag as Flag
 from verilocc_bench.backends.amdgpu.normalize import is_half
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
-__all__ = ["PhysicalFlow", "Step", "analyse_flow", "unit_mask", "units_of_mask"]
+__all__ = ["FlowStep", "PhysicalFlow", "analyse_flow", "unit_mask", "units_of_mask"]
 
 _FIRST_UNIT = {"v": 0, "a": 256, "s": 512, "vcc": 640}
 _FILE_SIZES = {"v": 256, "a": 256, "s": 128, "vcc": 2}
@@ -58,7 +58,7 @@ def operand_mask(operand: MachineOperand) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FlowStep:
     """One instruction: the units it reads and writes, live and defined around it."""
 
     instruction: MachineInstruction
@@ -73,7 +73,7 @@ class PhysicalFlow:
     """`live_ins[b]`: units live into block b; `steps[b]`: its instructions in order."""
 
     live_ins: tuple[int, ...]
-    steps: tuple[tuple[Step, ...], ...]
+    steps: tuple[tuple[FlowStep, ...], ...]
 
 
 def analyse_flow(machine: MachineFunction, live_in: int) -> PhysicalFlow:
@@ -97,7 +97,7 @@ def analyse_flow(machine: MachineFunction, live_in: int) -> PhysicalFlow:
         for instruction, (reads, _, writes), live_after in zip(
             code, effects[block], reversed(lives), strict=True
         ):
-            each.append(Step(instruction, before, live_after, reads, writes))
+            each.append(FlowStep(instruction, before, live_after, reads, writes))
             before |= writes
         steps.append(tuple(each))
     pairs = zip(live, defined, strict=True)

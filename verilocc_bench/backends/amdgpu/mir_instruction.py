@@ -14,7 +14,7 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
     MachineOperand,
-    OperandFlag,
+    MachineOperandFlag,
 )
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets.amdgpu_constraints import operand_constraints
@@ -22,16 +22,16 @@ from verilocc_bench.targets.amdgpu_constraints import operand_constraints
 __all__ = ["InstructionParser"]
 
 _FLAGS = {
-    "implicit": OperandFlag.IMPLICIT,
-    "implicit-def": OperandFlag.IMPLICIT | OperandFlag.DEFINITION,
-    "def": OperandFlag.DEFINITION,
-    "undef": OperandFlag.UNDEF,
-    "early-clobber": OperandFlag.EARLY_CLOBBER,
-    "internal": OperandFlag.INTERNAL,
-    "dead": OperandFlag.NONE,
-    "killed": OperandFlag.NONE,
-    "renamable": OperandFlag.NONE,
-    "debug-use": OperandFlag.NONE,
+    "implicit": MachineOperandFlag.IMPLICIT,
+    "implicit-def": MachineOperandFlag.IMPLICIT | MachineOperandFlag.DEFINITION,
+    "def": MachineOperandFlag.DEFINITION,
+    "undef": MachineOperandFlag.UNDEF,
+    "early-clobber": MachineOperandFlag.EARLY_CLOBBER,
+    "internal": MachineOperandFlag.INTERNAL,
+    "dead": MachineOperandFlag.NONE,
+    "killed": MachineOperandFlag.NONE,
+    "renamable": MachineOperandFlag.NONE,
+    "debug-use": MachineOperandFlag.NONE,
 }
 _REGISTER = re.compile(
     r"((?:(?:" + "|".join(_FLAGS) + r") )*)"
@@ -108,7 +108,7 @@ class InstructionParser:
         for early in operand_constraints(match[1]).early_clobbers:
             if early < len(operands) and operands[early][0] == early:
                 operand = operands[early][1]
-                flags = operand.flags | OperandFlag.EARLY_CLOBBER
+                flags = operand.flags | MachineOperandFlag.EARLY_CLOBBER
                 operands[early] = (early, replace(operand, flags=flags))
         return MachineInstruction(match[1], tuple(operands), tuple(targets), self.number, is_call)
 
@@ -161,7 +161,7 @@ class InstructionParser:
         match = _REGISTER.fullmatch(text)
         if match is None or match[2] in _NOT_REGISTERS:
             return self.parse_other_operand(text)
-        flags = OperandFlag.NONE
+        flags = MachineOperandFlag.NONE
         for word in match[1].split():
             flags |= _FLAGS[word]
         tied = _TIED.search(match[6])

@@ -19,7 +19,7 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineInstruction,
     MachineModule,
     MachineOperand,
-    OperandFlag,
+    MachineOperandFlag,
 )
 from verilocc_bench.backends.amdgpu.refusals import refuse_unsupported
 from verilocc_bench.errors import InputError
@@ -103,10 +103,10 @@ def normalize_machine_function(
     these targets do not have, and for functions that are refused by name.
     """
     refuse_unsupported(machine, module, target, source)
-    return _Normalizer(machine, module, target, max_threads, source).normalize()
+    return _MirNormalizer(machine, module, target, max_threads, source).normalize()
 
 
-class _Normalizer:
+class _MirNormalizer:
     def __init__(
         self,
         machine: MachineFunction,
@@ -198,10 +198,10 @@ class _Normalizer:
         uses: list[Operand] = []
         places: dict[int, int] = {}
         outside = False
-        written = {place for place, o in operands if OperandFlag.DEFINITION in o.flags}
+        written = {place for place, o in operands if MachineOperandFlag.DEFINITION in o.flags}
         # Numbers follow the text's order: all definitions before the first use.
         for place, operand in operands:
-            if OperandFlag.DEFINITION not in operand.flags:
+            if MachineOperandFlag.DEFINITION not in operand.flags:
                 continue
             definition = self.operand(operand, machine.line)
             if definition is not None:
@@ -210,7 +210,7 @@ class _Normalizer:
                 if _keeps_half(operand):
                     uses.append(Operand(definition.location, implicit=True))
         for _, operand in operands:
-            if OperandFlag.DEFINITION in operand.flags:
+            if MachineOperandFlag.DEFINITION in operand.flags:
                 continue
             use = self.operand(operand, machine.line)
             if use is not None:
@@ -221,7 +221,7 @@ class _Normalizer:
                     # A definition outside allocation ties nothing here.
                     use = replace(use, tied_to=places.get(operand.tied_to))
                 uses.append(use)
-            elif OperandFlag.IMPLICIT not in operand.flags:
+            elif MachineOperandFlag.IMPLICIT not in operand.flags:
                 outside = True
         opcode = self.opcode(machine.opcode)
         if outside and opcode in self.target.constant_opcodes:
@@ -246,9 +246,9 @@ class _Normalizer:
         if location is not None:
             operand = Operand(
                 location,
-                undef=OperandFlag.UNDEF in machine.flags,
-                early_clobber=OperandFlag.EARLY_CLOBBER in machine.flags,
-                implicit=OperandFlag.IMPLICIT in machine.flags,
+                undef=MachineOperandFlag.UNDEF in machine.flags,
+                early_clobber=MachineOperandFlag.EARLY_CLOBBER in machine.flags,
+                implicit=MachineOperandFlag.IMPLICIT in machine.flags,
             )
         self.operands[machine] = operand
         return operand
@@ -310,20 +310,26 @@ def _bundle_operands(head: MachineInstruction) -> Sequence[tuple[int, MachineOpe
     reads_follow = False
     offset = 0
     for member in reversed(head.bundled):
-        kept = [(place, o) for place, o in member.operands if OperandFlag.INTERNAL not in o.flags]
-        early = OperandFlag.EARLY_CLOBBER if reads_follow else OperandFlag.NONE
+        kept = [
+            (place, o) for place, o in member.operands if MachineOperandFlag.INTERNAL not in o.flags
+        ]
+        early = MachineOperandFlag.EARLY_CLOBBER if reads_follow else MachineOperandFlag.NONE
         operands[:0] = [
             (
                 offset + place,
                 replace(
                     _tied_from(operand, offset),
                     flags=operand.flags
-                    | (early if OperandFlag.DEFINITION in operand.flags else OperandFlag.NONE),
+                    | (
+                        early
+                        if MachineOperandFlag.DEFINITION in operand.flags
+                        else MachineOperandFlag.NONE
+                    ),
                 ),
             )
             for place, operand in kept
         ]
-        reads_follow |= any(OperandFlag.DEFINITION not in o.flags for _, o in kept)
+        reads_follow |= any(MachineOperandFlag.DEFINITION not in o.flags for _, o in kept)
         offset += 1 + max((place for place, _ in member.operands), default=0)
     said = {(o.name, o.virtual, o.sub_register) for m in head.bundled for _, o in m.operands}
     return [
@@ -342,4 +348,4 @@ def _tied_from(operand: MachineOperand, offset: int) -> MachineOperand:
 
 def _keeps_half(operand: MachineOperand) -> bool:
     """Whether a definition writes 16 bits and so leaves, and needs, the rest of the unit."""
-    return is_half(operand) and OperandFlag.UNDEF not in operand.flags
+    return is_half(operand) and MachineOperandFlag.UNDEF not in operand.flags

@@ -24,7 +24,7 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineInstruction,
     MachineModule,
     MachineOperand,
-    OperandFlag,
+    MachineOperandFlag,
 )
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets import Target
@@ -170,7 +170,7 @@ class _Check:
             )
 
     def check_alignment(self, operand: MachineOperand, instruction: MachineInstruction) -> None:
-        if OperandFlag.IMPLICIT in operand.flags:
+        if MachineOperandFlag.IMPLICIT in operand.flags:
             return
         self.aligned.add((operand.name, operand.sub_register))
         class_name = self.machine.classes.get(operand.name, "")

@@ -20,11 +20,11 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
     MachineOperand,
-    OperandFlag,
+    MachineOperandFlag,
 )
 from verilocc_bench.backends.amdgpu.mir_edits import MOVE_OPCODE, EditLines, place_of
 from verilocc_bench.backends.amdgpu.mir_flow import (
-    Step,
+    FlowStep,
     analyse_flow,
     operand_mask,
     unit_mask,
@@ -241,13 +241,13 @@ class _Lowering:
             self.options(used),
         )
 
-    def marked(self, line: str, step: Step) -> str:
+    def marked(self, line: str, step: FlowStep) -> str:
         """The line with `undef` on uses of what was never written, `dead` only on what is."""
         undefined: set[int] = set()
         live: set[int] = set()
         for number, (_, operand) in enumerate(step.instruction.operands):
             mask = operand_mask(operand)
-            if OperandFlag.DEFINITION in operand.flags:
+            if MachineOperandFlag.DEFINITION in operand.flags:
                 if mask & step.live_after:
                     live.add(number)
             elif mask and not mask & step.defined_before and _reads(operand):
@@ -266,7 +266,7 @@ class _Lowering:
 
         return replace_registers(line, spell)
 
-    def moves(self, step: Step) -> list[str]:
+    def moves(self, step: FlowStep) -> list[str]:
         """The instructions of a parallel move."""
         operands = [units for _, o in step.instruction.operands if (units := fixed_units(o.name))]
         count = len(operands) // 2
@@ -283,7 +283,7 @@ class _Lowering:
             names = ", ".join(f"${register_name(FixedUnits(*u, 1))}" for u in cycle.units)
             raise InputError(f"a move in a circle through {names}: no register is free") from None
 
-    def free(self, step: Step) -> dict[str, int]:
+    def free(self, step: FlowStep) -> dict[str, int]:
         """The first unit of each file that holds nothing before, in and after a step."""
         taken = step.live_after | step.reads | step.writes | self.reserved
         free: dict[str, int] = {}
@@ -319,7 +319,7 @@ def _mask(units: tuple[FixedUnits, ...]) -> int:
 
 
 def _reads(operand: MachineOperand) -> bool:
-    return not operand.flags & (OperandFlag.UNDEF | OperandFlag.INTERNAL)
+    return not operand.flags & (MachineOperandFlag.UNDEF | MachineOperandFlag.INTERNAL)
 
 
 def _token_numbers(instruction: MachineInstruction) -> list[int | None]:
@@ -332,10 +332,10 @@ def _token_numbers(instruction: MachineInstruction) -> list[int | None]:
     tokens = list(enumerate(operand for _, operand in instruction.operands))
     for wanted, found in ((True, definitions), (False, uses)):
         for number, operand in tokens:
-            is_definition = OperandFlag.DEFINITION in operand.flags
+            is_definition = MachineOperandFlag.DEFINITION in operand.flags
             if is_definition != wanted or not (operand.virtual or fixed_units(operand.name)):
                 continue
             found.append(number)
-            if is_definition and is_half(operand) and OperandFlag.UNDEF not in operand.flags:
+            if is_definition and is_half(operand) and MachineOperandFlag.UNDEF not in operand.flags:
                 uses.append(None)
     return definitions + uses

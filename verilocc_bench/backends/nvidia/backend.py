@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.backends.kernel import Candidate, Comparison, LoweredCode, ReadOptions
+from verilocc_bench.backends.kernel import ComparedAllocation, Comparison, LoweredCode, ReadOptions
 from verilocc_bench.backends.nvidia import compare, lower
 from verilocc_bench.backends.nvidia.cubin import is_cubin
 from verilocc_bench.backends.nvidia.kernel import (
@@ -67,7 +67,7 @@ class NvidiaBackend:
         """nvdisasm is looked for when the cubin is read."""
 
     def compare(
-        self, kernel: SassKernel, sides: Sequence[Candidate], *, with_files: bool
+        self, kernel: SassKernel, sides: Sequence[ComparedAllocation], *, with_files: bool
     ) -> Comparison:
         """See Backend."""
         return compare.compare(kernel, sides, with_files=with_files)

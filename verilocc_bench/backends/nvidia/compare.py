@@ -9,7 +9,7 @@ from typing import Any
 from verilocc_bench import __version__
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
 from verilocc_bench.answers import answer_to_json
-from verilocc_bench.backends.kernel import Candidate, Comparison
+from verilocc_bench.backends.kernel import ComparedAllocation, Comparison
 from verilocc_bench.backends.nvidia.kernel import SassKernel
 from verilocc_bench.backends.nvidia.lower import describe, write_answer
 from verilocc_bench.backends.nvidia.write_back import LoweredCubin
@@ -22,7 +22,9 @@ __all__ = ["compare"]
 _SIDES = ("answer", "other")
 
 
-def compare(kernel: SassKernel, sides: Sequence[Candidate], *, with_files: bool) -> Comparison:
+def compare(
+    kernel: SassKernel, sides: Sequence[ComparedAllocation], *, with_files: bool
+) -> Comparison:
     """The comparison of two verified answers.
 
     Raises InputError where one is missing or has edits.

@@ -130,7 +130,7 @@ def read_cubin(data: bytes, source: str | Path | None = None) -> Cubin:
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class _ElfSection:
     name: str
     index: int
     offset: int
@@ -163,7 +163,7 @@ def _check_header(data: bytes, source: str | Path | None) -> None:
         )
 
 
-def _sections(elf: ELFFile, data: bytes) -> list[_Section]:
+def _sections(elf: ELFFile, data: bytes) -> list[_ElfSection]:
     """The section headers, each checked to lie within the file."""
     table = int(elf["e_shoff"])
     count = int(elf["e_shnum"])
@@ -179,7 +179,7 @@ def _sections(elf: ELFFile, data: bytes) -> list[_Section]:
             f"the program headers go to byte {segments}, the file ends at byte {len(data)}: "
             "it is not whole"
         )
-    found: list[_Section] = []
+    found: list[_ElfSection] = []
     for index in range(count):
         header = elf.get_section(index).header
         offset, length = int(header["sh_offset"]), int(header["sh_size"])
@@ -191,7 +191,7 @@ def _sections(elf: ELFFile, data: bytes) -> list[_Section]:
                 f"ends at byte {len(data)}: it is not whole"
             )
         found.append(
-            _Section(
+            _ElfSection(
                 name,
                 index,
                 offset,
@@ -205,7 +205,7 @@ def _sections(elf: ELFFile, data: bytes) -> list[_Section]:
     return found
 
 
-def _check_overlap(sections: list[_Section]) -> None:
+def _check_overlap(sections: list[_ElfSection]) -> None:
     """No two sections share bytes of the file."""
     in_order = sorted((s for s in sections if s.size), key=lambda s: (s.offset, s.index))
     for before, after in pairwise(in_order):
@@ -216,7 +216,7 @@ def _check_overlap(sections: list[_Section]) -> None:
             )
 
 
-def _kernels(data: bytes, sections: list[_Section]) -> Iterator[CubinKernel]:
+def _kernels(data: bytes, sections: list[_ElfSection]) -> Iterator[CubinKernel]:
     by_name = {section.name: section for section in sections}
     symbols = by_name.get(".symtab")
     if symbols is None or symbols.link >= len(sections):
@@ -244,8 +244,8 @@ def _kernels(data: bytes, sections: list[_Section]) -> Iterator[CubinKernel]:
 def _kernel(
     data: bytes,
     name: str,
-    code: _Section,
-    by_name: dict[str, _Section],
+    code: _ElfSection,
+    by_name: dict[str, _ElfSection],
     *,
     symbol_index: int,
     attributes: tuple[int, ...],
@@ -272,11 +272,11 @@ def _kernel(
     )
 
 
-def _bytes(data: bytes, section: _Section) -> bytes:
+def _bytes(data: bytes, section: _ElfSection) -> bytes:
     return data[section.offset : section.offset + section.size]
 
 
-def _string(data: bytes, strings: _Section, offset: int) -> str:
+def _string(data: bytes, strings: _ElfSection, offset: int) -> str:
     table = _bytes(data, strings)
     end = table.find(b"\0", offset)
     text = table[offset:end] if 0 <= offset < len(table) and end >= 0 else b""
@@ -289,7 +289,7 @@ def _string(data: bytes, strings: _Section, offset: int) -> str:
     return name
 
 
-def _register_counts(data: bytes, section: _Section | None) -> dict[int, tuple[int, ...]]:
+def _register_counts(data: bytes, section: _ElfSection | None) -> dict[int, tuple[int, ...]]:
     """Where the register counts stand in the file, by the number of the symbol they are for."""
     found: dict[int, tuple[int, ...]] = {}
     if section is None:

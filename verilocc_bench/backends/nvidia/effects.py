@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from verilocc_bench.backends.nvidia.operands import Operand, parse_operand
+from verilocc_bench.backends.nvidia.operands import SassOperand, parse_operand
 from verilocc_bench.backends.nvidia.operations import OPERATION_FORMS, OperationForm
 from verilocc_bench.backends.nvidia.records import RegisterReference
 from verilocc_bench.errors import RejectedKernel
 
-__all__ = ["Effects", "effects_of", "hidden_pair", "matching_forms"]
+__all__ = ["DecodedEffects", "effects_of", "hidden_pair", "matching_forms"]
 
 _SLOT = re.compile(
     r"(?:(?P<name>D|UD|S|US|R|A)(?P<count>[124])|(?P<other>PD|UPD|P|UP|MD|MU|J|I|C|SR|B|SB|L))(\??)"
@@ -35,7 +35,7 @@ _NO_UNIFORM = 63
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class DecodedEffects:
     """What one instruction's text says that it defines and uses.
 
     `hidden_bit` is where the encoding holds the uniform pair that addresses
@@ -133,7 +133,7 @@ def _plan(opcode: str, kinds: str) -> _Plan | None:
     return None
 
 
-def effects_of(opcode: str, operands: tuple[str, ...]) -> Effects:
+def effects_of(opcode: str, operands: tuple[str, ...]) -> DecodedEffects:
     """What `opcode` with these printed operands defines and uses.
 
     Raises RejectedKernel for an opcode or operands that the table does not
@@ -159,7 +159,7 @@ def effects_of(opcode: str, operands: tuple[str, ...]) -> Effects:
                 raise _uncovered(opcode, operands)
             (definitions if slot.name in _DEFINED else uses).append(reference)
     hidden = any(text.startswith("[") and ".64" in text for text in operands)
-    return Effects(tuple(definitions), tuple(uses), plan.hidden_bit if hidden else None)
+    return DecodedEffects(tuple(definitions), tuple(uses), plan.hidden_bit if hidden else None)
 
 
 def _uncovered(opcode: str, operands: tuple[str, ...]) -> RejectedKernel:
@@ -167,7 +167,7 @@ def _uncovered(opcode: str, operands: tuple[str, ...]) -> RejectedKernel:
     return RejectedKernel("unknown-operands", f"opcode {opcode} is not known with {text}")
 
 
-def _masked(operands: list[Operand], place: int) -> Iterator[RegisterReference]:
+def _masked(operands: list[SassOperand], place: int) -> Iterator[RegisterReference]:
     """The predicates that the mask at the end names; all seven without a mask."""
     mask = operands[-1].value if operands[-1].kind == "I" else 0x7F
     for index in range(7):
@@ -176,7 +176,7 @@ def _masked(operands: list[Operand], place: int) -> Iterator[RegisterReference]:
 
 
 def _address(
-    slot: _Slot, operand: Operand, place: int, opcode: str, operands: tuple[str, ...]
+    slot: _Slot, operand: SassOperand, place: int, opcode: str, operands: tuple[str, ...]
 ) -> Iterator[RegisterReference]:
     """The registers of an address: 32 bits each, 64 where the operation or `.64` says so.
 

@@ -24,7 +24,7 @@ from verilocc_bench.backends.nvidia.encoding_table import (
     THIRD_SLOT_AT_32,
 )
 from verilocc_bench.backends.nvidia.flow import opcode_stem
-from verilocc_bench.backends.nvidia.operands import Operand, parse_operand
+from verilocc_bench.backends.nvidia.operands import SassOperand, parse_operand
 from verilocc_bench.backends.nvidia.records import RegisterReference, SassInstruction
 from verilocc_bench.backends.nvidia.webs import GUARD
 from verilocc_bench.errors import RejectedKernel
@@ -156,7 +156,7 @@ def _uncovered(instruction: SassInstruction) -> RejectedKernel:
 
 
 def _bit(
-    reference: RegisterReference, elements: tuple[_Element, ...], operands: list[Operand]
+    reference: RegisterReference, elements: tuple[_Element, ...], operands: list[SassOperand]
 ) -> int | None:
     """Where the field of a reference begins."""
     if reference.operand < 0:
@@ -186,7 +186,7 @@ def _elements(instruction: SassInstruction) -> tuple[_Element, ...]:
     return found.pop()
 
 
-def _agrees(element: _Element, operand: Operand, word: int) -> bool:
+def _agrees(element: _Element, operand: SassOperand, word: int) -> bool:
     """Whether the word holds the registers of an operand there, or their constants."""
     if operand.address:
         return all(

@@ -107,7 +107,7 @@ _State = dict[_Item, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _TimedInstruction:
     """What the model needs of an instruction; registers as bit sets of all files.
 
     The queues are None for an instruction of fixed latency.
@@ -177,7 +177,7 @@ class _Analysis:
                     pending[successor] = None
         return entries
 
-    def _start(self, state: _State, step: _Step) -> None:
+    def _start(self, state: _State, step: _TimedInstruction) -> None:
         """Adds an instruction to what is outstanding."""
         if step.read_queue is None:
             return
@@ -195,7 +195,9 @@ class _Analysis:
         if step.writes:
             state[step.index, _WRITES] = done
 
-    def _conflicts(self, state: _State, step: _Step) -> Iterator[tuple[HazardKind, int, int]]:
+    def _conflicts(
+        self, state: _State, step: _TimedInstruction
+    ) -> Iterator[tuple[HazardKind, int, int]]:
         for earlier, part in state:
             other = self.steps[earlier]
             if part == _READS:
@@ -231,7 +233,7 @@ def _bit(barrier: int) -> int:
     return 0 if barrier == _NO_BARRIER else 1 << barrier
 
 
-def _step(index: int, instruction: SassInstruction) -> _Step:
+def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     encoding = instruction.encoding
     stem = opcode_stem(instruction.opcode)
     waits = encoding >> 116 & 0x3F
@@ -243,7 +245,7 @@ def _step(index: int, instruction: SassInstruction) -> _Step:
     if instruction.never:
         reads = writes = 0
     variable = stem in _VARIABLE and not instruction.never
-    return _Step(
+    return _TimedInstruction(
         index,
         reads,
         writes,

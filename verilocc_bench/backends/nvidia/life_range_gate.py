@@ -23,7 +23,7 @@ from verilocc_bench.backends.nvidia.life_ranges import (
 from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
 
 __all__ = [
-    "Disagreement",
+    "LifeRangeMismatch",
     "LivenessAgreement",
     "check_marks",
     "compare_liveness",
@@ -32,7 +32,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class LifeRangeMismatch:
     """The first place where our definitions and uses are not those of the life ranges.
 
     `line` is that of the instruction in its disassembly, 0 where the function
@@ -103,7 +103,7 @@ _TOLERANCES = {
 }
 
 
-def check_marks(function: SassFunction, ranges: LifeRanges) -> Disagreement | None:
+def check_marks(function: SassFunction, ranges: LifeRanges) -> LifeRangeMismatch | None:
     """The gate: are our definitions and uses those of NVIDIA's life ranges?
 
     Each instruction's definitions and uses, its guard among the uses, must
@@ -118,7 +118,7 @@ def check_marks(function: SassFunction, ranges: LifeRanges) -> Disagreement | No
             if instruction.opcode != "NOP":
                 return _misplaced(instruction, "an instruction", "no row")
         elif instruction is None:
-            return Disagreement(row.address, 0, "", "", "no instruction", "a row")
+            return LifeRangeMismatch(row.address, 0, "", "", "no instruction", "a row")
         elif instruction.address != row.address:
             return _misplaced(instruction, "an instruction", f"a row at 0x{row.address:04x}")
         elif found := _compare(instruction, row):
@@ -126,11 +126,13 @@ def check_marks(function: SassFunction, ranges: LifeRanges) -> Disagreement | No
     return None
 
 
-def _misplaced(instruction: SassInstruction, ours: str, theirs: str) -> Disagreement:
-    return Disagreement(instruction.address, instruction.line, instruction.opcode, "", ours, theirs)
+def _misplaced(instruction: SassInstruction, ours: str, theirs: str) -> LifeRangeMismatch:
+    return LifeRangeMismatch(
+        instruction.address, instruction.line, instruction.opcode, "", ours, theirs
+    )
 
 
-def _compare(instruction: SassInstruction, row: LifeRangeRow) -> Disagreement | None:
+def _compare(instruction: SassInstruction, row: LifeRangeRow) -> LifeRangeMismatch | None:
     defined = file_masks(instruction.definitions)
     used = file_masks(instruction.uses)
     guard = instruction.guard
@@ -142,7 +144,7 @@ def _compare(instruction: SassInstruction, row: LifeRangeRow) -> Disagreement | 
         tolerance = _TOLERANCES.get((instruction.opcode.partition(".")[0], file))
         if tolerance and _tolerated(tolerance, instruction, at, (defined[at], uses), marks):
             continue
-        return Disagreement(
+        return LifeRangeMismatch(
             instruction.address,
             instruction.line,
             instruction.opcode,

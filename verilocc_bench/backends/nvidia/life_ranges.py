@@ -87,7 +87,7 @@ def parse_life_ranges(text: str, source: str = "<life ranges>") -> dict[str, Lif
     in that form raises InputError.
     """
     try:
-        functions = _Reader(text.splitlines()).functions()
+        functions = _LifeRangeReader(text.splitlines()).functions()
     except InputError as error:
         raise error.located(source) from None
     if not functions:
@@ -159,7 +159,7 @@ def _count(text: str) -> int:
     return int(text) if text.isdecimal() else -1
 
 
-class _Reader:
+class _LifeRangeReader:
     """A pass over the lines; one section is open at most, and its panes once seen."""
 
     def __init__(self, lines: list[str]) -> None:

@@ -16,9 +16,9 @@ from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, has_eff
 from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
 from verilocc_bench.backends.nvidia.webs import (
     GUARD,
-    Place,
     ReferenceKey,
-    Webs,
+    ReferencePlace,
+    WebGroups,
     find_webs,
     guard_reference,
 )
@@ -70,12 +70,12 @@ def normalize_sass(function: SassFunction, register_limit: int) -> NormalizedSas
     """
     blocks = control_flow(function)
     webs = find_webs(function, blocks)
-    return _Normalizer(function, blocks, webs, register_limit).normalize()
+    return _SassNormalizer(function, blocks, webs, register_limit).normalize()
 
 
-class _Normalizer:
+class _SassNormalizer:
     def __init__(
-        self, function: SassFunction, blocks: tuple[SassBlock, ...], webs: Webs, limit: int
+        self, function: SassFunction, blocks: tuple[SassBlock, ...], webs: WebGroups, limit: int
     ) -> None:
         self.sass, self.blocks, self.webs = function, blocks, webs
         self.budgets = {file.name: file.count for file in SM_80.files}
@@ -139,7 +139,7 @@ class _Normalizer:
     def _location(
         self, key: ReferenceKey, reference: RegisterReference
     ) -> VirtualLanes | FixedUnits:
-        place: Place | None = self.webs.places.get(key)
+        place: ReferencePlace | None = self.webs.places.get(key)
         if place is None:
             return FixedUnits(reference.file, reference.first, reference.count)
         number = self.numbers.setdefault(place.group, len(self.numbers))

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["AddressRegister", "Operand", "OperandKind", "parse_operand"]
+__all__ = ["AddressRegister", "OperandKind", "SassOperand", "parse_operand"]
 
 
 class OperandKind(StrEnum):
@@ -52,7 +52,7 @@ class AddressRegister:
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class SassOperand:
     """One operand.
 
     `file` and `index` name the register of a register operand; `index` is
@@ -91,25 +91,25 @@ _LIMITS = {"R": 255, "UR": 63}  # the encodings of RZ and URZ
 
 
 @lru_cache(maxsize=1 << 16)
-def parse_operand(text: str) -> Operand:
+def parse_operand(text: str) -> SassOperand:
     """The operand that `text` prints, without `.reuse`; an InputError (no place) if unknown."""
     if (match := _REGISTER.fullmatch(text)) is not None:
         return _register(match, text)
     if (match := _PREDICATE.fullmatch(text)) is not None:
         return _predicate(match)
     if _INTEGER.fullmatch(text):
-        return Operand(OperandKind.IMMEDIATE, value=int(text, 0))
+        return SassOperand(OperandKind.IMMEDIATE, value=int(text, 0))
     if _FLOAT.fullmatch(text) or _RELOCATION.fullmatch(text):
-        return Operand(OperandKind.IMMEDIATE)
+        return SassOperand(OperandKind.IMMEDIATE)
     if (match := _CONSTANT.fullmatch(text)) is not None:
         if ("|" in match[1]) != bool(match[3]):
             raise _unknown(text)
-        return Operand(OperandKind.CONSTANT, address=_address(match[2], text))
+        return SassOperand(OperandKind.CONSTANT, address=_address(match[2], text))
     if text.startswith("["):
-        return Operand(OperandKind.ADDRESS, address=_address(text, text))
+        return SassOperand(OperandKind.ADDRESS, address=_address(text, text))
     if (match := _DESCRIPTOR.fullmatch(text)) is not None:
         pair = AddressRegister("UR", _index("UR", match[1], text), 2)
-        return Operand(OperandKind.ADDRESS, address=(pair, *_address(match[2], text)))
+        return SassOperand(OperandKind.ADDRESS, address=(pair, *_address(match[2], text)))
     return _other(text)
 
 
@@ -117,7 +117,7 @@ def _unknown(text: str) -> InputError:
     return InputError(f"expected an operand of SASS, not {text[:60]!r}")
 
 
-def _register(match: re.Match[str], text: str) -> Operand:
+def _register(match: re.Match[str], text: str) -> SassOperand:
     sign, file, number, part, closing, tail = match.groups()
     if ("|" in sign) != bool(closing) or (part and tail) or (tail and not closing):
         raise _unknown(text)
@@ -127,7 +127,7 @@ def _register(match: re.Match[str], text: str) -> Operand:
         kind = OperandKind.REGISTER if plain else OperandKind.REGISTER_MODIFIED
     else:
         kind = OperandKind.UNIFORM if plain else OperandKind.UNIFORM_MODIFIED
-    return Operand(kind, file, index)
+    return SassOperand(kind, file, index)
 
 
 def _index(file: str, number: str, text: str) -> int:
@@ -137,7 +137,7 @@ def _index(file: str, number: str, text: str) -> int:
     return index
 
 
-def _predicate(match: re.Match[str]) -> Operand:
+def _predicate(match: re.Match[str]) -> SassOperand:
     negation, file, number = match.groups()
     index = None if number == "T" else int(number)
     if file == "P":
@@ -146,7 +146,7 @@ def _predicate(match: re.Match[str]) -> Operand:
         kind = OperandKind.UNIFORM_PREDICATE_NEGATED
     else:
         kind = OperandKind.UNIFORM_PREDICATE
-    return Operand(kind, file, index)
+    return SassOperand(kind, file, index)
 
 
 def _address(bracketed: str, text: str) -> tuple[AddressRegister, ...]:
@@ -171,18 +171,18 @@ def _address(bracketed: str, text: str) -> tuple[AddressRegister, ...]:
     return tuple(registers)
 
 
-def _other(text: str) -> Operand:
+def _other(text: str) -> SassOperand:
     if (match := _LABEL.fullmatch(text)) is not None:
-        return Operand(OperandKind.LABEL, label=match[1])
+        return SassOperand(OperandKind.LABEL, label=match[1])
     if _SPECIAL.fullmatch(text):
-        return Operand(OperandKind.SPECIAL)
+        return SassOperand(OperandKind.SPECIAL)
     if re.fullmatch(r"B\d{1,2}", text):
-        return Operand(OperandKind.BARRIER)
+        return SassOperand(OperandKind.BARRIER)
     if re.fullmatch(r"SB[0-5]|\{[0-5](?:,[0-5])*\}", text):
-        return Operand(OperandKind.SCOREBOARD)
+        return SassOperand(OperandKind.SCOREBOARD)
     if text == "PR":
-        return Operand(OperandKind.PREDICATE_FILE, "P")
+        return SassOperand(OperandKind.PREDICATE_FILE, "P")
     if (match := _REGISTER_AND_LABEL.fullmatch(text)) is not None:
         index = _index("R", match[1], text)
-        return Operand(OperandKind.REGISTER_AND_LABEL, "R", index, label=match[2])
+        return SassOperand(OperandKind.REGISTER_AND_LABEL, "R", index, label=match[2])
     raise _unknown(text)

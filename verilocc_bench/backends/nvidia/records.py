@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["Guard", "RegisterReference", "SassFunction", "SassInstruction"]
+__all__ = ["RegisterReference", "SassFunction", "SassGuard", "SassInstruction"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class RegisterReference:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class SassGuard:
     """The predicate that decides whether an instruction takes effect: `@P0`, `@!UP1`."""
 
     file: str
@@ -56,7 +56,7 @@ class SassInstruction:
     line: int
     opcode: str
     operands: tuple[str, ...]
-    guard: Guard | None
+    guard: SassGuard | None
     never: bool
     definitions: tuple[RegisterReference, ...]
     uses: tuple[RegisterReference, ...]

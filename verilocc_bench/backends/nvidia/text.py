@@ -12,9 +12,9 @@ import re
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from verilocc_bench.backends.nvidia.effects import Effects, effects_of, hidden_pair
+from verilocc_bench.backends.nvidia.effects import DecodedEffects, effects_of, hidden_pair
 from verilocc_bench.backends.nvidia.operands import parse_operand
-from verilocc_bench.backends.nvidia.records import Guard, SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.records import SassFunction, SassGuard, SassInstruction
 from verilocc_bench.errors import InputError, RejectedKernel
 
 __all__ = ["parse_sass"]
@@ -43,14 +43,14 @@ class _Body:
 
     opcode: str
     operands: tuple[str, ...]
-    guard: Guard | None
+    guard: SassGuard | None
     never: bool
-    effects: Effects
+    effects: DecodedEffects
     target: str | None
 
 
 @dataclass(slots=True)
-class _Section:
+class _UnfinishedFunction:
     """A function while its lines are read."""
 
     name: str
@@ -69,15 +69,15 @@ def parse_sass(text: str, source: str = "<disassembly>") -> tuple[SassFunction, 
     RejectedKernel (`unknown-opcode`, `unknown-operands`) for an instruction
     whose definitions and uses are not known.
     """
-    return _Parser(source).parse(text)
+    return _SassParser(source).parse(text)
 
 
-class _Parser:
+class _SassParser:
     def __init__(self, source: str) -> None:
         self.source = source
         self.number = 0
         self.architecture: str | None = None
-        self.section: _Section | None = None
+        self.section: _UnfinishedFunction | None = None
         self.functions: list[SassFunction] = []
         self.bodies: dict[str, _Body] = {}
 
@@ -158,7 +158,7 @@ class _Parser:
         return _Body(
             opcode,
             operands,
-            None if always else Guard(file, int(index), bool(negation)),
+            None if always else SassGuard(file, int(index), bool(negation)),
             index == "T" and bool(negation),
             effects,
             _target(operands),
@@ -184,7 +184,7 @@ class _Parser:
                 f"not {line.strip()[:60]!r}"
             )
 
-    def current_section(self) -> _Section:
+    def current_section(self) -> _UnfinishedFunction:
         if self.section is None:
             raise self.error("expected a section .text.NAME first")
         return self.section
@@ -199,7 +199,7 @@ class _Parser:
         self.finish_section()
         if self.architecture is None:
             raise self.error(f"expected .target {_ARCHITECTURE} before the sections")
-        self.section = _Section(name, self.number)
+        self.section = _UnfinishedFunction(name, self.number)
 
     def finish_section(self) -> None:
         """Checks that the section is whole, and adds its function."""

@@ -34,7 +34,15 @@ from verilocc_bench.backends.nvidia.flow import SassBlock, has_effect
 from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
 from verilocc_bench.errors import InputError, RejectedKernel
 
-__all__ = ["GUARD", "STACK_POINTER", "Group", "Place", "ReferenceKey", "Webs", "find_webs"]
+__all__ = [
+    "GUARD",
+    "STACK_POINTER",
+    "ReferenceKey",
+    "ReferencePlace",
+    "WebGroup",
+    "WebGroups",
+    "find_webs",
+]
 
 Unit = tuple[str, int]
 ReferenceKey = tuple[int, int]
@@ -46,7 +54,7 @@ WIDTHS = (1, 2, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class WebGroup:
     """Webs that are allocated together: `width` registers of `file`, from `base` as compiled."""
 
     file: str
@@ -55,7 +63,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReferencePlace:
     """A reference as registers `offset` and following of a group."""
 
     group: int
@@ -63,11 +71,11 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Webs:
+class WebGroups:
     """The groups, and where each reference lies; those in `places` alone are allocated."""
 
-    groups: tuple[Group, ...]
-    places: Mapping[ReferenceKey, Place]
+    groups: tuple[WebGroup, ...]
+    places: Mapping[ReferenceKey, ReferencePlace]
 
 
 def guard_reference(instruction: SassInstruction) -> RegisterReference | None:
@@ -92,14 +100,14 @@ def units_of(reference: RegisterReference) -> list[Unit]:
     return [(reference.file, reference.first + offset) for offset in range(reference.count)]
 
 
-def find_webs(function: SassFunction, blocks: Sequence[SassBlock]) -> Webs:
+def find_webs(function: SassFunction, blocks: Sequence[SassBlock]) -> WebGroups:
     """The webs of a function's instructions that the entry reaches, as groups.
 
     Raises RejectedKernel where operands tie registers in no way that tuples
     of 1, 2 or 4 aligned registers could have, where a guard reads a predicate
     that nothing has written, and where guards are beyond analysis.
     """
-    finder = _Finder(function, blocks)
+    finder = _SiteForest(function, blocks)
     try:
         finder.join_sites()
     except InputError as error:
@@ -107,7 +115,7 @@ def find_webs(function: SassFunction, blocks: Sequence[SassBlock]) -> Webs:
     return _group(function, finder)
 
 
-class _Finder:
+class _SiteForest:
     """Sites and the classes that common uses put them into (a union-find forest)."""
 
     def __init__(self, function: SassFunction, blocks: Sequence[SassBlock]) -> None:
@@ -245,7 +253,7 @@ class _Finder:
         return site
 
 
-def _group(function: SassFunction, finder: _Finder) -> Webs:
+def _group(function: SassFunction, finder: _SiteForest) -> WebGroups:
     """Ties webs that operands name together, and lays the groups out."""
     leader: dict[int, tuple[int, int]] = {}
 
@@ -289,10 +297,10 @@ def _rejected(
 
 def _lay_out(
     function: SassFunction,
-    finder: _Finder,
+    finder: _SiteForest,
     tuples: Sequence[tuple[ReferenceKey, RegisterReference, list[int]]],
     locate: Callable[[int], tuple[int, int]],
-) -> Webs:
+) -> WebGroups:
     """Numbers the groups by their first reference, and finds their width and base."""
     extents: dict[int, tuple[int, int]] = {}
     for _, _, webs in tuples:
@@ -301,8 +309,8 @@ def _lay_out(
             low, high = extents.get(top, (offset, offset))
             extents[top] = min(low, offset), max(high, offset)
     numbers: dict[int, int] = {}
-    groups: list[Group] = []
-    places: dict[ReferenceKey, Place] = {}
+    groups: list[WebGroup] = []
+    places: dict[ReferenceKey, ReferencePlace] = {}
     for key, reference, webs in tuples:
         top, offset = locate(webs[0])
         low, high = extents[top]
@@ -317,8 +325,8 @@ def _lay_out(
                 tied = f"{reference.file}{base} and {width - 1} more"
                 raise _rejected(function, key[0], f"{tied} are tied: no aligned tuple")
             numbers[top] = len(groups)
-            groups.append(Group(reference.file, width, base))
+            groups.append(WebGroup(reference.file, width, base))
         group = groups[numbers[top]]
         assert (group.file, group.base) == (reference.file, base)
-        places[key] = Place(numbers[top], offset - low)
-    return Webs(tuple(groups), places)
+        places[key] = ReferencePlace(numbers[top], offset - low)
+    return WebGroups(tuple(groups), places)

@@ -6,7 +6,14 @@ is wrong with a judge shows on some small function, so all of them are tried.
 
 from verilocc_bench.selftest.small_scope.enumeration import MAXIMUM_INSTRUCTIONS, Enumeration
 from verilocc_bench.selftest.small_scope.families import FAMILIES
-from verilocc_bench.selftest.small_scope.state import State
+from verilocc_bench.selftest.small_scope.state import EnumerationState
 from verilocc_bench.selftest.small_scope.table import document, render
 
-__all__ = ["FAMILIES", "MAXIMUM_INSTRUCTIONS", "Enumeration", "State", "document", "render"]
+__all__ = [
+    "FAMILIES",
+    "MAXIMUM_INSTRUCTIONS",
+    "Enumeration",
+    "EnumerationState",
+    "document",
+    "render",
+]

@@ -23,9 +23,9 @@ from pathlib import Path
 from verilocc_bench import __version__
 from verilocc_bench.errors import InputError
 from verilocc_bench.processes import end_with_parent
-from verilocc_bench.selftest.small_scope.grammar import Chunk, Family, Grammar
-from verilocc_bench.selftest.small_scope.judging import FunctionJudge, Outcome
-from verilocc_bench.selftest.small_scope.state import State, read_state, write_state
+from verilocc_bench.selftest.small_scope.grammar import Family, FamilyPart, Grammar
+from verilocc_bench.selftest.small_scope.judging import FunctionJudge, JudgingOutcome
+from verilocc_bench.selftest.small_scope.state import EnumerationState, read_state, write_state
 
 __all__ = ["MAXIMUM_INSTRUCTIONS", "Enumeration"]
 
@@ -34,7 +34,7 @@ SECONDS_BETWEEN_SAVES = 10.0
 AHEAD = 8
 """How many parts each process is given before the first of them is back."""
 
-Result = tuple[Outcome, float]
+Result = tuple[JudgingOutcome, float]
 """The outcome of a part, and the seconds of processor time that it took."""
 
 
@@ -59,7 +59,7 @@ class Enumeration:
         ]
         described = repr((__version__, self.families, instructions, smt))
         self.scope = hashlib.sha256(described.encode()).hexdigest()
-        self.state = State()
+        self.state = EnumerationState()
         if state_path is not None and state_path.exists():
             self.state = read_state(state_path, self.scope)
         self.interrupted = False
@@ -69,7 +69,9 @@ class Enumeration:
         """Whether all parts are judged."""
         return self.state.done >= len(self.chunks)
 
-    def run(self, jobs: int = 1, progress: Callable[[State], None] = lambda _: None) -> State:
+    def run(
+        self, jobs: int = 1, progress: Callable[[EnumerationState], None] = lambda _: None
+    ) -> EnumerationState:
         """Runs to the end, or until it is interrupted; either way the state then."""
         left = self.chunks[self.state.done :]
         saved = time.monotonic()
@@ -90,13 +92,13 @@ class Enumeration:
         if self.state_path is not None:
             write_state(self.state_path, self.scope, self.state)
 
-    def _results(self, chunks: Sequence[Chunk], jobs: int) -> Iterator[Result]:
+    def _results(self, chunks: Sequence[FamilyPart], jobs: int) -> Iterator[Result]:
         if jobs > 1:
             return self._in_processes(chunks, jobs)
-        worker = _Worker(self.families, self.smt)
+        worker = _PartJudge(self.families, self.smt)
         return (worker.judge(chunk) for chunk in chunks)
 
-    def _in_processes(self, chunks: Sequence[Chunk], jobs: int) -> Iterator[Result]:
+    def _in_processes(self, chunks: Sequence[FamilyPart], jobs: int) -> Iterator[Result]:
         context = multiprocessing.get_context("spawn")
         arguments = (self.families, self.smt, os.getpid())
         pool = ProcessPoolExecutor(jobs, context, _start, arguments)
@@ -115,29 +117,29 @@ class Enumeration:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-class _Worker:
+class _PartJudge:
     """Judges parts; grammars, and what Z3 said, are kept between them."""
 
     def __init__(self, families: Sequence[Family], smt: bool) -> None:
         self.grammars = {family.name: Grammar(family) for family in families}
         self.judges = FunctionJudge(smt)
 
-    def judge(self, chunk: Chunk) -> Result:
+    def judge(self, chunk: FamilyPart) -> Result:
         start = time.process_time()
-        self.judges.outcome = Outcome()
+        self.judges.outcome = JudgingOutcome()
         for function in self.grammars[chunk.family].functions(chunk):
             self.judges.judge(function)
         return self.judges.outcome, time.process_time() - start
 
 
-_workers: list[_Worker] = []
+_workers: list[_PartJudge] = []
 
 
 def _start(families: Sequence[Family], smt: bool, parent: int) -> None:
     end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _workers.append(_Worker(families, smt))
+    _workers.append(_PartJudge(families, smt))
 
 
-def _work(chunk: Chunk) -> Result:
+def _work(chunk: FamilyPart) -> Result:
     return _workers[0].judge(chunk)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from verilocc_bench.ir import FixedUnits
-from verilocc_bench.selftest.small_scope.grammar import Environment, Family, Kind
+from verilocc_bench.selftest.small_scope.grammar import Environment, Family, RegisterKind
 
 __all__ = ["FAMILIES"]
 
@@ -17,7 +17,7 @@ FAMILIES: dict[str, Family] = {
             name="lanes",
             target="gfx942",
             budgets=(("v", 4),),
-            kinds=(Kind("v", most=2), Kind("v", 2, most=2)),
+            kinds=(RegisterKind("v", most=2), RegisterKind("v", 2, most=2)),
             registers=2,
             operands=3,
         ),
@@ -25,7 +25,7 @@ FAMILIES: dict[str, Family] = {
             name="aligned",
             target="gfx942",
             budgets=(("v", 4),),
-            kinds=(Kind("v", most=2), Kind("v", 2, 2, most=2)),
+            kinds=(RegisterKind("v", most=2), RegisterKind("v", 2, 2, most=2)),
             registers=2,
             operands=3,
             definitions=1,
@@ -37,7 +37,7 @@ FAMILIES: dict[str, Family] = {
             name="four-operands",
             target="gfx942",
             budgets=(("v", 3),),
-            kinds=(Kind("v"), Kind("v", 2)),
+            kinds=(RegisterKind("v"), RegisterKind("v", 2)),
             registers=2,
             operands=4,
             definitions=1,
@@ -49,7 +49,7 @@ FAMILIES: dict[str, Family] = {
             name="three-registers",
             target="gfx942",
             budgets=(("v", 3),),
-            kinds=(Kind("v", most=3),),
+            kinds=(RegisterKind("v", most=3),),
             registers=3,
             operands=4,
         ),
@@ -57,7 +57,7 @@ FAMILIES: dict[str, Family] = {
             name="fixed",
             target="gfx942",
             budgets=(("v", 4),),
-            kinds=(Kind("v", most=2), Kind("v", 2)),
+            kinds=(RegisterKind("v", most=2), RegisterKind("v", 2)),
             registers=2,
             operands=3,
             fixed=FixedUnits("v", 1, 1),
@@ -71,7 +71,7 @@ FAMILIES: dict[str, Family] = {
             name="guards",
             target="sm_80",
             budgets=(("R", 3), ("P", 1)),
-            kinds=(Kind("R", most=2), Kind("P")),
+            kinds=(RegisterKind("R", most=2), RegisterKind("P")),
             registers=3,
             operands=3,
             early_clobbers=False,
@@ -83,7 +83,7 @@ FAMILIES: dict[str, Family] = {
             name="two-predicates",
             target="sm_80",
             budgets=(("R", 3), ("P", 2)),
-            kinds=(Kind("R", most=2), Kind("P", most=2)),
+            kinds=(RegisterKind("R", most=2), RegisterKind("P", most=2)),
             registers=4,
             operands=2,
             definitions=1,
@@ -98,7 +98,7 @@ FAMILIES: dict[str, Family] = {
             name="guarded-marks",
             target="sm_80",
             budgets=(("R", 3), ("P", 1)),
-            kinds=(Kind("R", most=2),),
+            kinds=(RegisterKind("R", most=2),),
             registers=2,
             operands=3,
             definitions=1,
@@ -111,7 +111,7 @@ FAMILIES: dict[str, Family] = {
             name="guarded-lanes",
             target="sm_80",
             budgets=(("R", 3), ("P", 1)),
-            kinds=(Kind("R"), Kind("R", 2)),
+            kinds=(RegisterKind("R"), RegisterKind("R", 2)),
             registers=2,
             operands=3,
             definitions=1,

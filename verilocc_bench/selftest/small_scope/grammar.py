@@ -44,7 +44,7 @@ from verilocc_bench.ir import (
 )
 from verilocc_bench.targets import get_target
 
-__all__ = ["Chunk", "Environment", "Family", "Grammar", "Kind"]
+__all__ = ["Environment", "Family", "FamilyPart", "Grammar", "RegisterKind"]
 
 OPCODE = "OP"
 
@@ -63,7 +63,7 @@ TWO_BLOCKS: tuple[Edges, ...] = (((1,), (0,)), ((1,), (1,)), ((0, 1), ()))
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RegisterKind:
     """Virtual registers of `width` lanes in `file`, at multiples of `step`; at most so many."""
 
     file: str
@@ -95,7 +95,7 @@ class Family:
     name: str
     target: str
     budgets: tuple[tuple[str, int], ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[RegisterKind, ...]
     operands: int
     registers: int
     definitions: int = 2
@@ -112,7 +112,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class FamilyPart:
     """A part of a family: the functions of one size, layout and first instruction."""
 
     family: str
@@ -162,14 +162,14 @@ class Grammar:
             for file in self.target.files
         )
 
-    def chunks(self, instructions: int) -> Iterator[Chunk]:
+    def chunks(self, instructions: int) -> Iterator[FamilyPart]:
         """The parts with so many instructions, those of few operands first."""
         first = len(self.choices((), self.family.operands))
         for layout in range(len(_layouts(instructions))):
             for number in range(first):
-                yield Chunk(self.family.name, instructions, layout, number)
+                yield FamilyPart(self.family.name, instructions, layout, number)
 
-    def functions(self, chunk: Chunk) -> Iterator[Function]:
+    def functions(self, chunk: FamilyPart) -> Iterator[Function]:
         """The functions of a part, in the same order every time."""
         family = self.family
         layout = _layouts(chunk.instructions)[chunk.layout]

@@ -31,7 +31,7 @@ from verilocc_bench.verify.judges import EXECUTOR, FAST, INDEPENDENT, SMT, execu
 from verilocc_bench.verify.smt_constraints import Constraint, all_constraints
 from verilocc_bench.verify.symbolic import SymbolicChecker
 
-__all__ = ["NOT_SHOWN", "ORACLE", "FunctionJudge", "Outcome"]
+__all__ = ["NOT_SHOWN", "ORACLE", "FunctionJudge", "JudgingOutcome"]
 
 ORACLE = "oracle"
 
@@ -51,7 +51,7 @@ MAXIMUM_PAIRS = 100
 
 
 @dataclass(slots=True)
-class Outcome:
+class JudgingOutcome:
     """What the judges said of some functions.
 
     `counts` are numbers of functions, of answers, and of kinds of answers:
@@ -69,13 +69,13 @@ class Outcome:
     questions: set[str] = field(default_factory=set)
     told: list[tuple[str, str]] = field(default_factory=list)
 
-    def __add__(self, other: Outcome) -> Outcome:
+    def __add__(self, other: JudgingOutcome) -> JudgingOutcome:
         """Both together, those of this one first."""
         told = list(self.told)
         for kind, text in other.told:
             if sum(kind == each for each, _ in told) < TOLD_OF_A_KIND:
                 told.append((kind, text))
-        return Outcome(
+        return JudgingOutcome(
             self.counts + other.counts,
             self.accepted + other.accepted,
             self.disagreements + other.disagreements,
@@ -89,7 +89,7 @@ class FunctionJudge:
 
     def __init__(self, smt: bool) -> None:
         self.smt = smt
-        self.outcome = Outcome()
+        self.outcome = JudgingOutcome()
         self._by_smt: dict[str, tuple[bool, ...]] = {}
 
     def judge(self, function: Function) -> None:

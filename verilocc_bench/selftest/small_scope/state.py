@@ -11,39 +11,39 @@ from typing import Any
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
-from verilocc_bench.selftest.small_scope.judging import Outcome
+from verilocc_bench.selftest.small_scope.judging import JudgingOutcome
 
-__all__ = ["State", "read_state", "write_state"]
+__all__ = ["EnumerationState", "read_state", "write_state"]
 
 FORMAT = "verilocc-bench small scope 1"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class EnumerationState:
     """The outcome of the first `done` parts, by family; `seconds` of processor time."""
 
     done: int = 0
     seconds: float = 0.0
-    families: Mapping[str, Outcome] = field(default_factory=dict)
+    families: Mapping[str, JudgingOutcome] = field(default_factory=dict)
 
-    def plus(self, family: str, outcome: Outcome, seconds: float) -> State:
+    def plus(self, family: str, outcome: JudgingOutcome, seconds: float) -> EnumerationState:
         """With one more part."""
         families = self.families
         if outcome.counts:
-            before = self.families.get(family, Outcome())
+            before = self.families.get(family, JudgingOutcome())
             families = {**self.families, family: before + outcome}
-        return State(self.done + 1, self.seconds + seconds, families)
+        return EnumerationState(self.done + 1, self.seconds + seconds, families)
 
     @property
-    def total(self) -> Outcome:
+    def total(self) -> JudgingOutcome:
         """All families together."""
-        total = Outcome()
+        total = JudgingOutcome()
         for outcome in self.families.values():
             total += outcome
         return total
 
 
-def read_state(path: Path, scope: str) -> State:
+def read_state(path: Path, scope: str) -> EnumerationState:
     """The state of a file. Raises InputError where it is of another scope, or no state."""
     document = read_json(path)
     try:
@@ -56,7 +56,7 @@ def read_state(path: Path, scope: str) -> State:
                 source=path,
             )
         families = {
-            str(name): Outcome(
+            str(name): JudgingOutcome(
                 counts=_counter(each["counts"]),
                 accepted=_counter(each["accepted"]),
                 disagreements=_counter(each["disagreements"]),
@@ -65,13 +65,13 @@ def read_state(path: Path, scope: str) -> State:
             )
             for name, each in document["families"].items()
         }
-        return State(int(document["done"]), float(document["seconds"]), families)
+        return EnumerationState(int(document["done"]), float(document["seconds"]), families)
     except (AttributeError, KeyError, TypeError, ValueError):
         message = "expected what selftest --small-scope --resume has written"
         raise InputError(message, source=path) from None
 
 
-def write_state(path: Path, scope: str, state: State) -> None:
+def write_state(path: Path, scope: str, state: EnumerationState) -> None:
     """Replaces the file as a whole."""
     families = {
         name: {

@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from verilocc_bench import __version__
 from verilocc_bench.selftest.small_scope.enumeration import Enumeration
-from verilocc_bench.selftest.small_scope.judging import ORACLE, Outcome
+from verilocc_bench.selftest.small_scope.judging import ORACLE, JudgingOutcome
 from verilocc_bench.verify.judges import FAST, INDEPENDENT, SMT
 
 __all__ = ["document", "render"]
@@ -39,7 +39,7 @@ def render(enumeration: Enumeration) -> str:
     return "\n\n".join(parts)
 
 
-def _summary(enumeration: Enumeration, total: Outcome) -> str:
+def _summary(enumeration: Enumeration, total: JudgingOutcome) -> str:
     found = ", ".join(f"{kind}: {n:,}" for kind, n in sorted(total.disagreements.items()))
     text = (
         f"{total.counts['answers']:,} answers to {total.counts['functions']:,} functions; "
@@ -67,7 +67,7 @@ def document(enumeration: Enumeration) -> dict[str, Any]:
     }
 
 
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: JudgingOutcome) -> dict[str, Any]:
     return {
         **{count.replace(" ", "_"): outcome.counts[count] for count in (*COUNTS, "executed")},
         "accepted": dict(sorted(outcome.accepted.items())),

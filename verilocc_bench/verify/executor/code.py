@@ -23,7 +23,7 @@ from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, VirtualL
 from verilocc_bench.targets import MaskChange, Target
 from verilocc_bench.verify.executor.trace import CONSTANT, ENTRY, Made, Value
 
-__all__ = ["Code", "Effects", "Step", "Transfer"]
+__all__ = ["Code", "ConcreteEffects", "ExecutionStep", "Transfer"]
 
 Lane = tuple[int | str, int]
 """(virtual register, lane) or (file, unit)."""
@@ -37,7 +37,7 @@ Transfer = tuple[tuple[int, int, Made | None, bool], ...]
 """An inserted action: (destination, source or -1, constant, masked) of every unit."""
 
 
-class Effects(NamedTuple):
+class ConcreteEffects(NamedTuple):
     """What an instruction does to lanes, and to the units where they lie.
 
     `definitions` are (operand, lane, unit, constant); `early` counts those
@@ -56,7 +56,7 @@ class Effects(NamedTuple):
     torn: tuple[int, ...]
 
 
-class Step(NamedTuple):
+class ExecutionStep(NamedTuple):
     """What is inserted before an instruction, and the instruction.
 
     `guard` is (lane, unit, the truth with which the instruction acts).
@@ -68,8 +68,8 @@ class Step(NamedTuple):
     place: int
     before: tuple[Transfer, ...]
     guard: tuple[int, int, bool] | None
-    effects: Effects
-    only_scalar: Effects
+    effects: ConcreteEffects
+    only_scalar: ConcreteEffects
     masked_lanes: tuple[int, ...]
     mask: MaskChange
 
@@ -162,14 +162,14 @@ class Code:
             if instruction.guard is not None:
                 yield from (lane for _, lane in _lanes(instruction.guard.location))
 
-    def block(self, number: int) -> tuple[Step, ...]:
+    def block(self, number: int) -> tuple[ExecutionStep, ...]:
         """The steps of a block, what is inserted at its end included."""
         instructions = self.function.blocks[number].instructions
         steps = [self._step(number, index, each) for index, each in enumerate(instructions)]
         if at_end := self._before(number, len(instructions)):
-            nothing = Effects((), (), (), (), (), (), ())
+            nothing = ConcreteEffects((), (), (), (), (), (), ())
             last = len(instructions)
-            steps.append(Step(last, at_end, None, nothing, nothing, (), MaskChange.NONE))
+            steps.append(ExecutionStep(last, at_end, None, nothing, nothing, (), MaskChange.NONE))
         return tuple(steps)
 
     def on_edge(self, source: int, target: int) -> tuple[Transfer, ...]:
@@ -185,7 +185,7 @@ class Code:
             return ()
         return tuple(self._transfer(a) for a in self.edited.before.get((block, index), ()))
 
-    def _step(self, block: int, index: int, instruction: Instruction) -> Step:
+    def _step(self, block: int, index: int, instruction: Instruction) -> ExecutionStep:
         guard = None
         if instruction.guard is not None:
             lane, acts_when = self.literal(instruction.guard)
@@ -193,7 +193,7 @@ class Code:
             guard = lane, unit, acts_when
         effects = self._effects(block, index, instruction, guard)
         only_scalar, masked = self._without_masked(effects)
-        return Step(
+        return ExecutionStep(
             index,
             self._before(block, index),
             guard,
@@ -209,7 +209,7 @@ class Code:
         index: int,
         instruction: Instruction,
         guard: tuple[int, int, bool] | None,
-    ) -> Effects:
+    ) -> ConcreteEffects:
         definitions: list[tuple[int, int, int, Made | None]] = []
         early: list[int] = []
         ended: list[int] = []
@@ -239,7 +239,7 @@ class Code:
             # Where the instruction acts, its early clobbers spare the guard as they do uses.
             uses.append((GUARD, *guard[:2]))
         found = tuple(definitions)
-        return Effects(
+        return ConcreteEffects(
             found,
             tuple(early),
             tuple(own_uses),
@@ -249,7 +249,7 @@ class Code:
             _torn(found),
         )
 
-    def _without_masked(self, effects: Effects) -> tuple[Effects, tuple[int, ...]]:
+    def _without_masked(self, effects: ConcreteEffects) -> tuple[ConcreteEffects, tuple[int, ...]]:
         """The part that acts in a sleeping thread too, and the lanes that are left alone."""
         if not self.target.masked_files:
             return effects, ()
@@ -257,7 +257,7 @@ class Code:
         definitions = tuple(effects.definitions[n] for n in kept)
         written = [d[1] for d in effects.definitions]
         return (
-            Effects(
+            ConcreteEffects(
                 definitions,
                 tuple(kept.index(n) for n in effects.early if n in kept),
                 tuple(use for use in effects.own_uses if not self._is_masked(use[1])),

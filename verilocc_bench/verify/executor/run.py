@@ -51,8 +51,8 @@ from collections.abc import Mapping
 from verilocc_bench.edits import GUARD, EditedFunction
 from verilocc_bench.ir import Function
 from verilocc_bench.targets import MaskChange, Target
-from verilocc_bench.verify.executor.code import Code, Effects, Step, Transfer
-from verilocc_bench.verify.executor.trace import Made, Miscompile, Origin, TraceBlock, Value
+from verilocc_bench.verify.executor.code import Code, ConcreteEffects, ExecutionStep, Transfer
+from verilocc_bench.verify.executor.trace import Made, Miscompile, TraceBlock, Value, ValueOrigin
 
 __all__ = ["Executor"]
 
@@ -78,7 +78,7 @@ class Executor:
     ) -> None:
         self.function = function
         self.code = Code(function, target, bases, edited)
-        self.steps: dict[int, tuple[Step, ...]] = {}
+        self.steps: dict[int, tuple[ExecutionStep, ...]] = {}
         self.distances: dict[int, dict[int, int]] = {}
         self.unreachable = _unreachable(function)
         self.wakes_in = _wakes_in(function, target) if target.masked_files else {}
@@ -88,9 +88,9 @@ class Executor:
 
         Where the path is free it prefers to go `toward` a block.
         """
-        return _Run(self, random.Random(seed), toward).walk(steps)  # noqa: S311
+        return _PathRun(self, random.Random(seed), toward).walk(steps)  # noqa: S311
 
-    def block(self, number: int) -> tuple[Step, ...]:
+    def block(self, number: int) -> tuple[ExecutionStep, ...]:
         """The steps of a block."""
         found = self.steps.get(number)
         if found is None:
@@ -105,7 +105,7 @@ class Executor:
         return found
 
 
-class _Run:
+class _PathRun:
     def __init__(self, executor: Executor, generator: random.Random, toward: int | None) -> None:
         self.executor, self.generator = executor, generator
         self.code = executor.code
@@ -145,7 +145,7 @@ class _Run:
             block = following
         return None
 
-    def execute(self, block: int, step: Step) -> Miscompile | None:
+    def execute(self, block: int, step: ExecutionStep) -> Miscompile | None:
         for transfer in step.before:
             self.transfer(transfer)
         if step.guard is not None:
@@ -167,7 +167,7 @@ class _Run:
             self.change_mask(block, step)
         return found
 
-    def instruction(self, block: int, index: int, effects: Effects) -> Miscompile | None:
+    def instruction(self, block: int, index: int, effects: ConcreteEffects) -> Miscompile | None:
         """Early clobbers are written, uses read, definitions written."""
         by_lane, by_unit = self.by_lane, self.by_unit
         made: list[Value] = [
@@ -231,7 +231,7 @@ class _Run:
             else:
                 by_unit[destination] = value
 
-    def change_mask(self, block: int, step: Step) -> None:
+    def change_mask(self, block: int, step: ExecutionStep) -> None:
         """The observed thread wakes, or perhaps falls asleep."""
         events = self.trace[-1][1]
         if self.asleep:
@@ -300,9 +300,9 @@ class _Run:
             ),
         )
 
-    def origin(self, value: Made) -> Origin:
+    def origin(self, value: Made) -> ValueOrigin:
         block, index, operand, lane, step = value
-        return Origin(block, index, operand, self.code.lane_name(lane), step)
+        return ValueOrigin(block, index, operand, self.code.lane_name(lane), step)
 
 
 def _distances(function: Function, target: int) -> dict[int, int]:

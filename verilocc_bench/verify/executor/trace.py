@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CONSTANT", "ENTRY", "Made", "Miscompile", "Origin", "TraceBlock", "Value"]
+__all__ = ["CONSTANT", "ENTRY", "Made", "Miscompile", "TraceBlock", "Value", "ValueOrigin"]
 
 Made = tuple[int, int, int, int, int]
 """A value: block, instruction, operand and lane of its definition, and the step of the run."""
@@ -23,7 +23,7 @@ SHOWN_BLOCKS = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ValueOrigin:
     """Where a value was made: by which operand, of which lane, at which step of the run."""
 
     block: int
@@ -77,8 +77,8 @@ class Miscompile:
     operand: int
     lane: str
     unit: str
-    expected: Origin
-    found: Origin | None
+    expected: ValueOrigin
+    found: ValueOrigin | None
     trace: tuple[TraceBlock, ...]
 
     def __str__(self) -> str:

@@ -32,10 +32,10 @@ from verilocc_bench.targets import get_target
 from verilocc_bench.verify.symbolic.conditional import FALSE, Diagram
 from verilocc_bench.verify.symbolic.edit_rules import edit_findings
 from verilocc_bench.verify.symbolic.entry import entry_lanes
-from verilocc_bench.verify.symbolic.flow import Flow, State
+from verilocc_bench.verify.symbolic.flow import Flow, FlowState
 from verilocc_bench.verify.symbolic.lanes import Lanes
 from verilocc_bench.verify.symbolic.places import Places
-from verilocc_bench.verify.symbolic.program import Compiler, Execute, Program, Read
+from verilocc_bench.verify.symbolic.program import Compiler, Execute, Read, SymbolicProgram
 from verilocc_bench.verify.symbolic.report import Reporter
 
 __all__ = ["Judgement", "SymbolicChecker"]
@@ -125,14 +125,14 @@ class SymbolicChecker:
         wrong: list[Finding] = []
         more = 0
 
-        def tell(step: Execute, read: Read, state: State, condition: Diagram) -> None:
+        def tell(step: Execute, read: Read, state: FlowState, condition: Diagram) -> None:
             nonlocal more
             if at_most is not None and _are_enough(wrong, at_most, step, reporter.steps):
                 more += 1
             else:
                 wrong.append(reporter.wrong_value(step, read, state, condition, flow))
 
-        def watch(step: Execute, state: State, acts: Diagram) -> None:
+        def watch(step: Execute, state: FlowState, acts: Diagram) -> None:
             read = step.guard_read
             if read is not None:
                 row = state.rows.get(read.lane, 0)
@@ -186,7 +186,7 @@ def _are_enough(wrong: Sequence[Finding], at_most: int, step: Execute, steps: in
     return is_of_another or len(wrong) >= at_most + OF_ONE_INSTRUCTION or steps > STEPS
 
 
-def _entry_collisions(program: Program, reporter: Reporter) -> Iterator[Finding]:
+def _entry_collisions(program: SymbolicProgram, reporter: Reporter) -> Iterator[Finding]:
     owners: dict[int, int] = {}
     for lane, bit in program.entry.items():
         owner = owners.setdefault(bit, lane)
@@ -194,7 +194,7 @@ def _entry_collisions(program: Program, reporter: Reporter) -> Iterator[Finding]
             yield reporter.entry_collision(lane, owner, bit)
 
 
-def _collisions(program: Program, reporter: Reporter) -> Iterator[Finding]:
+def _collisions(program: SymbolicProgram, reporter: Reporter) -> Iterator[Finding]:
     """Two lanes in one place of one instruction are wrong even if no path lets it act."""
     for steps in program.blocks:
         for step in steps:

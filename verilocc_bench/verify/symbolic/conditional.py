@@ -21,7 +21,16 @@ from typing import TypeAlias
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["EVERYTHING", "FALSE", "TRUE", "Diagram", "Diagrams", "Node", "floor_of", "places_of"]
+__all__ = [
+    "EVERYTHING",
+    "FALSE",
+    "TRUE",
+    "DecisionNode",
+    "Diagram",
+    "Diagrams",
+    "floor_of",
+    "places_of",
+]
 
 EVERYTHING = -1
 FALSE = 0
@@ -35,7 +44,7 @@ SUPPORT_LIMIT = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class DecisionNode:
     """`low` where predicate number `variable` is false, `high` where it is true.
 
     `support`: the predicates asked, as a bit mask. `floor`: the intersection
@@ -50,7 +59,7 @@ class Node:
     places: int
 
 
-Diagram: TypeAlias = int | Node
+Diagram: TypeAlias = int | DecisionNode
 
 
 def floor_of(diagram: Diagram) -> int:
@@ -75,7 +84,7 @@ class Diagrams:
 
     def __init__(self) -> None:
         self.work = 0
-        self._nodes: dict[tuple[int, Diagram, Diagram], Node] = {}
+        self._nodes: dict[tuple[int, Diagram, Diagram], DecisionNode] = {}
         self._meets: dict[tuple[Diagram, Diagram], Diagram] = {}
         self._choices: dict[tuple[Diagram, Diagram, Diagram], Diagram] = {}
 
@@ -93,7 +102,7 @@ class Diagrams:
                 )
             floor = floor_of(low) & floor_of(high)
             places = places_of(low) | places_of(high)
-            found = self._nodes[key] = Node(variable, low, high, support, floor, places)
+            found = self._nodes[key] = DecisionNode(variable, low, high, support, floor, places)
         return found
 
     def literal(self, variable: int, value: bool) -> Diagram:
@@ -178,7 +187,7 @@ class Diagrams:
 
     def transform(self, diagram: Diagram, change: Callable[[int], int]) -> Diagram:
         """Changes every leaf but EVERYTHING."""
-        done: dict[Node, Diagram] = {}
+        done: dict[DecisionNode, Diagram] = {}
 
         def visit(each: Diagram) -> Diagram:
             if isinstance(each, int):

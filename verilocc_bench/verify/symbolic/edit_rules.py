@@ -43,7 +43,7 @@ def edit_findings(edited: EditedFunction, target: Target, places: Places) -> lis
 
 
 @dataclass(frozen=True, slots=True)
-class _Site:
+class _EditSite:
     """Where an action stands: before instruction `index` of a block, or on an edge out of it."""
 
     block: int
@@ -61,14 +61,14 @@ class _Rules:
         self.edited, self.target, self.places = edited, target, places
         self.vector_places = VectorPlaces(edited.function, target)
 
-    def actions(self) -> Iterator[tuple[_Site, Action]]:
+    def actions(self) -> Iterator[tuple[_EditSite, Action]]:
         blocks = self.edited.function.blocks
         for (block, index), actions in self.edited.before.items():
             for action in actions:
-                yield _Site(block, index), action
+                yield _EditSite(block, index), action
         for (block, successor), actions in self.edited.on_edge.items():
             for action in actions:
-                yield _Site(block, len(blocks[block].instructions), successor), action
+                yield _EditSite(block, len(blocks[block].instructions), successor), action
 
     def transfers(self) -> Iterator[Finding]:
         for site, action in self.actions():
@@ -207,5 +207,5 @@ def _registers(action: Action) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"%{lanes.register}" for lanes in _spans(action)))
 
 
-def _finding(site: _Site, reason: str, registers: tuple[str, ...]) -> Finding:
+def _finding(site: _EditSite, reason: str, registers: tuple[str, ...]) -> Finding:
     return Finding(FindingKind.INVALID_EDIT, f"{site}: {reason}", site.block, site.index, registers)

@@ -13,9 +13,9 @@ a read does not find it TOUCHED on all paths.
 from __future__ import annotations
 
 from verilocc_bench.verify.symbolic.conditional import Diagram
-from verilocc_bench.verify.symbolic.flow import Flow, State
-from verilocc_bench.verify.symbolic.lanes import GUARD_OPERAND, Effects, Lanes
-from verilocc_bench.verify.symbolic.program import Execute, Program, Read
+from verilocc_bench.verify.symbolic.flow import Flow, FlowState
+from verilocc_bench.verify.symbolic.lanes import GUARD_OPERAND, Lanes, SymbolicEffects
+from verilocc_bench.verify.symbolic.program import Execute, Read, SymbolicProgram
 
 __all__ = ["entry_lanes"]
 
@@ -38,11 +38,11 @@ def entry_lanes(lanes: Lanes) -> frozenset[int]:
         for number, block in enumerate(lanes.effects)
     )
     carried = [[lane for lane in needed if lane in candidates] for needed in lanes.needed]
-    program = Program(blocks, {}, dict.fromkeys(carried[0], 0))
+    program = SymbolicProgram(blocks, {}, dict.fromkeys(carried[0], 0))
     flow = Flow(lanes, program, carried)
     found: set[int] = set()
 
-    def watch(step: Execute, state: State, acts: Diagram) -> None:
+    def watch(step: Execute, state: FlowState, acts: Diagram) -> None:
         reads = [(read, acts) for read in step.reads]
         if step.guard_read is not None:
             reads.append((step.guard_read, state.reach))
@@ -55,7 +55,7 @@ def entry_lanes(lanes: Lanes) -> frozenset[int]:
 
 
 def _step(
-    lanes: Lanes, candidates: frozenset[int], block: int, index: int, effects: Effects
+    lanes: Lanes, candidates: frozenset[int], block: int, index: int, effects: SymbolicEffects
 ) -> Execute | None:
     """What an instruction does to the candidates, if anything."""
     reads = [Read(operand, lane, 0, 0) for operand, lane, _ in effects.uses if lane in candidates]

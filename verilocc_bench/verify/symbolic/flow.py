@@ -36,20 +36,20 @@ from verilocc_bench.verify.symbolic.conditional import (
     EVERYTHING,
     FALSE,
     TRUE,
+    DecisionNode,
     Diagram,
     Diagrams,
-    Node,
     places_of,
     support_of,
 )
 from verilocc_bench.verify.symbolic.lanes import Lanes
-from verilocc_bench.verify.symbolic.program import Copies, Execute, Program, Step
+from verilocc_bench.verify.symbolic.program import Copies, Execute, Step, SymbolicProgram
 
-__all__ = ["Flow", "State", "Watch"]
+__all__ = ["Flow", "FlowState", "Watch"]
 
 
 @dataclass(slots=True)
-class State:
+class FlowState:
     """The facts at one point.
 
     Every lane that place `bit` may hold is among `contents[bit]`, and every
@@ -62,7 +62,7 @@ class State:
     conditional: set[int]
 
 
-Watch = Callable[[Execute, State, Diagram], None]
+Watch = Callable[[Execute, FlowState, Diagram], None]
 """Called before an instruction that can be reached, with the condition under which it acts."""
 
 
@@ -70,7 +70,7 @@ class Flow:
     """The fixed point of one program; `carried[b]` are the lanes that matter where b starts."""
 
     def __init__(
-        self, lanes: Lanes, program: Program, carried: Sequence[Sequence[int]] | None = None
+        self, lanes: Lanes, program: SymbolicProgram, carried: Sequence[Sequence[int]] | None = None
     ) -> None:
         self.diagrams = Diagrams()
         self.lanes, self.program = lanes, program
@@ -123,8 +123,8 @@ class Flow:
     ) -> Iterator[tuple[int, Diagram, dict[int, Diagram]]]:
         """Runs a block; yields what it gives each successor."""
         reach, rows = self._inputs[block]
-        conditional = {lane for lane, row in rows.items() if isinstance(row, Node)}
-        state = State(reach, dict(rows), _contents(rows), conditional)
+        conditional = {lane for lane, row in rows.items() if isinstance(row, DecisionNode)}
+        state = FlowState(reach, dict(rows), _contents(rows), conditional)
         steps: Sequence[Step] = self.program.blocks[block]
         successors = self.blocks[block].successors
         branches = self.blocks[block].branch_guard is not None
@@ -141,14 +141,14 @@ class Flow:
             watch(last, state, taken)
         if passed != FALSE:
             # The guard fails: the branch does nothing at all.
-            skipping = State(passed, state.rows, state.contents, state.conditional)
+            skipping = FlowState(passed, state.rows, state.contents, state.conditional)
             yield self._over_edge(block, successors[1], skipping)
         if taken != FALSE:
             state.reach = taken
             self._act(state, last)
             yield self._over_edge(block, successors[0], state)
 
-    def _decide(self, state: State, step: Execute) -> tuple[Diagram, Diagram]:
+    def _decide(self, state: FlowState, step: Execute) -> tuple[Diagram, Diagram]:
         """The conditions under which an instruction that is reached acts and does not."""
         if step.guard is None:
             return state.reach, FALSE
@@ -158,7 +158,7 @@ class Flow:
             self.diagrams.meet(state.reach, self.diagrams.negation(acts)),
         )
 
-    def _step(self, state: State, step: Step, watch: Watch | None) -> None:
+    def _step(self, state: FlowState, step: Step, watch: Watch | None) -> None:
         if isinstance(step, Copies):
             self._copy(state, step)
             return
@@ -177,7 +177,7 @@ class Flow:
         for variable in step.decided:
             self._forget(state, variable)
 
-    def _act_or_not(self, state: State, step: Execute, acts: Diagram, skips: Diagram) -> None:
+    def _act_or_not(self, state: FlowState, step: Execute, acts: Diagram, skips: Diagram) -> None:
         """An instruction acts under one condition and does not under the other."""
         acting = self._concerned(state, step, acts)
         self._act(acting, step)
@@ -189,7 +189,7 @@ class Flow:
         for bit, held in acting.contents.items():
             state.contents[bit] = held + state.contents.get(bit, [])
 
-    def _concerned(self, state: State, step: Execute, acts: Diagram) -> State:
+    def _concerned(self, state: FlowState, step: Execute, acts: Diagram) -> FlowState:
         """The part of a state that an instruction may change where it acts."""
         contents = {bit: state.contents[bit] for bit in step.written if bit in state.contents}
         concerned = {lane for held in contents.values() for lane in held}
@@ -197,14 +197,14 @@ class Flow:
         if step.redefined:
             concerned |= state.conditional
         rows = {lane: state.rows.get(lane, 0) for lane in concerned}
-        return State(acts, rows, contents, state.conditional & concerned)
+        return FlowState(acts, rows, contents, state.conditional & concerned)
 
-    def _set(self, state: State, lane: int, row: Diagram) -> None:
+    def _set(self, state: FlowState, lane: int, row: Diagram) -> None:
         state.rows[lane] = row
-        if isinstance(row, Node):
+        if isinstance(row, DecisionNode):
             state.conditional.add(lane)
 
-    def _act(self, state: State, step: Execute) -> None:
+    def _act(self, state: FlowState, step: Execute) -> None:
         """An instruction acts in all states."""
         rows, contents = state.rows, state.contents
         for bit in step.written:
@@ -225,16 +225,16 @@ class Flow:
         for variable in step.redefined:
             self._forget(state, variable)
 
-    def _forget(self, state: State, variable: int) -> None:
+    def _forget(self, state: FlowState, variable: int) -> None:
         """A predicate may have either value from here on."""
         diagrams, reach = self.diagrams, state.reach
         for lane in state.conditional:
             row = state.rows[lane]
-            if isinstance(row, Node) and row.support >> variable & 1:
+            if isinstance(row, DecisionNode) and row.support >> variable & 1:
                 state.rows[lane] = diagrams.forget(diagrams.within(reach, row), variable)
         state.reach = diagrams.exists(reach, variable)
 
-    def _copy(self, state: State, step: Copies) -> None:
+    def _copy(self, state: FlowState, step: Copies) -> None:
         rows, contents = state.rows, state.contents
         lost = 0
         concerned: dict[int, None] = {}
@@ -253,17 +253,17 @@ class Flow:
             contents[destination] += sources[source]
 
     def _over_edge(
-        self, block: int, successor: int, state: State
+        self, block: int, successor: int, state: FlowState
     ) -> tuple[int, Diagram, dict[int, Diagram]]:
         copies = self.program.edges.get((block, successor), ())
         if copies:
             conditional = state.conditional
-            state = State(state.reach, dict(state.rows), dict(state.contents), conditional)
+            state = FlowState(state.reach, dict(state.rows), dict(state.contents), conditional)
             for step in copies:
                 self._copy(state, step)
         held = state.rows
         rows = {lane: held.get(lane, 0) for lane in self.carried[successor]}
-        reduced = State(state.reach, rows, {}, {e for e in state.conditional if e in rows})
+        reduced = FlowState(state.reach, rows, {}, {e for e in state.conditional if e in rows})
         undecided = support_of(state.reach)
         for lane in reduced.conditional:
             undecided |= support_of(rows[lane])

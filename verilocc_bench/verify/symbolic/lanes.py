@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, Operand, VirtualLanes
 
-__all__ = ["GUARD_OPERAND", "Definition", "Effects", "Lanes", "Use"]
+__all__ = ["GUARD_OPERAND", "Definition", "Lanes", "SymbolicEffects", "Use"]
 
 GUARD_OPERAND = -1
 
@@ -40,7 +40,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Effects:
+class SymbolicEffects:
     """What one instruction does where it acts.
 
     `guard`: the lane of its guard and the value with which the instruction
@@ -100,7 +100,7 @@ class Lanes:
         first = self.offsets[location.register] + location.first
         return range(first, first + location.count)
 
-    def _effects_of(self, instruction: Instruction) -> Effects:
+    def _effects_of(self, instruction: Instruction) -> SymbolicEffects:
         definitions: list[Definition] = []
         ended: set[int] = set()
         for operand, each in enumerate(instruction.definitions):
@@ -114,7 +114,7 @@ class Lanes:
         ended -= written
         predicates = self.predicates
         redefined = [predicates[lane] for lane in written | ended if lane in predicates]
-        return Effects(
+        return SymbolicEffects(
             instruction.opcode,
             None if instruction.guard is None else self._guard(instruction.guard),
             self._uses(instruction.uses, len(instruction.definitions)),
@@ -185,7 +185,7 @@ class Lanes:
         )
 
     def _last_in(
-        self, successors: tuple[int, ...], block: tuple[Effects, ...]
+        self, successors: tuple[int, ...], block: tuple[SymbolicEffects, ...]
     ) -> list[tuple[int, ...]]:
         deciding = 0
         for successor in successors:
@@ -218,7 +218,7 @@ def _fixed_units(function: Function) -> list[tuple[str, int]]:
     ]
 
 
-def _summary(block: tuple[Effects, ...]) -> tuple[int, int]:
+def _summary(block: tuple[SymbolicEffects, ...]) -> tuple[int, int]:
     """The lanes that a block may read from before it, and those that it writes for certain."""
     read: set[int] = set()
     written: set[int] = set()

@@ -14,7 +14,7 @@ from functools import cached_property
 
 from verilocc_bench.findings import Place
 from verilocc_bench.verify.symbolic.lanes import Lanes
-from verilocc_bench.verify.symbolic.program import Copies, Execute, Program
+from verilocc_bench.verify.symbolic.program import Copies, Execute, SymbolicProgram
 
 __all__ = ["NOTHING", "Origins"]
 
@@ -27,7 +27,7 @@ _Writes = dict[Hashable, list[int]]
 class Origins:
     """Answers for one program."""
 
-    def __init__(self, lanes: Lanes, program: Program) -> None:
+    def __init__(self, lanes: Lanes, program: SymbolicProgram) -> None:
         self.lanes, self.program = lanes, program
         self.steps = 0
         """How many blocks and writes all walks have looked at."""

@@ -19,10 +19,10 @@ from typing import TypeAlias
 
 from verilocc_bench.edits import Action, EditedFunction, Move, Reload, SlotSpan, Spill
 from verilocc_bench.ir import VirtualLanes
-from verilocc_bench.verify.symbolic.lanes import GUARD_OPERAND, Definition, Effects, Lanes
+from verilocc_bench.verify.symbolic.lanes import GUARD_OPERAND, Definition, Lanes, SymbolicEffects
 from verilocc_bench.verify.symbolic.places import Place, Places
 
-__all__ = ["NOWHERE", "Compiler", "Copies", "Execute", "Program", "Read", "Step"]
+__all__ = ["NOWHERE", "Compiler", "Copies", "Execute", "Read", "Step", "SymbolicProgram"]
 
 NOWHERE = 1
 
@@ -76,7 +76,7 @@ Step: TypeAlias = Execute | Copies
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class SymbolicProgram:
     """The steps of every block and edge; `entry` are the lanes that hold a value at the entry."""
 
     blocks: tuple[tuple[Step, ...], ...]
@@ -94,7 +94,7 @@ class Compiler:
         self._constants: set[tuple[int, int]] = set()
         self._homes = [0] * len(lanes.names)
 
-    def compile(self, entry: Iterable[int]) -> Program:
+    def compile(self, entry: Iterable[int]) -> SymbolicProgram:
         """The program, where these lanes hold a value at the entry, in their own places."""
         edited = self.edited
         every = [*edited.before.values(), *edited.on_edge.values()]
@@ -104,7 +104,7 @@ class Compiler:
             for action in actions
             if not isinstance(action, Move | Reload | Spill)
         }
-        return Program(
+        return SymbolicProgram(
             tuple(tuple(self._block(number)) for number in range(len(self.lanes.effects))),
             {
                 edge: tuple([self._copies(action) for action in actions])
@@ -150,7 +150,7 @@ class Compiler:
         for action in before.get((number, len(effects)), ()):
             yield self._copies(action)
 
-    def _execute(self, block: int, index: int, effects: Effects) -> Execute:
+    def _execute(self, block: int, index: int, effects: SymbolicEffects) -> Execute:
         definitions = effects.definitions
         bits = [
             self.operand_bit(block, index, d.operand, d.lane, d.offset)
@@ -199,7 +199,7 @@ class Compiler:
         self,
         block: int,
         index: int,
-        effects: Effects,
+        effects: SymbolicEffects,
         guard: Read | None,
         early: dict[int, int],
     ) -> Iterator[Read]:

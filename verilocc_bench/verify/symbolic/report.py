@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from verilocc_bench.findings import Finding, FindingKind, InvolvedLane
 from verilocc_bench.ir import FixedUnits, Operand
 from verilocc_bench.verify.symbolic.conditional import Diagram
-from verilocc_bench.verify.symbolic.flow import Flow, State
+from verilocc_bench.verify.symbolic.flow import Flow, FlowState
 from verilocc_bench.verify.symbolic.lanes import GUARD_OPERAND, Definition, Lanes
 from verilocc_bench.verify.symbolic.origins import NOTHING, Origins
 from verilocc_bench.verify.symbolic.places import Places
-from verilocc_bench.verify.symbolic.program import NOWHERE, Compiler, Execute, Program, Read
+from verilocc_bench.verify.symbolic.program import NOWHERE, Compiler, Execute, Read, SymbolicProgram
 
 __all__ = ["Reporter"]
 
@@ -34,7 +34,7 @@ class Reporter:
         lanes: Lanes,
         compiler: Compiler,
         places: Places,
-        program: Program,
+        program: SymbolicProgram,
         with_edits: bool,
     ) -> None:
         self.lanes, self.compiler, self.places = lanes, compiler, places
@@ -50,7 +50,7 @@ class Reporter:
         self,
         step: Execute,
         read: Read,
-        state: State,
+        state: FlowState,
         condition: Diagram,
         flow: Flow,
     ) -> Finding:
