@@ -17,14 +17,25 @@ import argparse
 import base64
 import json
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.flow import control_flow
-from verilocc_bench.backends.nvidia.life_range_gate import check_marks, compare_liveness, file_masks
-from verilocc_bench.backends.nvidia.life_ranges import FileMasks, parse_life_ranges
+from verilocc_bench.backends.nvidia.life_range_gate import (
+    check_marks,
+    file_masks,
+    fixed_masks,
+)
+from verilocc_bench.backends.nvidia.life_ranges import (
+    FILES,
+    FileMasks,
+    LifeRanges,
+    parse_life_ranges,
+)
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
@@ -71,6 +82,76 @@ def main() -> None:
     )
     for kind, count in sorted(reasons.items()):
         print(f"{count:>10,}  rejected: {kind}")
+
+
+@dataclass(frozen=True, slots=True)
+class LivenessAgreement:
+    """How much of a liveness agrees with the life ranges: a figure, no gate.
+
+    A cell is one compared register in one row; a row agrees if all its cells do.
+    """
+
+    rows: int
+    agreeing_rows: int
+    cells: int
+    agreeing_cells: int
+
+
+def compare_liveness(
+    function: SassFunction,
+    ranges: LifeRanges,
+    live_before: Sequence[FileMasks],
+    live_after: Sequence[FileMasks],
+) -> LivenessAgreement | None:
+    """Compare a liveness with the registers that the life ranges show in use.
+
+    `live_before` and `live_after` have the registers live before and after
+    each instruction of `function`, a mask for each of `FILES`. The life ranges
+    show a register in use in a row if it is live on either side or defined there.
+
+    Compared are the registers that the function names, but for those with a
+    guarded definition, where nvdisasm itself guesses; those that it leaves out
+    of its marks (`fixed`); and R1, the stack pointer, which it keeps in use to
+    the end. None: a function with a CALL, even if that is a mere jump, cannot
+    be compared, for nvdisasm carries back what an assumed callee uses (R0 and
+    R1), not what the code at the target does.
+    """
+    if any(each.opcode.partition(".")[0] == "CALL" for each in function.instructions):
+        return None
+    compared = _compared_registers(function)
+    rows = agreeing_rows = differing_cells = 0
+    for instruction, row, before, after in zip(
+        function.instructions, ranges.rows, live_before, live_after, strict=False
+    ):
+        defined = file_masks(instruction.definitions)
+        differing = sum(
+            (((before[at] | after[at] | defined[at]) ^ row.marks[at].live) & mask).bit_count()
+            for at, mask in enumerate(compared)
+        )
+        rows += 1
+        agreeing_rows += not differing
+        differing_cells += differing
+    cells = rows * sum(mask.bit_count() for mask in compared)
+    return LivenessAgreement(rows, agreeing_rows, cells, cells - differing_cells)
+
+
+def _compared_registers(function: SassFunction) -> list[int]:
+    named = [0] * len(FILES)
+    excluded = [1 << 1, 0, 0, 0]
+    for instruction in function.instructions:
+        guarded = instruction.definitions if instruction.guard else ()
+        fixed_definitions, fixed_uses = fixed_masks(instruction)
+        for at, (definitions, uses, partial) in enumerate(
+            zip(
+                file_masks(instruction.definitions),
+                file_masks(instruction.uses),
+                file_masks(guarded),
+                strict=True,
+            )
+        ):
+            named[at] |= definitions | uses
+            excluded[at] |= partial | fixed_definitions[at] | fixed_uses[at]
+    return [some & ~others for some, others in zip(named, excluded, strict=True)]
 
 
 def with_branches(cubin: bytes, function: SassFunction) -> bytes:

@@ -1,5 +1,18 @@
 """Corruptions of valid answers."""
 
-from verilocc_bench.selftest.mutate import OPERATORS, mutate
+import random
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.selftest.mutate import OPERATORS, NamedAssignment
 
 __all__ = ["OPERATORS", "mutate"]
+
+
+def mutate(
+    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+) -> tuple[str, NamedAssignment]:
+    """The name of an operator and the answer after it (now and then the same answer)."""
+    name = generator.choice(list(OPERATORS))
+    mutant = dict(answer)
+    OPERATORS[name](problem, mutant, generator)
+    return name, mutant

@@ -78,7 +78,7 @@ def _scalars_fit(problem: AllocationProblem) -> bool:
             state.place(others[number], unit)
             if place(number + 1):
                 return True
-            state.undo()
+            state.evict(others[number])
         return False
 
     return place(0)

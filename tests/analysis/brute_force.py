@@ -33,7 +33,7 @@ def fewest_registers(problem: AllocationProblem) -> int | None:
             end = base.index + classes[register].width
             state.place(register, unit)
             place(place_of + 1, {**ends, base.file: max(ends[base.file], end)})
-            state.undo()
+            state.evict(register)
 
     place(0, _own_ends(problem))
     return best

@@ -207,7 +207,7 @@ def exists(state: RegisterState, order: Sequence[int]) -> bool:
         state.place(order[0], base)
         if exists(state, order[1:]):
             return True
-        state.undo()
+        state.evict(order[0])
     return False
 
 

@@ -142,7 +142,7 @@ def test_ties_bind_what_is_placed_and_what_is_tied_to_that() -> None:
     # %1 is in lane 1 of %0, and %2 in %1, which is not placed yet.
     assert state.bases(1) == state.bases(2) == {3: "v3"}
     assert state.blockers(2)[4] == {0}
-    state.undo()
+    state.evict(0)
     state.place(2, 4)
     assert not state.bases(0)
     assert set(map(frozenset, state.blockers(0).values())) == {frozenset({2})}
@@ -230,8 +230,6 @@ def test_evicting_leaves_what_a_state_without_it_has() -> None:
             again = rebuilt(problem, placed)
             assert seen(state) == seen(again), (seed, register)
             assert register in before.placed
-            with pytest.raises(IndexError):
-                state.undo()
             evicted += 1
             units = range(base, base + problem.function.virtual_registers[register].width)
             shared += any(again.is_used(unit) for unit in units)
@@ -240,14 +238,14 @@ def test_evicting_leaves_what_a_state_without_it_has() -> None:
     assert shared > fixed > 20
 
 
-def test_what_is_placed_after_an_eviction_can_be_undone() -> None:
+def test_what_is_placed_after_an_eviction_can_be_evicted() -> None:
     state = RegisterState(AllocationProblem(parse_function(TIED, canonical=False)))
     state.place(0, 2)
     state.place(3, 3)
     state.evict(0)
     before = seen(state)
     state.place(0, 4)
-    assert state.undo() == 0
+    state.evict(0)
     assert seen(state) == before
     with pytest.raises(KeyError):
         state.evict(0)
@@ -345,7 +343,7 @@ def count_idle(own: set[int], held: set[int], count: int) -> int:
     return len([*before, *after])
 
 
-def test_undo_and_copy() -> None:
+def test_evicting_and_copying() -> None:
     row = SMALL[0]
     problem = AllocationProblem.from_text(row.normalized)
     state = RegisterState(problem)
@@ -355,10 +353,10 @@ def test_undo_and_copy() -> None:
         state.place(register, next(iter(state.legal(register))))
     assert not twin.placed
     later = state.copy()
-    assert [state.undo() for _ in range(20)] == list(range(19, -1, -1))
+    for register in reversed(range(20)):
+        state.evict(register)
     assert [state.legal(register) for register in range(20)] == before
     assert len(later.placed) == 20
-    assert later.undo() == 19
 
 
 def test_misuse() -> None:

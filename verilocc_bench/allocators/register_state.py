@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from types import MappingProxyType
-from typing import NamedTuple
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import FixedUnits, Function, Operand, VirtualLanes
@@ -29,14 +28,6 @@ Lifetime = tuple[int, int]
 
 FIXED = -1
 """Stands for physical registers where bases are compared: their base is unit 0."""
-
-
-class _PlacementStep(NamedTuple):
-    """A placement, and what its units held before it."""
-
-    register: int
-    live: list[int]
-    defined: list[int]
 
 
 class RegisterState:
@@ -60,7 +51,6 @@ class RegisterState:
             self._live[unit], self._defined[unit] = self._fixed[unit]
         self._placed: dict[int, int] = {}
         self._occupants: list[set[int]] = [set() for _ in self._live]
-        self._steps: list[_PlacementStep] = []
         self._ties = tie_distances(problem)
         self._collisions = _Collisions(problem)
 
@@ -71,7 +61,7 @@ class RegisterState:
         twin._collisions = self._collisions
         twin._occupants = [others.copy() for others in self._occupants]
         twin._live, twin._defined = self._live.copy(), self._defined.copy()
-        twin._placed, twin._steps = self._placed.copy(), self._steps.copy()
+        twin._placed = self._placed.copy()
         return twin
 
     @property
@@ -148,27 +138,15 @@ class RegisterState:
         end = base + len(lanes)
         if not 0 <= base <= end <= len(self._live):
             raise ValueError(f"%{register} at unit {base} ends beyond the last unit")
-        self._steps.append(_PlacementStep(register, self._live[base:end], self._defined[base:end]))
         for unit, (live, defined) in enumerate(lanes, base):
             self._live[unit] |= live
             self._defined[unit] |= defined
             self._occupants[unit].add(register)
         self._placed[register] = base
 
-    def undo(self) -> int:
-        """Takes back the latest placement, and says of which virtual register it was."""
-        register, live, defined = self._steps.pop()
-        base = self._placed.pop(register)
-        self._live[base : base + len(live)] = live
-        self._defined[base : base + len(defined)] = defined
-        for unit in range(base, base + len(live)):
-            self._occupants[unit].remove(register)
-        return register
-
     def evict(self, register: int) -> None:
-        """Takes back one placement, whenever it was made. Nothing before can be undone then."""
+        """Takes back the placement of a virtual register. Raises KeyError if it has none."""
         base = self._placed.pop(register)
-        self._steps.clear()
         for unit in range(base, base + len(self.lifetimes(register))):
             others = self._occupants[unit]
             others.remove(register)

@@ -17,7 +17,7 @@ from verilocc_bench.ir.registers import (
     RegisterFile,
     format_units,
 )
-from verilocc_bench.ir.text import format_class, instance_id, print_function, print_instruction
+from verilocc_bench.ir.text import format_class, instance_id, print_function
 from verilocc_bench.ir.text_parser import parse_class, parse_function
 
 __all__ = [
@@ -39,5 +39,4 @@ __all__ = [
     "parse_class",
     "parse_function",
     "print_function",
-    "print_instruction",
 ]

@@ -29,7 +29,7 @@ import hashlib
 from verilocc_bench.ir.function import FixedUnits, Function, Guard, Instruction, Operand
 from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile, format_units
 
-__all__ = ["FORMAT_LINE", "format_class", "instance_id", "print_function", "print_instruction"]
+__all__ = ["FORMAT_LINE", "format_class", "instance_id", "print_function"]
 
 FORMAT_LINE = "verilocc-bench 1"
 
@@ -63,13 +63,6 @@ def print_function(function: Function) -> str:
         lines += [printer.instruction(instruction) for instruction in block.instructions]
     lines.append("")
     return "\n".join(lines)
-
-
-def print_instruction(function: Function, instruction: Instruction) -> str:
-    """One instruction as its line in the normalized text, classes left out."""
-    printer = _Printer(function)
-    printer.mentioned = set(range(len(function.virtual_registers)))
-    return printer.instruction(instruction)
 
 
 def format_class(register_class: RegisterClass, files: dict[str, RegisterFile]) -> str:

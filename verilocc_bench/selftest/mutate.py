@@ -14,7 +14,7 @@ from typing import TypeVar
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.ir import FixedUnits, Instruction, PhysicalRegister, VirtualLanes
 
-__all__ = ["OPERATORS", "TARGETED", "NamedAssignment", "NotApplicable", "mutate", "mutate_with"]
+__all__ = ["OPERATORS", "TARGETED", "NamedAssignment", "NotApplicable", "mutate_with"]
 
 _T = TypeVar("_T")
 
@@ -346,16 +346,6 @@ def _put(
     if not bases:
         raise NotApplicable
     answer[f"%{lanes.register}"] = legal[bases[0]]
-
-
-def mutate(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
-) -> tuple[str, NamedAssignment]:
-    """The name of an operator and the answer after it (now and then the same answer)."""
-    name = generator.choice(list(OPERATORS))
-    mutant = dict(answer)
-    OPERATORS[name](problem, mutant, generator)
-    return name, mutant
 
 
 def mutate_with(

@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from verilocc_bench.ir import BaseRange, FixedUnits
 
-__all__ = ["ClassBases", "class_bases", "class_names", "fixed_units", "is_outside_allocation"]
+__all__ = ["ClassBases", "class_bases", "fixed_units", "is_outside_allocation"]
 
 ClassBases = tuple[int, dict[str, tuple[BaseRange, ...]]]
 """The width of a class in units, and its legal bases by file."""
@@ -38,11 +38,6 @@ def _table() -> dict[str, list[object]]:
     text = files("verilocc_bench.targets").joinpath("amdgpu_classes.json").read_text()
     table: dict[str, list[object]] = json.loads(text)
     return table
-
-
-def class_names() -> tuple[str, ...]:
-    """The names of all known classes, in the spelling of machine IR."""
-    return tuple(_table())
 
 
 @cache

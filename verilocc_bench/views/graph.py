@@ -133,11 +133,6 @@ class ProblemGraph:
         return len(self.instruction_opcode)
 
     @property
-    def has_label(self) -> bool:
-        """Whether every virtual register has a label."""
-        return bool((self.label_file >= 0).all())
-
-    @property
     def interference(self) -> Integers:
         """The pairs of registers that conflict at some distance, each once: shape (2, pairs)."""
         left, right = self.conflict_left, self.conflict_right

@@ -10,24 +10,10 @@ Cost: one count of bits for each position.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from verilocc_bench.allocators.splitting.flow import LaneMasks
 from verilocc_bench.analysis import AllocationProblem
 
-__all__ = ["FileGroup", "lane_counts", "lanes_of", "live_masks"]
-
-
-@dataclass(frozen=True, slots=True)
-class FileGroup:
-    """Register files that stand in for each other, and the lanes that compete for them.
-
-    `lanes`: their mask. `capacity`: units within the budget and not reserved.
-    """
-
-    files: tuple[str, ...]
-    lanes: int
-    capacity: int
+__all__ = ["lane_counts", "lanes_of", "live_masks"]
 
 
 def live_masks(problem: AllocationProblem) -> list[int]:

@@ -61,7 +61,6 @@ class CubinKernel:
 
     name: str
     symbol_index: int
-    section_index: int
     code_offset: int
     code_size: int
     register_count: int
@@ -262,7 +261,6 @@ def _kernel(
     return CubinKernel(
         name,
         symbol_index,
-        code.index,
         code.offset,
         code.size,
         code.info >> 24,

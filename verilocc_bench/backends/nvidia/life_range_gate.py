@@ -7,7 +7,7 @@ else is tolerated.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from itertools import zip_longest
@@ -24,10 +24,9 @@ from verilocc_bench.backends.nvidia.records import RegisterReference, SassFuncti
 
 __all__ = [
     "LifeRangeMismatch",
-    "LivenessAgreement",
     "check_marks",
-    "compare_liveness",
     "file_masks",
+    "fixed_masks",
 ]
 
 
@@ -171,7 +170,7 @@ def _tolerated(
             operands = file_masks(instruction.uses)[at]  # not the guard
             return used == marks.used and not (defined ^ marks.defined) & ~operands
         case _Tolerance.FIXED_UNMARKED:
-            fixed_definitions, fixed_uses = _fixed(instruction)
+            fixed_definitions, fixed_uses = fixed_masks(instruction)
             return not (
                 (defined ^ marks.defined) & ~fixed_definitions[at]
                 or (used ^ marks.used) & ~fixed_uses[at]
@@ -180,7 +179,7 @@ def _tolerated(
             assert_never(tolerance)
 
 
-def _fixed(instruction: SassInstruction) -> tuple[FileMasks, FileMasks]:
+def fixed_masks(instruction: SassInstruction) -> tuple[FileMasks, FileMasks]:
     """The registers that the instruction defines and uses and that no others can replace."""
     return (
         file_masks(reference for reference in instruction.definitions if reference.fixed),
@@ -203,81 +202,3 @@ def _described(file: str, defined: int, used: int) -> str:
 def _registers(file: str, mask: int) -> str:
     names = [f"{file}{index}" for index in range(mask.bit_length()) if mask >> index & 1]
     return " ".join(names) or "none"
-
-
-@dataclass(frozen=True, slots=True)
-class LivenessAgreement:
-    """How much of a liveness agrees with the life ranges: a figure, no gate.
-
-    A cell is one compared register in one row; a row agrees if all its cells do.
-    """
-
-    rows: int
-    agreeing_rows: int
-    cells: int
-    agreeing_cells: int
-
-    def __add__(self, other: LivenessAgreement) -> LivenessAgreement:
-        return LivenessAgreement(
-            self.rows + other.rows,
-            self.agreeing_rows + other.agreeing_rows,
-            self.cells + other.cells,
-            self.agreeing_cells + other.agreeing_cells,
-        )
-
-
-def compare_liveness(
-    function: SassFunction,
-    ranges: LifeRanges,
-    live_before: Sequence[FileMasks],
-    live_after: Sequence[FileMasks],
-) -> LivenessAgreement | None:
-    """Compare a liveness with the registers that the life ranges show in use.
-
-    `live_before` and `live_after` have the registers live before and after
-    each instruction of `function`, a mask for each of `FILES`. The life ranges
-    show a register in use in a row if it is live on either side or defined there.
-
-    Compared are the registers that the function names, but for those with a
-    guarded definition, where nvdisasm itself guesses; those that it leaves out
-    of its marks (`fixed`); and R1, the stack pointer, which it keeps in use to
-    the end. None: a function with a CALL, even if that is a mere jump, cannot
-    be compared, for nvdisasm carries back what an assumed callee uses (R0 and
-    R1), not what the code at the target does.
-    """
-    if any(each.opcode.partition(".")[0] == "CALL" for each in function.instructions):
-        return None
-    compared = _compared_registers(function)
-    rows = agreeing_rows = differing_cells = 0
-    for instruction, row, before, after in zip(
-        function.instructions, ranges.rows, live_before, live_after, strict=False
-    ):
-        defined = file_masks(instruction.definitions)
-        differing = sum(
-            (((before[at] | after[at] | defined[at]) ^ row.marks[at].live) & mask).bit_count()
-            for at, mask in enumerate(compared)
-        )
-        rows += 1
-        agreeing_rows += not differing
-        differing_cells += differing
-    cells = rows * sum(mask.bit_count() for mask in compared)
-    return LivenessAgreement(rows, agreeing_rows, cells, cells - differing_cells)
-
-
-def _compared_registers(function: SassFunction) -> list[int]:
-    named = [0] * len(FILES)
-    excluded = [1 << 1, 0, 0, 0]
-    for instruction in function.instructions:
-        guarded = instruction.definitions if instruction.guard else ()
-        fixed_definitions, fixed_uses = _fixed(instruction)
-        for at, (definitions, uses, partial) in enumerate(
-            zip(
-                file_masks(instruction.definitions),
-                file_masks(instruction.uses),
-                file_masks(guarded),
-                strict=True,
-            )
-        ):
-            named[at] |= definitions | uses
-            excluded[at] |= partial | fixed_definitions[at] | fixed_uses[at]
-    return [some & ~others for some, others in zip(named, excluded, strict=True)]
