@@ -11,8 +11,8 @@ from typing import Any
 from verilocc_bench.backends.amdgpu.backend import AmdgpuBackend
 from verilocc_bench.backends.backend import Backend
 from verilocc_bench.backends.kernel import (
+    CodeComparison,
     ComparedAllocation,
-    Comparison,
     Kernel,
     LoweredCode,
     ReadOptions,
@@ -23,8 +23,8 @@ from verilocc_bench.targets import Target, get_target
 __all__ = [
     "BACKENDS",
     "Backend",
+    "CodeComparison",
     "ComparedAllocation",
-    "Comparison",
     "Kernel",
     "LoweredCode",
     "ReadOptions",

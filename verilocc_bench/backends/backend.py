@@ -14,8 +14,8 @@ from typing import Protocol, TypeVar
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.kernel import (
+    CodeComparison,
     ComparedAllocation,
-    Comparison,
     Kernel,
     LoweredCode,
     ReadOptions,
@@ -97,6 +97,6 @@ class Backend(Protocol[Code]):
 
     def compare(
         self, kernel: Kernel[Code], sides: Sequence[ComparedAllocation], *, with_files: bool
-    ) -> Comparison:
+    ) -> CodeComparison:
         """The machine code of two verified answers, side by side; `files` only on demand."""
         ...

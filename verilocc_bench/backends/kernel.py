@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, NamedAssignment
 
-__all__ = ["ComparedAllocation", "Comparison", "Kernel", "LoweredCode", "ReadOptions"]
+__all__ = ["CodeComparison", "ComparedAllocation", "Kernel", "LoweredCode", "ReadOptions"]
 
 Code = TypeVar("Code")
 
@@ -67,7 +67,7 @@ class ComparedAllocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CodeComparison:
     """The document, and the files (by name in the folder) that it takes to repeat it."""
 
     document: dict[str, Any]

@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from verilocc_bench.backends import ComparedAllocation, Comparison, backend_of, backend_of_file
+from verilocc_bench.backends import CodeComparison, ComparedAllocation, backend_of, backend_of_file
 from verilocc_bench.cli.comparison_document import comparison_text
 from verilocc_bench.cli.instance import (
     LABEL_OF_CODE,
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _compare(options: argparse.Namespace) -> Comparison | None:
+def _compare(options: argparse.Namespace) -> CodeComparison | None:
     """The comparison; None, after a message, if an answer is wrong."""
     path = Path(options.instance)
     if path.is_file():

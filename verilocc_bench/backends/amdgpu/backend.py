@@ -13,7 +13,12 @@ from verilocc_bench.backends.amdgpu.kernel import (
     read_kernels,
     read_raw_kernel,
 )
-from verilocc_bench.backends.kernel import ComparedAllocation, Comparison, LoweredCode, ReadOptions
+from verilocc_bench.backends.kernel import (
+    CodeComparison,
+    ComparedAllocation,
+    LoweredCode,
+    ReadOptions,
+)
 from verilocc_bench.edits import Answer
 
 __all__ = ["AmdgpuBackend"]
@@ -66,6 +71,6 @@ class AmdgpuBackend:
 
     def compare(
         self, kernel: MachineKernel, sides: Sequence[ComparedAllocation], *, with_files: bool
-    ) -> Comparison:
+    ) -> CodeComparison:
         """See Backend."""
         return compare.compare(kernel, sides, with_files=with_files)

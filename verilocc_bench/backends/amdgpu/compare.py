@@ -31,7 +31,7 @@ from verilocc_bench.backends.amdgpu.tools import (
     find_llc,
     llc_version,
 )
-from verilocc_bench.backends.kernel import ComparedAllocation, Comparison
+from verilocc_bench.backends.kernel import CodeComparison, ComparedAllocation
 from verilocc_bench.edits import Answer
 from verilocc_bench.verify import Verifier
 
@@ -67,7 +67,7 @@ def check_tools() -> None:
 
 def compare(
     kernel: MachineKernel, sides: Sequence[ComparedAllocation], *, with_files: bool
-) -> Comparison:
+) -> CodeComparison:
     """The comparison of two verified answers; one may be llc's own allocation.
 
     Raises InputError without llc, or where it refuses the code.
@@ -77,7 +77,7 @@ def compare(
         folder: _side(side, kernel, analyzer) for folder, side in zip(_SIDES, sides, strict=True)
     }
     document = _document(kernel, compared, analyzer)
-    return Comparison(document, _files(kernel, compared) if with_files else {})
+    return CodeComparison(document, _files(kernel, compared) if with_files else {})
 
 
 def _side(side: ComparedAllocation, kernel: MachineKernel, analyzer: Analyzer) -> _Side:

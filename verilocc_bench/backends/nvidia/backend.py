@@ -7,7 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.backends.kernel import ComparedAllocation, Comparison, LoweredCode, ReadOptions
+from verilocc_bench.backends.kernel import (
+    CodeComparison,
+    ComparedAllocation,
+    LoweredCode,
+    ReadOptions,
+)
 from verilocc_bench.backends.nvidia import compare, lower
 from verilocc_bench.backends.nvidia.cubin import is_cubin
 from verilocc_bench.backends.nvidia.kernel import (
@@ -68,6 +73,6 @@ class NvidiaBackend:
 
     def compare(
         self, kernel: SassKernel, sides: Sequence[ComparedAllocation], *, with_files: bool
-    ) -> Comparison:
+    ) -> CodeComparison:
         """See Backend."""
         return compare.compare(kernel, sides, with_files=with_files)

@@ -9,7 +9,7 @@ from typing import Any
 from verilocc_bench import __version__
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
 from verilocc_bench.answers import answer_to_json
-from verilocc_bench.backends.kernel import ComparedAllocation, Comparison
+from verilocc_bench.backends.kernel import CodeComparison, ComparedAllocation
 from verilocc_bench.backends.nvidia.kernel import SassKernel
 from verilocc_bench.backends.nvidia.lower import describe, write_answer
 from verilocc_bench.backends.nvidia.write_back import LoweredCubin
@@ -24,7 +24,7 @@ _SIDES = ("answer", "other")
 
 def compare(
     kernel: SassKernel, sides: Sequence[ComparedAllocation], *, with_files: bool
-) -> Comparison:
+) -> CodeComparison:
     """The comparison of two verified answers.
 
     Raises InputError where one is missing or has edits.
@@ -60,7 +60,7 @@ def compare(
         "words": words,
         "versions": {"verilocc-bench": __version__},
     }
-    return Comparison(document, files)
+    return CodeComparison(document, files)
 
 
 def _metrics(kernel: SassKernel, answer: Answer, lowered: LoweredCubin) -> dict[str, float | None]:
