@@ -230,5 +230,5 @@ def _quality(outcome: Outcome) -> tuple[Any, ...]:
     were submitted never decides which of them is shown.
     """
     costs = (outcome.spill_cost or 0, outcome.move_cost or 0)
-    rest = json.dumps(outcome.to_json(), sort_keys=True)
+    rest = json.dumps(outcome.to_json())
     return (*costs, outcome.registers, outcome.bank_conflicts.any, rest)

@@ -1,11 +1,13 @@
 """Asks the tests about mutants of the analyses and judges, and says which survive.
 
-    python -m tests.mutants [--jobs N] [--only TEXT] [--list] [--table FILE]
+    python -m tests.mutants [--jobs N] [--only TEXT] [--tests PATH] [--list]
 
 Results are kept in results/mutants.jsonl, and a run goes on where the last one ended: what was
 killed stays so, what survived is asked again once the tests have changed. Remove the file to
 begin anew. Survivors that change nothing are listed with the reason in `equivalent.txt`; any
-other survivor, or a share of killed ones below LEAST, ends with status 1.
+other survivor, or a share of killed ones below LEAST, ends with status 1. `--tests` asks these
+tests alone, which is quicker: what they kill is killed, what survives them may yet be killed by
+another test.
 """
 
 from __future__ import annotations
@@ -95,6 +97,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", action="append", help="files whose paths hold this")
+    parser.add_argument("--tests", action="append", help="these tests in place of all of TESTS")
     parser.add_argument("--list", action="store_true", help="ask nothing: say what survived")
     arguments = parser.parse_args()
     rooms = room_mutants(arguments.only or ())
@@ -124,7 +127,7 @@ def main() -> int:
             plugin = Asking(to_ask, told, arguments.jobs)
             without = [f"no:{name}" for name in ("xdist", "logging", "hypothesispytest")]
             options = ["-q", "-s", "--assert=plain", *(w for n in without for w in ("-p", n))]
-            status = pytest.main([*options, *TESTS], plugins=[plugin])
+            status = pytest.main([*options, *(arguments.tests or TESTS)], plugins=[plugin])
             if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
                 return 2
     listed = read_equivalent(EQUIVALENT.read_text()) if EQUIVALENT.exists() else {}

@@ -463,3 +463,21 @@ def test_a_thread_wakes_on_its_own_path_alone() -> None:
         "bb1->bb2\n%1=OP\nbb2->bb3\nS_OR_B64 %0\nOP %1\nbb3\nS_OR_B64 %0\nOP\n"
     )
     assert run(text, {"%0": "s0", "%1": "v0", "%2": "v0"}, runs=200) is None
+
+
+def test_each_change_of_the_mask_does_only_what_it_says() -> None:
+    """A thread falls asleep at the narrowing alone, and wakes at the next block's widening."""
+    text = AMD + (
+        "bb0->bb1\n%0:S2=OP\nS_OR_B64 %0\nS_ANDN2_B64 %0\nS_OR_B64 %0\n"
+        "bb1\nS_ANDN2_B64 %0\nS_OR_B64 %0\n%1:S2=OP\nOP %0\n"
+    )
+    function = parse_function(text, canonical=False)
+    bases = {0: ("s", 0), 1: ("s", 0)}
+    own = Executor(function, get_target("gfx942"), bases, None)
+    seen = set()
+    for seed in range(40):
+        shown = own.run(seed, 100)
+        assert shown is not None
+        seen.add(tuple(block.decisions for block in shown.trace))
+    asleep = (((2, "the thread falls asleep"),), ((1, "the thread wakes"),))
+    assert seen == {((), ()), asleep}
