@@ -19,9 +19,8 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.fingerprints import fingerprint
 from verilocc_bench.evaluate.ledger import checked_line, read_checked
 from verilocc_bench.files import write_atomically
-from verilocc_bench.processes import end_with_parent
+from verilocc_bench.processes import process_pool
 
 __all__ = ["COMMENT", "REVALIDATION", "main", "revalidate"]
 
@@ -169,7 +168,7 @@ def _judge(
         tqdm(
             total=len(rows), initial=len(found), unit="function", desc="revalidate", disable=None
         ) as bar,
-        _executor(jobs) as executor,
+        process_pool(jobs) as executor,
     ):
         futures = {
             executor.submit(
@@ -190,15 +189,6 @@ def _judge(
                 "the same command goes on, with fewer --jobs"
             ) from None
     return found
-
-
-@contextmanager
-def _executor(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    executor = ProcessPoolExecutor(jobs, initializer=end_with_parent, initargs=(os.getpid(),))
-    try:
-        yield executor
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)
 
 
 def _read_judged(path: Path, keys: Mapping[str, str]) -> dict[str, FunctionVerdict]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +16,7 @@ from verilocc_bench.evaluate.models import resolve_model
 from verilocc_bench.evaluate.prepared import PreparedRow, PreparedRows
 from verilocc_bench.evaluate.records import Judged, Timing
 from verilocc_bench.evaluate.runner import Ask, Chunk, Run, RunSettings, settle
-from verilocc_bench.processes import end_with_parent
+from verilocc_bench.processes import process_pool
 
 __all__ = ["complete_runs"]
 
@@ -163,9 +160,7 @@ _workers: list[_Worker] = []
 _prepared_rows = PreparedRows(4)
 
 
-def _start(workers: Sequence[_Worker], options: AllocatorOptions, parent: int) -> None:
-    end_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _start(workers: Sequence[_Worker], options: AllocatorOptions) -> None:
     for worker in workers:
         _workers.append(worker)
         _allocators.append(resolve_model(worker.model, options))
@@ -198,29 +193,26 @@ def _in_processes(
         )
         for run in runs
     ]
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, context, _start, (workers, options, os.getpid()))
     tasks: dict[Future[tuple[Chunk, Timing]], Run] = {}
     try:
-        for each in runs[0].rows:
-            for place, run in enumerate(runs):
-                missing = run.missing(each.row)
-                for start in range(0, len(missing), CHUNK):
-                    indices = missing[start : start + CHUNK]
-                    tasks[pool.submit(_work, place, each.row, indices)] = run
-        waiting = set(tasks)
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for task in done:
-                chunk, timing = task.result()
-                tasks[task].add(chunk)
-                tasks[task].timing.add(timing)
-                progress(len(chunk.samples))
+        with process_pool(jobs, _start, (workers, options)) as pool:
+            for each in runs[0].rows:
+                for place, run in enumerate(runs):
+                    missing = run.missing(each.row)
+                    for start in range(0, len(missing), CHUNK):
+                        indices = missing[start : start + CHUNK]
+                        tasks[pool.submit(_work, place, each.row, indices)] = run
+            waiting = set(tasks)
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for task in done:
+                    chunk, timing = task.result()
+                    tasks[task].add(chunk)
+                    tasks[task].timing.add(timing)
+                    progress(len(chunk.samples))
     except BrokenProcessPool:
         names = ", ".join(run.allocator.name for run in runs)
         raise InputError(
             f"a process of {names} died; an allocator that can end its process is asked as "
             "command:PROGRAM, where that counts as a failure of its own"
         ) from None
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import random
 from collections.abc import Iterator, Sequence
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
+from verilocc_bench.processes import process_pool
 from verilocc_bench.training.auxiliary import Auxiliary, with_auxiliary
 from verilocc_bench.training.ordering import Reordered, reordered
 from verilocc_bench.training.recipe import ExampleSource, Recipe
@@ -115,9 +117,16 @@ def make_examples(
                 run(job)
                 bar.update()
         elif missing:
-            with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-                for _ in pool.imap_unordered(run, missing):
-                    bar.update()
+            try:
+                with process_pool(jobs) as pool:
+                    for future in as_completed([pool.submit(run, job) for job in missing]):
+                        future.result()
+                        bar.update()
+            except BrokenProcessPool:
+                raise InputError(
+                    "a process that makes examples was killed, by the system's memory limit "
+                    "perhaps: the same command goes on, with fewer --jobs"
+                ) from None
     found = Examples.join([Examples.load(job.path) for job in work])
     if not len(found):
         raise InputError(

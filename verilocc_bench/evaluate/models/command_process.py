@@ -21,10 +21,10 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import IO
 
 from verilocc_bench.allocators import FailureKind
+from verilocc_bench.processes import LAUNCHER
 
 __all__ = ["LINE_LIMIT_BYTES", "ProgramProcess", "Reply"]
 
@@ -42,8 +42,6 @@ SHORTEST_SLICE_SECONDS = 0.0001
 LONGEST_SLICE_SECONDS = 0.01
 END_SECONDS = 1.0
 """How long a program may take to end once there is nothing left to ask."""
-
-LAUNCHER = Path(__file__).with_name("command_launcher.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ class ProgramProcess:
 
     def __init__(self, argv: Sequence[str], memory_limit_mib: int | None) -> None:
         memory_bytes = (memory_limit_mib or 0) << 20
-        launcher = [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), str(memory_bytes)]
+        launcher = [sys.executable, "-I", "-S", LAUNCHER, str(os.getpid()), str(memory_bytes)]
         self._selector = selectors.DefaultSelector()
         try:
             self._process = subprocess.Popen(

@@ -9,20 +9,17 @@ interrupted, and for any number of processes.
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
-import os
-import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
 from pathlib import Path
 
 from verilocc_bench import __version__
 from verilocc_bench.errors import InputError
-from verilocc_bench.processes import end_with_parent
+from verilocc_bench.processes import process_pool
 from verilocc_bench.selftest.small_scope.grammar import Family, FamilyPart, Grammar
 from verilocc_bench.selftest.small_scope.judging import FunctionJudge, JudgingOutcome
 from verilocc_bench.selftest.small_scope.state import EnumerationState, read_state, write_state
@@ -99,22 +96,18 @@ class Enumeration:
         return (worker.judge(chunk) for chunk in chunks)
 
     def _in_processes(self, chunks: Sequence[FamilyPart], jobs: int) -> Iterator[Result]:
-        context = multiprocessing.get_context("spawn")
-        arguments = (self.families, self.smt, os.getpid())
-        pool = ProcessPoolExecutor(jobs, context, _start, arguments)
         waiting: deque[Future[Result]] = deque()
         left = iter(chunks)
         try:
-            while True:
-                room = jobs * AHEAD - len(waiting)
-                waiting.extend(pool.submit(_work, chunk) for chunk in islice(left, room))
-                if not waiting:
-                    return
-                yield waiting.popleft().result()
+            with process_pool(jobs, _start, (self.families, self.smt)) as pool:
+                while True:
+                    room = jobs * AHEAD - len(waiting)
+                    waiting.extend(pool.submit(_work, chunk) for chunk in islice(left, room))
+                    if not waiting:
+                        return
+                    yield waiting.popleft().result()
         except BrokenProcessPool:
             raise InputError("a process of the enumeration was ended from outside") from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
 
 class _PartJudge:
@@ -135,9 +128,7 @@ class _PartJudge:
 _workers: list[_PartJudge] = []
 
 
-def _start(families: Sequence[Family], smt: bool, parent: int) -> None:
-    end_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _start(families: Sequence[Family], smt: bool) -> None:
     _workers.append(_PartJudge(families, smt))
 
 
