@@ -23,8 +23,8 @@ from typing import Any
 from tabulate import tabulate
 
 from dataset_builders.building import build
-from dataset_builders.building.execution import Execution
-from dataset_builders.building.journal import Journal
+from dataset_builders.execution.tasks import Execution
+from dataset_builders.journal.journal import Journal
 from dataset_builders.release.writer import Summary
 from dataset_builders.sweeps import sweep_named
 

@@ -106,7 +106,7 @@ WRITERS = {
     "verilocc_bench/evaluate/ledger.py": {"os.open", "path.open", "file.truncate"},
     "leaderboard/revalidate.py": {"path.open"},
     # A lock file has no content.
-    "dataset_builders/building/journal.py": {"open"},
+    "dataset_builders/journal/journal.py": {"open"},
     # The process's own standard output, and nowhere.
     "verilocc_bench/cli/output_stream.py": {"os.fdopen"},
     "verilocc_bench/cli/__init__.py": {"os.open"},

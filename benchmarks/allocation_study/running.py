@@ -17,7 +17,7 @@ from tqdm import tqdm
 from benchmarks.allocation_study.measuring import measure_kernel
 from benchmarks.allocation_study.records import Measurement
 from benchmarks.allocation_study.sample import Kernel, digest, load_kernels, systematic_sample
-from dataset_builders.building.execution import Execution, Lost, run_tasks
+from dataset_builders.execution.tasks import Execution, Lost, run_tasks
 from verilocc_bench import __version__
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json, read_text, write_atomically

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
-from dataset_builders.release.splits import SPLITS
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.dataset import Row, iterate_rows
 from verilocc_bench.errors import InputError
 

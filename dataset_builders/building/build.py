@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 from dataset_builders.building.compile_point import compile_point
-from dataset_builders.building.execution import Execution, Lost, run_tasks
 from dataset_builders.building.fingerprint import (
     check_compilers,
     fingerprint,
@@ -26,11 +25,12 @@ from dataset_builders.building.fingerprint import (
     working_agreement,
 )
 from dataset_builders.building.install import WORK_FOLDER, install, is_complete
-from dataset_builders.building.journal import Journal, decode_document, encode_document
 from dataset_builders.building.progress import KernelBar
-from dataset_builders.building.results import result_document, result_from_document
-from dataset_builders.building.storage import storage_errors_named
 from dataset_builders.compilers.built_kernel import Timings
+from dataset_builders.execution.storage import storage_errors_named
+from dataset_builders.execution.tasks import Execution, Lost, run_tasks
+from dataset_builders.journal.journal import Journal, decode_document, encode_document
+from dataset_builders.journal.results import result_document, result_from_document
 from dataset_builders.release.writer import Summary, write_dataset
 from dataset_builders.sweeps import Sweep, SweepPoint
 from verilocc_bench.errors import InputError, RejectedKernel

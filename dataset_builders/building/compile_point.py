@@ -7,12 +7,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from dataset_builders.building.journal import encode_document
-from dataset_builders.building.results import result_document
-from dataset_builders.building.storage import is_storage_error, temporary_folder_is_full
 from dataset_builders.compilers.built_kernel import BuiltKernel
 from dataset_builders.compilers.compile import build_kernel
 from dataset_builders.compilers.llvm import LLVMCompiler
+from dataset_builders.execution.storage import is_storage_error, temporary_folder_is_full
+from dataset_builders.journal.journal import encode_document
+from dataset_builders.journal.results import result_document
 from dataset_builders.sweeps import SweepPoint
 from verilocc_bench.errors import InputError, RejectedKernel
 

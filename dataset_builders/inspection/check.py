@@ -18,7 +18,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from dataset_builders.building.execution import Execution, Lost, run_tasks
+from dataset_builders.execution.tasks import Execution, Lost, run_tasks
 from dataset_builders.inspection.card_check import check_card
 from dataset_builders.inspection.documents import LEAKAGE_FORM, MANIFEST_FORM, check_document
 from dataset_builders.inspection.facts import Content, RawFacts, RowFacts

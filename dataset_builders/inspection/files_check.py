@@ -17,7 +17,7 @@ from dataset_builders.inspection.layout import (
     ParquetPlace,
     parquet_place,
 )
-from dataset_builders.release.splits import SPLITS
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.ir.text import FORMAT_LINE
 
 __all__ = ["check_files", "check_shards", "file_sha256"]

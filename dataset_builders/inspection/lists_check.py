@@ -16,8 +16,8 @@ from dataset_builders.inspection.documents import (
 from dataset_builders.inspection.facts import Content, RowFacts
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import MANIFEST, REJECTED, ROW_LIST
-from dataset_builders.release.splits import split_of
 from dataset_builders.sweeps import SWEEPS, SweepPoint, point_from_json
+from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.errors import InputError
 
 __all__ = ["check_lists"]

@@ -18,11 +18,9 @@ from typing import Any
 from tqdm import tqdm
 
 from dataset_builders.building.compile_point import compile_point
-from dataset_builders.building.execution import Execution, Lost, run_tasks
-from dataset_builders.building.journal import decode_document
-from dataset_builders.building.results import result_from_document
 from dataset_builders.compilers.built_kernel import canonical_json
 from dataset_builders.compilers.toolchains import check_packages, toolchains_of
+from dataset_builders.execution.tasks import Execution, Lost, run_tasks
 from dataset_builders.inspection.documents import ROW_LIST_FORM, check_lines
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import (
@@ -33,6 +31,8 @@ from dataset_builders.inspection.layout import (
     read_manifest,
 )
 from dataset_builders.inspection.parquet_stream import stream_rows
+from dataset_builders.journal.journal import decode_document
+from dataset_builders.journal.results import result_from_document
 from dataset_builders.sweeps import point_from_json
 from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, tool_version
 from verilocc_bench.dataset import RawRow, Row, read_parquet

@@ -23,8 +23,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from dataset_builders.building.execution import Execution, Lost, run_tasks
-from dataset_builders.building.journal import Journal
+from dataset_builders.execution.tasks import Execution, Lost, run_tasks
+from dataset_builders.journal.journal import Journal
 from verilocc_bench import __version__
 from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.allocators.protocol import answer_from_assignment

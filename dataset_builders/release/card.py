@@ -14,9 +14,9 @@ from typing import Any
 import yaml
 
 from dataset_builders.release.card_sections import CardFacts, Counts, card_text
-from dataset_builders.release.splits import SPLITS
 from dataset_builders.statistics import DatasetStatistics, draw_plots, statistics_of
 from dataset_builders.statistics.summary import in_order
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.files import write_atomically
 
 __all__ = ["CARD", "dataset_card", "write_card"]

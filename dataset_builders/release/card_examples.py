@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from dataset_builders.release.splits import SPLITS
 from dataset_builders.statistics.summary import in_order
+from dataset_builders.sweeps.splits import SPLITS
 
 __all__ = ["named", "usage"]
 

@@ -14,10 +14,10 @@ from dataset_builders.release import card_text as words
 from dataset_builders.release.card_examples import EMBEDDED, usage
 from dataset_builders.release.citation import bibtex, read_citation
 from dataset_builders.release.duplicates import NEAR_DISTANCE
-from dataset_builders.release.splits import SPLITS
 from dataset_builders.statistics import PLOTS, DatasetStatistics, tables
 from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps import SWEEPS
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
 

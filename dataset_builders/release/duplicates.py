@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dataset_builders.release.similarity import Corpus, Neighbour, Tokens
-from dataset_builders.release.splits import SPLITS, TRAINING
 from dataset_builders.sweeps import SweepPoint
+from dataset_builders.sweeps.splits import SPLITS, TRAINING
 
 __all__ = [
     "NEAR_DISTANCE",

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from dataset_builders.release.duplicates import Candidate
 from dataset_builders.release.similarity import Corpus, Neighbour, Tokens
-from dataset_builders.release.splits import SPLITS
+from dataset_builders.sweeps.splits import SPLITS
 
 __all__ = ["leakage_report"]
 

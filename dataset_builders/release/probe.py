@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dataset_builders.release.duplicates import Candidate
-from dataset_builders.release.splits import SPLITS
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.errors import MissingExtraError
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from dataset_builders.building.execution import Execution
-from dataset_builders.building.journal import Journal
+from dataset_builders.execution.tasks import Execution
+from dataset_builders.journal.journal import Journal
 from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.release.better_labels import better_labels
 from dataset_builders.release.card import write_card
@@ -34,8 +34,8 @@ from dataset_builders.release.duplicates import (
 from dataset_builders.release.leakage import leakage_report
 from dataset_builders.release.probe import probe_splits
 from dataset_builders.release.similarity import Tokens, instruction_tokens
-from dataset_builders.release.splits import split_of
 from dataset_builders.sweeps import SweepPoint
+from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.dataset import EMBEDDED, RawRow, Row, load_rows, row_digest, write_parquet
 from verilocc_bench.files import write_atomically
 

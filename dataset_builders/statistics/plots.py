@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dataset_builders.release.splits import SPLITS
 from dataset_builders.statistics.rows import RowFacts
 from dataset_builders.statistics.summary import DatasetStatistics, by_key, in_order
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.report.picture import FAINT, INK, PAPER

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dataset_builders.release.splits import SPLITS
 from dataset_builders.statistics.leakage import Leakage, read_leakage
 from dataset_builders.statistics.rows import RowFacts, read_facts
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json
 

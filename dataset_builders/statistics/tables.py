@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tabulate import tabulate
 
-from dataset_builders.release.splits import SPLITS
 from dataset_builders.statistics.leakage import Leakage, ProbeArea
 from dataset_builders.statistics.rows import RowFacts
 from dataset_builders.statistics.summary import (
@@ -18,6 +17,7 @@ from dataset_builders.statistics.summary import (
     quartiles,
     share,
 )
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.dataset import EMBEDDED
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dataset_builders.building import build
-from dataset_builders.building.journal import Journal
+from dataset_builders.journal.journal import Journal
 from dataset_builders.release.writer import Summary
 from dataset_builders.sweeps import SweepPoint
 from tests.dataset_builders.fake_compilers import compile_fake

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dataset_builders.release.splits import SPLITS
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import embedded_path, load_rows
 from verilocc_bench.errors import InputError
@@ -125,7 +125,7 @@ def test_a_working_folder_left_behind_goes(built: Path) -> None:
 
 
 def test_a_damaged_result_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from dataset_builders.building.journal import Journal
+    from dataset_builders.journal.journal import Journal
 
     with Journal(tmp_path / ".work", {}) as journal:
         journal.path("a-key").write_bytes(b"\x1f\x8b cut off")

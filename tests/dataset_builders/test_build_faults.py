@@ -17,7 +17,7 @@ import pytest
 pytest.importorskip("triton", reason="the extra 'build' is not installed")
 
 from dataset_builders.building import build
-from dataset_builders.building.execution import Execution
+from dataset_builders.execution.tasks import Execution
 from dataset_builders.sweeps import sweep_named
 from tests.dataset_builders.fake_build import results_of, write_plainly
 from tests.dataset_builders.fake_compilers import compile_but, compile_fake, is_rejected

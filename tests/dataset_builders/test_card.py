@@ -20,8 +20,8 @@ from markdown_it import MarkdownIt
 from dataset_builders.release.card import dataset_card, write_card
 from dataset_builders.release.card_text import COLUMNS, LIMITS, RAW_COLUMNS
 from dataset_builders.release.citation import bibtex, read_citation
-from dataset_builders.release.splits import SPLITS
 from dataset_builders.statistics import PLOTS, statistics_of
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import (
     RawRow,

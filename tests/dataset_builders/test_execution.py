@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dataset_builders.building.execution import MOST_FAILURES, Execution, Lost, _Run, run_tasks
-from dataset_builders.building.supervisor import Reply, differences
+from dataset_builders.execution.supervisor import Reply, differences
+from dataset_builders.execution.tasks import MOST_FAILURES, Execution, Lost, _Run, run_tasks
 from tests.dataset_builders.fake_compilers import fail, process_ids
 from verilocc_bench.errors import InputError
 
@@ -173,7 +173,7 @@ def test_what_is_no_bug_ends_the_run_at_once(how: str, message: str) -> None:
 SCRIPT = """
 import signal
 import sys
-from dataset_builders.building.execution import Execution, run_tasks
+from dataset_builders.execution.tasks import Execution, run_tasks
 from tests.dataset_builders.fake_compilers import begin
 if __name__ == "__main__":
     # Where the tests themselves run in the background, an interrupt is ignored.

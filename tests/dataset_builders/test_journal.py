@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from dataset_builders.building.journal import BLOCK, Journal
-from dataset_builders.building.results import result_document
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings
+from dataset_builders.journal.journal import BLOCK, Journal
+from dataset_builders.journal.results import result_document
 from verilocc_bench.dataset import RawRow, load_rows
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import InputError, RejectedKernel
@@ -74,7 +74,7 @@ class Killed(BaseException):
 def test_killed_between_any_two_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every change of the folder's entries may be the last one."""
     block = 6
-    monkeypatch.setattr("dataset_builders.building.journal.BLOCK", block)
+    monkeypatch.setattr("dataset_builders.journal.journal.BLOCK", block)
     real_replace, real_unlink = Path.replace, Path.unlink
     fill(tmp_path / "start", KEYS[: block - 1])
     steps = 0

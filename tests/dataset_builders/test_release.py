@@ -30,8 +30,8 @@ from dataset_builders.release.similarity import (
     distance,
     instruction_tokens,
 )
-from dataset_builders.release.splits import SPLITS, split_of
 from dataset_builders.sweeps import SWEEPS, SweepPoint, make_point
+from dataset_builders.sweeps.splits import SPLITS, split_of
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import check_certificate, lower_bound
 from verilocc_bench.analysis.lower_bounds.json_form import from_json

@@ -20,7 +20,7 @@ __all__ = ["run"]
 def run(options: argparse.Namespace) -> int:
     """Builds the dataset and says what became of the points."""
     from dataset_builders.building.build import build_dataset
-    from dataset_builders.building.execution import Execution
+    from dataset_builders.execution.tasks import Execution
     from dataset_builders.sweeps import sweep_named
 
     sweep = sweep_named(options.sweep)

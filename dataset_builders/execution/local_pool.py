@@ -10,7 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 
-from dataset_builders.building.supervisor import Orders, Reply, end_session, supervise
+from dataset_builders.execution.supervisor import Orders, Reply, end_session, supervise
 
 __all__ = ["LocalPool"]
 

@@ -65,13 +65,13 @@ class Reply:
 
 
 class _TaskProcess:
-    """One process of dataset_builders.building.task_process."""
+    """One process of dataset_builders.execution.task_process."""
 
     def __init__(self) -> None:
         self.folder = tempfile.mkdtemp(prefix="verilocc-bench-")
         self.connection, theirs = multiprocessing.Pipe()
         descriptor = theirs.fileno()
-        module = "dataset_builders.building.task_process"
+        module = "dataset_builders.execution.task_process"
         arguments = [str(descriptor), str(os.getpid()), self.folder]
         try:
             with theirs:

@@ -22,9 +22,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from dataset_builders.building.results import Result, result_from_document
-from dataset_builders.building.shards import Shards
-from dataset_builders.building.storage import storage_errors_named
+from dataset_builders.execution.storage import storage_errors_named
+from dataset_builders.journal.results import Result, result_from_document
+from dataset_builders.journal.shards import Shards
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 

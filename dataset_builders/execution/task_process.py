@@ -1,6 +1,6 @@
 """A process that does tasks, one after the other, for a supervisor.
 
-    python -m dataset_builders.building.task_process DESCRIPTOR PARENT FOLDER
+    python -m dataset_builders.execution.task_process DESCRIPTOR PARENT FOLDER
 
 A task comes over the connection DESCRIPTOR as a pickled pair of a function
 and its argument. The answer is a pair: `done` and the pickled result;

@@ -19,10 +19,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from dataset_builders.building.cluster import Cluster
-from dataset_builders.building.local_pool import LocalPool
-from dataset_builders.building.storage import is_storage_error, storage_error
-from dataset_builders.building.supervisor import Orders, Reply
+from dataset_builders.execution.cluster import Cluster
+from dataset_builders.execution.local_pool import LocalPool
+from dataset_builders.execution.storage import is_storage_error, storage_error
+from dataset_builders.execution.supervisor import Orders, Reply
 from verilocc_bench.errors import InputError, VerilocError
 
 __all__ = ["DEFAULT_TIME_LIMIT_SECONDS", "Execution", "Lost", "run_tasks"]

@@ -15,7 +15,7 @@ import time
 from concurrent.futures import Executor, Future
 from typing import Any
 
-from dataset_builders.building.supervisor import (
+from dataset_builders.execution.supervisor import (
     Orders,
     Reply,
     ask,

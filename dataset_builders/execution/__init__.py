@@ -1,0 +1,1 @@
+"""Where the work of a build runs: processes of this machine, or a Dask cluster."""

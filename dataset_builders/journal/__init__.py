@@ -1,0 +1,1 @@
+"""What an unfinished build has finished: documents by key, kept in files."""
