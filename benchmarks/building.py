@@ -25,7 +25,7 @@ from tabulate import tabulate
 from dataset_builders.building import build
 from dataset_builders.execution.tasks import Execution
 from dataset_builders.journal.journal import Journal
-from dataset_builders.release.writer import Summary
+from dataset_builders.release.writer import ReleaseSummary
 from dataset_builders.sweeps import sweep_named
 
 
@@ -43,7 +43,7 @@ def cluster(workers: int) -> Iterator[str]:
 
 def documents_only(
     points: Any, journal: Journal, output: Path, _manifest: Any, **_options: Any
-) -> Summary:
+) -> ReleaseSummary:
     """Stands for the release step: the results, without their times."""
     lines = []
     for point in points:
@@ -53,7 +53,7 @@ def documents_only(
     output.mkdir()
     (output / "rows.jsonl").write_text("".join(lines))
     (output / "manifest.json").write_text("{}")
-    return Summary()
+    return ReleaseSummary()
 
 
 def measure(

@@ -34,12 +34,12 @@ REPEATED = 0.9
 TOLERANCE = 0.0005
 """Claims are compared to three digits."""
 
-Document = dict[str, Any]
+RevalidationDocument = dict[str, Any]
 
 
 def refused(
     submission: Submission | None, board: Board | None, refusals: Sequence[Refusal], files: Any
-) -> Document:
+) -> RevalidationDocument:
     """The document of a submission that is not taken."""
     return _document(submission, board, files) | {
         "accepted": False,
@@ -54,8 +54,8 @@ def revalidated(
     verdicts: Mapping[str, FunctionVerdict],
     *,
     files: Mapping[str, str],
-    examples: Sequence[Document] = (),
-) -> Document:
+    examples: Sequence[RevalidationDocument] = (),
+) -> RevalidationDocument:
     """The document of a submission whose answers were all judged.
 
     `examples` are answers that may be drawn: id, sample and assignment.
@@ -104,7 +104,9 @@ def revalidated(
     }
 
 
-def _document(submission: Submission | None, board: Board | None, files: Any) -> Document:
+def _document(
+    submission: Submission | None, board: Board | None, files: Any
+) -> RevalidationDocument:
     return {
         "format": FORMAT,
         "accepted": False,
@@ -134,7 +136,7 @@ def _document(submission: Submission | None, board: Board | None, files: Any) ->
     }
 
 
-def _compare(submission: Submission, results: Mapping[str, Any]) -> list[Document]:
+def _compare(submission: Submission, results: Mapping[str, Any]) -> list[RevalidationDocument]:
     """Every claim beside what was found; `found` is None where there is no such figure."""
     compared = []
     for task, figures in submission.claims.items():
@@ -148,7 +150,9 @@ def _compare(submission: Submission, results: Mapping[str, Any]) -> list[Documen
 
 
 def _marks(
-    submission: Submission, judged: Sequence[FunctionVerdict], claims: Sequence[Document]
+    submission: Submission,
+    judged: Sequence[FunctionVerdict],
+    claims: Sequence[RevalidationDocument],
 ) -> Any:
     """What a reader should know of the answers; none of it makes them worse."""
     total = sum(len(verdict.samples) for verdict in judged)

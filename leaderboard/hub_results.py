@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard.boards import boards
-from leaderboard.rendering.entries import Entry, read_entries
+from leaderboard.rendering.entries import BoardEntry, read_entries
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.hub_results import (
     Source,
@@ -111,11 +111,11 @@ def hub_results(
     return eval_yaml(documents, dataset_id)
 
 
-def _who(entry: Entry) -> str:
+def _who(entry: BoardEntry) -> str:
     return f"{entry.submission['name']!r} of {', '.join(entry.submission['authors'])}"
 
 
-def _as_results(entry: Entry, model: str | None, revision: str | None) -> dict[str, Any]:
+def _as_results(entry: BoardEntry, model: str | None, revision: str | None) -> dict[str, Any]:
     """A document of revalidation in the form of results.json, as far as the Hub asks for it."""
     document, submission, board = entry.document, entry.submission, entry.document["board"]
     architectures = {task.split("/")[0] for task in document["results"]} - {"overall"}

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from leaderboard.boards import Board, boards
-from leaderboard.rendering.entries import Entry, read_entries
+from leaderboard.rendering.entries import BoardEntry, read_entries
 from leaderboard.rendering.pages import BoardPage, board_page, entry_page
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
@@ -95,7 +95,9 @@ def render(entries: Path, output: Path, *, dataset: str | None = None) -> int:
     return count
 
 
-def _files(entries: Sequence[Entry], dataset: str | None, site: Path) -> Iterator[tuple[str, str]]:
+def _files(
+    entries: Sequence[BoardEntry], dataset: str | None, site: Path
+) -> Iterator[tuple[str, str]]:
     known = boards()
     for entry in entries:
         if (entry.board, entry.hash) not in [(board.name, board.hash) for board in known]:
@@ -133,7 +135,7 @@ def _rows(board: Board, dataset: str | None) -> tuple[Row, ...]:
     return found.rows if found.hash == board.hash else ()
 
 
-def _draw(entry: Entry, rows: Mapping[str, Row], site: Path) -> dict[str, str]:
+def _draw(entry: BoardEntry, rows: Mapping[str, Row], site: Path) -> dict[str, str]:
     """Pictures of an entry's examples: addresses relative to its page, by kernel."""
     from verilocc_bench.report.picture import draw_assignment
 

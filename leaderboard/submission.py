@@ -88,12 +88,12 @@ def read_submission(folder: Path) -> tuple[Submission | None, list[Refusal]]:
     """
     path = folder / SUBMISSION
     document = parse_yaml(read_small(path, LIMIT_BYTES), path)
-    reader = _Reader(document)
+    reader = _ManifestReader(document)
     submission = reader.submission()
     return (None if reader.refusals else submission), reader.refusals
 
 
-class _Reader:
+class _ManifestReader:
     """Takes fields out of a document, and notes what is wrong."""
 
     def __init__(self, document: Any) -> None:

@@ -9,14 +9,14 @@ from statistics import median
 
 from benchmarks.allocation_study.records import Measurement
 
-__all__ = ["COUNTS", "Choice", "choose"]
+__all__ = ["COUNTS", "ComparisonChoice", "choose"]
 
 COUNTS = {"gfx90a": 5, "gfx942": 5, "sm_80": 10}
 """How many of each target."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ComparisonChoice:
     """A kernel, the allocator whose answer is compared, and what it saves most of."""
 
     measurement: Measurement
@@ -24,14 +24,14 @@ class Choice:
     measure: str
 
 
-def choose(measurements: Iterable[Measurement]) -> list[Choice]:
+def choose(measurements: Iterable[Measurement]) -> list[ComparisonChoice]:
     """Of the smaller half of each target's kernels those with the largest improvements.
 
     GEMM and attention take turns, and so do registers saved (by `best`) and
     bank conflicts saved (by `best` for bank conflicts); a kernel comes once.
     """
     kernels = [each for each in measurements if each.lost is None]
-    found: list[Choice] = []
+    found: list[ComparisonChoice] = []
     for arch, count in COUNTS.items():
         own = [each for each in kernels if each.arch == arch]
         if own:
@@ -40,15 +40,15 @@ def choose(measurements: Iterable[Measurement]) -> list[Choice]:
     return found
 
 
-def _of_target(kernels: list[Measurement], count: int) -> list[Choice]:
+def _of_target(kernels: list[Measurement], count: int) -> list[ComparisonChoice]:
     families = sorted({each.family for each in kernels})
     queues = [
-        [Choice(each, allocator, measure) for each in ordered]
+        [ComparisonChoice(each, allocator, measure) for each in ordered]
         for turn, family in enumerate(families * 2)
         for allocator, measure, saved in (_MEASURES[(turn + turn // len(families)) % 2],)
         for ordered in (_by_saving(kernels, family, saved),)
     ]
-    chosen: dict[str, Choice] = {}
+    chosen: dict[str, ComparisonChoice] = {}
     for queue in cycle(queues):
         if len(chosen) >= count or not any(queues):
             return list(chosen.values())

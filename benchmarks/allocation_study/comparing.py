@@ -12,7 +12,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from benchmarks.allocation_study.choosing import Choice, choose
+from benchmarks.allocation_study.choosing import ComparisonChoice, choose
 from benchmarks.allocation_study.questions import BEST
 from benchmarks.allocation_study.running import read_study
 from verilocc_bench.allocators import answer_from_assignment
@@ -48,7 +48,7 @@ def compare(folder: Path, path: Path, output: Path) -> None:
     write_atomically(output, json.dumps(document, indent=1) + "\n")
 
 
-def _copy_rows(folder: Path, choices: Iterable[Choice], chosen: Path) -> dict[str, Row]:
+def _copy_rows(folder: Path, choices: Iterable[ComparisonChoice], chosen: Path) -> dict[str, Row]:
     """The chosen rows, and a dataset of them with their machine code."""
     by_split: dict[str, set[str]] = {}
     for choice in choices:
@@ -77,7 +77,7 @@ def _raw(folder: Path, row: Row, split: str) -> RawRow:
     raise InputError(f"there is no machine code of {row.id}", source=folder / "raw")
 
 
-def _compared(choice: Choice, row: Row, chosen: Path) -> dict[str, Any]:
+def _compared(choice: ComparisonChoice, row: Row, chosen: Path) -> dict[str, Any]:
     """What compare says of one choice; its kernels are written as machine code, and go."""
     problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
     found = Search(problem, SearchOptions(objective=BEST[choice.allocator])).run()

@@ -20,7 +20,7 @@ from benchmarks.allocation_study.questions import (
     is_costly,
 )
 from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
-from benchmarks.allocation_study.sample import Kernel
+from benchmarks.allocation_study.sample import SampledKernel
 from verilocc_bench.allocators import BUILT_IN, Request, answer_from_assignment
 from verilocc_bench.allocators.search.options import Means, SearchOptions
 from verilocc_bench.allocators.search.portfolio import Found, Search
@@ -35,7 +35,7 @@ from verilocc_bench.verify import FastVerifier, IndependentVerifier
 __all__ = ["measure_kernel"]
 
 
-def measure_kernel(kernel: Kernel) -> Measurement:
+def measure_kernel(kernel: SampledKernel) -> Measurement:
     """All answers to a kernel. Raises AssertionError where a compiler's label or best is wrong."""
     _warm_up()
     row = kernel.row

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.allocation_study.questions import QUICK, TIGHT
-from benchmarks.allocation_study.records import Measurement
+from benchmarks.allocation_study.records import Measurement, Measurements
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.report.picture import FAINT, INK, PAPER
@@ -24,7 +24,6 @@ WIDTH_INCHES = 8.0
 MOST_SHOWN = 12
 """A gap or a saving of more than this many registers is shown with it."""
 
-Measurements = Sequence[Measurement]
 _Drawing = Callable[["Figure", Measurements], None]
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Measured", "Measurement", "TightBudget"]
+__all__ = ["Measured", "Measurement", "Measurements", "TightBudget"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +88,6 @@ class Measurement:
             for name, each in dict(document["budgets"]).items()
         }
         return cls(**{**document, "answers": answers, "budgets": budgets})
+
+
+Measurements = Sequence[Measurement]

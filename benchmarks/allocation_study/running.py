@@ -16,7 +16,12 @@ from tqdm import tqdm
 
 from benchmarks.allocation_study.measuring import measure_kernel
 from benchmarks.allocation_study.records import Measurement
-from benchmarks.allocation_study.sample import Kernel, digest, load_kernels, systematic_sample
+from benchmarks.allocation_study.sample import (
+    SampledKernel,
+    digest,
+    load_kernels,
+    systematic_sample,
+)
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
 from verilocc_bench import __version__
 from verilocc_bench.errors import InputError
@@ -66,7 +71,7 @@ def read_study(path: Path) -> Study:
     return Study(document, found)
 
 
-def _work(pending: Sequence[Kernel], path: Path, total: int, execution: Execution) -> None:
+def _work(pending: Sequence[SampledKernel], path: Path, total: int, execution: Execution) -> None:
     bar = tqdm(total=total, initial=total - len(pending), unit="kernel", disable=None)
     tasks = run_tasks(measure_kernel, pending, execution)
     with bar, path.open("a") as file, closing(tasks) as found:
@@ -78,7 +83,7 @@ def _work(pending: Sequence[Kernel], path: Path, total: int, execution: Executio
             bar.update()
 
 
-def _lost(kernel: Kernel, lost: Lost) -> Measurement:
+def _lost(kernel: SampledKernel, lost: Lost) -> Measurement:
     row = kernel.row
     return Measurement(
         row.id,
@@ -115,7 +120,7 @@ def _resume(path: Path, head: Mapping[str, Any]) -> set[str]:
     return set(study.measurements)
 
 
-def _head(kernels: Sequence[Kernel], per_cell: int, sample: int) -> dict[str, Any]:
+def _head(kernels: Sequence[SampledKernel], per_cell: int, sample: int) -> dict[str, Any]:
     packages = ("numpy", "numba", "ortools")
     return {
         "versions": {

@@ -13,52 +13,52 @@ from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.dataset import Row, iterate_rows
 from verilocc_bench.errors import InputError
 
-__all__ = ["Kernel", "digest", "load_kernels", "systematic_sample"]
+__all__ = ["SampledKernel", "digest", "load_kernels", "systematic_sample"]
 
 GOLDEN_RATIO = 0.618033988749895
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class SampledKernel:
     """A row of the assign track, and the split that it is of."""
 
     row: Row
     split: str
 
 
-def load_kernels(folder: Path) -> list[Kernel]:
+def load_kernels(folder: Path) -> list[SampledKernel]:
     """All kernels of the assign track of a dataset folder. Raises InputError where it has none."""
     if not folder.is_dir():
         raise InputError("expected the folder of a dataset", source=folder)
     kernels = []
     for split in SPLITS:
         if any(folder.glob(f"data/*/*/{split}-*.parquet")):
-            kernels += [Kernel(row, split) for row in iterate_rows(str(folder), split=split)]
+            kernels += [SampledKernel(row, split) for row in iterate_rows(str(folder), split=split)]
     if not kernels:
         raise InputError("expected files such as data/gfx942/gemm/train-….parquet", source=folder)
     return kernels
 
 
-def digest(kernels: Iterable[Kernel]) -> str:
+def digest(kernels: Iterable[SampledKernel]) -> str:
     """What names a dataset: a hash of its ids, in order."""
     ids = sorted(kernel.row.id for kernel in kernels)
     return hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
 
 
-def systematic_sample(kernels: Sequence[Kernel], per_cell: int) -> list[Kernel]:
+def systematic_sample(kernels: Sequence[SampledKernel], per_cell: int) -> list[SampledKernel]:
     """At most so many kernels of every architecture and family, evenly spaced by size.
 
     Cells take turns, and sizes are mixed, so that every beginning of the
     sample is nearly such a sample itself.
     """
-    cells: dict[tuple[str, str], list[Kernel]] = defaultdict(list)
+    cells: dict[tuple[str, str], list[SampledKernel]] = defaultdict(list)
     for kernel in kernels:
         cells[kernel.row.arch, kernel.row.family].append(kernel)
     chosen = [_spread(found, per_cell) for _, found in sorted(cells.items())]
     return [kernel for turn in zip_longest(*chosen) for kernel in turn if kernel is not None]
 
 
-def _spread(kernels: list[Kernel], count: int) -> list[Kernel]:
+def _spread(kernels: list[SampledKernel], count: int) -> list[SampledKernel]:
     ordered = sorted(kernels, key=lambda kernel: (kernel.row.n_virtual_registers, kernel.row.id))
     count = min(count, len(ordered))
     # The middle of each of `count` equal shares.

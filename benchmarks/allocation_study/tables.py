@@ -16,7 +16,7 @@ from benchmarks.allocation_study.figures import (
     worth,
 )
 from benchmarks.allocation_study.questions import BEST, QUICK, TIGHT
-from benchmarks.allocation_study.records import Measurement
+from benchmarks.allocation_study.records import Measurement, Measurements
 
 __all__ = [
     "allocator_table",
@@ -30,7 +30,6 @@ __all__ = [
     "time_table",
 ]
 
-Measurements = Sequence[Measurement]
 
 ALLOCATORS = ("compiler", "llvm-basic", *QUICK, "best")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.model_study.figures import figures
-from benchmarks.model_study.records import Kernel
+from benchmarks.model_study.records import KernelResult
 
 __all__ = ["NONE", "REGISTERS", "change", "interval", "number", "of_kernels", "share"]
 
@@ -35,7 +35,7 @@ def change(own: int, other: int) -> str:
     return f"{100 * (own - other) / other:+.1f} %".replace("-", "−") if other else NONE
 
 
-def of_kernels(kernels: Sequence[Kernel]) -> tuple[str, ...]:
+def of_kernels(kernels: Sequence[KernelResult]) -> tuple[str, ...]:
     """Registers and occupancy over the functions with a valid answer."""
     found = figures(kernels)
     return (

@@ -13,7 +13,7 @@ __all__ = [
     "REFERENCE_TEXT",
     "TEXT",
     "WHOLE",
-    "Configuration",
+    "StudyConfiguration",
     "configurations",
     "of_model",
 ]
@@ -60,7 +60,7 @@ _GREEDY = ("--sampling", "greedy")
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class StudyConfiguration:
     """One run of `evaluate`: what is asked, how, and of which functions.
 
     `folder` and `key` say where it is kept; `model` is what `--model` is given.
@@ -182,22 +182,24 @@ _WHOLES = (
 _PYTHON = "python:benchmarks.first_candidate"
 
 _NO_MODEL = (
-    Configuration(BASELINES, "compiler", "the compiler", "compiler"),
-    Configuration(BASELINES, "linear-scan", "`linear-scan`", "linear-scan"),
-    Configuration(BASELINES, "graph-coloring", "`graph-coloring`", "graph-coloring"),
-    Configuration(BASELINES, "best", "`best`, a search", "best"),
-    Configuration(BASELINES, "first", "always the first candidate", f"{_PYTHON}:allocator"),
-    Configuration(BASELINES, "policy", "the teacher's first policy", f"{_PYTHON}:first_policy"),
-    Configuration(BASELINES, "teacher", "the teacher, best of its runs", f"{_PYTHON}:teacher"),
+    StudyConfiguration(BASELINES, "compiler", "the compiler", "compiler"),
+    StudyConfiguration(BASELINES, "linear-scan", "`linear-scan`", "linear-scan"),
+    StudyConfiguration(BASELINES, "graph-coloring", "`graph-coloring`", "graph-coloring"),
+    StudyConfiguration(BASELINES, "best", "`best`, a search", "best"),
+    StudyConfiguration(BASELINES, "first", "always the first candidate", f"{_PYTHON}:allocator"),
+    StudyConfiguration(
+        BASELINES, "policy", "the teacher's first policy", f"{_PYTHON}:first_policy"
+    ),
+    StudyConfiguration(BASELINES, "teacher", "the teacher, best of its runs", f"{_PYTHON}:teacher"),
 )
 
 
-def configurations(models: Mapping[str, str]) -> list[Configuration]:
+def configurations(models: Mapping[str, str]) -> list[StudyConfiguration]:
     """All of them, given the models by name; those of MAIN are asked for more than others."""
     return [*_NO_MODEL, *(each for name, model in models.items() for each in of_model(name, model))]
 
 
-def of_model(name: str, model: str) -> Iterator[Configuration]:
+def of_model(name: str, model: str) -> Iterator[StudyConfiguration]:
     """What is asked of a language model, `model` as evaluate names it.
 
     Its name says whether it reads text: REFERENCE_TEXT does, and what begins with TEXT or WHOLE.
@@ -213,4 +215,4 @@ def of_model(name: str, model: str) -> Iterator[Configuration]:
             arguments = ("--prompt-format", each.prompt_format, *each.arguments)
             limit = each.limit if name in MAIN else min(each.limit or FURTHER_LIMIT, FURTHER_LIMIT)
             of_what = each.split, limit, each.width
-            yield Configuration(name, each.key, title, model, arguments, *of_what)
+            yield StudyConfiguration(name, each.key, title, model, arguments, *of_what)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT
-from benchmarks.model_study.records import Run, read_runs
+from benchmarks.model_study.records import StudyRun, read_runs
 from benchmarks.model_study.tables import TABLES
 from benchmarks.model_study.training_tables import (
     reinforcement_words,
@@ -65,7 +65,7 @@ def render(
 
 
 def _makers(
-    runs: Sequence[Run], output: Path, document: Path, images: Path
+    runs: Sequence[StudyRun], output: Path, document: Path, images: Path
 ) -> Mapping[str, Callable[[], str]]:
     """What makes the text of a block, by its name; empty where there is nothing to show."""
     return {
@@ -80,13 +80,13 @@ def _makers(
     }
 
 
-def _filled(table: Callable[[Sequence[Run]], str], runs: Sequence[Run]) -> str:
+def _filled(table: Callable[[Sequence[StudyRun]], str], runs: Sequence[StudyRun]) -> str:
     """A table, or nothing where it is its head alone."""
     text = table(runs)
     return text if text.count("\n") > 1 else ""
 
 
-def asked_words(runs: Sequence[Run]) -> str:
+def asked_words(runs: Sequence[StudyRun]) -> str:
     """Of what and with what the study was made."""
     first = runs[0]
     splits: dict[str, int] = {}

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.model_study.records import Kernel
+from benchmarks.model_study.records import KernelResult
 from verilocc_bench.evaluate.metrics import bootstrap_interval, geometric_mean, mean, pass_at_k
 
-__all__ = ["SIZES", "Figures", "against", "figures", "of_size", "passed"]
+__all__ = ["SIZES", "ResultFigures", "against", "figures", "of_size", "passed"]
 
 SIZES = ((1, 300), (300, 1001), (1001, None))
 """Virtual registers: from, and below."""
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ResultFigures:
     """Of some functions: how many, and of those with a valid sample what it is worth.
 
     `ratio`: registers over the label's, geometric mean; `better`, `equal`,
@@ -34,7 +34,7 @@ class Figures:
     lost: int
 
 
-def figures(kernels: Sequence[Kernel]) -> Figures:
+def figures(kernels: Sequence[KernelResult]) -> ResultFigures:
     """The figures of some functions."""
     pairs = [(k.registers, k.label_registers) for k in kernels]
     known = [(own, label) for own, label in pairs if own is not None and label is not None]
@@ -52,7 +52,7 @@ def figures(kernels: Sequence[Kernel]) -> Figures:
     def share(holds: Callable[[int, int], bool]) -> float | None:
         return mean([float(holds(own, label)) for own, label in known])
 
-    return Figures(
+    return ResultFigures(
         len(kernels),
         geometric_mean([own / label for own, label in known if own and label]),
         share(lambda own, label: own < label),
@@ -65,7 +65,7 @@ def figures(kernels: Sequence[Kernel]) -> Figures:
 
 
 def passed(
-    kernels: Sequence[Kernel], k: int, seed: int = 0
+    kernels: Sequence[KernelResult], k: int, seed: int = 0
 ) -> tuple[float | None, float | None, float | None]:
     """pass@k, and its 95 % interval over functions; None where there are too few samples."""
     found = [pass_at_k(kernel.samples, kernel.valid, k) for kernel in kernels]
@@ -76,7 +76,7 @@ def passed(
     return mean(known), low, high
 
 
-def of_size(kernels: Sequence[Kernel], size: tuple[int, int | None]) -> list[Kernel]:
+def of_size(kernels: Sequence[KernelResult], size: tuple[int, int | None]) -> list[KernelResult]:
     """The functions with so many virtual registers."""
     first, end = size
     return [
@@ -87,7 +87,7 @@ def of_size(kernels: Sequence[Kernel], size: tuple[int, int | None]) -> list[Ker
 
 
 def against(
-    kernels: Sequence[Kernel], others: Mapping[str, Kernel], measure: str
+    kernels: Sequence[KernelResult], others: Mapping[str, KernelResult], measure: str
 ) -> tuple[int, int] | None:
     """Sums of a measure here and there, over functions that have it in both; None of nothing."""
     pairs = [

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.model_study.configurations import Configuration, configurations
+from benchmarks.model_study.configurations import StudyConfiguration, configurations
 from benchmarks.model_study.models import read_models
 from verilocc_bench.allocators import FailureKind
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.schema import read_results
 from verilocc_bench.files import parse_json, read_text
 
-__all__ = ["Kernel", "Run", "read_runs"]
+__all__ = ["KernelResult", "StudyRun", "read_runs"]
 
 DEAD_END = "dead_end"
 """A kind of failure in tables: no legal register was left, and that ended the sample."""
@@ -24,7 +24,7 @@ _COUNTED = ("prompt_tokens", "completion_tokens", "backtracks")
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelResult:
     """One function in one run. What is measured of its first valid sample is None without one.
 
     `samples` and `valid` count samples; `dead_ends`, `tokens` (read and
@@ -50,15 +50,15 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StudyRun:
     """A configuration with its functions, and what of the files of `evaluate` tables need.
 
     `failures` counts samples by kind as results.json does, but tells dead ends
     from whatever else is `no_answer`; `unparsable` counts by reason.
     """
 
-    configuration: Configuration
-    kernels: tuple[Kernel, ...]
+    configuration: StudyConfiguration
+    kernels: tuple[KernelResult, ...]
     ks: tuple[int, ...]
     seed: int
     calls: float | None
@@ -72,23 +72,23 @@ class Run:
     options: Mapping[str, Any]
 
     @property
-    def tasks(self) -> dict[str, list[Kernel]]:
+    def tasks(self) -> dict[str, list[KernelResult]]:
         """The functions by task, `architecture/family`."""
         return self._grouped(lambda kernel: kernel.task)
 
     @property
-    def architectures(self) -> dict[str, list[Kernel]]:
+    def architectures(self) -> dict[str, list[KernelResult]]:
         """The functions by architecture."""
         return self._grouped(lambda kernel: kernel.task.split("/")[0])
 
-    def _grouped(self, name_of: Callable[[Kernel], str]) -> dict[str, list[Kernel]]:
-        found: dict[str, list[Kernel]] = {}
+    def _grouped(self, name_of: Callable[[KernelResult], str]) -> dict[str, list[KernelResult]]:
+        found: dict[str, list[KernelResult]] = {}
         for kernel in sorted(self.kernels, key=lambda each: each.task):
             found.setdefault(name_of(kernel), []).append(kernel)
         return found
 
 
-def read_runs(output: Path) -> list[Run]:
+def read_runs(output: Path) -> list[StudyRun]:
     """The runs of a study that are complete, in the order of its table.
 
     Raises InputError for a folder that is no study, and where runs lack samples
@@ -105,7 +105,7 @@ def read_runs(output: Path) -> list[Run]:
     return runs
 
 
-def _check_alike(runs: Sequence[Run], output: Path) -> None:
+def _check_alike(runs: Sequence[StudyRun], output: Path) -> None:
     """Raises InputError where runs are of several datasets, weights or versions of a format."""
     seen: dict[tuple[str, str], str | None] = {}
     for run in runs:
@@ -122,7 +122,7 @@ def _check_alike(runs: Sequence[Run], output: Path) -> None:
                 raise InputError(message, source=output / told.folder / told.key)
 
 
-def _read(configuration: Configuration, folder: Path) -> Run:
+def _read(configuration: StudyConfiguration, folder: Path) -> StudyRun:
     document = read_results(folder / "results.json")
     overall, config = document["results"]["overall"], document["config"]
     if overall["infrastructure_failures"]:
@@ -130,7 +130,7 @@ def _read(configuration: Configuration, folder: Path) -> Run:
         raise InputError(message, source=folder / "results.json")
     samples = _samples(folder / "samples.jsonl")
     dead_ends = sum(sums[DEAD_END] for sums in samples.values())
-    return Run(
+    return StudyRun(
         configuration,
         tuple(_kernel(record, samples) for record in document["kernels"]),
         tuple(config["k"]),
@@ -170,13 +170,15 @@ def _samples(path: Path) -> dict[tuple[str, str], Counter[str]]:
     return found
 
 
-def _kernel(record: Mapping[str, Any], samples: Mapping[tuple[str, str], Counter[str]]) -> Kernel:
+def _kernel(
+    record: Mapping[str, Any], samples: Mapping[tuple[str, str], Counter[str]]
+) -> KernelResult:
     sums = samples[record["split"], record["id"]]
     measured = (
         *("registers", "label_registers", "bound", "occupancy", "label_occupancy"),
         *("identity_copies", "bank_conflicts"),
     )
-    return Kernel(
+    return KernelResult(
         record["id"],
         record["task"],
         record["n_virtual_registers"],

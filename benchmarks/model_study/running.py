@@ -8,7 +8,7 @@ import sys
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.model_study.configurations import Configuration, configurations
+from benchmarks.model_study.configurations import StudyConfiguration, configurations
 from benchmarks.model_study.models import read_models, write_models
 from verilocc_bench.dataset import EMBEDDED, embedded_path, is_local
 from verilocc_bench.errors import InputError
@@ -26,7 +26,7 @@ def run(
     limit: int | None = None,
     jobs: int = 1,
     only: Sequence[str] = (),
-) -> list[Configuration]:
+) -> list[StudyConfiguration]:
     """Completes all configurations in `output`, and returns them.
 
     Models that were trained into the study are asked with those given.
@@ -54,7 +54,7 @@ def run(
     return chosen
 
 
-def _names(each: Configuration) -> set[str]:
+def _names(each: StudyConfiguration) -> set[str]:
     return {each.folder, each.key, f"{each.folder}/{each.key}"}
 
 
@@ -67,7 +67,7 @@ def _splits(dataset: str) -> Container[str] | None:
 
 
 def _evaluate(
-    each: Configuration, dataset: str, output: Path, limit: int | None, jobs: int
+    each: StudyConfiguration, dataset: str, output: Path, limit: int | None, jobs: int
 ) -> None:
     command = [sys.executable, "-m", "verilocc_bench", "evaluate", "--dataset", dataset]
     command += ["--model", each.model, "--split", each.split, *each.arguments]

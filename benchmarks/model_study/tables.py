@@ -17,38 +17,38 @@ from benchmarks.model_study.cells import (
 )
 from benchmarks.model_study.configurations import BASELINES, MAIN, SPLIT, WHOLE
 from benchmarks.model_study.figures import SIZES, against, figures, of_size, passed
-from benchmarks.model_study.records import Kernel, Run
+from benchmarks.model_study.records import KernelResult, StudyRun
 from benchmarks.model_study.variants import unseen_by
 from verilocc_bench.model.prompts import get_prompt_format
 
 __all__ = ["TABLES"]
 
-Runs = Sequence[Run]
+Runs = Sequence[StudyRun]
 
 COMPILER = "compiler"
 
 
-def _main(runs: Runs) -> list[Run]:
+def _main(runs: Runs) -> list[StudyRun]:
     """The runs of the models of MAIN and of what needs none, over the split that is theirs."""
     return [run for run in _usual(runs) if run.configuration.folder in MAIN]
 
 
-def _usual(runs: Runs) -> list[Run]:
+def _usual(runs: Runs) -> list[StudyRun]:
     """The runs that are not in a table of their own, over the split that is theirs."""
     told = ((run, run.configuration) for run in runs)
     return [run for run, each in told if each.split == SPLIT and each.width is None]
 
 
-def _asked(runs: Runs) -> list[Run]:
+def _asked(runs: Runs) -> list[StudyRun]:
     return [run for run in _main(runs) if run.prompt is not None]
 
 
-def _whole(runs: Runs) -> list[Run]:
+def _whole(runs: Runs) -> list[StudyRun]:
     """The runs of models that read functions as a whole."""
     return [run for run in _usual(runs) if _reads_whole(run)]
 
 
-def _reads_whole(run: Run) -> bool:
+def _reads_whole(run: StudyRun) -> bool:
     return run.configuration.folder.startswith(WHOLE)
 
 
@@ -83,14 +83,14 @@ def _beside(own: int, other: int) -> tuple[str, str, str]:
     return f"{own:,}", f"{other:,}", change(own, other)
 
 
-def _compiler(runs: Runs) -> Mapping[str, Kernel]:
+def _compiler(runs: Runs) -> Mapping[str, KernelResult]:
     own = [
         r for r in runs if (r.configuration.folder, r.configuration.key) == (BASELINES, COMPILER)
     ]
     return {kernel.id: kernel for run in own for kernel in run.kernels}
 
 
-def _by_task(runs: Runs, cell: Callable[[Sequence[Kernel]], str]) -> str:
+def _by_task(runs: Runs, cell: Callable[[Sequence[KernelResult]], str]) -> str:
     tasks = sorted({task for run in _main(runs) for task in run.tasks})
     rows = []
     for run in _main(runs):
@@ -105,7 +105,7 @@ def validity_table(runs: Runs) -> str:
     return _by_task(runs, _validity_cell)
 
 
-def _validity_cell(kernels: Sequence[Kernel]) -> str:
+def _validity_cell(kernels: Sequence[KernelResult]) -> str:
     return share(passed(kernels, 1)[0])
 
 
@@ -114,7 +114,7 @@ def registers_table(runs: Runs) -> str:
     return _by_task(runs, _registers_cell)
 
 
-def _registers_cell(kernels: Sequence[Kernel]) -> str:
+def _registers_cell(kernels: Sequence[KernelResult]) -> str:
     return number(figures(kernels).ratio, 3)
 
 
@@ -123,10 +123,10 @@ def conflicts_table(runs: Runs) -> str:
     return _by_task(runs, _conflicts_cell(runs))
 
 
-def _conflicts_cell(runs: Runs) -> Callable[[Sequence[Kernel]], str]:
+def _conflicts_cell(runs: Runs) -> Callable[[Sequence[KernelResult]], str]:
     compiler = _compiler(runs)
 
-    def cell(kernels: Sequence[Kernel]) -> str:
+    def cell(kernels: Sequence[KernelResult]) -> str:
         found = against(kernels, compiler, "bank_conflicts")
         return NONE if found is None else change(*found)
 
@@ -264,10 +264,10 @@ def model_conflicts_table(runs: Runs) -> str:
     return _by_model(runs, {"conflicts": _conflicts_cell(runs)})
 
 
-Cells = Mapping[str, Callable[[Sequence[Kernel]], str]]
+ModelCells = Mapping[str, Callable[[Sequence[KernelResult]], str]]
 
 
-def _by_model(runs: Runs, cells: Cells) -> str:
+def _by_model(runs: Runs, cells: ModelCells) -> str:
     """What is asked of further models, of one model after the other; first of those of MAIN."""
     usual = [run for run in _usual(runs) if run.prompt is not None and not _reads_whole(run)]
     further = [run for run in usual if run.configuration.folder not in MAIN]
@@ -283,12 +283,12 @@ def _by_model(runs: Runs, cells: Cells) -> str:
     return markdown(("asked", "kernels", *headers), rows)
 
 
-def _only(run: Run, asked: Container[str]) -> Run:
+def _only(run: StudyRun, asked: Container[str]) -> StudyRun:
     """A run with some of its functions alone."""
     return replace(run, kernels=tuple(kernel for kernel in run.kernels if kernel.id in asked))
 
 
-def _of_model(run: Run, archs: Sequence[str], cells: Cells) -> tuple[str, ...]:
+def _of_model(run: StudyRun, archs: Sequence[str], cells: ModelCells) -> tuple[str, ...]:
     own, unseen = run.architectures, unseen_by(run.configuration.folder)
     told = [
         text

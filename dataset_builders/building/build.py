@@ -31,7 +31,7 @@ from dataset_builders.execution.storage import storage_errors_named
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
 from dataset_builders.journal.journal import Journal, decode_document, encode_document
 from dataset_builders.journal.results import result_document, result_from_document
-from dataset_builders.release.writer import Summary, write_dataset
+from dataset_builders.release.writer import ReleaseSummary, write_dataset
 from dataset_builders.sweeps import Sweep, SweepPoint
 from verilocc_bench.errors import InputError, RejectedKernel
 
@@ -51,7 +51,7 @@ class BuildReport:
     """
 
     output: Path
-    summary: Summary | None
+    summary: ReleaseSummary | None
     compiled: int = 0
     resumed: int = 0
     timings: Timings = field(default_factory=Timings)
@@ -153,7 +153,7 @@ def _release(
     execution: Execution,
     *,
     progress: bool,
-) -> Summary:
+) -> ReleaseSummary:
     staging = journal.folder / "dataset"
     if staging.exists():
         shutil.rmtree(staging)

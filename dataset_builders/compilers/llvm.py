@@ -47,7 +47,9 @@ class LLVMCompiler:
     """Three LLVM processes, started when first needed. Use it as a context manager."""
 
     def __init__(self) -> None:
-        self._workers = {name: _Worker(options) for name, options in ALLOCATION_OPTIONS.items()}
+        self._workers = {
+            name: _LLVMProcess(options) for name, options in ALLOCATION_OPTIONS.items()
+        }
 
     def __enter__(self) -> Self:
         return self
@@ -83,7 +85,7 @@ class LLVMCompiler:
         return None
 
 
-class _Worker:
+class _LLVMProcess:
     """One process of dataset_builders.compilers.llvm_worker, restarted when it dies."""
 
     def __init__(self, options: tuple[str, ...]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from dataset_builders.execution.supervisor import (
     Orders,
-    Reply,
+    TaskReply,
     ask,
     differences,
     end_session,
@@ -58,7 +58,7 @@ class Cluster:
             self._client.close(timeout=CONNECT_SECONDS)
             raise
 
-    def submit(self, task: bytes) -> Future[Reply]:
+    def submit(self, task: bytes) -> Future[TaskReply]:
         """Has a worker do a task."""
         return self._executor.submit(supervise, self.orders, task)
 
@@ -113,7 +113,7 @@ class Cluster:
             if reason:
                 raise InputError(f"the worker {worker} {reason}", source=self.address)
 
-    def _disagreement(self, answer: Reply | Exception) -> str:
+    def _disagreement(self, answer: TaskReply | Exception) -> str:
         if isinstance(answer, Exception):
             return f"cannot take part: {type(answer).__name__}: {answer}"
         if answer.kind in ("crashed", "timeout"):

@@ -10,7 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 
-from dataset_builders.execution.supervisor import Orders, Reply, end_session, supervise
+from dataset_builders.execution.supervisor import Orders, TaskReply, end_session, supervise
 
 __all__ = ["LocalPool"]
 
@@ -36,7 +36,7 @@ class LocalPool:
             self.jobs, context, _start_worker, (reader, self.orders.session)
         )
 
-    def submit(self, task: bytes) -> Future[Reply]:
+    def submit(self, task: bytes) -> Future[TaskReply]:
         """Has a worker do a task. Raises `lost_worker` where the pool is broken."""
         return self._pool.submit(supervise, self.orders, task)
 

@@ -27,9 +27,9 @@ from typing import Any, Literal, TypeAlias
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["Orders", "Reply", "ReplyKind", "ask", "differences", "end_session", "supervise"]
+__all__ = ["Orders", "TaskReply", "TaskReplyKind", "ask", "differences", "end_session", "supervise"]
 
-ReplyKind: TypeAlias = Literal["done", "failed", "crashed", "timeout"]
+TaskReplyKind: TypeAlias = Literal["done", "failed", "crashed", "timeout"]
 
 _START_SECONDS = 120.0
 _END_SECONDS = 5.0
@@ -51,7 +51,7 @@ class Orders:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class TaskReply:
     """What became of a task.
 
     `done`: `value` is the pickled result. `failed`: `value` is the pickled
@@ -59,7 +59,7 @@ class Reply:
     is a reason, the same on any machine.
     """
 
-    kind: ReplyKind
+    kind: TaskReplyKind
     value: bytes = b""
     reason: str = ""
 
@@ -187,7 +187,7 @@ _sessions = _Sessions()
 atexit.register(_sessions.close)
 
 
-def supervise(orders: Orders, task: bytes) -> Reply:
+def supervise(orders: Orders, task: bytes) -> TaskReply:
     """Has a pickled pair of a function and its argument done, once more if that dies."""
     if orders.question is not None and not _sessions.has_agreed(orders.session):
         reply = ask(orders)
@@ -198,12 +198,12 @@ def supervise(orders: Orders, task: bytes) -> Reply:
             error = InputError(
                 f"the worker on {socket.gethostname()} has another {different} than this machine"
             )
-            return Reply("failed", pickle.dumps((error, "")))
+            return TaskReply("failed", pickle.dumps((error, "")))
         _sessions.agree(orders.session)
     return _attempt(orders, task)
 
 
-def ask(orders: Orders) -> Reply:
+def ask(orders: Orders) -> TaskReply:
     """The answer of this worker to the orders' question."""
     assert orders.question is not None
     return _attempt(orders, orders.question)
@@ -227,18 +227,18 @@ def end_session(session: str) -> None:
     _sessions.end(session)
 
 
-def _attempt(orders: Orders, task: bytes) -> Reply:
+def _attempt(orders: Orders, task: bytes) -> TaskReply:
     reason = ""
     for _ in range(_ATTEMPTS):
         if _sessions.has_ended(orders.session):
-            return Reply("crashed", reason="was ended")
+            return TaskReply("crashed", reason="was ended")
         process = _sessions.take(orders.session)
         usable = False
         try:
             kind, value = process.do(task, orders.time_limit_seconds)
             usable = kind != "memory"
         except TimeoutError:
-            return Reply(
+            return TaskReply(
                 "timeout", reason=f"was not done after {orders.time_limit_seconds:g} seconds"
             )
         except (EOFError, OSError):
@@ -249,5 +249,5 @@ def _attempt(orders: Orders, task: bytes) -> Reply:
         if kind == "memory":
             reason = "ran out of memory twice"
         else:
-            return Reply("done" if kind == "done" else "failed", value)
-    return Reply("crashed", reason=reason)
+            return TaskReply("done" if kind == "done" else "failed", value)
+    return TaskReply("crashed", reason=reason)

@@ -22,7 +22,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from dataset_builders.execution.cluster import Cluster
 from dataset_builders.execution.local_pool import LocalPool
 from dataset_builders.execution.storage import is_storage_error, storage_error
-from dataset_builders.execution.supervisor import Orders, Reply
+from dataset_builders.execution.supervisor import Orders, TaskReply
 from verilocc_bench.errors import InputError, VerilocError
 
 __all__ = ["DEFAULT_TIME_LIMIT_SECONDS", "Execution", "Lost", "run_tasks"]
@@ -64,10 +64,10 @@ class Lost:
     reason: str
 
 
-class _Place(Protocol):
+class _Workplace(Protocol):
     lost_worker: type[Exception]
 
-    def submit(self, task: bytes) -> Future[Reply]: ...
+    def submit(self, task: bytes) -> Future[TaskReply]: ...
     def width(self) -> int: ...
     def check(self) -> None: ...
     def renew(self) -> None: ...
@@ -90,12 +90,12 @@ def run_tasks(
     answers, or its workers are of another version.
     """
     with _place(execution) as place:
-        yield from _Run(function, iter(items), place).outcomes()
+        yield from _TaskRun(function, iter(items), place).outcomes()
 
 
 @contextmanager
-def _place(execution: Execution) -> Iterator[_Place]:
-    place: _Place
+def _place(execution: Execution) -> Iterator[_Workplace]:
+    place: _Workplace
     session, limit = uuid.uuid4().hex, execution.time_limit_seconds
     if execution.scheduler is None:
         place = LocalPool(Orders(session, limit), execution.jobs)
@@ -117,16 +117,16 @@ def _answer(agreement: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
     return agreement()
 
 
-class _Run(Generic[Item, Output]):
+class _TaskRun(Generic[Item, Output]):
     """The state of one call of run_tasks."""
 
     def __init__(
-        self, function: Callable[[Item], Output], items: Iterator[Item], place: _Place
+        self, function: Callable[[Item], Output], items: Iterator[Item], place: _Workplace
     ) -> None:
         self.function = function
         self.items = items
         self.place = place
-        self.under_way: dict[Future[Reply], Item] = {}
+        self.under_way: dict[Future[TaskReply], Item] = {}
         self.suspects: deque[Item] = deque()
         self.is_alone = False
         self.died_alone: Item | None = None
@@ -170,7 +170,9 @@ class _Run(Generic[Item, Output]):
         else:
             self.is_alone = alone
 
-    def _settle(self, item: Item, future: Future[Reply]) -> Iterator[tuple[Item, Output | Lost]]:
+    def _settle(
+        self, item: Item, future: Future[TaskReply]
+    ) -> Iterator[tuple[Item, Output | Lost]]:
         was_alone, self.is_alone = self.is_alone, False
         died_before, self.died_alone = self.died_alone is item, None
         try:

@@ -22,13 +22,13 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError, MissingExtraError
 
-__all__ = ["Judged", "best_problems", "certificate_problems"]
+__all__ = ["JudgedRow", "best_problems", "certificate_problems"]
 
 _Problem = tuple[CheckKind, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedRow:
     """A valid answer, and the registers that it uses by file."""
 
     answer: NamedAssignment
@@ -36,7 +36,7 @@ class Judged:
 
 
 def best_problems(
-    row: Row, problem: AllocationProblem, label: Judged | None, better: Judged | None
+    row: Row, problem: AllocationProblem, label: JudgedRow | None, better: JudgedRow | None
 ) -> Iterator[_Problem]:
     """What is wrong with what the columns say of a row's answers.
 
@@ -54,7 +54,9 @@ def best_problems(
     yield from _count_problems(row, best)
 
 
-def _comparison(problem: AllocationProblem, label: Judged, better: Judged) -> Iterator[_Problem]:
+def _comparison(
+    problem: AllocationProblem, label: JudgedRow, better: JudgedRow
+) -> Iterator[_Problem]:
     used, own = better.used[VECTOR], label.used[VECTOR]
     waves, own_waves = (problem.occupancy(each.used) for each in (better, label))
     if used > own:
@@ -77,7 +79,7 @@ def _comparison(problem: AllocationProblem, label: Judged, better: Judged) -> It
 
 
 def _conflicts(
-    column: str, claimed: int | None, problem: AllocationProblem, judged: Judged
+    column: str, claimed: int | None, problem: AllocationProblem, judged: JudgedRow
 ) -> Iterator[_Problem]:
     expected = count_bank_conflicts(problem, judged.answer).any
     if claimed is not None and claimed != expected:
@@ -87,7 +89,7 @@ def _conflicts(
         )
 
 
-def _count_problems(row: Row, best: Judged | None) -> Iterator[_Problem]:
+def _count_problems(row: Row, best: JudgedRow | None) -> Iterator[_Problem]:
     claimed, bound = row.best_registers_used, row.best_lower_bound
     if claimed is None or bound is None:
         return

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
 from dataset_builders.inspection.card_check import check_card
 from dataset_builders.inspection.documents import LEAKAGE_FORM, MANIFEST_FORM, check_document
-from dataset_builders.inspection.facts import Content, RawFacts, RowFacts
+from dataset_builders.inspection.facts import CheckedRawRow, CheckedRow, Content
 from dataset_builders.inspection.files_check import check_files, check_shards
 from dataset_builders.inspection.findings import CheckFinding, CheckKind, CheckReport, Findings
 from dataset_builders.inspection.layout import (
@@ -40,7 +40,7 @@ from dataset_builders.inspection.parquet_stream import (
     stream_rows,
 )
 from dataset_builders.inspection.relations_check import check_relations
-from dataset_builders.inspection.row_check import Origin, row_problems
+from dataset_builders.inspection.row_check import RowOrigin, row_problems
 from verilocc_bench.backends import backend_of, raw_bytes
 from verilocc_bench.dataset import RawRow, Row, row_digest
 from verilocc_bench.errors import InputError
@@ -58,7 +58,7 @@ class _Batch:
     rows: Sequence[dict[str, Any]]
 
 
-_Result = tuple[list[RowFacts], list[RawFacts], list[CheckFinding]]
+_Result = tuple[list[CheckedRow], list[CheckedRawRow], list[CheckFinding]]
 
 
 def check_dataset(
@@ -100,10 +100,10 @@ def _wanted_texts(leakage: dict[str, Any]) -> set[str]:
     return {entry[key] for entry in sampled_pairs(leakage) for key in ("id", "nearest")}
 
 
-def _origin(manifest: dict[str, Any] | None) -> Origin:
+def _origin(manifest: dict[str, Any] | None) -> RowOrigin:
     if manifest is None:
-        return Origin({}, {})
-    return Origin(manifest["versions"], manifest["kernel_sources"])
+        return RowOrigin({}, {})
+    return RowOrigin(manifest["versions"], manifest["kernel_sources"])
 
 
 def _has_its_columns(folder: Path, place: ParquetPlace, findings: Findings) -> bool:
@@ -166,13 +166,13 @@ def _results(
                 yield outcome
 
 
-def _look_at(batch: _Batch, origin: Origin, labels: bool) -> _Result:
+def _look_at(batch: _Batch, origin: RowOrigin, labels: bool) -> _Result:
     """What stays of some rows, and what is wrong with each of them alone."""
     findings = Findings()
     if batch.file.raw:
         raws = [RawRow(**values) for _, values in _without_nulls(batch, findings)]
         return [], [_raw_facts(raw, batch.file) for raw in raws], findings.found
-    facts: list[RowFacts] = []
+    facts: list[CheckedRow] = []
     for place, values in _without_nulls(batch, findings):
         row = Row(**values)
         facts.append(_row_facts(row, batch.file, place))
@@ -192,10 +192,10 @@ def _without_nulls(batch: _Batch, findings: Findings) -> Iterator[tuple[int, dic
             yield place, values
 
 
-def _row_facts(row: Row, file: ParquetPlace, place: int) -> RowFacts:
+def _row_facts(row: Row, file: ParquetPlace, place: int) -> CheckedRow:
     provenance, params = _object(row.provenance) or {}, _object(row.params)
     backend = backend_of(row.arch) if row.arch in TARGETS else None
-    return RowFacts(
+    return CheckedRow(
         **{name: getattr(row, name) for name in ("id", "track", "arch", "family", "kernel")},
         **{name: getattr(row, name) for name in ("group", "cluster")},
         file=file.file,
@@ -218,10 +218,10 @@ def _object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _raw_facts(raw: RawRow, file: ParquetPlace) -> RawFacts:
+def _raw_facts(raw: RawRow, file: ParquetPlace) -> CheckedRawRow:
     try:
         data = raw_bytes(raw.format, raw.content)
     except ValueError:
         data = None
     sha256 = "" if data is None else hashlib.sha256(data).hexdigest()
-    return RawFacts(raw.id, file.file, raw.format, row_digest(raw), sha256)
+    return CheckedRawRow(raw.id, file.file, raw.format, row_digest(raw), sha256)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Content", "RawFacts", "RowFacts"]
+__all__ = ["CheckedRawRow", "CheckedRow", "Content"]
 
 
 @dataclass(frozen=True, slots=True)
-class RowFacts:
+class CheckedRow:
     """A row without its long columns.
 
     `point` and `raw_sha256` (of the raw machine IR or code) are what its
@@ -37,7 +37,7 @@ class RowFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class RawFacts:
+class CheckedRawRow:
     """A raw row without its content, whose SHA-256 is `content_sha256`; empty if it has none."""
 
     id: str
@@ -54,7 +54,7 @@ class Content:
     folder: Path
     manifest: dict[str, Any] | None
     files: Sequence[str]
-    rows: list[RowFacts] = field(default_factory=list)
-    raws: list[RawFacts] = field(default_factory=list)
+    rows: list[CheckedRow] = field(default_factory=list)
+    raws: list[CheckedRawRow] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
     """`normalized` of the rows that were asked for."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dataset_builders.compilers.built_kernel import canonical_json
-from dataset_builders.inspection.best_check import Judged, best_problems, certificate_problems
+from dataset_builders.inspection.best_check import JudgedRow, best_problems, certificate_problems
 from dataset_builders.inspection.findings import CheckKind
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row
@@ -27,7 +27,7 @@ class _RowJudges:
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.judges = Judges(problem, tuple(_NAMES))
-        self.valid: dict[str, Judged] = {}
+        self.valid: dict[str, JudgedRow] = {}
 
     def problems(self, kind: CheckKind, what: str, answer: Any) -> Iterator[_Problem]:
         """What the checkers have against an answer; `what` names it."""
@@ -54,7 +54,7 @@ class _RowJudges:
             yield kind, f"the checkers disagree about {what}: {disagreement}"
         uses = [word.verdict.registers_used for word in opinion.words if word.verdict is not None]
         if not opinion.wrong and uses and uses[0] is not None:
-            self.valid[what] = Judged(answer, dict(uses[0]))
+            self.valid[what] = JudgedRow(answer, dict(uses[0]))
 
 
 def label_problems(

@@ -13,7 +13,7 @@ from dataset_builders.inspection.documents import (
     Line,
     check_lines,
 )
-from dataset_builders.inspection.facts import Content, RowFacts
+from dataset_builders.inspection.facts import CheckedRow, Content
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import MANIFEST, REJECTED, ROW_LIST
 from dataset_builders.sweeps import SWEEPS, SweepPoint, point_from_json
@@ -63,7 +63,7 @@ def _check_row_list(lines: list[Line], content: Content, findings: Findings) -> 
     _check_order([line["id"] for _, line in lines], [row.id for row in content.rows], findings)
 
 
-def _line_of(row: RowFacts, raw_digest: str | None) -> dict[str, Any]:
+def _line_of(row: CheckedRow, raw_digest: str | None) -> dict[str, Any]:
     keys = ("point", "arch", "family", "kernel", "track", "split", "group", "cluster", "file")
     return {
         **{key: getattr(row, key) for key in keys},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dataset_builders.inspection.facts import Content, RawFacts, RowFacts
+from dataset_builders.inspection.facts import CheckedRawRow, CheckedRow, Content
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import parquet_place
 
@@ -21,7 +21,7 @@ def check_relations(content: Content, findings: Findings) -> None:
     _check_raws(content, findings)
 
 
-def _check_once(rows: Sequence[RowFacts] | Sequence[RawFacts], findings: Findings) -> None:
+def _check_once(rows: Sequence[CheckedRow] | Sequence[CheckedRawRow], findings: Findings) -> None:
     first: dict[str, str] = {}
     for row in rows:
         if row.id in first:
@@ -30,8 +30,8 @@ def _check_once(rows: Sequence[RowFacts] | Sequence[RawFacts], findings: Finding
         first.setdefault(row.id, row.file)
 
 
-def _check_points(rows: Sequence[RowFacts], findings: Findings) -> None:
-    first: dict[str, RowFacts] = {}
+def _check_points(rows: Sequence[CheckedRow], findings: Findings) -> None:
+    first: dict[str, CheckedRow] = {}
     for row in rows:
         other = first.setdefault(row.point, row)
         if row.point and other.id != row.id:
@@ -40,14 +40,14 @@ def _check_points(rows: Sequence[RowFacts], findings: Findings) -> None:
 
 
 def _check_whole(
-    rows: Sequence[RowFacts],
+    rows: Sequence[CheckedRow],
     name: str,
-    key: Callable[[RowFacts], str],
+    key: Callable[[CheckedRow], str],
     kind: CheckKind,
     findings: Findings,
 ) -> None:
     """Finds each row that lies in another split than the first row of the same key."""
-    first: dict[str, RowFacts] = {}
+    first: dict[str, CheckedRow] = {}
     for row in rows:
         other = first.setdefault(key(row), row)
         if other.split != row.split:
@@ -58,7 +58,7 @@ def _check_whole(
             findings.add(kind, row.file, message, row.id)
 
 
-def _check_cluster_names(rows: Sequence[RowFacts], findings: Findings) -> None:
+def _check_cluster_names(rows: Sequence[CheckedRow], findings: Findings) -> None:
     clusters = {row.id: row.cluster for row in rows}
     for row in rows:
         if clusters.get(row.cluster) != row.cluster:
@@ -82,7 +82,7 @@ def _check_raws(content: Content, findings: Findings) -> None:
             _check_pair(row, raws[row.id], findings)
 
 
-def _check_pair(row: RowFacts, raw: RawFacts, findings: Findings) -> None:
+def _check_pair(row: CheckedRow, raw: CheckedRawRow, findings: Findings) -> None:
     place, raw_place = parquet_place(row.file), parquet_place(raw.file)
     assert place is not None
     assert raw_place is not None

@@ -27,7 +27,7 @@ from verilocc_bench.ir import instance_id, print_function
 from verilocc_bench.ir.text import FORMAT_LINE
 from verilocc_bench.targets import TARGETS
 
-__all__ = ["Origin", "RowProblem", "row_problems"]
+__all__ = ["RowOrigin", "RowProblem", "row_problems"]
 
 RowProblem = tuple[CheckKind, str]
 """What is wrong, and a message."""
@@ -40,7 +40,7 @@ _WHERE_BETTER = ("best_assignment", "best_source")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class RowOrigin:
     """What a manifest says of all rows: versions by tool, source hash by module of kernels."""
 
     versions: Mapping[str, str]
@@ -48,7 +48,7 @@ class Origin:
 
 
 def row_problems(
-    row: Row, place: ParquetPlace, origin: Origin, *, labels: bool
+    row: Row, place: ParquetPlace, origin: RowOrigin, *, labels: bool
 ) -> Iterator[RowProblem]:
     """All that is wrong with a row; without `labels` no assignment is verified."""
     yield from _place_problems(row, place)
@@ -177,7 +177,7 @@ def _group(point: SweepPoint) -> str | None:
 
 
 def _provenance_problems(
-    row: Row, provenance: dict[str, Any], point: SweepPoint | None, origin: Origin
+    row: Row, provenance: dict[str, Any], point: SweepPoint | None, origin: RowOrigin
 ) -> Iterator[RowProblem]:
     def expect(what: str, found: object, expected: object) -> Iterator[RowProblem]:
         if found != expected:

@@ -23,12 +23,12 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from dataset_builders.execution.storage import storage_errors_named
-from dataset_builders.journal.results import Result, result_from_document
+from dataset_builders.journal.results import PointResult, result_from_document
 from dataset_builders.journal.shards import Shards
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 
-__all__ = ["Journal", "Result", "decode_document", "encode_document"]
+__all__ = ["Journal", "PointResult", "decode_document", "encode_document"]
 
 BLOCK = 64
 """How many consecutive documents go into one shard."""
@@ -145,7 +145,7 @@ class Journal:
         except (OSError, EOFError, TypeError, ValueError, zlib.error):
             raise InputError(f"the file is damaged: {_AGAIN}", source=self.path(key)) from None
 
-    def load(self, key: str) -> Result:
+    def load(self, key: str) -> PointResult:
         """What became of a sweep point, where the documents are a build's."""
         try:
             return result_from_document(self.load_document(key))

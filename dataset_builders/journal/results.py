@@ -16,11 +16,11 @@ from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import RejectedKernel
 
-__all__ = ["Result", "result_document", "result_from_document"]
+__all__ = ["PointResult", "result_document", "result_from_document"]
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class PointResult:
     """A row with its raw machine IR, or the kind of a rejection and its reason.
 
     `timings` is None where nothing was measured.
@@ -42,12 +42,12 @@ def result_document(result: BuiltKernel | RejectedKernel) -> dict[str, Any]:
     return {"timings": astuple(result.timings), "row": columns, "raw": asdict(result.raw)}
 
 
-def result_from_document(document: Mapping[str, Any]) -> Result:
+def result_from_document(document: Mapping[str, Any]) -> PointResult:
     """The result of a document. Raises KeyError, TypeError or ValueError for another's."""
     measured = document.get("timings")
     timings = None if measured is None else Timings(*measured)
     if "rejection" in document:
         kind, reason = document["rejection"]
-        return Result(None, None, (str(kind), str(reason)), timings)
+        return PointResult(None, None, (str(kind), str(reason)), timings)
     row = Row(**{**RELEASE_COLUMNS, **document["row"]})
-    return Result(row, RawRow(**document["raw"]), None, timings)
+    return PointResult(row, RawRow(**document["raw"]), None, timings)

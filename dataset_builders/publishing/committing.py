@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from tqdm import tqdm
 
 from dataset_builders.publishing.contents import LocalFile
-from dataset_builders.publishing.hub_dataset import HubDataset, Operations, State
-from dataset_builders.publishing.plan import Plan, make_plan
+from dataset_builders.publishing.hub_dataset import HubDataset, Operations, RepositoryState
+from dataset_builders.publishing.plan import UploadPlan, make_plan
 from dataset_builders.publishing.request import PublishRequest
 from verilocc_bench.dataset.hub_requests import WAITS_SECONDS, HubError
 from verilocc_bench.errors import InputError
@@ -29,9 +29,9 @@ _NOTHING = "nothing was published"
 def send_and_commit(
     request: PublishRequest,
     dataset: HubDataset,
-    plan: Plan,
+    plan: UploadPlan,
     local: Mapping[str, LocalFile],
-    state: State,
+    state: RepositoryState,
 ) -> Committed:
     """Brings the branch, or a new pull request, from `state` to the `local` files.
 
@@ -78,7 +78,7 @@ def _looked_up(
     request: PublishRequest,
     dataset: HubDataset,
     local: Mapping[str, LocalFile],
-    before: State,
+    before: RepositoryState,
     failure: HubError,
 ) -> str | None:
     """The commit that holds the files, where one came after all; None where nothing has changed."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dataset_builders.publishing.plan import Plan, RemoteFile
+from dataset_builders.publishing.plan import RemoteFile, UploadPlan
 from dataset_builders.publishing.request import MAIN
 from verilocc_bench.dataset.hub_requests import LOGGED_OUT, HubError, ask, ask_once
 from verilocc_bench.errors import InputError
@@ -15,7 +15,7 @@ from verilocc_bench.errors import InputError
 if TYPE_CHECKING:
     from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelete
 
-__all__ = ["HubDataset", "Operations", "State"]
+__all__ = ["HubDataset", "Operations", "RepositoryState"]
 
 KIND = "dataset"
 TIMEOUT_SECONDS = 30.0
@@ -23,7 +23,7 @@ FILES_AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RepositoryState:
     """A repository as it was found; without a `head` there is no such branch (yet).
 
     `files` are those of the branch, or of the main branch where it is still to be made.
@@ -66,7 +66,7 @@ class HubDataset:
         if get_token() is None:
             raise InputError(LOGGED_OUT, source=self.identifier)
 
-    def state(self, branch: str) -> State:
+    def state(self, branch: str) -> RepositoryState:
         """What the repository holds at a branch or pull request now."""
         from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -78,7 +78,7 @@ class HubDataset:
 
         found = ask(self.identifier, find)
         if found is None:
-            return State()
+            return RepositoryState()
         references = ask(self.identifier, self._references)
         tags = {tag.name: tag.target_commit for tag in references.tags}
         heads = {head.name: head.target_commit for head in references.branches}
@@ -91,7 +91,7 @@ class HubDataset:
                 source=self.identifier,
             )
         files = {file.path: file for file in self.files(head or start)}
-        return State(True, bool(found.private), head, start, tags, files)
+        return RepositoryState(True, bool(found.private), head, start, tags, files)
 
     def _references(self) -> Any:
         return self._api.list_repo_refs(self.identifier, repo_type=KIND, include_pull_requests=True)
@@ -143,7 +143,7 @@ class HubDataset:
         create = partial(self._api.create_tag, self.identifier, tag=name, revision=commit)
         ask(self.identifier, partial(create, repo_type=KIND))
 
-    def operations(self, plan: Plan) -> Operations:
+    def operations(self, plan: UploadPlan) -> Operations:
         """The plan as the Hub's client takes it."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 

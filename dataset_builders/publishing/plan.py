@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dataset_builders.publishing.contents import LocalFile, is_owned
 
-__all__ = ["Plan", "RemoteFile", "make_plan"]
+__all__ = ["RemoteFile", "UploadPlan", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class RemoteFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class UploadPlan:
     """The changes of one commit, each sorted by path."""
 
     added: tuple[LocalFile, ...]
@@ -51,7 +51,7 @@ class Plan:
         return sum(file.size_bytes for file in self.sent)
 
 
-def make_plan(local: Mapping[str, LocalFile], remote: Mapping[str, RemoteFile]) -> Plan:
+def make_plan(local: Mapping[str, LocalFile], remote: Mapping[str, RemoteFile]) -> UploadPlan:
     """The changes that make the dataset's files in a repository those of a folder."""
     added = [file for path, file in sorted(local.items()) if path not in remote]
     changed = [
@@ -60,4 +60,6 @@ def make_plan(local: Mapping[str, LocalFile], remote: Mapping[str, RemoteFile]) 
         if path in remote and not remote[path].holds(file)
     ]
     gone = sorted(path for path in remote if is_owned(path) and path not in local)
-    return Plan(tuple(added), tuple(changed), tuple(gone), len(local) - len(added) - len(changed))
+    return UploadPlan(
+        tuple(added), tuple(changed), tuple(gone), len(local) - len(added) - len(changed)
+    )

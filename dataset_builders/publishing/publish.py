@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from dataset_builders.publishing.committing import Committed, send_and_commit
 from dataset_builders.publishing.contents import LocalFile, published_files
-from dataset_builders.publishing.hub_dataset import HubDataset, State
+from dataset_builders.publishing.hub_dataset import HubDataset, RepositoryState
 from dataset_builders.publishing.plan import make_plan
 from dataset_builders.publishing.request import MAIN, Publication, PublishRequest
 from verilocc_bench.dataset.hub_messages import quiet
@@ -48,7 +48,7 @@ def publish_dataset(request: PublishRequest) -> Publication:
         return _publish(request, dataset, local, state)
 
 
-def _check_state(request: PublishRequest, state: State) -> None:
+def _check_state(request: PublishRequest, state: RepositoryState) -> None:
     if request.private and state.exists and not state.private:
         raise InputError(
             "it is public on the Hub, and publishing never changes that: leave out --private, "
@@ -70,7 +70,10 @@ def _check_folder(request: PublishRequest) -> None:
 
 
 def _publish(
-    request: PublishRequest, dataset: HubDataset, local: Mapping[str, LocalFile], found: State
+    request: PublishRequest,
+    dataset: HubDataset,
+    local: Mapping[str, LocalFile],
+    found: RepositoryState,
 ) -> Publication:
     state = _prepared(request, dataset, found)
     plan = make_plan(local, state.files)
@@ -84,7 +87,9 @@ def _publish(
     return Publication(plan, dataset.address, *made, created=not found.exists)
 
 
-def _prepared(request: PublishRequest, dataset: HubDataset, state: State) -> State:
+def _prepared(
+    request: PublishRequest, dataset: HubDataset, state: RepositoryState
+) -> RepositoryState:
     """The state when there is a repository, and in it the branch."""
     if not state.exists:
         dataset.create(private=request.private)
@@ -98,7 +103,7 @@ def _prepared(request: PublishRequest, dataset: HubDataset, state: State) -> Sta
     return state
 
 
-def _check_tag(request: PublishRequest, state: State, *, moves: bool) -> None:
+def _check_tag(request: PublishRequest, state: RepositoryState, *, moves: bool) -> None:
     """A tag that is there must name what is published: a release is never moved."""
     tagged = None if request.tag is None else state.tags.get(request.tag)
     if tagged is not None and (moves or tagged != state.head):
@@ -123,7 +128,7 @@ def _check_published(
         )
 
 
-def _tag(request: PublishRequest, dataset: HubDataset, state: State, commit: str) -> None:
+def _tag(request: PublishRequest, dataset: HubDataset, state: RepositoryState, commit: str) -> None:
     if request.tag is None or request.tag in state.tags:
         return
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dataset_builders.publishing.plan import Plan
+from dataset_builders.publishing.plan import UploadPlan
 from verilocc_bench.errors import InputError
 
 __all__ = ["MAIN", "Publication", "PublishRequest"]
@@ -54,7 +54,7 @@ class Publication:
     whether the repository is, or in a dry run would be, a new one.
     """
 
-    plan: Plan
+    plan: UploadPlan
     address: str
     commit: str | None
     pull_request: str | None

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from dataset_builders.release.card_sections import CardFacts, Counts, card_text
+from dataset_builders.release.card_sections import CardFacts, FolderCounts, card_text
 from dataset_builders.statistics import DatasetStatistics, draw_plots, statistics_of
 from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps.splits import SPLITS
@@ -46,7 +46,7 @@ def write_card(folder: Path, manifest: Mapping[str, Any], repository: str = HUB_
 
 
 def dataset_card(
-    rows: Counts,
+    rows: FolderCounts,
     manifest: Mapping[str, Any],
     *,
     statistics: DatasetStatistics | None = None,
@@ -90,7 +90,7 @@ def _size_category(rows: int) -> str:
     return next((name for limit, name in _SIZE_CATEGORIES if rows < limit), "100K<n<1M")
 
 
-def _configs(rows: Counts) -> Iterator[dict[str, Any]]:
+def _configs(rows: FolderCounts) -> Iterator[dict[str, Any]]:
     archs = sorted({key[1] for key in rows})
     families = sorted({key[2] for key in rows})
     selections: list[tuple[str, list[tuple[str, str, str]]]] = [
@@ -115,7 +115,7 @@ def _configs(rows: Counts) -> Iterator[dict[str, Any]]:
             yield config | ({"default": True} if name == "default" else {})
 
 
-def _has_rows(rows: Counts, folder: str, arch: str, family: str, split: str) -> bool:
+def _has_rows(rows: FolderCounts, folder: str, arch: str, family: str, split: str) -> bool:
     return any(
         key[0] == folder and arch in ("*", key[1]) and family in ("*", key[2]) and key[3] == split
         for key in rows

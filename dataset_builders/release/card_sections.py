@@ -21,9 +21,9 @@ from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
 
-__all__ = ["CardFacts", "Counts", "card_text"]
+__all__ = ["CardFacts", "FolderCounts", "card_text"]
 
-Counts = Mapping[tuple[str, str, str, str], int]
+FolderCounts = Mapping[tuple[str, str, str, str], int]
 """Rows by (track folder, architecture, family, split)."""
 
 
@@ -31,7 +31,7 @@ Counts = Mapping[tuple[str, str, str, str], int]
 class CardFacts:
     """What a card is made of; `plots` are the names of files in the folder `plots`."""
 
-    counts: Counts
+    counts: FolderCounts
     manifest: Mapping[str, Any]
     statistics: DatasetStatistics | None
     plots: tuple[str, ...]

@@ -21,9 +21,9 @@ from dataset_builders.sweeps.splits import SPLITS, TRAINING
 
 __all__ = [
     "NEAR_DISTANCE",
-    "Candidate",
     "Pair",
     "Rejection",
+    "RowCandidate",
     "clusters",
     "exact_duplicates",
     "near_duplicates_across",
@@ -40,7 +40,7 @@ Pair = tuple[int, Neighbour]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class RowCandidate:
     """A compiled kernel that may become a row."""
 
     point: SweepPoint
@@ -60,7 +60,7 @@ def exact_duplicates(candidates: Sequence[tuple[str, str]]) -> dict[str, Rejecti
     return rejected
 
 
-def near_pairs(candidates: Sequence[Candidate]) -> list[Pair]:
+def near_pairs(candidates: Sequence[RowCandidate]) -> list[Pair]:
     """Pairs of candidates, by place, that are near each other; in order."""
     corpus = Corpus([candidate.tokens for candidate in candidates])
     found = corpus.pairs_within(NEAR_DISTANCE)
@@ -68,7 +68,7 @@ def near_pairs(candidates: Sequence[Candidate]) -> list[Pair]:
 
 
 def near_duplicates_across(
-    candidates: Sequence[Candidate], pairs: Iterable[Pair], embedded: Mapping[str, Tokens]
+    candidates: Sequence[RowCandidate], pairs: Iterable[Pair], embedded: Mapping[str, Tokens]
 ) -> dict[str, Rejection]:
     """By point key: those left out because a near one is in another split, or embedded.
 
@@ -87,7 +87,7 @@ def near_duplicates_across(
 
 
 def _near_embedded(
-    candidates: Sequence[Candidate], embedded: Mapping[str, Tokens]
+    candidates: Sequence[RowCandidate], embedded: Mapping[str, Tokens]
 ) -> dict[str, Rejection]:
     if not embedded:
         return {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from dataset_builders.release.duplicates import Candidate
+from dataset_builders.release.duplicates import RowCandidate
 from dataset_builders.release.similarity import Corpus, Neighbour, Tokens
 from dataset_builders.sweeps.splits import SPLITS
 
@@ -19,7 +19,7 @@ _DIGITS = 4
 
 
 def leakage_report(
-    candidates: Sequence[Candidate], embedded: Mapping[str, Tokens], *, progress: bool = True
+    candidates: Sequence[RowCandidate], embedded: Mapping[str, Tokens], *, progress: bool = True
 ) -> dict[str, Any]:
     """For each row outside `train` its nearest training row and their distance; a JSON document.
 

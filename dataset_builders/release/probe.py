@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dataset_builders.release.duplicates import Candidate
+from dataset_builders.release.duplicates import RowCandidate
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.errors import MissingExtraError
 
@@ -50,7 +50,7 @@ _IN_THE_NAME: Mapping[str, frozenset[str]] = {
 }
 
 
-def probe_splits(candidates: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
+def probe_splits(candidates: Sequence[RowCandidate]) -> dict[str, dict[str, Any]]:
     """By split: rows, groups, and the area under the curve of each classifier with its chance.
 
     Splits with fewer than two groups, or without `train`, are left out. Raises
@@ -63,14 +63,14 @@ def probe_splits(candidates: Sequence[Candidate]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _can_be_probed(split: str, candidates: Sequence[Candidate]) -> bool:
+def _can_be_probed(split: str, candidates: Sequence[RowCandidate]) -> bool:
     groups = {
         name: {c.point.group for c in candidates if c.split == name} for name in ("train", split)
     }
     return all(len(found) >= _FOLDS for found in groups.values())
 
 
-def _probe(split: str, candidates: Sequence[Candidate]) -> dict[str, Any]:
+def _probe(split: str, candidates: Sequence[RowCandidate]) -> dict[str, Any]:
     kernels = {c.point.kernel for c in candidates if c.split == split}
     kernels &= {c.point.kernel for c in candidates if c.split == "train"}
     rows = _some_of_each_group(
@@ -98,9 +98,9 @@ def _probe(split: str, candidates: Sequence[Candidate]) -> dict[str, Any]:
     return result
 
 
-def _some_of_each_group(rows: Sequence[Candidate]) -> list[Candidate]:
+def _some_of_each_group(rows: Sequence[RowCandidate]) -> list[RowCandidate]:
     taken: Counter[str] = Counter()
-    found: list[Candidate] = []
+    found: list[RowCandidate] = []
     for row in sorted(rows, key=lambda row: row.point.digest):
         taken[row.point.group] += 1
         if taken[row.point.group] <= _ROWS:
@@ -117,7 +117,7 @@ def _dealt(
     return np.isin(groups, drawn)
 
 
-def _features(rows: Sequence[Candidate], left_out: frozenset[str]) -> NDArray[np.float64]:
+def _features(rows: Sequence[RowCandidate], left_out: frozenset[str]) -> NDArray[np.float64]:
     """One column for each value that occurs, and the numbers themselves, in standard units."""
     described = [
         {"arch": c.point.arch, "kernel": c.point.kernel, **dict(c.point.parameters)} for c in rows

@@ -24,8 +24,8 @@ from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.release.better_labels import better_labels
 from dataset_builders.release.card import write_card
 from dataset_builders.release.duplicates import (
-    Candidate,
     Rejection,
+    RowCandidate,
     clusters,
     exact_duplicates,
     near_duplicates_across,
@@ -39,7 +39,7 @@ from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.dataset import EMBEDDED, RawRow, Row, load_rows, row_digest, write_parquet
 from verilocc_bench.files import write_atomically
 
-__all__ = ["Summary", "write_dataset"]
+__all__ = ["ReleaseSummary", "write_dataset"]
 
 ROWS_PER_FILE = 500
 RAW_ROWS_PER_FILE = 200
@@ -49,7 +49,7 @@ _Bucket = tuple[str, str, str, str]
 
 
 @dataclass(slots=True)
-class Summary:
+class ReleaseSummary:
     """Rows by (track folder, architecture, family, split); rejections by kind."""
 
     rows: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
@@ -60,7 +60,7 @@ class Summary:
 class _Selection:
     """The rows of a dataset and their clusters, in the order of the sweep; what was rejected."""
 
-    candidates: list[Candidate]
+    candidates: list[RowCandidate]
     clusters: list[str]
     rejected: dict[str, Rejection]
 
@@ -73,7 +73,7 @@ def write_dataset(
     *,
     execution: Execution | None = None,
     progress: bool = True,
-) -> Summary:
+) -> ReleaseSummary:
     """Writes the dataset of the points, in their order; the manifest comes last.
 
     `execution` says where better labels are looked for.
@@ -97,7 +97,7 @@ def write_dataset(
     leakage = leakage_report(selection.candidates, embedded, progress=progress)
     leakage["probe"] = probe_splits(selection.candidates)
     writer.add_text("leakage.json", json.dumps(leakage, indent=1, sort_keys=True) + "\n")
-    summary = Summary(
+    summary = ReleaseSummary(
         Counter(_bucket(candidate) for candidate in selection.candidates),
         Counter(kind for kind, _ in selection.rejected.values()),
     )
@@ -129,7 +129,7 @@ def _select(
     points: Sequence[SweepPoint], journal: Journal, sweep: str, embedded: Mapping[str, Tokens]
 ) -> _Selection:
     rejected: dict[str, Rejection] = {}
-    found: list[Candidate] = []
+    found: list[RowCandidate] = []
     for point in points:
         result = journal.load(point.key)
         if result.rejection is not None:
@@ -137,7 +137,7 @@ def _select(
         elif result.row is not None:
             row = result.row
             tokens = instruction_tokens(row.normalized)
-            found.append(Candidate(point, row.id, row.track, split_of(sweep, point), tokens))
+            found.append(RowCandidate(point, row.id, row.track, split_of(sweep, point), tokens))
     rejected |= exact_duplicates([(c.point.key, c.id) for c in found])
     found = [c for c in found if c.point.key not in rejected]
     pairs = near_pairs(found)
@@ -228,7 +228,7 @@ class _BucketFiles:
         self.raws: list[RawRow] = []
         self.lines: list[dict[str, Any]] = []
 
-    def add(self, candidate: Candidate, row: Row, raw: RawRow) -> None:
+    def add(self, candidate: RowCandidate, row: Row, raw: RawRow) -> None:
         """Takes the next row."""
         path = self.folder / self._name(len(self.lines), ROWS_PER_FILE)
         raw_path = self.raw_folder / self._name(len(self.lines), RAW_ROWS_PER_FILE)
@@ -247,18 +247,18 @@ class _BucketFiles:
         return f"{self.split}-{place // size:05d}-of-{-(-self.count // size):05d}.parquet"
 
 
-def _journal_row(journal: Journal, candidate: Candidate) -> Row:
+def _journal_row(journal: Journal, candidate: RowCandidate) -> Row:
     row = journal.load(candidate.point.key).row
     assert row is not None
     return row
 
 
-def _bucket(candidate: Candidate) -> _Bucket:
+def _bucket(candidate: RowCandidate) -> _Bucket:
     folder = "data" if candidate.track == "assign" else "split"
     return folder, candidate.point.arch, candidate.point.family, candidate.split
 
 
-def _line(candidate: Candidate, row: Row, file: str, raw_hash: str) -> dict[str, Any]:
+def _line(candidate: RowCandidate, row: Row, file: str, raw_hash: str) -> dict[str, Any]:
     """What it takes to build a row again and to know it again."""
     point = candidate.point
     return {
@@ -297,7 +297,7 @@ def _rejections(
 
 
 def _nested(rows: Mapping[_Bucket, int]) -> dict[str, Any]:
-    """Counts of rows by track, architecture, family, split."""
+    """FolderCounts of rows by track, architecture, family, split."""
     document: dict[str, Any] = {}
     for (folder, arch, family, split), count in sorted(rows.items()):
         track = "assign" if folder == "data" else folder

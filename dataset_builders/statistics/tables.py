@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 NONE = "–"
-Counts = Mapping[tuple[str, str, str, str], int]
+TrackCounts = Mapping[tuple[str, str, str, str], int]
 """Rows by track, architecture, family and split."""
 
 
@@ -84,7 +84,7 @@ def _tabulated(table: Table, layout: str) -> str:
     )
 
 
-def count_table(counts: Counts, splits: Sequence[str]) -> Table:
+def count_table(counts: TrackCounts, splits: Sequence[str]) -> Table:
     """Rows by track, split, architecture and family, with their sums."""
     tasks = sorted({key[1:3] for key in counts})
     rows = [

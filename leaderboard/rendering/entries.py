@@ -22,7 +22,7 @@ from verilocc_bench.evaluate.metrics import (
 from verilocc_bench.evaluate.summary import SIZES
 from verilocc_bench.files import read_json
 
-__all__ = ["ALL", "Entry", "Figures", "Scope", "read_entries", "scopes"]
+__all__ = ["ALL", "BoardEntry", "EntryFigures", "Scope", "read_entries", "scopes"]
 
 ALL = "all"
 
@@ -30,7 +30,7 @@ NEEDED = frozenset({"submission", "board", "files", "versions", "checkers", "mar
 NEEDED |= {"groups", "kernels", "answers", "claims", "examples"}
 """What a document of an accepted submission has."""
 
-Kernel = Mapping[str, Any]
+KernelRecord = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Scope:
         """What the page's script calls it."""
         return f"{self.architecture}|{self.family}|{self.size}"
 
-    def has(self, kernel: Kernel) -> bool:
+    def has(self, kernel: KernelRecord) -> bool:
         """Whether a kernel is among them."""
         architecture, family = kernel["task"].split("/")
         return (
@@ -57,7 +57,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class EntryFigures:
     """What is found of some kernels; None where it cannot be computed.
 
     `passed` has (k, share, low, high); `valid` kernels have a valid answer,
@@ -80,7 +80,7 @@ class Figures:
     move_cost: float | None
 
 
-def size_of(kernel: Kernel) -> str:
+def size_of(kernel: KernelRecord) -> str:
     """The group of a kernel by its number of virtual registers."""
     below = 1
     for size in SIZES:
@@ -91,7 +91,7 @@ def size_of(kernel: Kernel) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class BoardEntry:
     """One revalidated submission."""
 
     document: Mapping[str, Any]
@@ -119,9 +119,9 @@ class Entry:
         return f"entries/{place}.html"
 
     @property
-    def kernels(self) -> Sequence[Kernel]:
+    def kernels(self) -> Sequence[KernelRecord]:
         """Its kernels."""
-        found: Sequence[Kernel] = self.document["kernels"]
+        found: Sequence[KernelRecord] = self.document["kernels"]
         return found
 
     @property
@@ -129,7 +129,7 @@ class Entry:
         """What only such entries are compared with that have the same: assistance, decoding."""
         return self.submission["assistance"], self.submission["decoding"]
 
-    def figures(self, scope: Scope, count: int) -> Figures | None:
+    def figures(self, scope: Scope, count: int) -> EntryFigures | None:
         """Its figures for the `count` kernels of a scope; None where some have no answer of it."""
         kernels = [kernel for kernel in self.kernels if scope.has(kernel)]
         if not kernels or len(kernels) < count:
@@ -156,7 +156,7 @@ class Entry:
         ]
         # With spills an answer may use fewer registers than were live at once.
         gaps = [] if self.is_split else [float(each["registers"] - each["bound"]) for each in valid]
-        return Figures(
+        return EntryFigures(
             len(kernels),
             len(valid),
             tuple(passed),
@@ -177,7 +177,7 @@ class Entry:
         return bool(self.document["board"]["track"] == "split")
 
 
-def scopes(entries: Sequence[Entry], functions: int) -> list[tuple[Scope, int]]:
+def scopes(entries: Sequence[BoardEntry], functions: int) -> list[tuple[Scope, int]]:
     """Every choice that leaves some kernels of these entries, with their count; all come first.
 
     `functions` is how many the board has. Entries answer whole architectures:
@@ -205,13 +205,13 @@ def _lower_end(size: str) -> int:
     return int(found[0])
 
 
-def read_entries(folder: Path) -> list[Entry]:
+def read_entries(folder: Path) -> list[BoardEntry]:
     """The entries in a folder, however deep, that were accepted; by board, then name.
 
     Raises InputError for a file that is no document of revalidation, and for
     two entries of one name.
     """
-    found: dict[str, Entry] = {}
+    found: dict[str, BoardEntry] = {}
     for path in sorted(folder.rglob("*.json")):
         document = read_json(path)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -220,7 +220,7 @@ def read_entries(folder: Path) -> list[Entry]:
             continue
         if missing := NEEDED - document.keys():
             raise InputError(f"an accepted document without {min(missing)!r}", source=path)
-        entry = Entry(document)
+        entry = BoardEntry(document)
         if entry.path in found:
             raise InputError(f"a second entry named {entry.submission['name']!r}", source=path)
         found[entry.path] = entry

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from leaderboard.boards import Board
 from leaderboard.document import KS
-from leaderboard.rendering.entries import ALL, Entry, Figures, Scope, scopes
+from leaderboard.rendering.entries import ALL, BoardEntry, EntryFigures, Scope, scopes
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.evaluate.metrics import geometric_mean
 
@@ -24,12 +24,12 @@ __all__ = ["BoardPage", "board_page", "entry_page"]
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class PageSection:
     """One table: entries that are shown the same and decoded in the same way."""
 
     assistance: str
     decoding: str
-    entries: Sequence[Entry]
+    entries: Sequence[BoardEntry]
 
 
 @dataclass(frozen=True)
@@ -37,18 +37,18 @@ class BoardPage:
     """All that a board's page shows."""
 
     board: Board
-    entries: Sequence[Entry]
+    entries: Sequence[BoardEntry]
     shown: Sequence[Board]
 
     @property
-    def sections(self) -> list[Section]:
+    def sections(self) -> list[PageSection]:
         """The tables, those with the least help first."""
         kinds = sorted(
             {entry.kind for entry in self.entries},
             key=lambda kind: (_place(kind[0], ASSISTANCE), _place(kind[1], DECODING)),
         )
         return [
-            Section(*kind, [entry for entry in self.entries if entry.kind == kind])
+            PageSection(*kind, [entry for entry in self.entries if entry.kind == kind])
             for kind in kinds
         ]
 
@@ -58,7 +58,7 @@ class BoardPage:
         return scopes(self.entries, self.board.functions)
 
     @cached_property
-    def figures(self) -> dict[str, dict[str, Figures | None]]:
+    def figures(self) -> dict[str, dict[str, EntryFigures | None]]:
         """By scope, then by the entry's path."""
         return {
             scope.key: {entry.path: entry.figures(scope, count) for entry in self.entries}
@@ -144,7 +144,7 @@ def board_page(page: BoardPage) -> str:
     )
 
 
-def entry_page(entry: Entry, page: BoardPage, pictures: Mapping[str, str]) -> str:
+def entry_page(entry: BoardEntry, page: BoardPage, pictures: Mapping[str, str]) -> str:
     """The page of an entry; `pictures` are addresses of images, relative to it, by kernel."""
     return _render(
         "entry.html",
@@ -211,7 +211,7 @@ def _number(value: float | None) -> str:
     )
 
 
-def _signed(figures: Figures | None) -> str:
+def _signed(figures: EntryFigures | None) -> str:
     if figures is None or figures.gained is None:
         return "–"
     return f"+{figures.gained} −{figures.lost}"

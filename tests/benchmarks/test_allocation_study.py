@@ -14,7 +14,7 @@ from benchmarks.allocation_study.__main__ import main
 from benchmarks.allocation_study.choosing import choose
 from benchmarks.allocation_study.figures import Spread, spread, worth
 from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
-from benchmarks.allocation_study.sample import Kernel, load_kernels, systematic_sample
+from benchmarks.allocation_study.sample import SampledKernel, load_kernels, systematic_sample
 from benchmarks.allocation_study.tables import share
 from benchmarks.allocation_study.worth_table import disagreements
 from verilocc_bench.analysis import AllocationProblem
@@ -60,11 +60,11 @@ def kernel(number: int, compiler: Measured, best: Measured, **other: object) -> 
 
 
 @pytest.fixture(scope="module")
-def kernels() -> list[Kernel]:
+def kernels() -> list[SampledKernel]:
     return load_kernels(embedded_path())
 
 
-def test_the_sample_is_even_and_stable(kernels: list[Kernel]) -> None:
+def test_the_sample_is_even_and_stable(kernels: list[SampledKernel]) -> None:
     chosen = systematic_sample(kernels, 2)
     cells = Counter((each.row.arch, each.row.family) for each in chosen)
     assert cells
@@ -77,10 +77,10 @@ def test_the_sample_is_even_and_stable(kernels: list[Kernel]) -> None:
     assert len(everything) == len(kernels)
 
 
-def test_a_sample_covers_small_and_large(kernels: list[Kernel]) -> None:
+def test_a_sample_covers_small_and_large(kernels: list[SampledKernel]) -> None:
     row = kernels[0].row
     cell = [
-        Kernel(replace(row, id=f"{size:016x}", n_virtual_registers=size), "test")
+        SampledKernel(replace(row, id=f"{size:016x}", n_virtual_registers=size), "test")
         for size in range(100)
     ]
     sizes = sorted(each.row.n_virtual_registers for each in systematic_sample(cell, 4))
@@ -88,7 +88,7 @@ def test_a_sample_covers_small_and_large(kernels: list[Kernel]) -> None:
 
 
 def test_measuring_goes_on_where_it_was(
-    kernels: list[Kernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernels: list[SampledKernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     smallest = sorted(kernels, key=lambda each: each.row.n_virtual_registers)[:2]
     monkeypatch.setattr(running, "load_kernels", lambda folder: smallest)
@@ -105,7 +105,7 @@ def test_measuring_goes_on_where_it_was(
     _check_figures(smallest, study)
 
 
-def _check_figures(smallest: list[Kernel], study: running.Study) -> None:
+def _check_figures(smallest: list[SampledKernel], study: running.Study) -> None:
     """The measured figures against the verifier's, and against each other."""
     for each in smallest:
         found = study.measurements[each.row.id]

@@ -26,7 +26,7 @@ from benchmarks.model_study.configurations import (
 )
 from benchmarks.model_study.document import render
 from benchmarks.model_study.figures import SIZES, against, figures, of_size, passed
-from benchmarks.model_study.records import Kernel, read_runs
+from benchmarks.model_study.records import KernelResult, read_runs
 from benchmarks.model_study.tables import TABLES
 from tests.model.scripted import ScriptedModel, run_episode
 from verilocc_bench.allocators import AllocatorOptions, Assistance, Decoding, Request
@@ -232,7 +232,7 @@ def check_figures(record: Mapping[str, Any], kernels: Any, seed: int) -> None:
         assert against(kernels, own, measure) == (record[name], record[name])
 
 
-KERNEL = Kernel("a", "sm_80/gemm", 299, 10, 3, 20, 25, 18, 8, 7, 4, 100, 0, 77, 0.5)
+KERNEL = KernelResult("a", "sm_80/gemm", 299, 10, 3, 20, 25, 18, 8, 7, 4, 100, 0, 77, 0.5)
 
 
 def test_groups_and_sums() -> None:

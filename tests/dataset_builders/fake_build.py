@@ -18,7 +18,7 @@ from typing import Any
 
 from dataset_builders.building import build
 from dataset_builders.journal.journal import Journal
-from dataset_builders.release.writer import Summary
+from dataset_builders.release.writer import ReleaseSummary
 from dataset_builders.sweeps import SweepPoint
 from tests.dataset_builders.fake_compilers import compile_fake
 from verilocc_bench.cli import main
@@ -31,9 +31,9 @@ def write_plainly(
     output: Path,
     manifest: Mapping[str, Any],
     **_options: Any,
-) -> Summary:
+) -> ReleaseSummary:
     """Every result, in order, in one file."""
-    summary = Summary()
+    summary = ReleaseSummary()
     lines = []
     for point in points:
         found = journal.load(point.key)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from dataset_builders.execution.supervisor import Reply, differences
-from dataset_builders.execution.tasks import MOST_FAILURES, Execution, Lost, _Run, run_tasks
+from dataset_builders.execution.supervisor import TaskReply, differences
+from dataset_builders.execution.tasks import MOST_FAILURES, Execution, Lost, _TaskRun, run_tasks
 from tests.dataset_builders.fake_compilers import fail, process_ids
 from verilocc_bench.errors import InputError
 
@@ -84,8 +84,8 @@ class FlakyPlace:
         self.deaths = deaths
         self.shared = True
 
-    def submit(self, task: bytes) -> Future[Reply]:
-        future: Future[Reply] = Future()
+    def submit(self, task: bytes) -> Future[TaskReply]:
+        future: Future[TaskReply] = Future()
         _, item = pickle.loads(task)
         if self.shared or self.deaths[item]:
             # While both are under way, one takes the other with it: nobody knows which.
@@ -93,7 +93,7 @@ class FlakyPlace:
                 self.deaths[item] -= 1
             future.set_exception(BrokenExecutor())
         else:
-            future.set_result(Reply("done", value=pickle.dumps("survived")))
+            future.set_result(TaskReply("done", value=pickle.dumps("survived")))
         return future
 
     def renew(self) -> None:
@@ -114,7 +114,7 @@ class FlakyPlace:
 def test_only_deaths_alone_count(deaths: int, expected: str | Lost) -> None:
     """An item may have had no part in the death that made it a suspect."""
     place = FlakyPlace({"a": deaths, "b": 0})
-    found = dict(_Run(fail_never, iter(["a", "b"]), place).outcomes())
+    found = dict(_TaskRun(fail_never, iter(["a", "b"]), place).outcomes())
     assert found == {"a": expected, "b": "survived"}
 
 

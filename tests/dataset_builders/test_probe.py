@@ -7,17 +7,17 @@ import hashlib
 import pytest
 
 from dataset_builders.release import probe
-from dataset_builders.release.duplicates import Candidate
+from dataset_builders.release.duplicates import RowCandidate
 from dataset_builders.release.probe import probe_splits
 from dataset_builders.sweeps import SWEEPS, SweepPoint
 
 pytest.importorskip("sklearn", reason="the extra 'build' is not installed")
 
 
-def candidates(name_of: dict[str, str]) -> list[Candidate]:
+def candidates(name_of: dict[str, str]) -> list[RowCandidate]:
     points = SWEEPS["default"].points(["gfx942"])[:300]
     return [
-        Candidate(point, point.key, "assign", name_of[point.group], ())
+        RowCandidate(point, point.key, "assign", name_of[point.group], ())
         for point in points
         if point.group in name_of
     ]

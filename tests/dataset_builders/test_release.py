@@ -16,7 +16,7 @@ from dataset_builders.release import better_labels
 from dataset_builders.release.better_labels import better_label
 from dataset_builders.release.duplicates import (
     NEAR_DISTANCE,
-    Candidate,
+    RowCandidate,
     clusters,
     exact_duplicates,
     near_duplicates_across,
@@ -165,9 +165,9 @@ def test_mini_is_all_test() -> None:
     assert {split_of("mini", point) for point in SWEEPS["mini"].points()} == {"test"}
 
 
-def candidate(place: int, split: str, tokens: Tokens) -> Candidate:
+def candidate(place: int, split: str, tokens: Tokens) -> RowCandidate:
     point = make_point("gfx942", "gemm", {"num_stages": place + 1})
-    return Candidate(point, f"{place:016x}", "assign", split, tokens)
+    return RowCandidate(point, f"{place:016x}", "assign", split, tokens)
 
 
 def test_the_first_of_equal_texts_stays() -> None:

@@ -162,7 +162,7 @@ def test_it_goes_on_where_it_was_interrupted(
 
         def __exit__(self, *_: object) -> None: ...
 
-    monkeypatch.setattr(module, "_executor", lambda jobs: Here())
+    monkeypatch.setattr(module, "process_pool", lambda jobs: Here())
     # Futures that are done at once would come in any order.
     monkeypatch.setattr(module, "as_completed", iter)
     monkeypatch.setattr(module, "judge_function", interrupted)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dataset_builders.publishing.plan import Plan
+    from dataset_builders.publishing.plan import UploadPlan
     from dataset_builders.publishing.request import Publication, PublishRequest
 
 __all__ = ["run"]
@@ -58,7 +58,7 @@ def _changed(request: PublishRequest, publication: Publication) -> Iterator[str]
         yield f"tag: {request.tag}"
 
 
-def _counts(plan: Plan) -> str:
+def _counts(plan: UploadPlan) -> str:
     return (
         f"files: {len(plan.added)} new, {len(plan.changed)} changed, {len(plan.deleted)} deleted, "
         f"{plan.unchanged} unchanged"
