@@ -1,9 +1,9 @@
-"""Builds a dataset: every point of a sweep compiled, labelled, verified, written.
+"""Builds a dataset: compiles, labels, verifies and writes every point of a sweep.
 
-Work is spread over processes here or on a cluster, whose results come back
-as documents; each goes to the journal at once, and the dataset is written from
-it in the order of the sweep. So the bytes depend on neither where the work was
-done, nor by how many, nor on interruptions.
+Processes here or on a cluster do the work, and return documents. Each document
+goes to the journal at once, and the dataset is written from the journal in the
+order of the sweep. So the bytes do not depend on the place of the work, on the
+number of processes, or on interruptions.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from verilocc_bench.errors import InputError, RejectedKernel
 __all__ = ["BuildReport", "PointCompiler", "build_dataset"]
 
 PointCompiler = Callable[[SweepPoint], bytes]
-"""The encoded journal document of a point; see compile_point."""
+"""Makes the encoded journal document of a point; see `compile_point`."""
 
 
 @dataclass(slots=True)
 class BuildReport:
-    """What a build did; `summary` is None where the dataset was complete already.
+    """The results of a build; `summary` is None if the dataset was complete before.
 
-    `timings` are the sums over all kernels, those of earlier runs too.
-    `compile_seconds` and `coordinator_seconds` are of this run's compiling:
-    what the clock showed, and what this process itself computed.
+    `timings` sum over all kernels, those of earlier runs included.
+    `compile_seconds` (wall clock) and `coordinator_seconds` (processor time of
+    this process) cover the compiling of this run.
     """
 
     output: Path
@@ -72,9 +72,9 @@ def build_dataset(
 ) -> BuildReport:
     """Builds the first `limit` points of a sweep into the folder `output`.
 
-    A build that was interrupted goes on; one that is complete is left alone.
-    Raises InputError where the folder holds something else, or a disk is full:
-    then everything that was finished is kept.
+    An interrupted build goes on; a complete one is left alone. Raises InputError
+    if the folder holds something else, or if a disk is full: finished work is
+    kept.
     """
     points = sweep.points(archs)[:limit]
     if not points:
@@ -112,7 +112,7 @@ def _compile_all(
     *,
     progress: bool,
 ) -> None:
-    """Compiles what is not in the journal yet, and sums up the times of all points."""
+    """Compiles the points that the journal lacks, and sums up the times of all points."""
     resumed = [point for point in points if journal.has(point.key)]
     pending = [point for point in points if not journal.has(point.key)]
     report.compiled, report.resumed = len(pending), len(resumed)

@@ -1,4 +1,4 @@
-"""What a task process does with a sweep point: compile it, and make the journal's document."""
+"""The task of a build: compiles a sweep point into the journal's document."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ __all__ = ["compile_point"]
 def compile_point(point: SweepPoint) -> bytes:
     """The encoded document of a point: its row with its raw machine IR, or its rejection.
 
-    The compilers are started when first needed, and kept. Not for threads:
-    Triton works on the environment of the whole process. Raises MemoryError,
-    or InputError for a full disk: no fault of the kernel, and so no rejection.
+    The compilers start when they are first needed, and are kept. Do not call it
+    from several threads: Triton works on the environment of the whole process.
+    Raises MemoryError, and InputError for a full disk: these are not the
+    kernel's fault, so they are no rejections.
     """
     try:
         result: BuiltKernel | RejectedKernel = _build(point)
@@ -45,7 +46,7 @@ def _build(point: SweepPoint) -> BuiltKernel:
     except RejectedKernel as rejection:
         if rejection.kind != "llvm-crashed":
             raise
-    # LLVM may have been killed from outside: whoever crashes it does so again.
+    # LLVM may have been killed from outside. A kernel that crashes it does so again.
     return build_kernel(point, _llvm(), _cache_folder())
 
 

@@ -1,4 +1,4 @@
-"""What decides the content of every row beside its sweep point."""
+"""What decides the content of a row, besides its sweep point."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _PACKAGES = Path(__file__).parents[2]
 
 
 def check_compilers(points: Sequence[SweepPoint]) -> None:
-    """Raises MissingExtraError where a compiler of these points is not installed.
+    """Raises MissingExtraError if a compiler, or a package of the release, is not installed.
 
-    Or what the release needs, so that nobody learns of it after hours of compiling.
+    The release's packages are checked now, not after hours of compiling.
     """
     purpose = "building a dataset"
-    check_packages({"triton": "triton", **RELEASE_PACKAGES}, purpose)
+    check_packages({"pebble": "pebble", "triton": "triton", **RELEASE_PACKAGES}, purpose)
     for toolchain in toolchains_of({point.arch for point in points}):
         toolchain.check(purpose)
 
 
 def fingerprint(points: Sequence[SweepPoint]) -> dict[str, Any]:
-    """Versions, options and kernel sources, as JSON, of the compilers that these points need."""
+    """Versions, options and kernel sources of the compilers that these points need, as JSON."""
     sources = {point.specification.module: kernel_source_hash(point) for point in points}
     versions = {name: version(name) for name in ("triton", "pyarrow", "verilocc-bench")}
     flags: dict[str, list[str]] = {}
@@ -47,7 +47,7 @@ def fingerprint(points: Sequence[SweepPoint]) -> dict[str, Any]:
 
 
 def representatives(points: Sequence[SweepPoint]) -> tuple[SweepPoint, ...]:
-    """Points that have the fingerprint of them all: one of each architecture and kernel source."""
+    """One point of each architecture and kernel source: together they have the same fingerprint."""
     found = {(point.arch, point.specification.module): point for point in reversed(points)}
     return tuple(found[key] for key in sorted(found))
 
@@ -55,8 +55,8 @@ def representatives(points: Sequence[SweepPoint]) -> tuple[SweepPoint, ...]:
 def working_agreement(points: Sequence[SweepPoint]) -> Mapping[str, Any]:
     """What must be the same on every machine that takes part in a build of these points.
 
-    The fingerprint, and this package's own source: of one version there may be
-    several in the making.
+    This is the fingerprint and a hash of this package's own source, because
+    several states of the source can have one version.
     """
     digest = hashlib.sha256()
     for package in ("dataset_builders", "verilocc_bench"):

@@ -1,4 +1,4 @@
-"""Whether a folder can take a dataset, and putting a finished one in its place."""
+"""Checks that a folder can take a dataset, and moves a finished dataset into it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ DATASET_PARTS = (
     "leakage.json",
     "plots",
 )
-"""What a dataset folder holds besides its manifest."""
+"""The parts of a dataset folder besides its manifest."""
 
 
 def is_complete(output: Path, manifest: Mapping[str, Any]) -> bool:
-    """Whether the dataset of this manifest is in the folder already.
+    """True if the folder already holds the dataset of this manifest.
 
-    InputError where the folder holds something else.
+    Raises InputError if the folder holds something else.
     """
     path = output / MANIFEST
     if path.exists():
@@ -42,7 +42,7 @@ def is_complete(output: Path, manifest: Mapping[str, Any]) -> bool:
                 "name another folder",
                 source=output,
             )
-        # A build that was killed after its last file leaves this behind.
+        # A build that is killed after it has written its last file leaves this behind.
         shutil.rmtree(output / WORK_FOLDER, ignore_errors=True)
         return True
     if output.exists() and not output.is_dir():
@@ -57,8 +57,8 @@ def is_complete(output: Path, manifest: Mapping[str, Any]) -> bool:
 def install(staging: Path, output: Path) -> None:
     """Moves a dataset from the working folder into place, the manifest last.
 
-    Only whole parts ever stand in `output`; killed in between, the next run
-    replaces them all.
+    `output` only ever holds whole parts. If this is interrupted, the next run
+    replaces all of them.
     """
     for name in DATASET_PARTS:
         target = output / name

@@ -1,4 +1,4 @@
-"""The progress bar of a build, in kernels a minute."""
+"""The progress bar of a build, in kernels per minute."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FORMAT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {per_minute
 
 
 class KernelBar(tqdm):  # type: ignore[type-arg]
-    """Counts kernels, of which some are rejected; on standard error, where that is a terminal."""
+    """Counts kernels, and how many of them are rejected. Shown on a terminal's standard error."""
 
     def __init__(self, total: int, done: int, *, show: bool) -> None:
         self.rejected = 0
@@ -28,14 +28,14 @@ class KernelBar(tqdm):  # type: ignore[type-arg]
 
     @property
     def format_dict(self) -> dict[str, Any]:
-        """tqdm's fields, and the rate by the minute."""
+        """tqdm's fields, with the rate per minute."""
         fields = dict(super().format_dict)
         done = fields["n"] - fields["initial"]
         rate = fields["rate"] or (done / fields["elapsed"] if fields["elapsed"] else 0.0)
         return {**fields, "per_minute": f"{60 * rate:.1f} kernels/min"}
 
     def add(self, *, rejected: bool) -> None:
-        """One kernel more."""
+        """Counts one more kernel."""
         if rejected:
             self.rejected += 1
             self.set_postfix(rejected=self.rejected, refresh=False)

@@ -1,8 +1,8 @@
 """A Dask cluster as a place for tasks.
 
-Its workers need this package and what it compiles with, and share no folder
-with this machine. They are asked once whether everything that decides a
-result is the same there.
+Its workers need this package and the compilers, and share no folder with this
+machine. Before they do anything else, they say what decides a result there; it
+must be the same as here.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ __all__ = ["Cluster"]
 
 CONNECT_SECONDS = 5
 WORKER_SECONDS = 15.0
-"""How long to wait for a first worker."""
+"""The wait for a first worker."""
 ABSENT_SECONDS = 120.0
-"""How long the cluster may be without any worker while it has tasks."""
+"""The longest time that the cluster may be without any worker while it has tasks."""
 REFRESH_SECONDS = 2.0
 
 
@@ -39,7 +39,7 @@ class Cluster:
     """The workers of the scheduler at an address."""
 
     lost_worker: type[Exception]
-    """What a task's future raises when it has taken too many workers down with it."""
+    """What a task's future raises when the task has killed too many workers."""
 
     def __init__(self, orders: Orders, address: str) -> None:
         self.orders = orders
@@ -63,11 +63,11 @@ class Cluster:
         return self._executor.submit(supervise, self.orders, task)
 
     def width(self) -> int:
-        """How many tasks may be under way: each thread finds its next one waiting."""
+        """The most tasks under way: each thread finds its next one waiting."""
         return max(2, 2 * self._threads)
 
     def check(self) -> None:
-        """Raises InputError where nobody has worked for a while."""
+        """Raises InputError if there was no worker for ABSENT_SECONDS."""
         now = time.monotonic()
         if now < self._counted + REFRESH_SECONDS:
             return
@@ -75,7 +75,7 @@ class Cluster:
         if self._client.status == "closed":
             raise self._gone()
         if self._client.status == "running":
-            with contextlib.suppress(OSError):  # it is being connected anew, or closed
+            with contextlib.suppress(OSError):  # the client connects anew, or is closed
                 self._threads = self._count_threads()
         else:
             self._threads = 0
@@ -85,11 +85,13 @@ class Cluster:
             raise self._gone()
 
     def renew(self) -> None:
-        """Nothing to do: the cluster replaces its workers itself."""
+        """Does nothing: the cluster replaces its workers itself."""
 
     def close(self, *, at_once: bool) -> None:
         """Ends the task processes on the workers, and leaves the cluster to others."""
-        with contextlib.suppress(Exception):  # the cluster may be gone, which is as good
+        with contextlib.suppress(
+            Exception
+        ):  # the cluster may be gone: then there is nothing to end
             if at_once:
                 self._executor.shutdown(wait=False)
             self._client.run(end_session, self.orders.session, on_error="ignore")
@@ -142,10 +144,10 @@ def _distributed() -> Any:
 
 
 def _client(distributed: Any, address: str) -> Any:
-    # Its log lines are about connections that we speak of ourselves.
+    # Its log lines repeat the connection errors that this module reports.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
-        # A client that does not get through takes long to give up: a bare connection first.
+        # A client takes long to give up on a wrong address: this bare connection is quicker.
         asyncio.run(_connect(address))
         return distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except Exception as error:  # noqa: BLE001  an address can be wrong in many ways

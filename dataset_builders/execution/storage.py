@@ -1,4 +1,4 @@
-"""A disk that takes no more: which errors those are, and the one line that says so."""
+"""Errors of full or broken disks, and the one line that reports them."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _LEAST_BYTES = 1 << 20
 
 
 def is_storage_error(error: BaseException) -> bool:
-    """Whether a disk is full, broken or not ours, which is no mistake of the program."""
+    """True if a disk is full, broken or read-only: a fault of the machine, not of the program."""
     return isinstance(error, OSError) and error.errno in _ERRNOS
 
 
 def storage_error(error: OSError, path: Path | str) -> InputError:
-    """The error as one line that names a path: the error's own, else `path`."""
+    """The error as one line with a path: the error's own, or else `path`."""
     source = error.filename if isinstance(error.filename, str | Path) else path
     return InputError(f"cannot be written: {error.strerror or error}", source=source)
 
@@ -50,5 +50,5 @@ def storage_errors_named(path: Path) -> Iterator[None]:
 
 
 def temporary_folder_is_full() -> bool:
-    """Whether the folder for temporary files has next to no room left."""
+    """True if the folder for temporary files has less than 1 MiB of room left."""
     return shutil.disk_usage(tempfile.gettempdir()).free < _LEAST_BYTES

@@ -1,10 +1,17 @@
-"""What a worker does with a task: it has it done by a process that may die or be ended.
+"""How a task is done: by a process that may die, hang or be killed.
 
 Compilers crash, hang and eat memory, and neither Triton nor LLVM may be used
-by two threads at once. So a worker (a process of a pool, or a thread of a Dask
-worker, daemonic or not) never runs a task itself: each thread that is at work
-has a task process of its own, which is started when first needed and kept for
-the tasks to come. Tasks and results pass through as bytes.
+by two threads at once. So each thread that works (of this process, or of a
+Dask worker) has a task process of its own, and never does a task itself. A
+task process starts when it is first needed, and is kept for further tasks.
+Tasks and results pass through as bytes.
+
+pebble runs the task processes: it watches the time limits, and notices deaths.
+Each has a pebble pool of its own, for two reasons. A process that is killed
+while it holds the lock of a pool's channel blocks the others of that pool for a
+minute. And pebble ends the process alone, not what it has started: to end its
+whole group, one must know its id. pebble does not replace a process that dies
+between two tasks: that breaks the pool, and another is made.
 """
 
 from __future__ import annotations
@@ -17,22 +24,21 @@ import pickle
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import wait
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from verilocc_bench.errors import InputError
+from dataset_builders.execution.task_process import begin, do_task
+from verilocc_bench.errors import InputError, MissingExtraError
 
 __all__ = ["Orders", "TaskReply", "TaskReplyKind", "ask", "differences", "end_session", "supervise"]
 
 TaskReplyKind: TypeAlias = Literal["done", "failed", "crashed", "timeout"]
 
 _START_SECONDS = 120.0
-_END_SECONDS = 5.0
 _ATTEMPTS = 2
 
 
@@ -52,11 +58,11 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class TaskReply:
-    """What became of a task.
+    """The fate of a task.
 
     `done`: `value` is the pickled result. `failed`: `value` is the pickled
-    exception and its traceback as text. `crashed` (twice) and `timeout`: there
-    is a reason, the same on any machine.
+    exception and its traceback as text. `crashed` (twice) and `timeout`:
+    `reason` says why, in the same words on any machine.
     """
 
     kind: TaskReplyKind
@@ -65,60 +71,60 @@ class TaskReply:
 
 
 class _TaskProcess:
-    """One process of dataset_builders.execution.task_process."""
+    """One task process, in a pebble pool of its own."""
 
     def __init__(self) -> None:
-        self.folder = tempfile.mkdtemp(prefix="verilocc-bench-")
-        self.connection, theirs = multiprocessing.Pipe()
-        descriptor = theirs.fileno()
-        module = "dataset_builders.execution.task_process"
-        arguments = [str(descriptor), str(os.getpid()), self.folder]
         try:
-            with theirs:
-                self.process = subprocess.Popen(
-                    [sys.executable, "-c", _START.format(sys.path, module), *arguments],
-                    pass_fds=[descriptor],
-                    stdin=subprocess.DEVNULL,
-                    stdout=2,  # nothing that a library prints gets among results
-                    start_new_session=True,
-                    env={**os.environ, "TMPDIR": self.folder},
-                )
-        except BaseException:
-            self.connection.close()
-            shutil.rmtree(self.folder, ignore_errors=True)
-            raise
-        self.is_ready = False
+            from pebble import ProcessPool
+        except ModuleNotFoundError:
+            raise MissingExtraError("pebble", "build", "compiling kernels") from None
+        # A Dask worker is a daemon, which multiprocessing does not let have children.
+        multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+        self.folder = tempfile.mkdtemp(prefix="verilocc-bench-")
+        self.group: int | None = None
+        self.is_ended = False
+        self._pool = ProcessPool(max_workers=1, context=multiprocessing.get_context("spawn"))
 
     def do(self, task: bytes, seconds: float) -> tuple[str, bytes]:
-        """The process's answer. TimeoutError where it takes longer, EOFError where it dies."""
-        if not self.is_ready:
-            if not self.connection.poll(_START_SECONDS):
-                raise EOFError  # it is not the task's fault
-            self.is_ready = self.connection.recv() == "ready"
-        self.connection.send_bytes(task)
-        if not self.connection.poll(seconds):
-            raise TimeoutError
-        kind, value = self.connection.recv()
-        return kind, value
+        """The process's answer to a task.
+
+        Raises TimeoutError if it takes longer than `seconds`, and OSError or
+        RuntimeError if the process dies.
+        """
+        if self.group is None:
+            arguments = (os.getpid(), self.folder)
+            try:
+                self.group = self._result(begin, arguments, _START_SECONDS)
+            except TimeoutError:
+                raise ChildProcessError("it did not begin") from None  # not the task's fault
+        answer: tuple[str, bytes] = self._result(do_task, (task,), seconds)
+        return answer
+
+    def _result(self, function: Callable[..., Any], arguments: Any, seconds: float) -> Any:
+        future = self._pool.schedule(function, arguments, timeout=seconds)
+        # A pool that is stopped leaves its futures as they are.
+        while not wait([future], timeout=1.0).done:
+            if self.is_ended:
+                raise ChildProcessError("it was ended")
+        return future.result()
+
+    def is_usable(self) -> bool:
+        """True if the process can do another task: it lives, as far as pebble has noticed."""
+        return bool(self._pool.active)
+
+    def end(self) -> None:
+        """Ends the process and all that it has started; another thread may wait for it."""
+        self.is_ended = True
+        self._pool.stop()
+        if self.group is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.group, signal.SIGKILL)
 
     def close(self) -> None:
-        """Lets an idle process end by itself."""
-        self.connection.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(_END_SECONDS)
-        self.kill()
-
-    def kill(self) -> None:
-        """Ends the process with everything that it has started, and removes its files."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.connection.close()
+        """Ends the process, waits for its end, and removes its files."""
+        self.end()
+        self._pool.join()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-# It imports from where the supervisor does, whatever either was started as.
-_START = "import sys; sys.path[:] = {!r}; import runpy; runpy.run_module({!r}, run_name='__main__')"
 
 
 class _Sessions:
@@ -136,9 +142,9 @@ class _Sessions:
             idle = self._idle.setdefault(session, [])
             while idle:
                 process = idle.pop()
-                if process.process.poll() is None:
+                if process.is_usable():
                     break
-                process.kill()
+                process.close()
             else:
                 process = _TaskProcess()
             self._at_work.setdefault(session, []).append(process)
@@ -150,27 +156,20 @@ class _Sessions:
             if usable and session not in self._ended:
                 self._idle[session].append(process)
                 return
-        process.kill()
+        process.close()
 
     def end(self, session: str) -> None:
         with self._lock:
             self._ended.add(session)
             idle = self._idle.pop(session, [])
-            at_work = list(self._at_work.get(session, ()))
-            for process in at_work:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.process.pid, signal.SIGKILL)
-        for process in idle:
-            process.kill()
-
-    def close(self) -> None:
-        with self._lock:
-            idle = [process for processes in self._idle.values() for process in processes]
-            at_work = [process for processes in self._at_work.values() for process in processes]
-        for process in at_work:
-            process.kill()
+            for process in self._at_work.get(session, ()):
+                process.end()
         for process in idle:
             process.close()
+
+    def close(self) -> None:
+        for session in {*self._idle, *self._at_work}:
+            self.end(session)
 
     def has_ended(self, session: str) -> bool:
         return session in self._ended
@@ -188,7 +187,7 @@ atexit.register(_sessions.close)
 
 
 def supervise(orders: Orders, task: bytes) -> TaskReply:
-    """Has a pickled pair of a function and its argument done, once more if that dies."""
+    """Has a pickled pair of a function and its argument done; once more if the process dies."""
     if orders.question is not None and not _sessions.has_agreed(orders.session):
         reply = ask(orders)
         if reply.kind != "done":
@@ -210,7 +209,7 @@ def ask(orders: Orders) -> TaskReply:
 
 
 def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """Which entries are not the same, in words; empty where all are."""
+    """The names of the entries that differ, in words; empty if all are the same."""
     names: list[str] = []
     for name in sorted({*expected, *found}):
         ours, theirs = expected.get(name), found.get(name)
@@ -223,7 +222,7 @@ def differences(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str:
 
 
 def end_session(session: str) -> None:
-    """Ends the session's task processes in this process, whatever they are doing."""
+    """Ends the session's task processes in this process, even those at work."""
     _sessions.end(session)
 
 
@@ -241,7 +240,7 @@ def _attempt(orders: Orders, task: bytes) -> TaskReply:
             return TaskReply(
                 "timeout", reason=f"was not done after {orders.time_limit_seconds:g} seconds"
             )
-        except (EOFError, OSError):
+        except (OSError, RuntimeError):  # what pebble raises for a process that has died
             reason = "died twice"
             continue
         finally:

@@ -1,11 +1,13 @@
 """Functions of many items, computed by processes of this machine or of a Dask cluster.
 
-Wherever the tasks run, the rules are the same. A process that dies or runs
-out of memory is tried once more; after the second time, or past the time
-limit, the item is lost, and the others go on. When a worker itself dies, the
-items that were under way are tried again one at a time, so that the one that
-did it is known: it is lost when its worker has died twice while it was alone,
-as it may have had no part in the first death.
+The rules are the same in both places. If a task's process dies or runs out of
+memory, the task is tried once more. After the second time, or past the time
+limit, its item is lost, and the others go on.
+
+A worker of a cluster can die, too, and nobody knows which of its items did it.
+So the items that were under way are tried again one at a time. An item is lost
+when its worker has died twice while the item was alone: it may have had no part
+in the first death.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ __all__ = ["DEFAULT_TIME_LIMIT_SECONDS", "Execution", "Lost", "run_tasks"]
 
 DEFAULT_TIME_LIMIT_SECONDS = 600.0
 MOST_FAILURES = 5
-"""After so many items whose function raised something, no more are begun."""
+"""After this many items whose function raised an exception, no more items are begun."""
 
 _PATIENCE_SECONDS = 2.0
 
@@ -39,11 +41,11 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Where tasks run: `jobs` processes here, or the Dask cluster of a `scheduler`.
+    """Where tasks run: in `jobs` processes here, or on the Dask cluster of a `scheduler`.
 
-    `time_limit_seconds` is for each item. `agreement` says what decides the
-    results (versions, flags): the workers of a cluster must give the same
-    answer as this process.
+    `time_limit_seconds` is for each item. `agreement` returns what decides the
+    results (versions, flags): it must return the same on the workers of a
+    cluster as in this process.
     """
 
     jobs: int = 1
@@ -56,8 +58,8 @@ class Execution:
 class Lost:
     """An item without a result: its process died twice, or took too long.
 
-    `reason` goes on after "the process": `died twice`, `ran out of memory
-    twice`, `was not done after 600 seconds`; it is the same on any machine.
+    `reason` continues the words "the process": `died twice`, `ran out of memory
+    twice`, `was not done after 600 seconds`. It is the same on any machine.
     """
 
     kind: Literal["crashed", "timeout"]
@@ -77,17 +79,17 @@ class _Workplace(Protocol):
 def run_tasks(
     function: Callable[[Item], Output], items: Iterable[Item], execution: Execution
 ) -> Generator[tuple[Item, Output | Lost], None, None]:
-    """Yields each item with its result, in the order in which they are done.
+    """Yields each item with its result, in the order in which they finish.
 
-    The function must be one of a module (or a partial of it); items and
-    results are pickled. Items are taken as they are needed, so there may be
-    any number of them. Close the iterator (`contextlib.closing`) where it is
-    not read to its end: then all workers end at once.
+    The function must belong to a module (or be a partial of such a one); items
+    and results are pickled. Items are taken as they are needed, so there may be
+    any number of them. Close the iterator (`contextlib.closing`) if you do not
+    read it to its end: then all workers end at once.
 
-    An exception of the function is raised at the end, when everything else is
-    done: after MOST_FAILURES of them, or at the first that is a VerilocError or
-    a full disk, no more items are begun. InputError where no scheduler
-    answers, or its workers are of another version.
+    An exception of the function is raised at the end, when the items under way
+    are done. After MOST_FAILURES exceptions, or the first that is a VerilocError
+    or a full disk, no more items are begun. Raises InputError if no scheduler
+    answers, or if its workers have another version.
     """
     with _place(execution) as place:
         yield from _TaskRun(function, iter(items), place).outcomes()
@@ -144,7 +146,7 @@ class _TaskRun(Generic[Item, Output]):
             raise self.failures[0]
 
     def _begin(self) -> bool:
-        """Fills the workers' hands; False where nothing is under way or left to do."""
+        """Submits tasks until all workers are busy. False if nothing is under way or left to do."""
         if self.suspects and not self.under_way:
             self._submit(self.suspects.popleft(), alone=True)
         while not (self.suspects or self.is_alone or self.is_over):
@@ -163,7 +165,7 @@ class _TaskRun(Generic[Item, Output]):
         try:
             self.under_way[self.place.submit(task)] = item
         except self.place.lost_worker:
-            # A worker died meanwhile. The futures under way will say so too.
+            # A worker has just died. The futures under way will raise the same.
             self.suspects.append(item)
             if not self.under_way:
                 self.place.renew()

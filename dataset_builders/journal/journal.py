@@ -1,11 +1,11 @@
 """The working folder of a build: every finished piece of work, by its key.
 
-Work that has just been finished is a small file, `KEY.json.gz`. When a block
-of consecutive keys is whole, its files become one Parquet shard (see
-shards.py): first the shard, then the manifest that lists it, and only then
-the small files go. Every file is written aside, forced to the disk and
-renamed. So a process that is killed between any two steps loses nothing, and
-nothing half-written is ever read. The folder goes when the dataset is complete.
+New work is a small file, `KEY.json.gz`. When a block of consecutive keys is
+whole, its files become one Parquet shard (see shards.py). First the shard is
+written, then the manifest that lists it, and then the small files are deleted.
+Every file is written aside, forced to the disk and renamed. So a process that
+is killed between any two steps loses nothing, and half-written files are never
+read. The folder is deleted when the dataset is complete.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from verilocc_bench.files import read_json, write_atomically
 __all__ = ["Journal", "PointResult", "decode_document", "encode_document"]
 
 BLOCK = 64
-"""How many consecutive documents go into one shard."""
+"""The number of consecutive documents in one shard."""
 
 _SUFFIX = ".json.gz"
 _AGAIN = "give the command again, which compiles it anew"
 
 
 def encode_document(document: Mapping[str, Any]) -> bytes:
-    """A document as `Journal.store_encoded` takes it: JSON, packed by gzip without a date."""
+    """The bytes for `Journal.store_encoded`: JSON, packed by gzip without a date."""
     return gzip.compress(json.dumps(document).encode(), compresslevel=3, mtime=0)
 
 
 def decode_document(data: bytes) -> dict[str, Any]:
-    """The document that encode_document has packed."""
+    """The document that `encode_document` has packed."""
     return _object(gzip.decompress(data))
 
 
@@ -57,9 +57,9 @@ def _object(data: bytes) -> dict[str, Any]:
 class Journal:
     """JSON documents by key in `folder`. A context manager: one process at a time holds it.
 
-    Keys must be safe as file names. A folder that was begun with another
-    fingerprint is an InputError. What is found damaged when the folder is
-    opened counts as never done, and a note on standard error says so.
+    Keys must be safe as file names. Raises InputError for a folder that another
+    fingerprint began. Damaged files found when the folder is opened are
+    deleted, with a note on standard error; their work is done again.
     """
 
     def __init__(self, folder: Path, fingerprint: Mapping[str, Any]) -> None:
@@ -102,17 +102,17 @@ class Journal:
             self._lock.close()
 
     def path(self, key: str) -> Path:
-        """The file of a document that is in no shard yet."""
+        """The file of a document that is not in a shard yet."""
         return self.folder / f"{key}{_SUFFIX}"
 
     def has(self, key: str) -> bool:
-        """Whether there is a document of this key."""
+        """True if there is a document with this key."""
         return key in self._shards or self.path(key).exists()
 
     def arrange(self, keys: Sequence[str]) -> None:
-        """Says in which order documents will be read: blocks of this order become shards.
+        """Sets the order in which documents will be read: blocks of this order become shards.
 
-        Blocks that are whole already do so at once.
+        Blocks that are whole already become shards now.
         """
         self._blocks = [tuple(keys[i : i + BLOCK]) for i in range(0, len(keys), BLOCK)]
         self._block_of = {key: i for i, block in enumerate(self._blocks) for key in block}
@@ -136,9 +136,9 @@ class Journal:
                 self._compact(self._blocks[block])
 
     def load_document(self, key: str) -> dict[str, Any]:
-        """The document of a key. InputError, naming the file, where it is damaged or missing.
+        """The document of a key. Raises InputError with the file's name if damaged or missing.
 
-        Fast where keys come in the order that `arrange` was told.
+        Fast if keys come in the order given to `arrange`.
         """
         try:
             return _object(self._bytes(key))
@@ -146,7 +146,7 @@ class Journal:
             raise InputError(f"the file is damaged: {_AGAIN}", source=self.path(key)) from None
 
     def load(self, key: str) -> PointResult:
-        """What became of a sweep point, where the documents are a build's."""
+        """The result of a sweep point, from the document that a build stored."""
         try:
             return result_from_document(self.load_document(key))
         except (KeyError, TypeError, ValueError):
@@ -156,7 +156,7 @@ class Journal:
             ) from None
 
     def remove(self) -> None:
-        """Deletes the folder: the dataset is complete."""
+        """Deletes the folder when the dataset is complete."""
         with storage_errors_named(self.folder):
             shutil.rmtree(self.folder)
 
@@ -180,13 +180,13 @@ class Journal:
             )
 
     def _put_in_order(self) -> None:
-        """Removes what killed processes left over, and what is damaged."""
+        """Deletes damaged files, and what killed processes left behind."""
         damaged = self._shards.open()
         if damaged:
             self._shards.rewrite_manifest()
         for path in list(self.folder.iterdir()):
             if path.name.startswith(".") and path.is_file():
-                path.unlink()  # of write_atomically, never renamed
+                path.unlink()  # of write_atomically, which was killed before the rename
             elif path.name.startswith("shard-") and path.name not in self._shards.files():
                 path.unlink()
             elif path.name.endswith(_SUFFIX):
@@ -225,7 +225,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _synchronize(folder: Path) -> None:
-    """Forces the folder's entries to the disk, so that renames precede what is deleted next."""
+    """Forces the folder's entries to the disk, so that renames reach it before later deletions."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,8 +1,8 @@
-"""What became of a sweep point, and how a build's journal writes it down.
+"""The result of compiling a sweep point, and its form in a build's journal.
 
-A document is `{"timings", "row", "raw"}` or `{"timings", "rejection"}`. The
-columns that only the whole dataset knows are left out of `row`; a journal of
-an earlier version has no `timings`.
+A document is `{"timings", "row", "raw"}` or `{"timings", "rejection"}`. `row`
+lacks the columns that only the whole dataset can give. Journals of an earlier
+version have no `timings`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ __all__ = ["PointResult", "result_document", "result_from_document"]
 
 @dataclass(frozen=True, slots=True)
 class PointResult:
-    """A row with its raw machine IR, or the kind of a rejection and its reason.
+    """A row with its raw machine IR, or the kind and the reason of a rejection.
 
-    `timings` is None where nothing was measured.
+    `timings` is None if nothing was measured.
     """
 
     row: Row | None
@@ -43,7 +43,7 @@ def result_document(result: BuiltKernel | RejectedKernel) -> dict[str, Any]:
 
 
 def result_from_document(document: Mapping[str, Any]) -> PointResult:
-    """The result of a document. Raises KeyError, TypeError or ValueError for another's."""
+    """The result of a document. Raises KeyError, TypeError or ValueError for other documents."""
     measured = document.get("timings")
     timings = None if measured is None else Timings(*measured)
     if "rejection" in document:

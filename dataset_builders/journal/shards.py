@@ -1,7 +1,7 @@
-"""Many documents in one Parquet file, listed by hash in a manifest.
+"""Many documents in one Parquet file, listed with its hash in a manifest.
 
-A shard counts once the manifest names it; whatever else lies there is left
-over from a process that was killed. Both files are replaced whole.
+A shard counts only if the manifest names it; other files come from a process
+that was killed. Both kinds of files are replaced whole.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ __all__ = ["SHARD_MANIFEST", "Shards"]
 
 SHARD_MANIFEST = "shards.json"
 CACHED_SHARDS = 4
-"""How many unpacked shards are kept, of some 30 MB each."""
+"""The number of unpacked shards in memory; each has about 30 MB."""
 
 
 class Shards:
-    """The shards of a folder. Reading them keeps the last few in memory."""
+    """The shards of a folder. Reading keeps the last few in memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -35,8 +35,8 @@ class Shards:
     def open(self) -> list[Path]:
         """Reads the manifest and checks every shard's hash.
 
-        Returns the files that are damaged: they are no longer listed. A damaged
-        manifest is made again from the shards that are there.
+        Returns the damaged files; they are no longer listed. A damaged manifest
+        is made again from the shards in the folder.
         """
         path = self.folder / SHARD_MANIFEST
         damaged = []
@@ -62,11 +62,11 @@ class Shards:
         return iter(self._shard_of)
 
     def files(self) -> set[str]:
-        """The names of the shards that count."""
+        """The names of the shards that the manifest lists."""
         return set(self._entries)
 
     def write(self, documents: Mapping[str, bytes]) -> None:
-        """Makes one shard of these documents, and lists it."""
+        """Writes these documents as one shard, and lists it."""
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -92,7 +92,7 @@ class Shards:
         self._add(entry)
 
     def read(self, key: str) -> bytes:
-        """The document of a key that is here. InputError where its shard changed meanwhile."""
+        """The document of a key in a shard. Raises InputError if its shard has changed."""
         name = self._shard_of[key]
         if name not in self._cache:
             self._cache[name] = self._load(name)
@@ -102,11 +102,11 @@ class Shards:
         return self._cache[name][key]
 
     def rewrite_manifest(self) -> None:
-        """Writes the manifest of what still counts."""
+        """Writes the manifest of the shards that are still whole."""
         self._write_manifest(list(self._entries.values()))
 
     def _found(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Entries of the shards in the folder that are what their names say."""
+        """Entries for the shards in the folder whose bytes have the hash that their name says."""
         for path in sorted(self.folder.glob("shard-*.parquet")):
             digest = self._hash(path.name)
             if digest is not None and path.name == _file_name(digest):

@@ -297,7 +297,7 @@ def _rejections(
 
 
 def _nested(rows: Mapping[_Bucket, int]) -> dict[str, Any]:
-    """FolderCounts of rows by track, architecture, family, split."""
+    """Counts of rows by track, architecture, family, split."""
     document: dict[str, Any] = {}
     for (folder, arch, family, split), count in sorted(rows.items()):
         track = "assign" if folder == "data" else folder

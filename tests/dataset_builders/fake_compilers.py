@@ -104,15 +104,15 @@ class OddError(Exception):
         super().__init__(f"{first} {second}")
 
 
-def process_ids(_item: int) -> tuple[int, int, str]:
-    """This process, its worker, and its folder for temporary files."""
-    return os.getpid(), os.getppid(), os.environ["TMPDIR"]
+def process_ids(_item: int) -> tuple[int, str]:
+    """This process, and its folder for temporary files."""
+    return os.getpid(), os.environ["TMPDIR"]
 
 
 def begin(folder: str) -> str:
     """Says which process this is, starts another, and hangs."""
     child = os.posix_spawn("/bin/sleep", ["sleep", "10000"], os.environ)
-    Path(folder, "ids.part").write_text(f"{os.getpid()} {os.getppid()} {child}")
+    Path(folder, "ids.part").write_text(f"{os.getpid()} {child}")
     Path(folder, "ids.part").rename(Path(folder, "ids"))
     time.sleep(10_000)
     return ""

@@ -65,7 +65,8 @@ def test_a_killed_build_goes_on_to_the_same_bytes(built: Path, tmp_path: Path) -
 
 def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
     """The compiling processes of a build, by their command lines."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    threads = Path(f"/proc/{process.pid}/task").glob("*/children")
+    children = [child for thread in threads for child in thread.read_text().split()]
     return [int(c) for c in children if b"spawn_main" in Path(f"/proc/{c}/cmdline").read_bytes()]
 
 

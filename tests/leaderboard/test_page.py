@@ -145,7 +145,7 @@ def test_kinds_have_tables_of_their_own(page: webdriver.Chrome) -> None:
 
 def test_sorting(page: webdriver.Chrome) -> None:
     assert figures(page, "pass@1")[0] == "100.0"
-    button = heading(page, "BoardEntry")
+    button = heading(page, "Entry")
     cell = button.find_element(By.XPATH, "..")
     button.click()
     assert cell.get_attribute("aria-sort") == "ascending"
@@ -153,7 +153,7 @@ def test_sorting(page: webdriver.Chrome) -> None:
     button.click()
     assert cell.get_attribute("aria-sort") == "descending"
     assert shown(page)[0] == ["The compiler", "Another"]
-    assert page.find_element(By.ID, "status").text == "sorted by BoardEntry, descending"
+    assert page.find_element(By.ID, "status").text == "sorted by Entry, descending"
     sorted_heads = page.find_elements(By.CSS_SELECTOR, "section:first-of-type th[aria-sort]")
     assert len(sorted_heads) == 1
     choose(page, "sort", "1")
@@ -218,7 +218,7 @@ def test_by_keyboard_alone(page: webdriver.Chrome) -> None:
     for _ in range(40):
         active = page.switch_to.active_element
         seen.append(active.get_attribute("name") or active.text.split("\n")[0])
-        if active.tag_name == "button" and active.text.startswith("BoardEntry"):
+        if active.tag_name == "button" and active.text.startswith("Entry"):
             active.send_keys(Keys.ENTER)
             break
         active.send_keys(Keys.TAB)
