@@ -134,7 +134,7 @@ class Allocator(Protocol):
 
     @property
     def deterministic(self) -> bool:
-        """Whether it gives every sample the same answer."""
+        """True if it gives every sample the same answer."""
         ...
 
     def allocate(self, request: Request) -> Answer:
@@ -184,7 +184,7 @@ class AllocationInterrupted(KeyboardInterrupt):
 
 
 def answers_batches(allocator: Allocator) -> TypeGuard[BatchAllocator]:
-    """Whether an allocator answers many requests together."""
+    """True if an allocator answers many requests together."""
     return hasattr(allocator, "respond")
 
 

@@ -105,11 +105,11 @@ class RegisterState:
         }
 
     def is_used(self, unit: int) -> bool:
-        """Whether a lane is ever live in a unit, of the function's own or of what is placed."""
+        """True if a lane is ever live in a unit, of the function's own or of what is placed."""
         return bool(self._live[unit])
 
     def is_free(self, lifetime: Lifetime, unit: int) -> bool:
-        """Whether a lane so lived collides with nothing in a unit, and that is not reserved."""
+        """True if a lane so lived collides with nothing in a unit, and that is not reserved."""
         live, defined = lifetime
         collides = self._live[unit] & defined or self._defined[unit] & live
         return not collides and unit not in self.problem.placements.reserved
@@ -188,7 +188,7 @@ class RegisterState:
         return found
 
     def _is_fixed(self, lanes: Sequence[Lifetime], base: int) -> bool:
-        """Whether the function's own physical registers collide with lanes at a base."""
+        """True if the function's own physical registers collide with lanes at a base."""
         for unit, (live, defined) in enumerate(lanes, base):
             fixed_live, fixed_defined = self._fixed.get(unit, (0, 0))
             if fixed_live & defined or fixed_defined & live:

@@ -120,14 +120,14 @@ BUILT_IN: dict[str, Allocator] = {
 
 
 def sees_labels(allocator: Allocator) -> bool:
-    """Whether an allocator is shown the compilers' answers."""
+    """True if an allocator is shown the compilers' answers."""
     if isinstance(allocator, SearchAllocator):
         return allocator.label_use is not LabelUse.NONE
     return isinstance(allocator, LabelReplay)
 
 
 def answers_alone(allocator: Allocator) -> bool:
-    """Whether an allocator answers from the function alone where it is shown no labels."""
+    """True if an allocator answers from the function alone where it is shown no labels."""
     if isinstance(allocator, SearchAllocator):
         return allocator.label_use is not LabelUse.FIRST
     return not isinstance(allocator, LabelReplay)

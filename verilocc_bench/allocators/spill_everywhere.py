@@ -137,7 +137,7 @@ class _Spiller:
                 curve[point] += count
 
     def _fits(self, curve: list[int], register: int, room: int) -> bool:
-        """Whether adding the register keeps the curve within the room, segment by segment."""
+        """True if adding the register keeps the curve within the room, segment by segment."""
         width = self.problem.function.virtual_registers[register].width
         return all(
             max(curve[first : last + 1]) + width <= room

@@ -28,9 +28,10 @@ LOOP_WEIGHT = 10
 class BankConflicts:
     """Instructions with three distinct vector sources whose banks collide.
 
-    `any` counts those that want more of some bank than it delivers at once
-    (two registers on AMD, three on sm_80), `all` those with all three in one
-    bank; both weighted by 10 to the power of the loop depth.
+    `any` counts the instructions that want more registers of one bank than the
+    bank delivers at once (two on AMD, three on sm_80). `all` counts those whose
+    three sources lie in one bank. Each instruction weighs 10 to the power of
+    its loop depth.
     """
 
     any: int
@@ -40,8 +41,8 @@ class BankConflicts:
 def count_bank_conflicts(problem: AllocationProblem, answer: NamedAssignment) -> BankConflicts:
     """The bank conflicts of a valid answer, over 32-bit explicit sources.
 
-    Where operand slots keep what they read (`reuse_slots`), a source that
-    the instruction before it reads at the same place among three needs no bank.
+    On targets whose operand slots keep what they read (`reuse_slots`), a source
+    needs no bank if the instruction before reads it at the same place among three.
     """
     in_some_bank = in_one_bank = 0
     target, units = problem.target, _units(problem, answer)
@@ -55,11 +56,11 @@ def count_bank_conflicts(problem: AllocationProblem, answer: NamedAssignment) ->
                 continue
             read = [source for source, before in zip_longest(sources, kept) if source != before]
             per_bank = Counter((file, unit % target.file(file).banks) for file, unit in read)
-            most = max(per_bank.values(), default=0)  # nothing, where all are kept
+            most = max(per_bank.values(), default=0)  # empty if the slots keep all of them
             in_some_bank += weight * (most > target.bank_ports)
             in_one_bank += weight * (most == 3)
             if target.reuse_slots:
-                # What the instruction itself writes is not what was kept.
+                # A slot keeps the old value, not the one that the instruction writes.
                 kept = () if _writes(problem, instruction, units, sources) else sources
     return BankConflicts(in_some_bank, in_one_bank)
 
@@ -67,7 +68,7 @@ def count_bank_conflicts(problem: AllocationProblem, answer: NamedAssignment) ->
 def _three_sources(
     problem: AllocationProblem, instruction: Instruction, units: list[int]
 ) -> Sources:
-    """The 32-bit vector sources of an instruction that has three different ones; else nothing."""
+    """The three 32-bit vector sources, if the instruction has three different ones; else empty."""
     sources = [
         source
         for operand in instruction.uses
@@ -80,7 +81,7 @@ def _three_sources(
 def _writes(
     problem: AllocationProblem, instruction: Instruction, units: list[int], sources: Sources
 ) -> bool:
-    """Whether an instruction writes one of its own sources."""
+    """True if an instruction writes one of its own sources."""
     first_unit = problem.placements.first_unit
     read = {first_unit[file] + index for file, index in sources}
     return any(
@@ -91,7 +92,7 @@ def _writes(
 
 
 def count_identity_copies(problem: AllocationProblem, answer: NamedAssignment) -> int:
-    """Copies that a valid answer makes identities, each counted once."""
+    """The number of copies whose source and destination a valid answer puts in one place."""
     units = _units(problem, answer)
     found = 0
     for _, _, instruction in problem.function.instructions():
@@ -118,7 +119,7 @@ def _first_unit(problem: AllocationProblem, operand: Operand, units: list[int]) 
 def _vector_source(
     problem: AllocationProblem, operand: Operand, units: list[int]
 ) -> tuple[str, int] | None:
-    """(file, index) of a source of one unit in a vector file; None for others."""
+    """(file, index) of a source of one unit in a vector file; None for any other operand."""
     if operand.location.count != 1:
         return None
     register = problem.placements.register(_first_unit(problem, operand, units))

@@ -14,8 +14,9 @@ __all__ = ["with_budgets"]
 def with_budgets(problem: AllocationProblem, budgets: Mapping[str, int]) -> AllocationProblem:
     """The problem with at most `budgets[file]` units of each file that is named there.
 
-    Classes lose the bases that go beyond; one may lose them all, and then the
-    problem has no answer. Reserved units beyond the budget are no longer named.
+    Classes lose the bases beyond the budget. If a class loses all of them, the
+    problem has no answer. The new problem does not list reserved units beyond
+    the budget.
     """
     function, target = problem.function, problem.target
     files = tuple(

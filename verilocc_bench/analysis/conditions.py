@@ -4,8 +4,8 @@ A function is a node of a reduced ordered binary decision diagram (Bryant,
 "Graph-Based Algorithms for Boolean Function Manipulation", IEEE Transactions
 on Computers 1986): equal functions are equal numbers. The variables are the
 lanes of the predicates that guard something. In real kernels few of them
-matter at one point, and the diagrams stay tiny; a text can be made so that
-they explode, so the work on one function has a bound, far beyond any kernel.
+matter at one point, and the diagrams stay tiny. A text can be built to make
+them explode, so the work on one function is bounded, far above any kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Literal = tuple[int, bool]
 """A predicate's lane, and the value that it must have."""
 
 ConditionalLanes = dict[int, int]
-"""Conditions to disjoint sets of lanes (bit masks); lanes in none have FALSE."""
+"""Disjoint sets of lanes (bit masks) by their condition; a lane in no set has FALSE."""
 
 _TERMINAL = 1 << 60
 
@@ -38,8 +38,8 @@ DEPTH_LIMIT = 200
 class Conditions:
     """The boolean functions of one analysis.
 
-    All methods raise InputError where the function's guards are beyond the
-    bounds; the count is of steps, so that it is the same everywhere.
+    All methods raise InputError if the function's guards need more than the
+    bounds allow. The bounds count steps, so they are the same on every machine.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Conditions:
         self._supports: dict[int, frozenset[int]] = {FALSE: frozenset(), TRUE: frozenset()}
 
     def literal(self, literal: Literal) -> int:
-        """The function that is one predicate, or its negation."""
+        """The function of one predicate, or its negation."""
         variable, value = literal
         return self._node(variable, int(not value), int(value))
 
@@ -71,7 +71,7 @@ class Conditions:
         return self._choice(a, FALSE, TRUE)
 
     def without(self, a: int, variables: Iterable[int]) -> int:
-        """Whether some values of these variables make `a` true: existential quantification."""
+        """`a` with these variables quantified existentially: true if some values make `a` true."""
         for variable in variables:
             a = self._exists(a, variable)
         return a
@@ -114,7 +114,7 @@ class Conditions:
         return found
 
     def spend(self, steps: int) -> None:
-        """Counts steps. Raises InputError beyond the bound."""
+        """Counts steps. Raises InputError once they exceed the bound."""
         self.work += steps
         if self.work > WORK_LIMIT:
             raise InputError("the guards depend on each other in too many ways to analyse")
@@ -205,6 +205,6 @@ class Conditions:
 
 
 def add_lanes(lanes: ConditionalLanes, condition: int, mask: int) -> None:
-    """Adds lanes that are not there yet."""
+    """Adds lanes under a condition. The lanes must not be in `lanes` yet."""
     if mask and condition != FALSE:
         lanes[condition] = lanes.get(condition, 0) | mask

@@ -11,16 +11,17 @@ from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, VirtualL
 __all__ = ["Effects", "LaneNumbering", "all_effects", "iterate_bits"]
 
 FEW_BITS = 8
-"""Up to so many bits are sooner found one by one than in the binary text."""
+"""For up to this many set bits, looking for each one is faster than reading the binary text."""
 
 
 class Effects(NamedTuple):
     """One instruction's effects on lanes, where its guard holds.
 
-    `ended` lanes lose their values without getting others. `early` ones of
-    the defined are written before the uses are read. The guard's lane is
-    read in any case and not among the used. `redefined` are the lanes, in
-    `defined`, that guard something in the function.
+    `defined` lanes get a value; the instruction writes the `early` ones among
+    them before it reads its uses. `ended` lanes lose their value and get no
+    other. `used` lanes are read. The guard's lane is always read and is not in
+    `used`. `redefined` lists the defined lanes that guard something in the
+    function.
     """
 
     defined: int
@@ -32,7 +33,7 @@ class Effects(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether no condition decides about the effects, and they change none."""
+        """True if the effects depend on no condition and change none."""
         return self.guard is None and not self.redefined
 
     @property
@@ -42,9 +43,9 @@ class Effects(NamedTuple):
 
 
 class LaneNumbering:
-    """Numbers the lanes: those of virtual registers in order, then the fixed ones.
+    """Numbers the lanes: first the lanes of the virtual registers in order, then the fixed ones.
 
-    `offsets[r]` is the first lane of virtual register r; `fixed[file, unit]`
+    `offsets[r]` is the first lane of virtual register r. `fixed[file, unit]` is
     the lane of a physical unit that the function names.
     """
 
@@ -83,7 +84,7 @@ class LaneNumbering:
         return ((1 << self.classes[register].width) - 1) << self.offsets[register]
 
     def literal(self, guard: Guard | None) -> Literal | None:
-        """A guard as its lane and the value that it must have."""
+        """A guard as its lane and the value with which the instruction acts."""
         if guard is None:
             return None
         return self.mask(guard.location).bit_length() - 1, not guard.negated
@@ -122,7 +123,7 @@ def _effects(instruction: Instruction, lanes: LaneNumbering, guards: int) -> Eff
     redefined: tuple[int, ...] = ()
     if common := defined & guards:
         redefined = tuple(iterate_bits(common))
-    # Another definition of the same instruction may write what one of them ends.
+    # One definition may end a lane that another definition of the instruction writes.
     ended &= ~defined
     return Effects(defined, early, ended, used, lanes.literal(instruction.guard), redefined)
 

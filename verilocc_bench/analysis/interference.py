@@ -1,8 +1,8 @@
 """Interference between virtual registers: which pairs have lanes that collide.
 
-One sweep over the points in order: wherever a lane is defined, its virtual
-register interferes with those that are live there. Linear in the segments of
-liveness, plus one bit-set operation for each definition.
+One sweep visits the points in order. Where a lane is defined, its virtual
+register interferes with every register that is live there. The cost is linear
+in the segments of liveness, plus one bit-set operation for each definition.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ __all__ = ["interference_sets", "live_spans"]
 
 
 def interference_sets(liveness: Liveness) -> list[int]:
-    """For each virtual register the set of those it interferes with, as a bit mask."""
+    """For each virtual register the registers that interfere with it, as a bit mask."""
     count = len(liveness.lane_offsets)
     owner = _owners(liveness)
     starts: list[list[int]] = [[] for _ in liveness.points]
@@ -51,7 +51,7 @@ def interference_sets(liveness: Liveness) -> list[int]:
 def live_spans(liveness: Liveness) -> list[tuple[int, int, int]]:
     """For each virtual register: (first point, last point, lane-points at which it is live).
 
-    A register that is never live spans (0, 0, 0).
+    The entry of a register that is never live is (0, 0, 0).
     """
     spans: list[tuple[int, int, int]] = []
     bounds = [*liveness.lane_offsets, liveness.virtual_lane_count]

@@ -1,23 +1,24 @@
 """Dataflow of lanes under conditions, exact over all paths and predicate values.
 
 A *state* is a point of the program with the values of the predicates there.
-An instruction that defines a predicate leaves it with either value; a branch
-on a guard leads on only in the states that agree with it. Only states count
-that a path from the entry can bring about; a block that no edge leads to from
-there counts as if it were entered with any values. Three facts are
+After an instruction that defines a predicate, the predicate may have either
+value. A branch on a guard leads on only in the states that agree with it. Only
+states that some path from the entry can bring about count; a block that no
+path from the entry leads to counts as entered with any values. Three facts are
 computed for every lane, each as the condition on the predicates under which
 it holds at the start of a block:
 
 - *live* (backwards): some path from the state reads the lane before it is
   defined or ended;
-- *reached* (forwards): some definition of the lane, which can happen, reaches
+- *reached* (forwards): some definition of the lane that can happen reaches
   the state;
-- *unreached* (forwards): some path from the entry to the state brings none.
+- *unreached* (forwards): some path from the entry brings no definition of the
+  lane to the state.
 
 All transfer functions distribute over disjunction, so the fixed points are
 the exact answers over paths (Kam and Ullman, "Monotone Data Flow Analysis
 Frameworks", Acta Informatica 1977). Without guards every condition is TRUE
-and this is the textbook's bit-vector analysis.
+and the analysis is the bit-vector analysis of the textbooks.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ __all__ = ["LaneFlow"]
 
 VISITS = 400_000
 VISITS_OF_A_BLOCK = 20
-"""A fixed point may take so many visits to blocks. Kernels take 3 to each block."""
+"""A fixed point may visit a block this many times on average; kernels need 3 visits."""
 
 
 class _JointEffects(NamedTuple):
-    """The joint effects of instructions on whose effects no condition decides."""
+    """The joint effects of a run of instructions whose effects depend on no condition."""
 
     killed: int
     exposed: int
@@ -60,12 +61,12 @@ _Step = _JointEffects | Effects
 class LaneFlow:
     """The three facts at the blocks of a function, and how instructions change them.
 
-    `live_in[b]`, `live_out[b]`, `reached[b]` and `unreached[b]` hold at the
-    start (or the end) of block b; each is computed when it is asked for. A
-    block of two successors with a branch literal goes to the first where the
-    literal holds. The lane `nowhere`, beyond all others, is defined by
-    nothing: where it is unreached, the state can be reached from the entry;
-    among the reached lanes it stands where the state counts.
+    `live_in[b]`, `reached[b]` and `unreached[b]` hold at the start of block b,
+    `live_out[b]` at its end; each is computed at first use. A block with two
+    successors and a branch literal goes to the first where the literal holds.
+    The lane `nowhere` follows all others, and nothing defines it. It is
+    unreached in exactly the states that the entry can lead to. It is reached
+    in exactly the states that count.
     """
 
     def __init__(
@@ -160,14 +161,14 @@ class LaneFlow:
         return self._after(before, effects, effects.ended, effects.defined, reachable)
 
     def reachable(self, facts: ConditionalLanes) -> int:
-        """The condition under which a state can be: that of `nowhere` in these facts."""
+        """The condition under which a state counts: the condition of `nowhere` in these facts."""
         for condition, mask in facts.items():
             if mask & self.nowhere:
                 return condition
         return FALSE
 
     def executed(self, lanes: ConditionalLanes, effects: Effects) -> ConditionalLanes:
-        """Of the states before an instruction, those in which its guard holds."""
+        """The facts of the states before an instruction in which its guard holds."""
         if effects.guard is None:
             return lanes
         return self.conditions.restrict(lanes, self.conditions.literal(effects.guard))
@@ -175,7 +176,7 @@ class LaneFlow:
     def _after(
         self, before: ConditionalLanes, effects: Effects, given: int, taken: int, fresh: int
     ) -> ConditionalLanes:
-        """Lanes `given` get the fact in the states `fresh`, lanes `taken` lose it."""
+        """The lanes `given` get the fact in the states `fresh`; the lanes `taken` lose it."""
         conditions, redefined = self.conditions, effects.redefined
         result: ConditionalLanes = {}
         if effects.guard is None:
@@ -248,9 +249,10 @@ class LaneFlow:
     def _run_forwards(
         self, entry: int, unreached: bool, outside: set[int]
     ) -> list[ConditionalLanes]:
-        """The fact at the start of every block; `entry` has it at the function's entry.
+        """The fact at the start of every block.
 
-        The blocks `outside` are entered from nowhere as well.
+        The lanes in the mask `entry` have the fact at the function's entry. The
+        blocks `outside` count as entered, too, although no path leads to them.
         """
         keep = self._guards_ahead
         incoming: list[ConditionalLanes] = [{} for _ in self.effects]
@@ -267,7 +269,7 @@ class LaneFlow:
             for step in self._steps[current]:
                 out = self._after_step(out, step, unreached)
             for successor, condition in self._edges(current):
-                # What comes over an edge only grows, so that it need not be kept apart.
+                # The facts of an edge only grow, so one union for all edges is enough.
                 before, over = incoming[successor], self.conditions.restrict(out, condition)
                 after = self.conditions.union(before, over)
                 if after != before:
@@ -296,7 +298,7 @@ class LaneFlow:
     def _guards_ahead(self) -> list[int]:
         """For each block the predicates that may guard something before they are defined.
 
-        The others' values cannot matter any more: conditions forget them.
+        The values of the others no longer matter: conditions forget them.
         """
         exposed, killed = [], []
         for effects in self.effects:
@@ -322,11 +324,11 @@ class LaneFlow:
 
 
 class _Pending:
-    """Blocks that are to be visited, in sweeps through an order, to its end and back again.
+    """The blocks that are still to be visited, in sweeps forwards and backwards through an order.
 
-    At the beginning all of them are. What flows along edges is through in one
-    sweep, whatever flows back along many edges, one after the other, in the
-    next: sweeps in one direction alone would take it one edge a sweep.
+    At the beginning every block is. A forward sweep carries facts along any
+    number of forward edges, a backward sweep along any number of back edges.
+    With forward sweeps alone, each back edge would cost a sweep.
     """
 
     def __init__(self, order: Sequence[int]) -> None:
@@ -342,7 +344,7 @@ class _Pending:
         self._left = VISITS + VISITS_OF_A_BLOCK * len(order)
 
     def add(self, block: int) -> None:
-        """Has a block visited, in this sweep where it is still to come."""
+        """Marks a block: for this sweep if the sweep has not passed it, else for the next."""
         if self._waiting[block]:
             return
         self._waiting[block] = True
@@ -353,7 +355,7 @@ class _Pending:
             self._next.append(-place)
 
     def pop(self) -> int | None:
-        """The next block; None where nothing is left. Raises InputError where it takes too long."""
+        """The next block; None at the end. Raises InputError after too many visits."""
         if not self._sweep:
             if not self._next:
                 return None
@@ -372,7 +374,7 @@ class _Pending:
 
 
 def _reverse_postorder(successors: Sequence[Sequence[int]]) -> list[int]:
-    """All blocks, each before those it leads to but for back edges; first from the entry."""
+    """All blocks in reverse postorder: from the entry, then those that it does not lead to."""
     finished: list[list[int]] = []
     seen = [False] * len(successors)
     for start in range(len(successors)):
@@ -395,7 +397,7 @@ def _reverse_postorder(successors: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _steps(effects: Sequence[Effects]) -> list[_Step]:
-    """A block's effects, runs of plain ones joined."""
+    """The effects of a block, with each run of plain ones joined."""
     steps: list[_Step] = []
     run: list[Effects] = []
     for effect in effects:

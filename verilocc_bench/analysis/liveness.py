@@ -9,21 +9,21 @@ definition is written while the uses are still to be read.
 A lane is *live* at a point when it is defined there (dead or not), or when a
 later use may read it and some definition may reach the point:
 
-- backward: a use makes a lane live, a definition ends it, and so does the
-  undef definition of another lane of the same virtual register, which begins
-  a new value of the whole;
-- forward: a lane counts only where a definition may reach. A tuple of which
-  one lane was never written is read whole by later instructions, yet the
-  other lane holds nothing.
+- backward: a use makes a lane live, and a definition ends it. The undef
+  definition of another lane of the same virtual register ends it, too: it
+  begins a new value of the whole register;
+- forward: a lane counts only where a definition may reach. Instructions may
+  read a whole tuple of which one lane was never written; that lane holds
+  nothing.
 
 Guards: an instruction acts only where its guard holds, and a branch on a
-guard is taken only then; a predicate keeps its value until it is defined
-anew, and nothing else is known of it. A lane is live at the point after a
+guard is taken only then. A predicate keeps its value until it is defined
+anew; nothing else is known about it. A lane is live at the point after a
 guarded instruction when there is a path on which the instruction acts and
-the lane holds a value that is read later: what an instruction that does not
-act would leave alone, it cannot destroy. Definitions that no path can bring
-about define nothing. A guard that nothing has written decides all the same:
-its lane holds a value from the entry on.
+the lane holds a value that is read later: an instruction that does not act
+destroys nothing. Definitions that no path can bring about define nothing. A
+guard that nothing has written still decides: its lane holds a value from the
+entry on.
 
 Two lanes cannot share a unit exactly when one is *defined* at a point where
 the other is live: only a definition can destroy a value. Where every lane is
@@ -31,10 +31,10 @@ defined on all paths to its uses, and nothing is guarded, that is the same as
 both being live at one point.
 
 Cost: a dataflow over blocks in each direction (analysis.lane_flow), then one
-walk over the instructions; sets of lanes are Python integers. 20 to 50
-microseconds an instruction of real kernels; what guards could make of it has
-a bound (analysis.conditions). Memory is quadratic, for sets are bit masks:
-so there is a bound on lanes times instructions.
+walk over the instructions; sets of lanes are Python integers. An instruction
+of a real kernel takes 20 to 50 microseconds. The cost of guards is bounded
+(analysis.conditions). Memory is quadratic because sets are bit masks, so lanes
+times instructions are bounded as well.
 """
 
 from __future__ import annotations
@@ -51,12 +51,13 @@ from verilocc_bench.ir import Function
 __all__ = ["Liveness", "Segment", "analyse_liveness", "iterate_bits"]
 
 PAIRS = 1 << 32
-"""A function may have so many pairs of a lane and a point: sets of either have a bit for each of
-the other, and take 2 GiB by then. The largest kernel seen has 1 in 100 of it."""
+"""The most pairs of a lane and a point that a function may have. A set of lanes has a bit for each
+lane, and a set of points one for each point: at this bound they take 2 GiB. The largest kernel
+seen reaches 1 % of it."""
 
 Segment = tuple[int, int, int, bool]
-"""(lane, first point, last point, whether it surely holds a value there together
-with all others of which the same is said)."""
+"""(lane, first point, last point, sure). If `sure`, the lane holds a value at each of these
+points together with all other lanes that are sure there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +88,8 @@ class Liveness:
 def analyse_liveness(function: Function) -> Liveness:
     """The liveness of every lane of a function.
 
-    Raises InputError where the function is too large, its guards depend on
-    each other in too many ways, or its edges are too tangled.
+    Raises InputError if the function is too large, its guards depend on each
+    other in too many ways, or its edges are too tangled.
     """
     lanes = LaneNumbering(function)
     size = function.instruction_count + len(function.blocks)
@@ -121,7 +122,7 @@ def analyse_liveness(function: Function) -> Liveness:
 
 
 def _predicates_never_written(flow: LaneFlow) -> int:
-    """Guards' lanes that a path reads before it writes them: they have a value from the entry."""
+    """The lanes of guards that some path reads before it writes them: the entry defines them."""
     guards = read = 0
     for block in flow.effects:
         for effect in block:
@@ -133,11 +134,11 @@ def _predicates_never_written(flow: LaneFlow) -> int:
 
 
 SEGMENTS = 8_000_000
-"""A function may have so many segments, which take 1 GiB; the largest of `mini` has 11,000."""
+"""The most segments of a function, which take 1 GiB; the largest of `mini` has 11,000."""
 
 
 class _Walker:
-    """Collects what is live and what surely holds a value, point by point."""
+    """Collects the lanes that are live and those that surely hold a value, point by point."""
 
     def __init__(self, flow: LaneFlow, lane_count: int) -> None:
         self.flow = flow
@@ -148,7 +149,7 @@ class _Walker:
         self.segments: list[Segment] = []
 
     def define_at_entry(self, lanes: int) -> None:
-        # A live-in register that nothing reads is free from the start.
+        # No point has a live-in register that nothing reads: it is free from the start.
         read = 0
         for mask in self.flow.live_in[0].values():
             read |= mask
@@ -171,7 +172,7 @@ class _Walker:
     def _plain_rows(
         self, effects: Sequence[Effects], live: int, reached: int, unreached: int
     ) -> list[tuple[int, int]]:
-        """As _rows, where no condition decides about anything."""
+        """The rows of a block in which nothing depends on a condition."""
         facts = [(reached, unreached)]
         for effect in effects:
             reached &= ~effect.ended
@@ -203,7 +204,7 @@ class _Walker:
         reached_before: ConditionalLanes,
         unreached_before: ConditionalLanes,
     ) -> list[tuple[int, int]]:
-        """(live, surely together) at each point of a block."""
+        """For each point of a block: (the live lanes, those that surely hold values together)."""
         flow = self.flow
         reached, unreached = [reached_before], [unreached_before]
         for effect in effects:
@@ -213,7 +214,7 @@ class _Walker:
         for index in range(len(effects) - 1, -1, -1):
             effect = effects[index]
             acted, missed = reached[index + 1], unreached[index + 1]
-            # Only where the instruction acts can its definitions destroy anything.
+            # The definitions destroy values only where the instruction acts.
             acting = flow.executed(reached[index], effect)
             missing = flow.executed(unreached[index], effect)
             if effect.guard is not None:
@@ -223,7 +224,7 @@ class _Walker:
             rows.append(self._row(effect.defined, live, acted, missed))
             live = flow.before(live, effect)
             if effect.early:
-                # These are written while the uses are still to be read.
+                # The instruction writes these before it reads its uses.
                 rows.append(self._row(effect.early, live, acting, missing))
         return rows[::-1]
 
@@ -239,10 +240,10 @@ class _Walker:
         return held, held & self._together(defined, live, unreached)
 
     def _together(self, defined: int, live: ConditionalLanes, unreached: ConditionalLanes) -> int:
-        """Lanes that in one reachable state are live, or defined, and surely reached.
+        """The lanes that are live or defined, and surely reached, in one reachable state.
 
-        Of the states it takes one in which many lanes are live, which makes
-        the count at the point a lower bound for every allocation.
+        Their number is a lower bound for every allocation. The method picks a
+        state in which many lanes are live.
         """
         conditions = self.flow.conditions
         state = self.flow.reachable(unreached)
@@ -275,7 +276,7 @@ class _Walker:
         self.after.append(tuple(after))
 
     def _add_segments(self, rows: list[tuple[int, int]], first: int) -> None:
-        """Turns rows of (live, together) into segments, lane by lane."""
+        """Turns rows of (live, surely together) into segments, lane by lane."""
         began: dict[int, tuple[int, bool]] = {}
         held = together = 0
         for point, (new_held, new_together) in enumerate([*rows, (0, 0)], first):

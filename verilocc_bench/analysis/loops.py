@@ -2,8 +2,8 @@
 
 Dominators by the iterative algorithm of Cooper, Harvey and Kennedy ("A
 Simple, Fast Dominance Algorithm"), on reverse postorder. Edges into a block
-that dominates their source are back edges; loops of one head are one loop.
-An irreducible cycle has no back edge and adds no depth.
+that dominates their source are back edges. Loops with the same head are one
+loop. An irreducible cycle has no back edge and adds no depth.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["loop_depths"]
 
 
 def loop_depths(function: Function) -> tuple[int, ...]:
-    """How many natural loops contain each block; 0 outside all, and where unreachable."""
+    """The number of natural loops around each block; 0 for a block that cannot be reached."""
     order = _reverse_postorder(function)
     position = {block: index for index, block in enumerate(order)}
     predecessors: dict[int, list[int]] = {block: [] for block in order}

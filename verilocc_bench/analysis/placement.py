@@ -1,8 +1,7 @@
 """Where virtual registers may be placed: unit numbers and legal bases.
 
-All units of a target's files are numbered through, file after file, in the
-order of the target. Beyond the hardware's files stand the names that no
-assembler knows: they have no number.
+All units of a target's files have consecutive numbers, file after file, in the
+order of the target. A name that the hardware does not have has no number.
 """
 
 from __future__ import annotations
@@ -37,9 +36,10 @@ def parse_register_name(target: Target, name: str) -> PhysicalRegister | None:
 class Placements:
     """Unit numbering and legal bases of one function.
 
-    `legal[class]` maps each legal base, by its unit number, to its name, in
-    the order of the class: every unit within the budget, aligned, none
-    reserved. `by_name[class]` maps every name of such a base to its number.
+    `legal[class]` maps the unit number of each legal base to its name, in the
+    order of the class. At a legal base every unit of the register is within the
+    budget, none is reserved, and the base is aligned. `by_name[class]` maps
+    every name of such a base to its number.
     """
 
     def __init__(self, function: Function, target: Target) -> None:

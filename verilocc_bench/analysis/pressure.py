@@ -1,9 +1,9 @@
 """Register pressure: how many lanes must be in registers at each point.
 
-Only lanes that a definition surely reaches are counted: lanes that are live
+Only lanes that a definition surely reaches are counted. Lanes that are live
 together at a point and defined on every path to it cannot share a unit, so
-the maximum is a lower bound on the registers of any allocation. Lanes of
-classes that draw on several files count for the group of those files.
+the maximum is a lower bound on the registers of any allocation. A lane whose
+class draws on several files counts for the group of those files.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ VECTOR = "vector"
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """`curves[group][point]` lanes live; `maximum` of each; `peak` the first such point.
+    """The pressure of each group of files.
 
-    Groups: `vector` for all scored files together, and each other file by
-    its name. A class that draws on several other files counts for the first.
+    `curves[group][point]` is the number of lanes, `maximum[group]` the largest
+    of them, `peak[group]` the first point that has it. The group `vector` is
+    all scored files together; every other file is a group by its own name. A
+    class that draws on several other files counts for the first.
     """
 
     curves: Mapping[str, tuple[int, ...]]

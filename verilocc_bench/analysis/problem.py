@@ -1,4 +1,4 @@
-"""An allocation problem: a function with what is computed about it once."""
+"""An allocation problem: a function with its analyses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["AllocationProblem"]
 class AllocationProblem:
     """A function, its target and its analyses, each computed at first use and kept.
 
-    Allocators receive it, verifiers judge by it; it never changes.
+    Allocators and verifiers take it. It never changes.
     """
 
     def __init__(self, function: Function, normalized: str | None = None) -> None:
@@ -51,17 +51,17 @@ class AllocationProblem:
         return instance_id(self.normalized)
 
     def occupancy(self, used: Mapping[str, int]) -> int:
-        """Waves (AMD) or warps (NVIDIA) that run when `used` registers of each file are taken.
+        """The waves (AMD) or warps (NVIDIA) that can run with the registers `used`.
 
-        `used` counts up to the highest register of each file. The function's own
-        upper limit holds, too.
+        `used[file]` is the highest index in use plus one. The result never
+        exceeds the function's own limit.
         """
         by_registers, limit = self.target.occupancy(used), self.function.maximum_occupancy
         return by_registers if limit is None else min(by_registers, limit)
 
     @cached_property
     def liveness(self) -> Liveness:
-        """Liveness of every lane. Raises InputError where the guards are beyond analysis."""
+        """The liveness of every lane. Raises InputError if the guards exceed the bounds."""
         try:
             return analyse_liveness(self.function)
         except InputError as error:
@@ -79,12 +79,12 @@ class AllocationProblem:
 
     @cached_property
     def placements(self) -> Placements:
-        """Unit numbers, and where each class may be placed."""
+        """The unit numbers and the legal bases of each class."""
         return Placements(self.function, self.target)
 
 
 def _check_against_target(function: Function, target: Target) -> None:
-    """Raises InputError where the function is none of the target, or not canonical."""
+    """Raises InputError if the function does not fit the target or is not canonical."""
     _check_files(function, target)
     limit = function.maximum_occupancy
     if limit is not None and limit >= target.maximum_occupancy:

@@ -16,8 +16,8 @@ __all__ = ["ResolvedAnswer", "resolve_answer"]
 class ResolvedAnswer:
     """The registers of an answer, by the number of the virtual register.
 
-    `edited` is the function with the answer's edits, None where it has none;
-    then `registers` has those that the edits make, too.
+    `edited` is the function with the answer's edits; None for an answer without
+    edits. With edits, `registers` includes the virtual registers that they make.
     """
 
     edited: EditedFunction | None
@@ -25,11 +25,11 @@ class ResolvedAnswer:
 
 
 def resolve_answer(problem: AllocationProblem, answer: AnswerLike) -> ResolvedAnswer:
-    """The registers that an answer names, and the function as it edits it.
+    """The registers that an answer names, and the function with its edits.
 
-    Every answer that a judge accepts can be resolved. Raises ValueError for
-    another: for an edit that the function does not allow, and for a virtual
-    register without a register, or with a name that the target does not have.
+    Every answer that a judge accepts can be resolved. Raises ValueError for an
+    edit that the function does not allow, for a virtual register without a
+    register, and for a name that the target does not have.
     """
     answer = Answer.of(answer)
     edited: EditedFunction | None = None

@@ -75,7 +75,7 @@ def _builder(name: str, config: str, revision: str | None) -> Any:
 
 
 def _ask(name: str, revision: str | None) -> bool:
-    """Whether the Hub can be reached. Raises InputError where it has no such dataset."""
+    """True if the Hub can be reached. Raises InputError where it has no such dataset."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -118,7 +118,7 @@ def _patiently(request: Callable[[], Result]) -> Result:
 
 
 def _is_passing(error: BaseException | None) -> bool:
-    """Whether the Hub was busy (429), or had an error of its own, somewhere below an error."""
+    """True if the Hub was busy (429), or had an error of its own, somewhere below an error."""
     while error is not None:
         status = getattr(getattr(error, "response", None), "status_code", 0)
         if status == 429 or status >= 500:
@@ -185,7 +185,7 @@ def _of_commit(name: str, latest: Any, revision: str) -> Any:
 
 
 def _is_parquet(builder: Any) -> bool:
-    """Whether a dataset is read from Parquet files, and not from the local cache or other files."""
+    """True if a dataset is read from Parquet files, and not from the local cache or other files."""
     from datasets.packaged_modules.parquet.parquet import Parquet
 
     return isinstance(builder, Parquet)

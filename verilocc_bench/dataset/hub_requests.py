@@ -34,17 +34,17 @@ class HubError(InputError):
 
     @property
     def is_refused_for_now(self) -> bool:
-        """Whether the Hub has done nothing, and may do it when it is asked again."""
+        """True if the Hub has done nothing, and may do it when it is asked again."""
         return self.status in (429, 503)
 
     @property
     def is_conflict(self) -> bool:
-        """Whether the branch is not where it was expected."""
+        """True if the branch is not where it was expected."""
         return self.status in (409, 412)
 
     @property
     def may_be_done(self) -> bool:
-        """Whether the Hub may have done what it was asked."""
+        """True if the Hub may have done what it was asked."""
         return self.status is None or self.status >= 500
 
     def pause_seconds(self, otherwise: float) -> float:

@@ -146,7 +146,7 @@ def _folder(name: str) -> Path | None:
 
 
 def is_local(name: str) -> bool:
-    """Whether a dataset's name means files here: `mini` or a folder."""
+    """True if a dataset's name means files here: `mini` or a folder."""
     return name == EMBEDDED or Path(name).is_dir()
 
 

@@ -59,7 +59,7 @@ class VectorPlaces:
         return self._changes[block]
 
     def _wakes(self, block: int) -> bool:
-        """Whether the first thing that a block does to EXEC is to widen it."""
+        """True if the first thing that a block does to EXEC is to widen it."""
         first = next((change for change in self._changes_of(block) if change), MaskChange.NONE)
         return bool(first & MaskChange.WIDENS)
 
@@ -97,7 +97,7 @@ class VectorPlaces:
         return list(successors)
 
     def _goes_on(self, start: int, other: int, narrowing: int) -> bool:
-        """Whether a side leads to the other, or back to where threads were stopped."""
+        """True if a side leads to the other, or back to where threads were stopped."""
         seen = {start}
         pending = [start]
         while pending:

@@ -122,7 +122,7 @@ class Edits:
 
     @property
     def empty(self) -> bool:
-        """Whether there are none."""
+        """True if there are none."""
         return not (self.new or self.insertions or self.replacements)
 
 

@@ -65,7 +65,7 @@ class RegisterClass:
         return tuple(dict.fromkeys(r.file for r in self.ranges))
 
     def allows(self, file: str, base: int) -> bool:
-        """Whether a virtual register of this class may start at unit `base` of `file`."""
+        """True if a virtual register of this class may start at unit `base` of `file`."""
         return any(r.file == file and base in r for r in self.ranges)
 
 

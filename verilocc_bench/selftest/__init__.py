@@ -1,1 +1,1 @@
-"""The self-test: random functions, mutated answers, and every judge against every other."""
+"""The self-test: compares all judges on random functions, real kernels and mutated answers."""

@@ -1,8 +1,8 @@
 """Random answers that should be valid: first fit in a random order, at random bases.
 
-Registers that are tied to each other are placed to suit. Where the registers run
-out there is no answer; whether one is right is for the judges to say. One pass
-costs two bit-set operations for each base tried.
+Tied registers are placed together. There is no answer if the registers run out.
+The judges decide if an answer is valid. One pass costs two bit-set operations
+for each base that it tries.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from verilocc_bench.ir import VirtualLanes
 __all__ = ["random_answer"]
 
 Tie = tuple[int, int, int]
-"""(register, other register, how far the second one's base is from the first one's)."""
+"""(register, other register, distance from the base of the first to that of the second)."""
 
 
 def random_answer(problem: AllocationProblem, generator: random.Random) -> dict[str, str] | None:
-    """An answer, or None where the registers run out."""
+    """An answer, or None if the registers run out."""
     return _RandomFit(problem).place(generator)
 
 
@@ -80,7 +80,7 @@ class _RandomFit:
 
 
 def _ties(problem: AllocationProblem) -> list[Tie]:
-    """Ties of two different virtual registers."""
+    """The ties between different virtual registers."""
     found: list[Tie] = []
     for _, _, instruction in problem.function.instructions():
         for use in instruction.uses:

@@ -1,11 +1,11 @@
-"""Judges mutated answers by every judge, counts, and shrinks what they disagree about.
+"""Asks every judge about mutated answers, counts, and shrinks the disagreements.
 
-A disagreement is an answer that one judge accepts and another rejects; the
-executor rejects what it shows to be wrong and accepts nothing, a lower bound
-rejects a valid answer that uses fewer registers. The allocators are asked about
-some functions besides: what they break of the law of bounds (selftest.law) is a
-disagreement too. Where a number of mutants is given, the outcome follows from the
-seed alone.
+A disagreement is an answer that one judge accepts and another rejects. The
+executor rejects the answers that it shows to be wrong, and accepts none. A lower
+bound rejects a valid answer that uses fewer registers. The allocators answer
+some of the functions; an answer that breaks the law of bounds
+(selftest.bound_law) is a disagreement, too. With a fixed number of mutants the
+outcome depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import Any
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
+from verilocc_bench.selftest.bound_law import breaches
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.judges import BoundedJudges
-from verilocc_bench.selftest.law import breaches
 from verilocc_bench.selftest.shrink import EVALUATIONS, shrink
 from verilocc_bench.selftest.sources import Cases, CaseSource
 from verilocc_bench.verify import FastVerifier
@@ -32,20 +32,21 @@ __all__ = ["Campaign", "CampaignOutcome", "Disagreement", "Tally"]
 
 SHRUNK_OF_A_KIND = 3
 LAW_EVALUATIONS = 200
-"""Candidates for which all allocators are asked take longer to judge."""
+"""The most evaluations for shrinking a case by asking all allocators: each takes longer."""
 ALLOCATORS = "(allocators)"
-"""What stands for the operator where allocators were asked."""
+"""The name of the operator for cases in which allocators were asked."""
 LARGE = 300
-"""Functions of more instructions take longer to judge: fewer smaller ones are tried."""
+"""A function with more instructions takes longer to judge, so fewer candidates are tried."""
 
 
 @dataclass(slots=True)
 class Tally:
     """The counts of one operator.
 
-    `legality`: rejected because a register is not there or not allowed, so
-    that nothing runs. `killed[judge]`: rejected by it; `killed_shown[judge]`:
-    those of them that the executor shows, of `shown_to[judge]` that it judged.
+    `legality` counts mutants rejected because a register does not exist or is not
+    allowed; the executor does not run them. `killed[judge]` counts the mutants
+    that a judge rejects. Of these, the executor judged `shown_to[judge]` and
+    showed `killed_shown[judge]` to be wrong.
     """
 
     mutants: int = 0
@@ -59,7 +60,7 @@ class Tally:
 
     @property
     def valid(self) -> int:
-        """Those that no judge rejects."""
+        """The number of mutants that no judge rejects."""
         return self.mutants - self.wrong
 
     def add(self, opinion: Opinion) -> None:
@@ -77,7 +78,7 @@ class Tally:
             self.killed_shown[judge] += shown and bool(findings)
 
     def merge(self, other: Tally) -> None:
-        """Adds the counts of another."""
+        """Adds the counts of another tally."""
         for name in ("mutants", "wrong", "legality", "shown", "not_shown"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.killed.update(other.killed)
@@ -101,7 +102,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Judges that disagree about a case, here shrunk, and what they say of it."""
+    """A shrunk case about which judges disagree, and their opinion."""
 
     kind: str
     operator: str
@@ -138,9 +139,10 @@ class Disagreement:
 
 @dataclass(slots=True)
 class CampaignOutcome:
-    """What a campaign has found so far.
+    """The findings of a campaign so far.
 
-    `asked` counts the functions that allocators were asked about, `answered` their answers.
+    `asked` counts the functions that allocators were asked about; `answered`
+    counts the allocators' answers.
     """
 
     tallies: dict[str, Tally] = field(default_factory=dict)
@@ -156,12 +158,12 @@ class CampaignOutcome:
 
     @property
     def mutants(self) -> int:
-        """All that were judged."""
+        """The number of judged mutants."""
         return sum(tally.mutants for tally in self.tallies.values())
 
     @property
     def total(self) -> Tally:
-        """All operators together."""
+        """The counts of all operators together."""
         total = Tally()
         for tally in self.tallies.values():
             total.merge(tally)
@@ -169,7 +171,7 @@ class CampaignOutcome:
 
 
 class Campaign:
-    """One run over the cases of a seed, until a number of them or a time."""
+    """One run over the cases of a seed, up to a number of cases or a time."""
 
     def __init__(
         self,
@@ -185,7 +187,7 @@ class Campaign:
         self.outcome = CampaignOutcome()
 
     def run(self, progress: Callable[[CampaignOutcome], None] = lambda _: None) -> CampaignOutcome:
-        """Runs to the end, or until it is interrupted; either way the outcome so far."""
+        """Runs to the end or until it is interrupted. Returns the outcome so far."""
         start = time.monotonic()
         outcome = self.outcome
         try:
@@ -206,13 +208,13 @@ class Campaign:
         return outcome
 
     def is_over(self, start: float) -> bool:
-        """Whether as many as asked were judged, or for as long."""
+        """True if the number of cases or the time is reached."""
         if self.mutants is not None and self.outcome.mutants >= self.mutants:
             return True
         return self.seconds is not None and time.monotonic() - start >= self.seconds
 
     def judge(self, name: str, case: Case, judges: BoundedJudges) -> None:
-        """One case by all judges."""
+        """Asks all judges about one case."""
         try:
             opinion = judges.judge(case)
         except InputError:
@@ -228,7 +230,7 @@ class Campaign:
                 self.outcome.disagreements.append(self.shrunk(kind, name, case, judges))
 
     def ask_allocators(self, found: Cases) -> None:
-        """Asks the allocators about a function, and keeps what they contradict."""
+        """Asks the allocators about a function, and keeps the breaches of the law of bounds."""
         problem = found.judges.problem
         broken, answers = breaches(problem, found.answer)
         self.outcome.asked += 1
@@ -244,7 +246,7 @@ class Campaign:
                 )
 
     def shrunk(self, kind: str, name: str, case: Case, judges: BoundedJudges) -> Disagreement:
-        """A disagreement as small as can be found."""
+        """The smallest case with the same disagreement that shrinking finds."""
         solver, held = judges.bounds.solver, BOUND in kind
 
         def judged(candidate: Case) -> Opinion:
@@ -257,7 +259,7 @@ class Campaign:
 
 
 def _breaks(kind: str, case: Case) -> bool:
-    """Whether the allocators break a law about a function, as they do with a valid answer known."""
+    """True if the allocators break that law about the function; the case's answer is valid."""
     problem = AllocationProblem(case.function)
     valid = FastVerifier(problem).verify(case.assignment).valid
     broken, _ = breaches(problem, case.assignment if valid else None)

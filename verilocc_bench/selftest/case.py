@@ -1,4 +1,4 @@
-"""One answer for one function, as the self-test hands it around."""
+"""A case of the self-test: one answer for one function."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Case:
     edits: Edits | None = None
 
     def answer_json(self) -> dict[str, Any]:
-        """The answer as a file would have it."""
+        """The answer as an answer file has it."""
         document: dict[str, Any] = {"assignment": dict(self.assignment)}
         if self.edits is not None:
             document["edits"] = edits_to_json(self.edits)

@@ -1,6 +1,7 @@
-"""Corruptions of answers with edits: what a splitting allocator could get wrong.
+"""Corruptions of answers with edits: mistakes that a splitting allocator could make.
 
-Each operator gives another answer, or raises NotApplicable. Linear in the edits.
+Each operator returns another answer, or raises NotApplicable. The cost is linear
+in the edits.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _with_insertions(answer: Answer, insertions: Sequence[Insertion]) -> Answer:
 
 
 def _pick(edits: Edits, generator: random.Random, *kinds: EditKind) -> int:
-    """The number of an insertion of some kinds; of any without."""
+    """The number of a random insertion of these kinds, or of any kind without `kinds`."""
     fitting = [n for n, i in enumerate(edits.insertions) if not kinds or i.kind in kinds]
     return _choose(fitting, generator)
 
@@ -84,7 +85,7 @@ def lost_replacement(_: AllocationProblem, answer: Answer, generator: random.Ran
 
 
 def wrong_slot(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
-    """A spill or a reload takes other slots: another's, or shifted ones."""
+    """A spill or a reload takes other slots: those of another edit, or shifted ones."""
     number = _pick(answer.edits, generator, EditKind.SPILL, EditKind.RELOAD)
 
     def change(insertion: Insertion) -> Insertion:
@@ -123,7 +124,7 @@ def wrong_lanes(problem: AllocationProblem, answer: Answer, generator: random.Ra
     width = _width(problem, answer, span.register)
     count = width if span.first is None else (span.last or 0) - span.first + 1
     if count == width:
-        # One lane in the place of another: two transfers, crosswise.
+        # The move is replaced by two transfers that exchange lanes.
         return _crossed(answer, key, width, generator)
     first = generator.randrange(width - count + 1)
     return _put_span(answer, key, RegisterSpan(span.register, first, first + count - 1))
@@ -132,7 +133,7 @@ def wrong_lanes(problem: AllocationProblem, answer: Answer, generator: random.Ra
 def _crossed(
     answer: Answer, key: tuple[str, int, int], width: int, generator: random.Random
 ) -> Answer:
-    """A move of a whole register becomes one that gives its lanes another order."""
+    """A move of a whole register becomes a move that permutes its lanes."""
     what, number, index = key
     if what == "replace" or answer.edits.insertions[number].kind is not EditKind.MOVE:
         raise NotApplicable
@@ -267,7 +268,7 @@ def old_elsewhere(problem: AllocationProblem, answer: Answer, generator: random.
 
 
 def invalid_edit(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
-    """An edit that cannot be: a place, a size or a register that there is not."""
+    """An edit with a place, a size or a register that does not exist."""
     number = _pick(answer.edits, generator)
     insertion = answer.edits.insertions[number]
     blocks = problem.function.blocks
@@ -312,7 +313,7 @@ EDIT_OPERATORS: dict[str, Operator] = {
 def mutate_edits(
     name: str, problem: AllocationProblem, answer: Answer, generator: random.Random
 ) -> Answer | None:
-    """The answer after one operator; None where that does not apply."""
+    """The answer after one operator, or None if the operator does not apply."""
     try:
         return EDIT_OPERATORS[name](problem, answer, generator)
     except NotApplicable:
@@ -324,7 +325,7 @@ Key = tuple[str, int, int]
 
 
 def _spans(answer: Answer) -> list[tuple[Key, RegisterSpan]]:
-    """Every register that an edit names, and where."""
+    """Every register span in the edits, with its place."""
     found: list[tuple[Key, RegisterSpan]] = []
     for number, insertion in enumerate(answer.edits.insertions):
         for index, transfer in enumerate(insertion.transfers):
@@ -353,7 +354,7 @@ def _put_span(answer: Answer, key: Key, span: RegisterSpan) -> Answer:
 
 
 def _width(problem: AllocationProblem, answer: Answer, register: int) -> int:
-    """The width of a register; of a new one by the class of the function that it names."""
+    """The width of a register; a new one has the width of the function's class that it names."""
     classes = problem.function.virtual_registers
     if register < len(classes):
         return classes[register].width

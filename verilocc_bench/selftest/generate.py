@@ -2,9 +2,9 @@
 overlapping tuples, fixed registers, guards; for a named target ties, constants and
 instructions that change the execution mask as well.
 
-They need not be sensible: uses may be undefined on some or all paths, blocks may
-be out of reach. Budgets are small, so that registers are scarce and answers
-collide. Linear in the size of the function.
+Functions need not be sensible: uses may be undefined on some or all paths, and
+blocks may be unreachable. Budgets are small, so registers are scarce and answers
+collide. The cost is linear in the size of the function.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from verilocc_bench.ir import (
     RegisterClass,
     VirtualLanes,
 )
+from verilocc_bench.selftest.register_pools import RegisterPool, plain_pool, varied_pool
 from verilocc_bench.selftest.renumber import renumber
-from verilocc_bench.selftest.worlds import World, plain_world, varied_world
 from verilocc_bench.targets import TARGETS, Target
 
 __all__ = ["random_function"]
@@ -38,19 +38,20 @@ def random_function(
     target: str | None = None,
     varied: bool = False,
 ) -> Function:
-    """A function of at most so many virtual registers and blocks.
+    """A random function with at most that many virtual registers and blocks.
 
-    Without `target` it is of sm_80 if `guarded`, with guards on instructions
-    and branches, else of gfx942, and has nothing that only this target knows.
-    With `varied`, of a named target, its register files and classes are its own.
+    Without `target`, a `guarded` function is of sm_80, with guards on
+    instructions and branches, and any other of gfx942; it has no features that
+    only its target has. With `varied` and a target, the function has register
+    files and classes of its own.
     """
     known = TARGETS[target or ("sm_80" if guarded else "gfx942")]
     generator = random.Random(seed)  # noqa: S311
     if varied:
-        world = varied_world(known, generator)
+        pool = varied_pool(known, generator)
     else:
-        world = plain_world(known, uniform=target is not None)
-    maker = _Maker(generator, known, world, special=target is not None)
+        pool = plain_pool(known, uniform=target is not None)
+    maker = _Maker(generator, known, pool, special=target is not None)
     return maker.function(registers, blocks)
 
 
@@ -58,9 +59,9 @@ class _Maker:
     """Makes one function."""
 
     def __init__(
-        self, generator: random.Random, target: Target, world: World, *, special: bool
+        self, generator: random.Random, target: Target, pool: RegisterPool, *, special: bool
     ) -> None:
-        self.generator, self.target, self.world = generator, target, world
+        self.generator, self.target, self.pool = generator, target, pool
         self.special = special
         self.guarded = bool(target.guard_files)
         self.classes: list[RegisterClass] = []
@@ -69,34 +70,34 @@ class _Maker:
 
     def function(self, registers: int, blocks: int) -> Function:
         drawn = self.generator.randint(1, registers)
-        self.classes = [self.generator.choice(self.world.classes) for _ in range(drawn)]
+        self.classes = [self.generator.choice(self.pool.classes) for _ in range(drawn)]
         self.block_count = self.generator.randint(1, blocks)
         made = tuple(self.block() for _ in range(self.block_count))
-        order = [file.name for file in self.world.files]
+        order = [file.name for file in self.pool.files]
         live_ins = {self.fixed() for _ in range(self.generator.randrange(3))}
-        reserved = (self.world.reserved,) if self.generator.random() < 0.3 else ()
+        reserved = (self.pool.reserved,) if self.generator.random() < 0.3 else ()
         function = Function(
             target=self.target.name,
-            files=self.world.files,
+            files=self.pool.files,
             reserved=reserved,
             virtual_registers=tuple(self.classes[register] for register in self.numbers),
             live_ins=tuple(sorted(live_ins, key=lambda u: (order.index(u.file), u.first))),
             blocks=made,
         )
-        # What was inserted last may stand first.
+        # The insertions may have mentioned registers out of order.
         return renumber(function)[0]
 
     def chance(self, probability: float) -> bool:
         return self.generator.random() < probability
 
     def fixed(self) -> FixedUnits:
-        return self.generator.choice(self.world.fixed)
+        return self.generator.choice(self.pool.fixed)
 
     def number(self, register: int) -> int:
         return self.numbers.setdefault(register, len(self.numbers))
 
     def lanes(self, register: int) -> VirtualLanes:
-        """All lanes of a register, or some."""
+        """All lanes of a register, or some of them."""
         number, width = self.number(register), self.classes[register].width
         if self.chance(0.5):
             return VirtualLanes(number, 0, width)
@@ -104,7 +105,7 @@ class _Maker:
         return VirtualLanes(number, first, self.generator.randint(1, width - first))
 
     def register(self, definition: bool) -> int:
-        """Any register; for a target's uses mostly one that was mentioned before."""
+        """A random register; the uses of a named target are mostly registers mentioned before."""
         if self.special and not definition and self.numbers and self.chance(0.8):
             return self.generator.choice(list(self.numbers))
         return self.generator.randrange(len(self.classes))
@@ -135,17 +136,17 @@ class _Maker:
         return Instruction("OP", definitions, tuple(uses), guard)
 
     def constant(self, guard: Guard | None) -> Instruction | None:
-        """Mostly without a guard, so that it can be made again."""
+        """A constant; mostly without a guard, so that edits can make it again."""
         register = self.generator.randrange(len(self.classes))
         each = self.classes[register]
-        opcodes = self.world.constants.get((next(iter(each.files), ""), each.width))
+        opcodes = self.pool.constants.get((next(iter(each.files), ""), each.width))
         if opcodes is None or (guard is not None and self.chance(0.7)):
             return None
         location = VirtualLanes(self.number(register), 0, each.width)
         return Instruction(self.generator.choice(opcodes), (Operand(location),), (), guard)
 
     def tie(self, definitions: tuple[Operand, ...], uses: list[Operand]) -> None:
-        """A use in the place of a definition: mostly of the same register."""
+        """Ties a use to a definition, mostly of the same register."""
         definition = self.generator.randrange(len(definitions))
         location = definitions[definition].location
         if isinstance(location, VirtualLanes) and self.chance(0.4):
@@ -158,7 +159,7 @@ class _Maker:
         uses.insert(self.generator.randint(0, len(uses)), tied)
 
     def guard(self) -> Guard | None:
-        """Mostly one of few predicates, which need not be defined anywhere."""
+        """A random guard, mostly one of few predicates, which need not be defined."""
         if not self.guarded or self.chance(0.35):
             return None
         guards = self.target.guard_files
@@ -181,25 +182,25 @@ class _Maker:
         if self.special:
             self.change_mask(instructions, len(successors) == 2)
             if successors and self.chance(0.4):
-                instructions.append(Instruction(self.world.branch, guard=self.guard()))
+                instructions.append(Instruction(self.pool.branch, guard=self.guard()))
         last = instructions[-1] if instructions else Instruction("OP")
         if last.guard and any(o.location == last.guard.location for o in last.definitions):
-            # A branch cannot depend on what it defines itself.
+            # A branch must not define its own guard.
             instructions.append(Instruction("OP"))
         return Block(tuple(instructions), successors)
 
     def change_mask(self, instructions: list[Instruction], splits: bool) -> None:
-        """Widens the mask early in the block, narrows it late where the paths part."""
-        if not self.world.widening:
+        """Widens the mask early in a block; narrows it late in a block where paths part."""
+        if not self.pool.widening:
             return
         if self.chance(0.4):
             at = self.generator.randint(0, min(1, len(instructions)))
-            instructions.insert(at, self.mask_change(self.world.widening))
+            instructions.insert(at, self.mask_change(self.pool.widening))
         if self.chance(0.5 if splits else 0.05):
             at = self.generator.randint(max(0, len(instructions) - 1), len(instructions))
-            instructions.insert(at, self.mask_change(self.world.narrowing))
+            instructions.insert(at, self.mask_change(self.pool.narrowing))
         elif splits and self.chance(0.3):
-            instructions.append(self.mask_change(self.world.ending))
+            instructions.append(self.mask_change(self.pool.ending))
 
     def mask_change(self, opcodes: tuple[str, ...]) -> Instruction:
         pairs = [r for r, c in enumerate(self.classes) if c.width == 2 and "s" in c.files]

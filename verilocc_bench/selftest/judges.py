@@ -1,8 +1,8 @@
 """All judges on one case, and the lower bounds on what they accept.
 
-The bounds reject an answer that uses fewer registers than are proved to be
-needed. The analyses of a function are made once. Few random paths are walked
-of what all judges accept: that is most of what `selftest` sees.
+A bound rejects an answer that uses fewer registers than it proves necessary. The
+analyses of a function are made once. The executor walks few paths of answers
+that all judges accept, which are most answers in `selftest`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import NO_EDITS, Answer
+from verilocc_bench.selftest.bound_law import Bounds
 from verilocc_bench.selftest.case import Case
-from verilocc_bench.selftest.law import Bounds
 from verilocc_bench.verify.judges import (
     EXECUTOR,
     FAST,
@@ -27,11 +27,11 @@ from verilocc_bench.verify.judges import (
 __all__ = ["BoundedJudges"]
 
 SMALL = 200
-"""A function of so many instructions is a small one."""
+"""The most instructions of a small function."""
 
 
 class BoundedJudges:
-    """The judges of one function. `solver`: its bounds are those that a solver proves."""
+    """The judges of one function. With `solver`, a solver proves its bounds."""
 
     def __init__(self, problem: AllocationProblem, smt: bool = False, solver: bool = False) -> None:
         self.problem = problem
@@ -42,9 +42,9 @@ class BoundedJudges:
         self._smt = smt
 
     def judge(self, case: Case, *, held: bool = True) -> Opinion:
-        """What all judges say. Raises InputError where guards are beyond an analysis.
+        """The opinion of all judges. Raises InputError if guards exceed the bounds of an analysis.
 
-        With `held`, an answer that they accept is held against the lower bounds.
+        With `held`, an answer that they accept is compared with the lower bounds.
         """
         answer = Answer(case.assignment, case.edits or NO_EDITS)
         names = [INDEPENDENT, EXECUTOR]

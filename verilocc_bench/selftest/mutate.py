@@ -1,8 +1,8 @@
-"""Corruptions of valid answers: by chance, and one for every kind of finding.
+"""Corruptions of valid answers: random ones, and one for every kind of finding.
 
-An operator changes an answer in place. Those of `TARGETED` know what they want
-to break and raise NotApplicable where a function has nothing of the kind. Each
-costs at most one walk over the function.
+An operator changes an answer in place. The operators in `TARGETED` aim at one
+kind of finding, and raise NotApplicable if the function gives no opportunity.
+Each costs at most one walk over the function.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def wrong_file(
 
 
 def drop(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
-    """A virtual register gets nothing."""
+    """A virtual register loses its entry."""
     del answer[_pick(answer, generator)]
 
 
@@ -94,14 +94,14 @@ def place_anywhere(
 
 
 def over_budget(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
-    """A register beyond the end of its file."""
+    """A register moves beyond the end of its file."""
     key = _pick(answer, generator)
     if base := _numbered(answer[key]):
         answer[key] = f"{base[0]}{generator.choice((7, 63, 101, 102, 128, 255, 256, 511, 1000))}"
 
 
 def invent(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
-    """A name that no assembler knows, or a virtual register that does not exist."""
+    """The answer names a register that no assembler knows, or an unknown virtual register."""
     if generator.random() < 0.5:
         answer[_pick(answer, generator)] = generator.choice(
             (
@@ -147,21 +147,21 @@ class NotApplicable(Exception):
 
 
 def missing(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
-    """A virtual register gets nothing."""
+    """A virtual register loses its entry."""
     del answer[_pick(answer, generator)]
 
 
 def unknown_virtual_register(
     _: AllocationProblem, answer: NamedAssignment, __: random.Random
 ) -> None:
-    """A virtual register too many."""
+    """The answer has one virtual register too many."""
     answer[f"%{len(answer)}"] = next(iter(answer.values()))
 
 
 def unknown_physical_register(
     problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
 ) -> None:
-    """A register just beyond the end of a file of the hardware."""
+    """A register moves just beyond the end of a file of the hardware."""
     file = generator.choice([file for file in problem.target.files if not file.unit_names])
     answer[_pick(answer, generator)] = f"{file.name}{file.count}"
 
@@ -169,7 +169,7 @@ def unknown_physical_register(
 def wrong_class(
     problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
 ) -> None:
-    """A register of a file that the class does not draw on, within its budget."""
+    """A register moves to a file outside its class, within the budget."""
     key = _pick(answer, generator)
     files = problem.function.virtual_registers[int(key[1:])].files
     others = [f for f in problem.function.files if f.name not in files and f.count]
@@ -182,7 +182,7 @@ def wrong_class(
 def misaligned(
     problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
 ) -> None:
-    """A tuple one beside its place."""
+    """A tuple moves by one unit, off its alignment."""
     classes = problem.function.virtual_registers
     key = _choose([k for k in answer if classes[int(k[1:])].width > 1], generator)
     base = _numbered(answer[key])
@@ -192,7 +192,7 @@ def misaligned(
 
 
 def reserved(problem: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
-    """A register that is reserved."""
+    """A virtual register takes a reserved register."""
     units = _choose(problem.function.reserved, generator)
     classes = problem.function.virtual_registers
     key = _choose([k for k in answer if units.file in classes[int(k[1:])].files], generator)
@@ -202,7 +202,7 @@ def reserved(problem: AllocationProblem, answer: NamedAssignment, generator: ran
 def beyond_budget(
     problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
 ) -> None:
-    """A tuple whose last unit is the first one that the budget does not have."""
+    """A tuple ends one unit beyond the budget."""
     key = _pick(answer, generator)
     register_class = problem.function.virtual_registers[int(key[1:])]
     file = problem.function.file(_choose(register_class.files, generator))
@@ -215,7 +215,7 @@ def beyond_budget(
 def live_overlap(
     problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
 ) -> None:
-    """Two operands of one instruction in one register."""
+    """Two operands of one instruction share a register."""
     instruction = _instruction(problem, generator, lambda i: len(_virtual(i)) > 1)
     first, second = generator.sample(_virtual(instruction), 2)
     _put(problem, answer, first, _where(problem, answer, second))
@@ -224,7 +224,7 @@ def live_overlap(
 def fixed_register(
     problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
 ) -> None:
-    """A virtual register on a physical one that the function names."""
+    """A virtual register takes a physical register that the function names."""
     named = [
         location
         for _, _, instruction in problem.function.instructions()
@@ -241,7 +241,7 @@ def fixed_register(
 def early_clobber(
     problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
 ) -> None:
-    """An early clobber on a use of its own instruction: if it can be, on the last use."""
+    """An early clobber takes the register of a use of its instruction, if possible the last."""
     pairs: list[tuple[VirtualLanes, VirtualLanes]] = []
     last: list[tuple[VirtualLanes, VirtualLanes]] = []
     liveness = problem.liveness
@@ -328,7 +328,7 @@ def _virtual(instruction: Instruction) -> list[VirtualLanes]:
 def _where(
     problem: AllocationProblem, answer: NamedAssignment, lanes: VirtualLanes
 ) -> PhysicalRegister:
-    """The unit of the first of some lanes."""
+    """The unit of the first of these lanes."""
     base = parse_register_name(problem.target, answer[f"%{lanes.register}"])
     if base is None:
         raise NotApplicable
@@ -338,7 +338,7 @@ def _where(
 def _put(
     problem: AllocationProblem, answer: NamedAssignment, lanes: VirtualLanes, unit: PhysicalRegister
 ) -> None:
-    """Places a register so that lanes of it are in a unit, where its class allows that."""
+    """Moves a register so that these lanes cover a unit. Raises NotApplicable if it cannot."""
     register_class = problem.function.virtual_registers[lanes.register]
     first = problem.placements.unit(unit)
     legal = problem.placements.legal[register_class]
@@ -351,7 +351,7 @@ def _put(
 def mutate_with(
     name: str, problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
 ) -> NamedAssignment | None:
-    """The answer after one operator; None where that does not apply."""
+    """The answer after one operator, or None if the operator does not apply."""
     mutant = dict(answer)
     try:
         (OPERATORS | TARGETED)[name](problem, mutant, generator)

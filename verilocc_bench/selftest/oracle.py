@@ -1,13 +1,13 @@
-"""A brute-force judge of assignments, which shares nothing with the others but the IR.
+"""A brute-force judge of assignments that shares only the IR with the other judges.
 
-No liveness, no dataflow, no bit sets. From every definition of every lane it
-walks the paths of the control-flow graph, step by step, until the lane is
-written again; wherever a use of the lane can be reached, every instruction on
-the way there must leave the register alone. An assignment is wrong exactly when
-some path destroys a value between its definition and a use. Where instructions
-are guarded, `oracle_guards` walks. Edits are beyond it.
+It uses no liveness, no dataflow and no bit sets. From every definition of every
+lane it walks the paths of the control-flow graph, step by step, until the lane
+is written again. Every instruction on the way to a use of the lane must leave the
+register alone. An assignment is wrong exactly if some path destroys a value
+between its definition and a use. For guarded instructions `oracle_guards` walks
+the paths. The oracle cannot judge edits.
 
-Cost: quadratic in the function; a look-up for every further answer that puts
+Cost: quadratic in the function; one look-up for every further answer that puts
 the same lanes together.
 """
 
@@ -35,7 +35,7 @@ class Oracle:
         self._units: dict[tuple[Lane, ...], bool] = {}
         if self._guarded is None:
             for lane, places in self.program.definitions.items():
-                # What an instruction writes is left alone then, used or not; a live-in if read.
+                # A written lane is needed at that moment, even unread; a live-in only if read.
                 self._needed[lane] |= self.program.writes[lane] - {ENTRY}
                 for place in places:
                     self._walk(lane, place)
@@ -76,7 +76,7 @@ class Oracle:
             needed.add(2 * place + 1)
 
     def collide(self, a: Lane, b: Lane) -> bool:
-        """Whether two lanes in one unit destroy each other's values."""
+        """True if two lanes in one unit destroy each other's values."""
         key = (a, b)
         if key not in self._pairs:
             if self._guarded is not None:
@@ -88,7 +88,7 @@ class Oracle:
         return self._pairs[key]
 
     def overlaps(self, bases: Mapping[int, tuple[str, int]]) -> bool:
-        """Whether some unit is destroyed, for bases (file, index) of virtual registers."""
+        """True if two lanes destroy each other; `bases` are (file, index) of virtual registers."""
         occupants: dict[tuple[object, int], list[Lane]] = defaultdict(list)
         for lane in list(self.program.writes):
             if isinstance(lane[0], str):
@@ -111,7 +111,7 @@ class Oracle:
         return self._units[lanes]
 
     def judge(self, answer: Mapping[str, str]) -> bool:
-        """Whether an answer is valid, judged from the IR alone."""
+        """True if an answer is valid, judged from the IR alone."""
         classes = self.function.virtual_registers
         if answer.keys() != {f"%{number}" for number in range(len(classes))}:
             return False
@@ -124,7 +124,7 @@ class Oracle:
         return self._keeps_ties(bases) and not self.overlaps(bases)
 
     def _keeps_ties(self, bases: Mapping[int, tuple[str, int]]) -> bool:
-        """Whether tied operands are in the same units, undef ones too."""
+        """True if tied operands lie in the same units; undef operands count, too."""
 
         def units(operand: Operand) -> list[tuple[str, int]]:
             found: list[tuple[str, int]] = []

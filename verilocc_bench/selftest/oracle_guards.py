@@ -1,11 +1,11 @@
 """Paths of a function whose instructions are guarded, for the brute-force judge.
 
-The walk carries what the path has decided about predicates: an instruction whose
-guard is not decided yet acts in one continuation and does not in the other. A
-predicate that is written is undecided again. Definitions that no path from the
-entry can bring about count for nothing; a block that no edge leads to from there
-is entered with anything decided. A predicate that is read before it is written
-holds a value from the entry on.
+A walk carries the predicate values that its path has decided. An instruction
+whose guard is undecided acts in one continuation and not in the other. Writing a
+predicate makes it undecided again. Definitions that no path from the entry can
+bring about do not count. A block that the entry does not lead to is entered
+under any decisions. A predicate that is read before it is written holds a value
+from the entry on.
 
 Cost: exponential in the predicates that decide about one lane.
 """
@@ -19,14 +19,14 @@ from verilocc_bench.selftest.oracle_program import ENTRY, Lane, OracleProgram
 __all__ = ["GuardedPaths"]
 
 Decided = frozenset[tuple[Lane, bool]]
-"""What a path has decided about predicates."""
+"""The predicate values that a path has decided."""
 
 State = tuple[int, Decided]
-"""A place, with what the path to it has decided."""
+"""A place, with the decisions of the path to it."""
 
 
 class GuardedPaths:
-    """All paths of one function, under what its guards let happen."""
+    """All paths of one function that its guards allow."""
 
     def __init__(self, program: OracleProgram) -> None:
         self.following, self.entries = program.following, program.entries
@@ -51,11 +51,11 @@ class GuardedPaths:
         self._settle_entry()
 
     def collide(self, a: Lane, b: Lane) -> bool:
-        """Whether two lanes in one unit destroy each other's values."""
+        """True if two lanes in one unit destroy each other's values."""
         return self._destroys(a, b) or self._destroys(b, a)
 
     def _settle_entry(self) -> None:
-        """Live-in registers that are read, and predicates read before they are written."""
+        """Finds the entry values: live-ins that are read, and predicates read before written."""
         predicates = {guard for guard, _ in self.guards.values()}
         live_ins = {lane for lane, places in self.definitions.items() if ENTRY in places}
         for lane in predicates | live_ins:
@@ -68,11 +68,11 @@ class GuardedPaths:
                     self.definitions[lane].append(ENTRY)
 
     def _destroys(self, writer: Lane, victim: Lane) -> bool:
-        """Whether on some path an instruction that acts writes one lane while the other is needed.
+        """True if on some path an instruction that acts writes one lane while the other is needed.
 
-        Predicates that guard neither a definition of the victim, nor a use,
-        nor these writes, nor two branches on one path, nor the definition of
-        such a predicate, decide about nothing here: either way can be gone.
+        A predicate matters if it guards a definition or a use of the victim, one
+        of these writes, two branches on one path, or the definition of a
+        predicate that matters. For all others the walk goes both ways.
         """
         moments = self.writes[writer]
         if moments & self.writes[victim]:
@@ -86,7 +86,7 @@ class GuardedPaths:
         )
 
     def _tracked(self, victim: Lane, places: set[int]) -> frozenset[Lane]:
-        """The predicates that decide about a victim and about what happens at these places."""
+        """The predicates that matter for a victim and for these places."""
         tracked = {self.guards[place][0] for place in places if place in self.guards}
         tracked |= self._correlated()
         tracked |= {
@@ -105,7 +105,7 @@ class GuardedPaths:
         return frozenset(tracked)
 
     def _possible(self, tracked: frozenset[Lane]) -> dict[int, set[Decided]]:
-        """What can be decided at each place, its own guard included."""
+        """The possible decisions at each place, with its own guard."""
         if tracked not in self._states:
             found: dict[int, set[Decided]] = defaultdict(set)
             pending: list[State] = [(place, frozenset()) for place in self.entries]
@@ -130,12 +130,12 @@ class GuardedPaths:
         return self._twice
 
     def _reaching_branches(self, predicate: Lane) -> set[int]:
-        """The places from which a branch on a predicate can be reached with its value unchanged."""
+        """The places that lead to a branch on a predicate without a write to it."""
         branches = [place for place, (guard, _) in self.branches.items() if guard == predicate]
         return self._backwards(predicate, branches)
 
     def _backwards(self, predicate: Lane, places: list[int]) -> set[int]:
-        """The places from which one of these can be reached with a predicate unchanged."""
+        """The places that lead to one of `places` without a write to a predicate."""
         before: dict[int, list[int]] = defaultdict(list)
         for place, following in enumerate(self.following):
             if place in self.guards or predicate not in self.stops.get(place, ()):
@@ -151,12 +151,12 @@ class GuardedPaths:
         return found
 
     def _acts(self, place: int, decided: Decided) -> bool:
-        """Whether the instruction there acts, by what is decided when it does or does not."""
+        """True if the instruction at a place acts; its guard must be decided."""
         guard = self.guards.get(place)
         return guard is None or guard in decided
 
     def _needed_under(self, lane: Lane, tracked: frozenset[Lane]) -> dict[int, set[Decided]]:
-        """The moments at which the lane must be left alone, with what paths have decided there.
+        """The moments at which a lane must be left alone, with the decisions of the paths there.
 
         At the moments of a guarded instruction its guard is decided.
         """
@@ -170,7 +170,7 @@ class GuardedPaths:
         return self._paths[key]
 
     def _choices(self, place: int, decided: Decided, tracked: frozenset[Lane]) -> list[Decided]:
-        """The ways to decide the guard of a place, where it matters."""
+        """The possible decisions about the guard of a place, if it matters."""
         guard = self.guards.get(place) or self.branches.get(place)
         if guard is None or guard[0] not in tracked:
             return [decided]
@@ -178,7 +178,7 @@ class GuardedPaths:
         return [decided | {(guard[0], value)} for value in known or (False, True)]
 
     def _beyond(self, place: int, decided: Decided) -> list[State]:
-        """What follows a place whose guard is decided."""
+        """The states after a place whose guard is decided."""
         following = self.following[place]
         if place in self.branches:
             predicate, value = self.branches[place]
@@ -195,7 +195,7 @@ class GuardedPaths:
         ]
 
     def _places_ahead_of(self, predicate: Lane) -> set[int]:
-        """The places from which something that the predicate guards can be reached as it is."""
+        """The places that lead to something the predicate guards without a write to it."""
         if predicate not in self._ahead:
             guarded = [*self.guards.items(), *self.branches.items()]
             places = [place for place, (guard, _) in guarded if guard == predicate]
@@ -226,7 +226,7 @@ class GuardedPaths:
         return needed
 
     def _ahead_of_uses(self, lane: Lane) -> set[int]:
-        """The places from which a use of a lane can be reached: beyond them nothing matters."""
+        """The places that lead to a use of a lane; the walk stops beyond them."""
         if lane not in self._useful:
             found = set(self.used_at[lane])
             pending = list(found)
@@ -242,7 +242,7 @@ class GuardedPaths:
     def _explore(
         self, lane: Lane, starts: list[State], tracked: frozenset[Lane]
     ) -> tuple[dict[State, list[State]], list[State]]:
-        """All states that a value can live to see, with those before each; and the reads."""
+        """All states that a value reaches, with their predecessors, and the states that read it."""
         before: dict[State, list[State]] = {
             (place, choice): []
             for place, decided in starts

@@ -1,9 +1,9 @@
-"""A function as the brute-force judge walks it: numbered places, what each reads and writes.
+"""The function of the brute-force judge: numbered places, with their reads and writes.
 
-Every instruction is a place, and so is the end of every block. An instruction
-has two moments: 2 * place, when early-clobber definitions are written and
-before uses are read, and 2 * place + 1, when the others are, after. The moment
-of the entry is -1. Linear in the operands.
+Every instruction and the end of every block is a place. An instruction has two
+moments: at 2 * place, before the uses are read, it writes its early clobbers; at
+2 * place + 1, after the uses are read, it writes the other definitions. The
+moment of the entry is -1. The cost is linear in the operands.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ ENTRY = -1
 class OracleProgram:
     """The numbered places of one function.
 
-    `writes[lane]` are the moments at which it is written. `uses`, `stops` and
-    `guards` say of a place what is read there, which lanes get another value or
-    none, and under which (predicate, value) it acts; `branches` which one chooses
-    between the two places in `following`. `definitions[lane]` are the places of
-    its definitions. `entries` are the places where execution can begin: the
-    entry, and blocks that it does not lead to.
+    `writes[lane]` are the moments that write the lane. For each place, `uses` are
+    the lanes that it reads, `stops` the lanes that get another value or none,
+    `guards` the (predicate, value) under which it acts, and `branches` the
+    (predicate, value) that chooses between the two places in `following`.
+    `definitions[lane]` are the places of its definitions. `entries` are the
+    places where execution can begin: the entry, and the blocks that it does not
+    lead to.
     """
 
     def __init__(self, function: Function) -> None:
@@ -56,7 +57,7 @@ class OracleProgram:
         self.entries = self._entries(starts)
 
     def _entries(self, starts: list[int]) -> list[int]:
-        """The places where execution can begin: the entry, and blocks that it does not lead to."""
+        """The places where execution can begin: the entry and the blocks that it does not reach."""
         found = {0}
         pending = [0]
         while pending:
@@ -67,7 +68,7 @@ class OracleProgram:
         return [0, *(start for block, start in enumerate(starts) if block not in found)]
 
     def _read_instructions(self) -> None:
-        """Fills in what each place does."""
+        """Fills in the reads and writes of each place."""
         for units in self.function.live_ins:
             for lane in lanes_of(Operand(units)):
                 self.writes[lane].add(ENTRY)

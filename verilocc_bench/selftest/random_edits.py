@@ -1,12 +1,12 @@
 """Random edits of a valid answer that should leave it valid.
 
-Each takes a stretch of a block in which the units that it needs are free: a
-register lives in another one there, two registers exchange places, one waits in
-a spill slot while its own register is overwritten, a constant is made again for
-one use, a value goes over a block's edges in a slot. What is taken is marked, so
-that edits do not disturb each other. Guards and partial values are not looked at
-closely: some answers are wrong all the same, which the judges must see. Linear
-in the lanes of the function for each edit.
+Each edit takes a stretch of a block in which the units that it needs are free. A
+register moves to another one there, two registers exchange places, a register
+waits in a spill slot while its own register is overwritten, a constant is made
+again for one use, or a value crosses the edges of a block in a slot. Taken units
+are marked, so edits do not disturb each other. The generator ignores some
+subtleties of guards and partial values, so some answers are wrong; the judges
+must find them. Each edit costs time linear in the lanes of the function.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from verilocc_bench.targets import MaskChange
 __all__ = ["random_edits"]
 
 Stretch = tuple[int, int, int]
-"""A block, and two places in it: what is inserted goes before these instructions."""
+"""A block and two places in it; insertions stand before these instructions."""
 
 
 def random_edits(
     problem: AllocationProblem, answer: Mapping[str, str], generator: random.Random, count: int = 2
 ) -> Answer | None:
-    """The answer with up to so many edits; None where none fits."""
+    """The answer with up to `count` edits, or None if no edit fits."""
     editor = _RandomEditor(problem, answer, generator)
     kinds = [editor.split, editor.swap, editor.spill, editor.over_edges]
-    # There are few constants that one instruction alone defines.
+    # Constants with a single definition are rare.
     kinds += [editor.rematerialize] * 3
     made = 0
     for _ in range(8 * count):
@@ -81,7 +81,7 @@ class _RandomEditor:
         self._hold_all()
 
     def _hold_all(self) -> None:
-        """Notes for every unit who holds it at which points."""
+        """Notes for every unit the registers that hold it, and their points."""
         liveness, placements = self.problem.liveness, self.problem.placements
         for register, base in enumerate(self.base):
             first = liveness.lane_offsets[register]
@@ -108,7 +108,7 @@ class _RandomEditor:
         return block, begin, end
 
     def bounds(self, block: int, vector: bool) -> tuple[int, int]:
-        """The first and the last place of a block for insertions, that of a point at least."""
+        """The first and the last place for insertions in a block; (1, 0) if there is none."""
         each = self.function.blocks[block]
         target = self.problem.target
         first, last = 1, len(each.instructions) - (each.branch_guard is not None)
@@ -122,7 +122,7 @@ class _RandomEditor:
                 last = min(last, index)
         first = max(first, 1)
         if vector and first <= last and any(self.vector_places.objections(block, first)):
-            return 1, 0  # it is a part of the threads that executes the block
+            return 1, 0  # only some of the threads execute the block
         return first, last
 
     def points(self, stretch: Stretch) -> int:
@@ -131,7 +131,7 @@ class _RandomEditor:
         return (2 << after[end - 1]) - (1 << after[begin - 1])
 
     def is_free(self, register: int, base: int, points: int, but: tuple[int, ...] = ()) -> bool:
-        """Whether nobody else holds the units of a register at some points."""
+        """True if no other register holds the units of a register at these points."""
         return not any(
             mask & points
             for unit in range(base, base + self.classes[register].width)
@@ -143,7 +143,7 @@ class _RandomEditor:
         return not any(self.touched[register] & points for register in registers)
 
     def some_register(self, point: int | None = None) -> int:
-        """A register: mostly one that can be moved, and holds a value at a point."""
+        """A random register, mostly one that can be moved and holds a value at `point`."""
         liveness = self.problem.liveness
         registers: Sequence[int] = range(len(self.function.virtual_registers))
         if self.movable and self.generator.random() < 0.97:
@@ -163,13 +163,13 @@ class _RandomEditor:
 
     def is_vector(self, register: int) -> bool:
         masked = self.problem.target.masked_files
-        # Now and then the rule for vector registers is left out of account.
+        # Sometimes the rule for vector registers is ignored.
         return not masked.isdisjoint(self.classes[register].files) and (
             self.generator.random() < 0.97
         )
 
     def place_new(self, like: int, points: int) -> int | None:
-        """A new register of the class of another, in units that are free at some points."""
+        """A new register of the class of `like`, in units free at these points, or None."""
         legal = self.problem.placements.legal[self.classes[like]]
         bases = [base for base in legal if self.is_free(like, base, points)]
         if not bases:
@@ -193,7 +193,7 @@ class _RandomEditor:
         self.insert(where, EditKind.MOVE, *spans)
 
     def replace(self, stretch: Stretch, other: Mapping[int, int]) -> bool:
-        """Replaces registers in a stretch by others; whether definitions are among the operands."""
+        """Replaces registers in a stretch. True if definitions are among the operands."""
         block, begin, end = stretch
         written = False
         for index in range(begin, end):
@@ -211,10 +211,10 @@ class _RandomEditor:
             return RegisterSpan(register)
         return RegisterSpan(register, lanes.first, lanes.first + lanes.count - 1)
 
-    # The kinds of edits; each says whether it found a place.
+    # The kinds of edits; each returns True if it found a place.
 
     def draw(self) -> tuple[int, Stretch, int] | None:
-        """A register and a stretch in which nothing is done to it yet, with its points."""
+        """A register and a stretch in which no edit touches it yet, with its points."""
         guess = self.stretch(False)
         if guess is None:
             return None
@@ -296,13 +296,13 @@ class _RandomEditor:
         return slots
 
     def clobber(self, where: At, register: int) -> None:
-        """Overwrites a register with another of its class, where there is one."""
+        """Overwrites a register with another of its class, if there is one."""
         others = [r for r, c in enumerate(self.classes) if c == self.classes[register]]
         if self.generator.random() < 0.8:
             self.move(where, (register, self.generator.choice(others)))
 
     def rematerialize(self) -> bool:
-        """A constant is made again for one use of a register that only it defines."""
+        """A constant is made again for one use of a register that has no other definition."""
         target = self.problem.target
         sites: dict[int, list[At]] = {}
         uses: list[tuple[int, At, int, VirtualLanes]] = []
@@ -334,7 +334,7 @@ class _RandomEditor:
         return True
 
     def over_edges(self) -> bool:
-        """A register goes over the edges out of a block in a slot."""
+        """A register crosses the edges out of a block in a slot."""
         block = self.generator.randrange(len(self.function.blocks))
         each = self.function.blocks[block]
         if not each.instructions or not each.successors:

@@ -1,4 +1,4 @@
-"""A case without some part of it, its edits shifted to suit. Each is linear in the case."""
+"""Removes a part of a case and shifts its edits. Each function is linear in the case."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 MovePlace = Callable[[int, int], tuple[int, int] | None]
-"""Where an instruction, or the place before it, is now; None where it is gone."""
+"""The new place of an instruction, or of the place before it; None if it is gone."""
 
 
 def without_instructions(case: Case, places: frozenset[tuple[int, int]]) -> Case:
@@ -47,7 +47,7 @@ def without_instructions(case: Case, places: frozenset[tuple[int, int]]) -> Case
 
 
 def without_block(case: Case, gone: int, *, bypass: bool) -> Case | None:
-    """The case without a block; with `bypass` those before it go on to those after it."""
+    """The case without a block; with `bypass`, its predecessors lead to its successors."""
     if gone == 0:
         return None
     dropped = case.function.blocks[gone]
@@ -90,7 +90,7 @@ def without_edge(case: Case, source: int, target: int) -> Case:
 
 
 def with_joined_blocks(case: Case, first: int) -> Case | None:
-    """The case with a block and its only successor as one."""
+    """The case with a block and its only successor joined."""
     blocks = case.function.blocks
     if len(blocks[first].successors) != 1:
         return None
@@ -219,7 +219,7 @@ def _moved(
     instruction: MovePlace,
     edge: MovePlace,
 ) -> Case:
-    """The case with other blocks, and its edits where their places are now."""
+    """The case with other blocks, and its edits at their new places."""
     function = replace(case.function, blocks=blocks)
     if case.edits is None:
         return replace(case, function=function)

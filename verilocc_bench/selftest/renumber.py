@@ -1,6 +1,6 @@
-"""Numbers the virtual registers of a function by their first mention, as its text must.
+"""Numbers the virtual registers of a function by their first mention, as its text requires.
 
-Registers that nothing mentions vanish. Linear in the function.
+Registers without a mention vanish. The cost is linear in the function.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Location = VirtualLanes | FixedUnits
 
 
 def renumber(function: Function) -> tuple[Function, dict[int, int]]:
-    """The function under canonical numbers, and the new number of every old one."""
+    """The function with canonical numbers, and the new number of every old one."""
     numbers: dict[int, int] = {}
     for _, _, instruction in function.instructions():
         for location in _mentions(instruction):

@@ -1,10 +1,10 @@
-"""Makes a case small while something about it stays true (delta debugging).
+"""Shrinks a case while a property of it stays true (delta debugging).
 
 After Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input"
-(TSE 2002): chunks of instructions are dropped, halves first, then blocks, edges,
-operands, marks and edits, until nothing more can go. Every candidate is numbered
-anew and read back from its own text, so that what is left is a function as any
-other. Cost: one evaluation for each candidate, of which there is a bound.
+(TSE 2002): it drops chunks of instructions, halves first, then blocks, edges,
+operands, marks and edits, until nothing more can go. It numbers every candidate
+anew and reads it back from its text, so the result is an ordinary function.
+Cost: one evaluation for each candidate, up to a bound.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _T = TypeVar("_T")
 
 
 def shrink(case: Case, holds: Callable[[Case], bool], evaluations: int = EVALUATIONS) -> Case:
-    """A case as small as can be found for which `holds` is true, as it is for this one."""
+    """The smallest case found for which `holds` is true. It must be true of `case`."""
     shrinker = _Shrinker(holds, evaluations)
     best = case
     if (first := canonical(case)) is not None and shrinker.accepts(first):
@@ -52,7 +52,7 @@ def shrink(case: Case, holds: Callable[[Case], bool], evaluations: int = EVALUAT
 
 
 def canonical(case: Case) -> Case | None:
-    """The case under canonical numbers; None where it is no allocation problem."""
+    """The case with canonical numbers, or None if it is not an allocation problem."""
     function, numbers = renumber(case.function)
     old, new = len(case.function.virtual_registers), len(function.virtual_registers)
     added = {} if case.edits is None else case.edits.new
@@ -75,7 +75,7 @@ def canonical(case: Case) -> Case | None:
 
 
 def _renamed(name: str, numbers: dict[int, int], old: int) -> str | None:
-    """The new name of a virtual register; None for one that vanished."""
+    """The new name of a virtual register, or None if it vanished."""
     digits = name.removeprefix("%")
     if not digits.isdecimal() or str(int(digits)) != digits:
         return name
@@ -86,7 +86,7 @@ def _renamed(name: str, numbers: dict[int, int], old: int) -> str | None:
 
 
 def _edits(edits: Edits, numbers: dict[int, int]) -> Edits | None:
-    """The edits under new numbers; None where one names a register that vanished."""
+    """The edits with new numbers, or None if an edit names a register that vanished."""
 
     def span(each: _T) -> _T:
         if not isinstance(each, RegisterSpan):
@@ -147,7 +147,7 @@ class _Shrinker:
         return found if _size(found) < _size(best) and self.accepts(found) else None
 
     def drop_chunks(self, best: Case) -> Case:
-        """Instructions, by halves, quarters and so on."""
+        """Drops instructions by halves, quarters and so on."""
         chunk = best.function.instruction_count
         while chunk >= 1:
             at = 0
@@ -164,7 +164,7 @@ class _Shrinker:
         return best
 
     def drop_parts(self, best: Case) -> Case:
-        """Everything else, one by one; after each success from the same place on."""
+        """Drops everything else one by one, and after each success goes on at the same place."""
         for parts in (_blocks, _edits_of, _operands, _header):
             at = 0
             while True:

@@ -1,7 +1,7 @@
-"""Where cases come from: generated functions with mutated answers, and real kernels.
+"""The cases of a campaign: generated functions and real kernels with mutated answers.
 
 The same generator state gives the same cases. The judges of a function are made
-once for all its cases; those of some kernels are kept.
+once for all its cases; the judges of some kernels are kept.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ __all__ = ["UNTOUCHED", "UNTOUCHED_EDITS", "CaseSource", "Cases", "operators"]
 _T = TypeVar("_T")
 
 UNTOUCHED, UNTOUCHED_EDITS = "(answer)", "(edits)"
-"""What stands for the operator where an answer is judged as it was made."""
+"""The names of the operator for answers that are judged unchanged."""
 
 ANSWERS = 12
 EDITED = 2
 EDITED_ANSWERS = 8
 FUNCTIONS_TO_A_KERNEL = 40
 FUNCTIONS_TO_AN_ASKING = 4
-"""Of so many generated functions the allocators are asked about one, which may have no answer."""
+"""The allocators are asked about one in this many generated functions, answerable or not."""
 FUNCTIONS_TO_A_PROOF = 8
-"""Of so many generated functions a solver takes part in the bounds of one."""
+"""A solver helps to bound one in this many generated functions."""
 KERNEL_ANSWERS = 3
 KEPT_KERNELS = 6
 TRIES = 4
-"""How often another operator is drawn where one does not apply."""
+"""The number of operators that are drawn until one applies."""
 
 FAVOURED = frozenset(
     {
@@ -60,14 +60,15 @@ FAVOURED = frozenset(
         "masked_place",
     }
 )
-"""Operators of which more is wanted: they apply seldom, or break values and not the form."""
+"""Operators that are drawn more often: they apply rarely, or break values and not the form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """The cases of one function: (operator, case); `kernel` for one of the dataset.
+    """The cases of one function, as (operator, case).
 
-    `asked`: whether the allocators are to be asked about it, `answer` one that is known.
+    `kernel` is True for a kernel of the dataset. `asked` is True if the
+    allocators are to be asked about the function. `answer` is a known answer.
     """
 
     judges: BoundedJudges
@@ -78,12 +79,12 @@ class Cases:
 
 
 def operators() -> list[str]:
-    """All names that cases come under, in the order of the table."""
+    """All names of operators, in the order of the table."""
     return [UNTOUCHED, *OPERATORS, *TARGETED, UNTOUCHED_EDITS, *EDIT_OPERATORS]
 
 
 class CaseSource:
-    """All cases that follow from one seed."""
+    """All cases of one seed."""
 
     def __init__(self, seed: int, rows: tuple[Row, ...], smt: bool) -> None:
         self.generator = random.Random(seed)  # noqa: S311
@@ -100,9 +101,9 @@ class CaseSource:
                 yield found
 
     def generated(self, number: int) -> Cases | None:
-        """The cases of a generated function; None where there is nothing to ask about it.
+        """The cases of a generated function, or None if there is nothing to ask about it.
 
-        Every other one is of a target's plain world.
+        Every other function draws on a target's plain pool.
         """
         generator = self.generator
         function = random_function(
@@ -113,7 +114,7 @@ class CaseSource:
         problem = AllocationProblem(function)
         try:
             answer = random_answer(problem, generator)
-        except InputError:  # the guards are beyond analysis
+        except InputError:  # the guards exceed the bounds of the analysis
             return None
         asked = number % FUNCTIONS_TO_AN_ASKING == 0
         if not answer and not asked:
@@ -129,7 +130,7 @@ class CaseSource:
             if len(self.kernels) >= KEPT_KERNELS:
                 del self.kernels[next(iter(self.kernels))]
             problem = AllocationProblem.from_text(row.normalized)
-            # Z3 takes minutes for the largest of them.
+            # Z3 takes minutes for the largest kernels.
             self.kernels[row.id] = BoundedJudges(problem), dict(row.label or {})
         judges, answer = self.kernels[row.id]
         count = KERNEL_ANSWERS
@@ -168,7 +169,7 @@ class CaseSource:
                 yield name, Case(function, mutant.assignment, mutant.edits)
 
     def mutant(self, names: list[str], apply: Callable[[str], _T | None]) -> tuple[str, _T | None]:
-        """An operator that applies, and what it gives."""
+        """The name of an operator that applies, and its result."""
         name, mutant = "", None
         for _ in range(TRIES):
             name = self.generator.choice(names)

@@ -1,4 +1,4 @@
-"""The outcome of a self-test for people, and as one JSON document."""
+"""The outcome of a self-test as a table and as a JSON document."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _row(name: str, tally: Tally, judges: list[str]) -> list[str]:
 
 
 def summary(outcome: CampaignOutcome) -> str:
-    """One line on the whole."""
+    """A summary in one line."""
     found = ", ".join(f"{kind}: {count}" for kind, count in sorted(outcome.kinds.items()))
     text = (
         f"{outcome.mutants} answers for {outcome.functions} generated functions and "

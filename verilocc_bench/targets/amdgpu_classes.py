@@ -76,5 +76,5 @@ def fixed_units(name: str) -> FixedUnits | None:
 
 
 def is_outside_allocation(name: str) -> bool:
-    """Whether a physical register can never be assigned to a virtual register."""
+    """True if a physical register can never be assigned to a virtual register."""
     return _OUTSIDE.fullmatch(name) is not None

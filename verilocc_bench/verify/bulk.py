@@ -1,23 +1,23 @@
-"""The fast check's arrays: names to units, ties and collisions of a whole answer at once.
+"""The arrays of the fast check: the units, ties and collisions of a whole answer at once.
 
-A virtual register of one class after the other has a *row*: its place in the
-array of base units. One more row, of base 0, is for what sits in a unit of
-its own: fixed lanes and fixed operands.
+Every virtual register has a *row*: its place in the array of base units, where
+registers are sorted by class. One more row, with base 0, serves fixed lanes and
+fixed operands, which have units of their own.
 
-A lane holds its unit over *segments* of points without a gap. A segment in
-its unit is one integer, the unit times the number of points plus the first
-point, with the length in the low bits. Sorted, segments of a unit stand side
-by side, in the order of their first points: the lanes of an answer share no
-point exactly when no segment begins before its neighbour's end.
+A lane holds its unit over *segments* of consecutive points. A segment in its
+unit is one integer: the unit times the number of points plus the first point,
+with the length in the low bits. Sorted, the segments of a unit are adjacent, in
+the order of their first points. So no two lanes share a unit at a point exactly
+when every segment ends before the next one begins.
 
-Where some do share a point, the exact condition decides: at no definition
-may a second segment hold the unit. How many do is the number of segments that
-begin up to there less the number that end before, which two searches in
-sorted arrays answer, for all units at once.
+If some do share a point, the exact condition decides: at no definition may a
+second segment hold the unit. The number of segments that hold it is the number
+that begin up to that point less the number that end before it. Two searches in
+sorted arrays give these numbers for all units at once.
 
-Cost: n log n in the number of segments, and of definitions for the exact
-condition, in some ten array operations; one dictionary look-up for each
-virtual register and one for each name.
+Cost: n log n in the number of segments, and in the number of definitions for
+the exact condition, in about ten array operations; one dictionary look-up for
+each virtual register and one for each name.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ Units = NDArray[np.int64]
 """The base unit of each row."""
 
 POINTS_LIMIT = 1 << 25
-"""A segment with so many points and 4,096 units fits 63 bits; no function has as many."""
+"""A segment fits 63 bits with this many points and 4,096 units; no function has as many."""
 
 
 class BulkCheck:
-    """Judges any number of answers for one problem, without saying what is wrong."""
+    """Judges any number of answers for one problem, without findings."""
 
     def __init__(self, problem: AllocationProblem, ties: Sequence[Tie]) -> None:
         self.problem = problem
@@ -67,7 +67,7 @@ class BulkCheck:
         self._fixed_touched[self._offsets[problem.liveness.virtual_lane_count :]] = 1
 
     def _place_lanes(self) -> None:
-        """The row of each lane, and its unit's distance from the base."""
+        """Computes the row of each lane and the distance of its unit from the base."""
         problem = self.problem
         widths = np.array([c.width for c in problem.function.virtual_registers], np.int64)
         firsts = np.array(problem.liveness.lane_offsets, np.int64)
@@ -80,7 +80,7 @@ class BulkCheck:
         )
 
     def _place_segments(self) -> None:
-        """Segments as integers, less the base unit; neighbours of one lane become one."""
+        """Computes the segments as integers, less the base unit; joins adjacent ones of a lane."""
         liveness = self.problem.liveness
         self._points = len(liveness.points)
         if self._points >= POINTS_LIMIT:
@@ -101,7 +101,7 @@ class BulkCheck:
         self._ties = np.array(sides, np.int64).reshape(-1, 4).T
 
     def _side(self, operand: Operand) -> tuple[int, int]:
-        """The row of an operand, and its first unit's distance from the base."""
+        """The row of an operand, and the distance of its first unit from the base."""
         location = operand.location
         if isinstance(location, FixedUnits):
             first_unit = self.problem.placements.first_unit[location.file]
@@ -120,7 +120,7 @@ class BulkCheck:
         return self._rows[lane], self._offsets[lane] * self._points + point
 
     def units(self, answer: Mapping[str, str]) -> Units | None:
-        """The base units of an answer; None where a register has none, or no legal one."""
+        """The base units of an answer; None if a register has none, or one that is not legal."""
         units: list[int] = []
         try:
             for legal, names in self._names:
@@ -131,7 +131,7 @@ class BulkCheck:
         return np.array(units, np.int64)
 
     def is_valid(self, units: Units) -> bool:
-        """Whether tied operands are in one register and no lane destroys another."""
+        """True if tied operands are in one register and no lane destroys another."""
         left, left_offset, right, right_offset = self._ties
         if len(left) and (units[left] + left_offset != units[right] + right_offset).any():
             return False
@@ -151,7 +151,7 @@ class BulkCheck:
         return bool((held == 1).all())
 
     def touched(self, units: Units) -> bytes:
-        """Which units the function or the answer touches, fixed ones and the last of each tuple."""
+        """Marks the units that the function names, and the last unit of every assigned register."""
         touched = self._fixed_touched.copy()
         touched[units[:-1] + self._last_lanes] = 1
         return touched.tobytes()

@@ -1,10 +1,11 @@
-"""Which lanes of an answer collide: every pair of registers, at its first point.
+"""The collisions of an answer: every pair of registers, at its first point.
 
-One sweep over the points at which something begins, ends or is defined, with
-the set of lanes that hold each unit; every definition collides with the others
-of the set. Linear in what there is to sweep and in the collisions, but for one
-sort; units whose lanes share no point are passed over. Thousands of lanes in
-one unit have millions of collisions: the sweep ends after a number of steps.
+For each unit, a sweep visits the points at which a lane begins, ends or is
+defined, with the set of lanes that hold the unit. Every definition collides
+with the other lanes of the set. The cost is one sort, and linear in the visited
+points and the collisions. Units whose lanes share no point are skipped. Since
+thousands of lanes in one unit have millions of collisions, the sweep ends after
+a number of steps.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ from verilocc_bench.analysis import AllocationProblem, iterate_bits
 __all__ = ["Collision", "CollisionFinder"]
 
 _END, _BEGIN, _DEFINE = range(3)
-"""What happens to a lane at a point, in the order in which it counts."""
+"""The changes of a lane at a point, in the order in which they count."""
 
 
 STEPS = 1_000_000
-"""A sweep looks at so many pairs of a definition and another lane in its unit."""
+"""The most pairs of a definition and another lane in its unit that a sweep looks at."""
 
 
 class Collision(NamedTuple):
     """One lane destroys another, which is live in the same unit at the same point.
 
-    Where both are defined there, the one of the higher register is the victim.
+    If both are defined there, the lane of the higher register is the victim.
     """
 
     point: int
@@ -39,8 +40,8 @@ class Collision(NamedTuple):
 class CollisionFinder:
     """Finds the collisions of any number of answers for one problem.
 
-    `owners[lane]` is the virtual register of a lane; fixed lanes are numbered
-    on, each for itself.
+    `owners[lane]` is the virtual register of a lane. Each fixed lane has a number
+    of its own, after the virtual registers.
     """
 
     def __init__(self, problem: AllocationProblem) -> None:
@@ -60,7 +61,7 @@ class CollisionFinder:
     def find(self, units: Mapping[int, int]) -> tuple[list[Collision], bool]:
         """The collisions of registers in these base units, one for each pair of registers.
 
-        In the order of their points; and whether these are all.
+        Returns them in the order of their points, and True if they are all.
         """
         changes: list[tuple[int, int, int, int]] = []
         for unit, lanes in self._occupants(units).items():
@@ -114,11 +115,11 @@ class CollisionFinder:
         return list(found.values()), True
 
     def _changes_of(self, lane: int) -> list[tuple[int, int]]:
-        """(point, what happens): where a lane begins and ends to live, and is defined."""
+        """The changes of a lane as (point, change): it becomes live, dies, or is defined."""
         changes = self._changes.get(lane)
         if changes is None:
             live = self.live[lane]
-            # A bit is set wherever the lane is live at one of two neighbours alone.
+            # A bit is set where the lane is live at only one of two neighbouring points.
             edges = list(iterate_bits(live ^ live << 1))
             changes = [(point, _BEGIN) for point in edges[::2]]
             changes += [(point, _END) for point in edges[1::2]]

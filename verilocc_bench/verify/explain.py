@@ -1,15 +1,15 @@
-"""What is wrong with an answer: every finding, in the order of the program.
+"""The findings about a wrong answer, in the order of the program.
 
-Slower than the fast check, which asks only when something is wrong. Of each
-pair of registers that collide it tells the first point at which they do:
-which operand of the instruction destroys, the lane that it writes and the one
-that is destroyed, where that got its value, and where each is next read
-(verify.stories).
+The explainer is slower than the fast check, which calls it only for wrong
+answers. For each pair of registers that collide it describes the first point at
+which they do: the operand that destroys, the lane that it writes, the lane that
+it destroys, where that lane got its value, and where each lane is next read
+(verify.value_tracker).
 
-Cost: linear in the answer, a sweep over every unit whose lanes share a point
-(verify.collisions), 20 microseconds a finding that is told, and 2 one that is
-only counted. Where a walk to a value's definitions and readers leads through
-thousands of blocks, fewer are told than were asked for.
+Cost: linear in the answer; a sweep over every unit whose lanes share a point
+(verify.collisions); 20 microseconds for each finding that is described, and 2
+for one that is only counted. If the walks to definitions and readers lead
+through thousands of blocks, fewer findings are described than were asked for.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ from verilocc_bench.findings import Finding, FindingKind, InvolvedLane, Place
 from verilocc_bench.ir import FixedUnits, Operand
 from verilocc_bench.verify.collisions import Collision, CollisionFinder
 from verilocc_bench.verify.misplacement import misplacement
-from verilocc_bench.verify.stories import LaneStories, Literal
 from verilocc_bench.verify.ties import Tie
+from verilocc_bench.verify.value_tracker import Literal, ValueTracker
 
 __all__ = ["Explainer", "Explanation"]
 
 _VIRTUAL = re.compile(r"%(0|[1-9]\d{0,8})", re.ASCII)
 
 PLACES_TOLD = 3
-"""The message names up to so many definitions; the finding itself has all of them."""
+"""The most definitions that a message names; the finding itself has all of them."""
 
 STEPS = 300_000
-"""So long may the walks be of the first findings together, in blocks, with all places that are
-told; one finding at least is told."""
+"""The most blocks and named places in the walks of all findings that are described together; one
+finding is always described."""
 
 
 class _Moment(NamedTuple):
-    """A place with what its findings have in common.
+    """The common part of all findings at one place.
 
-    `early`: before the instruction's uses are read. `known` is what holds
-    before the instruction where it acts, `left` what of that holds after it.
+    `early` is True before the instruction reads its uses. `known` is the
+    predicate value that holds before an instruction that acts; `left` is the
+    part of it that holds afterwards.
     """
 
     place: Place
@@ -57,7 +58,7 @@ class _Moment(NamedTuple):
 
 
 class _Mismatch(NamedTuple):
-    """Tied operands that begin in two units."""
+    """Tied operands that begin in different units."""
 
     tie: Tie
     definition_unit: int
@@ -68,10 +69,10 @@ _Fault = _Mismatch | Collision
 
 
 class Explanation(NamedTuple):
-    """What is wrong with an answer: the findings that are told, and how many others there are.
+    """The findings about an answer.
 
-    Those that are `untold` are counted by their kind; unless it is `complete`
-    there are more than were counted.
+    `told` are described. `untold` counts the others by kind; if `complete` is
+    False there are more than it counts.
     """
 
     told: tuple[Finding, ...]
@@ -94,8 +95,8 @@ class Explainer:
         return CollisionFinder(self.problem)
 
     @cached_property
-    def _stories(self) -> LaneStories:
-        return LaneStories(self.problem)
+    def _tracker(self) -> ValueTracker:
+        return ValueTracker(self.problem)
 
     @cached_property
     def _lane_names(self) -> list[str]:
@@ -121,9 +122,9 @@ class Explainer:
         return [placements.unit_name(unit) for unit in range(placements.unit_count)]
 
     def explain(self, answer: Mapping[str, str], at_most: int | None = None) -> Explanation:
-        """The findings in the order of `Finding.sort_key`: all, or at most the first so many.
+        """The findings in the order of `Finding.sort_key`.
 
-        All, where no bound is given, of the collisions that were found.
+        With `at_most`, describes no more than that many of the first findings.
         """
         findings = list(self._strangers(answer))
         by_name = self.problem.placements.by_name
@@ -150,25 +151,25 @@ class Explainer:
     def _told(self, faults: Sequence[_Fault], wanted: int | None) -> list[Finding]:
         """The findings of the first faults."""
         found: list[Finding] = []
-        steps = -self._stories.steps if wanted else 0
+        steps = -self._tracker.steps if wanted else 0
         for fault in faults[:wanted]:
             if isinstance(fault, Collision):
                 found.append(self.collision(fault))
             else:
                 found.append(self.mismatch(*fault))
             steps += sum(len(lane.defined) for lane in found[-1].lanes)
-            if wanted is not None and self._stories.steps + steps > STEPS:
+            if wanted is not None and self._tracker.steps + steps > STEPS:
                 break
         return found
 
     def _ordered(self, faults: list[_Fault], count: int | None) -> list[_Fault]:
-        """Faults of which the first `count` are those that stand first among the findings."""
+        """Sorts faults until the first `count` are those that come first among the findings."""
         if count is None or len(faults) <= count:
             return sorted(faults, key=self._place)
         faults.sort(key=self._place)
         if count == 0:
             return faults
-        # Those of one instruction, of which some are wanted, in the order of their findings.
+        # The faults of the instruction at the boundary still need the order of their findings.
         place = self._place(faults[count - 1])
         start = bisect_left(faults, place, key=self._place)
         end = bisect_right(faults, place, key=self._place)
@@ -181,7 +182,7 @@ class Explainer:
         return fault.tie.block, fault.tie.instruction
 
     def _sort_key(self, fault: _Fault) -> tuple[object, ...]:
-        """As Finding.sort_key orders faults of one place."""
+        """The key by which Finding.sort_key orders the faults of one place."""
         if isinstance(fault, Collision):
             names = [self._register_names[lane] for lane in (fault.destroyer, fault.victim)]
             unit, operand = fault.unit, 0
@@ -202,14 +203,14 @@ class Explainer:
                 )
 
     def _mismatches(self, units: Mapping[int, int]) -> Iterator[_Mismatch]:
-        """The tied operands that are not in one register."""
+        """The tied operands that do not lie in one register."""
         for tie in self.ties:
             left, right = self._unit(tie.definition, units), self._unit(tie.use, units)
             if left is not None and right is not None and left != right:
                 yield _Mismatch(tie, left, right)
 
     def _unit(self, operand: Operand, units: Mapping[int, int]) -> int | None:
-        """The first unit of an operand, given the base units of virtual registers."""
+        """The first unit of an operand; `units` are the base units of virtual registers."""
         location = operand.location
         if isinstance(location, FixedUnits):
             return self.problem.placements.first_unit[location.file] + location.first
@@ -219,15 +220,15 @@ class Explainer:
     def mismatch(self, tie: Tie, left: int, right: int) -> Finding:
         """The finding of tied operands that start in these two units."""
         moment = self._moment((tie.block, tie.instruction), early=True)
-        lanes = self._stories.lanes
+        lanes = self._tracker.lanes
         written = self._written(lanes(tie.definition.location)[0], moment)
-        read, story = self._held(lanes(tie.use.location)[0], moment)
+        read, history = self._held(lanes(tie.use.location)[0], moment)
         unit, other = self._unit_names[left], self._unit_names[right]
         return Finding(
             FindingKind.TIED_MISMATCH,
             f"{moment.text} writes {_put(written, unit)}, tied to its use of "
             f"{read.name if read.name == other else f'{read.name} in {other}'}"
-            f"{f', {story}' if read.defined else ''}: the two must be in one register",
+            f"{f', {history}' if read.defined else ''}: the two must be in one register",
             *moment.place,
             (*_registers(tie.definition), *_registers(tie.use)),
             unit,
@@ -249,10 +250,10 @@ class Explainer:
             verb = f"writes {both} to {unit}" if place[1] >= 0 else f"leaves {both} in {unit}"
             message = f"{moment.text} {verb}: {_reading(written)}, {_reading(held)}"
         else:
-            held, story = self._held(victim, moment)
+            held, history = self._held(victim, moment)
             message = (
                 f"{moment.text} writes {_put(written, unit)}, "
-                f"which holds {_owned(held, unit)}, {story}"
+                f"which holds {_owned(held, unit)}, {history}"
             )
             if written.next_use is None:
                 message += f"; {written.name} is never read"
@@ -277,7 +278,7 @@ class Explainer:
         return FindingKind.OVERLAP
 
     def _is_early(self, point: int) -> bool:
-        """Whether a point is the first of the two that its instruction has."""
+        """True if the instruction of a point has two points and this is the first."""
         points = self.problem.liveness.points
         return point + 1 < len(points) and points[point + 1] == points[point]
 
@@ -289,23 +290,23 @@ class Explainer:
                 moment = _Moment(place, early, _place_text(place), (), None, None)
             else:
                 instruction = self.problem.function.blocks[block].instructions[index]
-                known = self._stories.literal(instruction.guard)
+                known = self._tracker.literal(instruction.guard)
                 moment = _Moment(
                     place,
                     early,
                     f"{_place_text(place)} ({instruction.opcode})",
                     instruction.definitions,
                     known,
-                    self._stories.known_after(place, known),
+                    self._tracker.known_after(place, known),
                 )
             self._moments[key] = moment
         return self._moments[key]
 
     def _operand(self, lane: int, moment: _Moment) -> int | None:
-        """Which definition operand of an instruction writes a lane; None at the entry."""
+        """The definition operand of an instruction that writes a lane; None at the entry."""
         for operand, definition in enumerate(moment.definitions):
             then = definition.early_clobber or not moment.early
-            if then and lane in self._stories.lanes(definition.location):
+            if then and lane in self._tracker.lanes(definition.location):
                 return operand
         return None
 
@@ -314,26 +315,26 @@ class Explainer:
         key = lane, moment.place
         if key not in self._definitions:
             block, index = moment.place
-            read = self._stories.next_use(lane, (block, index + 1), moment.left)
+            read = self._tracker.next_use(lane, (block, index + 1), moment.left)
             self._definitions[key] = InvolvedLane(self._lane_names[lane], (moment.place,), read)
         return self._definitions[key]
 
     def _held(self, lane: int, moment: _Moment) -> tuple[InvolvedLane, str]:
-        """A lane that holds an older value at a moment, and the story of that in words."""
+        """A lane that holds an older value at a moment, and the history of that value in words."""
         block, index = moment.place
         key = None
         if not moment.early:
             index += 1
             if moment.known is None:
-                # The same between any two instructions that have to do with the lane.
-                key = lane, block, self._stories.position(lane, (block, index))
+                # The answer is the same between two consecutive instructions that concern the lane.
+                key = lane, block, self._tracker.position(lane, (block, index))
                 if key in self._values:
                     return self._values[key]
-        sources = self._stories.sources(lane, moment.place, moment.known)
+        sources = self._tracker.sources(lane, moment.place, moment.known)
         left = moment.known if moment.early else moment.left
-        read = self._stories.next_use(lane, (block, index), left)
+        read = self._tracker.next_use(lane, (block, index), left)
         held = InvolvedLane(self._lane_names[lane], sources, read)
-        told = held, _story(held, moment.place if moment.early else None)
+        told = held, _history(held, moment.place if moment.early else None)
         if key is not None:
             self._values[key] = told
         return told
@@ -343,8 +344,8 @@ def _place_text(place: Place) -> str:
     return "the entry" if place[1] < 0 else f"bb{place[0]} instruction {place[1]}"
 
 
-def _story(held: InvolvedLane, reader: Place | None) -> str:
-    """Where a value was defined and who reads it next; `reader` is yet to read."""
+def _history(held: InvolvedLane, reader: Place | None) -> str:
+    """Where a value was defined and where it is next read, in words."""
     places = [_place_text(place) for place in held.defined[:PLACES_TOLD]]
     if more := len(held.defined) - len(places):
         places.append(f"{more} more")

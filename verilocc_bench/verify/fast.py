@@ -2,13 +2,12 @@
 
 Two lanes collide where one is *defined* while the other is live in the same
 unit (see analysis.liveness). An answer is judged as a whole, in a few
-operations on arrays that are laid out once for a problem (verify.bulk);
-findings are worked out only for answers that are wrong (verify.explain).
+operations on arrays that are laid out once for a problem (verify.bulk).
+Findings are computed only for wrong answers (verify.explain).
 
-Cost of an answer that is valid: n log n in the number of its live ranges,
-which is about that of its instructions. 0.1 microseconds an instruction of
-real kernels, twice that where lanes share a unit at a point and yet neither
-destroys the other.
+Cost of a valid answer: n log n in the number of live ranges, which is about the
+number of instructions. An instruction of a real kernel takes 0.1 microseconds,
+or twice that if lanes share a unit at a point and neither destroys the other.
 """
 
 from __future__ import annotations
@@ -55,9 +54,9 @@ class FastVerifier:
         return Explainer(self.problem, self._ties)
 
     def verify(self, answer: AnswerLike, findings: int | None = None) -> Verdict:
-        """The verdict on an answer without edits; raises ValueError for one with edits.
+        """The verdict on an answer without edits. Raises ValueError for an answer with edits.
 
-        `findings` limits how many findings it holds; the others are counted.
+        `findings` is the most findings that the verdict holds; it counts the others.
         """
         answer = assignment_alone(answer)
         bulk = self._bulk
@@ -72,7 +71,7 @@ class FastVerifier:
         return Verdict(self.problem.id, False, told, used, occupancy, untold, not complete)
 
     def _registers_used(self, touched: bytes) -> dict[str, int]:
-        """Highest index + 1 by file, and the scored number, from the units touched."""
+        """Highest index + 1 by file, and the scored number, of the units touched."""
         used = {VECTOR: 0}
         for name, first, count in self._files:
             used[name] = max(touched.rfind(1, first, first + count) - first + 1, 0)

@@ -54,9 +54,9 @@ class Effort:
     """How hard the judges try.
 
     The executor walks `paths` random paths of an answer that another judge
-    rejects, and `paths_of_accepted` of one that all accept; fewer where they
-    would have more than `steps` instructions together. A verdict tells its
-    first `findings` (None: all) and counts the others.
+    rejects, and `paths_of_accepted` of an answer that all accept. It walks fewer
+    if they would have more than `steps` instructions together. A verdict
+    describes its first `findings` (None: all) and counts the others.
     """
 
     paths: int = PATHS
@@ -67,11 +67,11 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """What one judge says of an answer.
+    """The judgement of one judge about an answer.
 
-    `verdict` is that of a judge with verdicts; `shown` a wrong value that the
-    executor found on one of `paths` random paths. `note` says why the judge
-    did not run; `asked` is False where it cannot judge such an answer at all.
+    `verdict` is set by the judges that give verdicts. `shown` is a wrong value
+    that the executor found on one of `paths` random paths. `note` says why the
+    judge did not run. `asked` is False if it cannot judge such an answer at all.
     """
 
     judge: str
@@ -95,7 +95,7 @@ class Word:
         return self.shown is not None or (self.verdict is not None and not self.verdict.valid)
 
     def __str__(self) -> str:
-        """What the executor says."""
+        """The judgement of the executor in words."""
         if self.shown is not None:
             return f"miscompile\n{self.shown}"
         return self.note or f"no difference on {self.paths} random paths"
@@ -115,7 +115,8 @@ class Word:
 class Opinion:
     """The words of several judges about one answer.
 
-    `proved` is what a lower bound has against an answer that all accept.
+    `proved` says in words that a lower bound contradicts an answer that all
+    judges accept.
     """
 
     words: tuple[Word, ...]
@@ -144,8 +145,9 @@ class Opinion:
     def disagreements(self) -> tuple[str, ...]:
         """Every pair of judges that contradict each other, in words.
 
-        One accepts what the other rejects, or both accept and count other
-        registers. That the executor finds no wrong value contradicts nobody.
+        Two judges contradict each other if only one accepts the answer, or if
+        both accept and count different registers. An executor that finds no
+        wrong value contradicts no other judge.
         """
         accepting = [word.judge for word in self.words if word.accepts and word.verdict is not None]
         rejecting = [word.judge for word in self.words if word.rejects]
@@ -168,7 +170,7 @@ class Judge(Protocol):
     """A judge of one function's answers."""
 
     def ask(self, answer: Answer, before: Sequence[Word]) -> Word:
-        """What it says of the answer; `before` holds the words of those asked before.
+        """The judgement of the answer; `before` holds the words of the judges before it.
 
         Raises InputError for an answer that it cannot judge.
         """
@@ -188,9 +190,10 @@ class Judges:
         self._judges: dict[str, Judge] = {}
 
     def ask(self, answer: AnswerLike) -> Opinion:
-        """The opinion of all of them; one that cannot judge the answer has only a note of why.
+        """The opinion of all judges.
 
-        Raises InputError where none can judge it.
+        A judge that cannot judge the answer gives only a note with the reason.
+        Raises InputError if no judge can.
         """
         answer = Answer.of(answer)
         words: list[Word] = []
@@ -204,7 +207,7 @@ class Judges:
         return Opinion(tuple(words))
 
     def word(self, name: str, answer: AnswerLike, before: Sequence[Word] = ()) -> Word:
-        """What one judge says. Raises InputError where it cannot judge such an answer."""
+        """The judgement of one judge. Raises InputError if it cannot judge such an answer."""
         if name not in self._judges:
             self._judges[name] = _REGISTRY[name](self.problem, self.effort)
         started = time.perf_counter()
@@ -241,10 +244,10 @@ class _Smt:
 
 
 class _Execution:
-    """Runs answers that have a register of the right kind for everything.
+    """Runs answers in which every virtual register has an existing, legal register.
 
-    A register that is not there or not allowed is no question of values. Half
-    of the paths go toward the blocks of the findings.
+    Other answers are wrong whatever the values are. Half of the paths go toward
+    the blocks of the findings.
     """
 
     def __init__(self, problem: AllocationProblem, effort: Effort) -> None:
@@ -280,7 +283,7 @@ class _Execution:
 
 
 def executor_of(problem: AllocationProblem, answer: AnswerLike) -> Executor:
-    """The executor of an answer. Raises ValueError where a register does not exist."""
+    """The executor of an answer. Raises ValueError if a register does not exist."""
     resolved = resolve_answer(problem, answer)
     bases = {number: (base.file, base.index) for number, base in resolved.registers.items()}
     return Executor(problem.function, problem.target, bases, resolved.edited)

@@ -1,4 +1,4 @@
-"""Why a register is no legal place for a virtual register."""
+"""Explains why a register is not a legal base of a virtual register."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from verilocc_bench.ir import PhysicalRegister, RegisterClass
 __all__ = ["misplacement"]
 
 STARTS_TOLD = 3
-"""The message names up to so many bases that are aligned."""
+"""The most aligned bases that a message names."""
 
 
 def misplacement(
     problem: AllocationProblem, number: int, register_class: RegisterClass, name: str | None
 ) -> tuple[Finding, int | None]:
-    """Why a base is not legal, and the unit it starts at where the register exists."""
+    """Why a base is not legal, and its first unit; None for a register that does not exist."""
     key = f"%{number}"
     if name is None:
         return Finding(FindingKind.MISSING, f"{key} has no register", registers=(key,)), None

@@ -1,33 +1,32 @@
 """A check of an assignment by Z3, an SMT solver: slow, and independent of the fast check.
 
-Every virtual register has one integer variable, the number of the unit that
-it starts at (units are numbered through all files, as in
-analysis.placement). Over these variables the function is a set of
-constraints, each under a literal of its own:
+Every virtual register has one integer variable: the number of its first unit
+(units are numbered across all files, as in analysis.placement). The function is
+a set of constraints over these variables, each with a literal of its own:
 
 - *legal*: the base lies in one of the ranges of its class, and the tuple
   covers no reserved unit;
-- *apart*: for a pair of virtual registers, the distances between their bases
-  at which two colliding lanes would be in one unit do not occur; and likewise
-  for a virtual register and a unit that the function names itself;
+- *apart*: the bases of two virtual registers do not have a distance at which
+  two colliding lanes would share a unit. The same holds for a virtual register
+  and a unit that the function names itself;
 - *tied*: tied operands start in the same unit.
 
 Two lanes collide when one is defined at a point where the other is live
-(analysis.liveness). Whole live ranges would be too much to keep apart: dead
-and unwritten lanes of tuples are filled by compilers. Pairs of classes that
-have no file in common are left out, for legal bases never meet there.
+(analysis.liveness). To keep whole live ranges apart would be too strict:
+compilers use the dead and unwritten lanes of tuples. Pairs of classes without a
+common file need no constraint, since their legal bases never meet.
 
-An answer is a further set of literals, one for the value of each variable.
-All literals are assumed at once; if that cannot be, the solver names some
-that contradict each other, its unsat core. A core is minimized by deletion,
-and the constraint that is left in it becomes a finding.
+An answer is a further set of literals, one for the value of each variable. The
+solver assumes all literals at once. If they contradict each other, it names some
+that do, its unsat core. A core is minimized by deletion, and the constraint that
+is left in it becomes a finding.
 
-Cost: linear in the pairs. About 70 microseconds a pair to build, 20 for each
-answer (the first takes twice that or more) and for each core, 10 kB of
-memory: a function of 5,000 pairs takes half a second, the largest of the
-embedded dataset (190,000 pairs) 15 s, then 4 s an answer, and 1.7 GB. Integers
-are chosen over bit-vectors, which are no faster on small functions, and on
-large ones take twice the memory and sometimes minutes.
+Cost: linear in the pairs. A pair takes about 70 microseconds to build, 20 for
+each answer (at least twice that for the first) and for each core, and 10 kB of
+memory. A function of 5,000 pairs takes half a second. The largest one of the
+embedded dataset (190,000 pairs) takes 15 s, then 4 s for each answer, and
+1.7 GB. Bit-vectors are no faster than integers on small functions; on large
+ones they take twice the memory and sometimes minutes.
 """
 
 from __future__ import annotations
@@ -54,26 +53,26 @@ from verilocc_bench.verify.ties import tied_operands
 __all__ = ["MAXIMUM_PAIRS", "SMTVerifier"]
 
 MAXIMUM_PAIRS = 200_000
-"""Up to so many pairs of virtual registers that may collide a function is checked."""
+"""The most pairs of virtual registers that may collide in a function that Z3 is asked about."""
 
 _LOGIC = "QF_LIA"
 
 
 class SMTVerifier:
-    """Judges answers for one problem by Z3; valid are the same as for the fast check.
+    """Judges answers for one problem by Z3; it accepts the same answers as the fast check.
 
-    A rejected answer has the findings of entries that are no integers (a
-    register that is missing, unknown, or of another width), and of unsat
-    cores over the others. A core need not name everything that is wrong: it
-    is minimal, and as all variables it speaks of have values, that is one
-    constraint with the entries that break it, hence one finding. `cores` says
-    how many to look for, each without the constraints of those before.
+    A rejected answer has findings of two kinds: about entries that are not
+    integers (a register that is missing, unknown, or of another width), and from
+    unsat cores over the other entries. A core need not name every mistake. It is
+    minimal and all its variables have values, so it consists of one constraint
+    with the entries that break it, and gives one finding. `cores` is the number
+    of cores to look for, each without the constraints of the cores before it.
 
-    `maximum_pairs` bounds the pairs of virtual registers that may collide:
-    beyond it there is an InputError. `resource_limit` bounds the work on each
-    question, in Z3's own deterministic steps (its option `rlimit`; 0 is no
-    limit): beyond it `verify` raises InputError. Raises MissingExtraError
-    without the package.
+    `maximum_pairs` bounds the pairs of virtual registers that may collide. The
+    constructor raises InputError for a function with more. `resource_limit`
+    bounds the work on each question, in Z3's own deterministic steps (its option
+    `rlimit`; 0 means no limit); `verify` raises InputError beyond it. Raises
+    MissingExtraError without the package.
     """
 
     def __init__(
@@ -88,7 +87,7 @@ class SMTVerifier:
         self.problem = problem
         self._cores = cores
         self._constraints = list(all_constraints(problem, maximum_pairs))
-        # In a context of its own nothing that ran before can change what the solver does.
+        # A fresh context makes the solver independent of everything that ran before.
         self._context = self._z3.Context()
         count = len(problem.function.virtual_registers)
         script = [f"(declare-const b{number} Int)" for number in range(count)]
@@ -104,7 +103,7 @@ class SMTVerifier:
         ]
 
     def verify(self, answer: AnswerLike) -> Verdict:
-        """The verdict on an answer without edits; raises ValueError for one with edits."""
+        """The verdict on an answer without edits. Raises ValueError for an answer with edits."""
         answer = assignment_alone(answer)
         problem = self.problem
         units, findings = _read_answer(problem, answer)
@@ -116,8 +115,8 @@ class SMTVerifier:
         return Verdict(problem.id, not findings, ordered, used, occupancy)
 
     def _broken(self, units: Mapping[int, int]) -> Iterator[Constraint]:
-        """The constraint of one minimal core after the other."""
-        # What speaks of a register without a value could be met or not: it says nothing here.
+        """The constraints of minimal cores, one after the other."""
+        # A constraint on a register without a value may hold or not: it is left out.
         left = {
             number
             for number, constraint in enumerate(self._constraints)
@@ -140,7 +139,7 @@ class SMTVerifier:
             self._solver.pop()
 
     def _core(self, literals: list[Any]) -> list[int] | None:
-        """The constraints of an unsat core, or None where there is no contradiction."""
+        """The constraints of an unsat core, or None without a contradiction."""
         result = self._solver.check(*literals)
         if result == self._z3.sat:
             return None
@@ -153,11 +152,11 @@ class SMTVerifier:
         return sorted(int(name[1:]) for name in names if name.startswith("c"))
 
     def _minimal(self, core: list[int], units: Mapping[int, int]) -> int:
-        """The one constraint that is left of a core when what it can spare is deleted.
+        """The one constraint that is left of a core once all others are deleted.
 
-        The entries of its registers are part of the core throughout. Without
-        them constraints could contradict each other that the answer meets: a
-        register of one legal base, and another that has this base.
+        The entries of its registers stay in the core throughout. Without them,
+        constraints that the answer meets could contradict each other, such as
+        those of two registers that have the same single legal base.
         """
         while len(core) > 1:
             half = core[: len(core) // 2]
@@ -177,7 +176,7 @@ class SMTVerifier:
         solver = self._z3.SolverFor(_LOGIC, ctx=self._context)
         solver.set("random_seed", 0)
         solver.set("threads", 1)
-        # Read as a text: built term by term it takes several times as long.
+        # Reading a text is several times faster than building it term by term.
         solver.from_string("\n".join(script))
         return solver
 
@@ -196,7 +195,7 @@ def _import_z3() -> Any:
 def _read_answer(
     problem: AllocationProblem, answer: Mapping[str, str]
 ) -> tuple[dict[int, int], list[Finding]]:
-    """The first unit of each virtual register, and findings on those that have none."""
+    """The first unit of each virtual register, and findings for those that have none."""
     classes = problem.function.virtual_registers
     keys = {f"%{number}" for number in range(len(classes))}
     findings = [
@@ -220,7 +219,7 @@ def _read_answer(
 
 
 def _unit(problem: AllocationProblem, register_class: RegisterClass, name: str) -> int | None:
-    """The unit that a name means as a base; None where the hardware has no such tuple."""
+    """The unit that a name means as a base; None if the hardware has no such tuple."""
     base = parse_register_name(problem.target, name)
     if base is None:
         return None
@@ -238,7 +237,7 @@ def _finding(
     units: Mapping[int, int],
     answer: Mapping[str, str],
 ) -> Finding:
-    """What it means that the answer does not meet a constraint; worded as by the fast check."""
+    """The finding for a constraint that the answer breaks, in the words of the fast check."""
     problem = explainer.problem
     if broken.tie is not None:
         left, right = (
@@ -256,7 +255,7 @@ def _finding(
 def _collision(
     problem: AllocationProblem, broken: Constraint, units: Mapping[int, int]
 ) -> Collision:
-    """The first point at which a lane of one register destroys one of the other."""
+    """The first point at which a lane of one register destroys a lane of the other."""
     fixed_from = problem.liveness.virtual_lane_count
     return next(
         found
@@ -266,7 +265,7 @@ def _collision(
 
 
 def _registers_used(problem: AllocationProblem, units: Mapping[int, int]) -> dict[str, int] | None:
-    """Highest index + 1 by file, and the scored number; None where a place is not legal."""
+    """Highest index + 1 by file, and the scored number; None if a base is not legal."""
     placements, target = problem.placements, problem.target
     highest = dict.fromkeys((file.name for file in target.files), 0)
     for file_name, index in problem.liveness.fixed_lanes:

@@ -15,11 +15,11 @@ __all__ = ["Constraint", "all_constraints", "first_unit", "named_registers"]
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One tracked constraint: its formula and the virtual registers that this speaks of.
+    """One tracked constraint: its formula and the virtual registers in it.
 
-    `unit` is the function's own unit that a register is to be apart from,
-    `tie` the operands that are tied. Where there is neither, two registers
-    are to be apart, and a single one is to be legal.
+    With `unit`, a register must be apart from that unit of the function's own.
+    With `tie`, the operands are tied. With neither, two registers must be apart,
+    or a single one must be legal.
     """
 
     formula: str
@@ -48,15 +48,15 @@ def all_constraints(problem: AllocationProblem, maximum_pairs: int) -> Iterator[
 def _colliding_distances(
     problem: AllocationProblem, maximum_pairs: int
 ) -> tuple[dict[tuple[int, int], set[int]], dict[tuple[int, int], set[int]]]:
-    """Where colliding lanes would meet.
+    """The places at which colliding lanes would share a unit.
 
-    For two virtual registers the forbidden distances from the second base to
-    the first; for a virtual register and a unit of the function's own the
-    forbidden bases.
+    Returns the forbidden distances from the second base to the first for pairs
+    of virtual registers, and the forbidden bases for a virtual register and a
+    unit of the function's own. Raises InputError beyond `maximum_pairs` pairs.
     """
     placements, classes = problem.placements, problem.function.virtual_registers
     owners = [(number, lane) for number, c in enumerate(classes) for lane in range(c.width)]
-    # A unit of the function's own is a lane at a place that is known.
+    # A unit of the function's own is a lane at a known place.
     owners += [(-1, placements.first_unit[f] + index) for f, index in problem.liveness.fixed_lanes]
     files = {register_class: set(register_class.files) for register_class in set(classes)}
     meet = {(a, b) for a in files for b in files if not files[a].isdisjoint(files[b])}
@@ -84,7 +84,7 @@ def _colliding_distances(
 
 
 def _colliding_lanes(problem: AllocationProblem) -> list[int]:
-    """For each lane those that are live where it is defined, as a bit mask."""
+    """For each lane the lanes that are live where it is defined, as a bit mask."""
     liveness = problem.liveness
     changes = [0] * (len(liveness.points) + 1)
     for lane, first, last, _ in liveness.segments:
@@ -118,7 +118,7 @@ def _legal_formula(problem: AllocationProblem, register_class: RegisterClass) ->
 
 
 def _not_among(term: str, values: set[int]) -> str:
-    """That a term has none of these values: one clause for each run of consecutive ones."""
+    """A formula that excludes these values of a term: one clause for each run of them."""
     ordered = sorted(values)
     starts = (value for value in ordered if value - 1 not in values)
     ends = (value for value in ordered if value + 1 not in values)
@@ -144,7 +144,7 @@ def _tie(problem: AllocationProblem, tie: Tie) -> Constraint:
 
 
 def first_unit(problem: AllocationProblem, operand: Operand) -> int:
-    """Where an operand starts; for a virtual register counted from its base."""
+    """The first unit of an operand; for a virtual register, its distance from the base."""
     location = operand.location
     if isinstance(location, FixedUnits):
         return problem.placements.first_unit[location.file] + location.first
@@ -152,6 +152,6 @@ def first_unit(problem: AllocationProblem, operand: Operand) -> int:
 
 
 def named_registers(operand: Operand) -> tuple[int, ...]:
-    """The virtual register of an operand, if it is one."""
+    """The virtual register of an operand, if it has one."""
     location = operand.location
     return () if isinstance(location, FixedUnits) else (location.register,)

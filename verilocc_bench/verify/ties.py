@@ -1,4 +1,4 @@
-"""Tied operands: a definition and a use that must be in one register."""
+"""Tied operands: a definition and a use that must lie in one register."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Tie", "tied_operands"]
 
 
 class Tie(NamedTuple):
-    """A tied pair; `operand` is the place of the use among definitions, then uses."""
+    """A tied pair; `operand` is the number of the use, counting definitions, then uses."""
 
     block: int
     instruction: int
@@ -20,7 +20,7 @@ class Tie(NamedTuple):
 
 
 def tied_operands(function: Function) -> list[Tie]:
-    """The ties that equal operands do not already meet, in the order of the program."""
+    """The ties whose two operands differ, in the order of the program."""
     ties: list[Tie] = []
     for block, index, instruction in function.instructions():
         for operand, use in enumerate(instruction.uses, len(instruction.definitions)):

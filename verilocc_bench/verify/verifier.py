@@ -1,4 +1,4 @@
-"""The verdict on any answer: by the fast check, or with edits by the independent checker."""
+"""Verdicts on any answer: the fast check judges, or the independent checker if it has edits."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _UNASKED = Finding(
 
 
 class Verifier:
-    """Judges any number of answers for one problem; without `edits` those that have some are wrong.
+    """Judges any number of answers for one problem.
 
-    Functions of the assign track ask for one register for each virtual
-    register: with spills an answer could do with fewer than are live at once.
+    With `edits` False, an answer with edits is wrong: the assign track asks for
+    one register for each virtual register, and with spills an answer could use
+    fewer registers than are live at once.
     """
 
     def __init__(self, problem: AllocationProblem, *, edits: bool = True) -> None:
@@ -38,7 +39,7 @@ class Verifier:
     def verify(self, answer: AnswerLike, findings: int | None = None) -> Verdict:
         """The verdict on an answer.
 
-        `findings` limits how many findings it holds; the others are counted.
+        `findings` is the most findings that the verdict holds; it counts the others.
         """
         answer = Answer.of(answer)
         if not answer.has_edits:
@@ -59,9 +60,9 @@ class IndependentVerifier:
         return SymbolicChecker(self.problem.function)
 
     def verify(self, answer: AnswerLike, findings: int | None = None) -> Verdict:
-        """The verdict; registers used count those of new virtual registers too.
+        """The verdict. Its registers used include those of new virtual registers.
 
-        `findings` limits how many findings it holds; the others are counted.
+        `findings` is the most findings that the verdict holds; it counts the others.
         """
         problem, answer = self.problem, Answer.of(answer)
         edits = answer.edits if answer.has_edits else None
@@ -79,7 +80,7 @@ class IndependentVerifier:
         return {VECTOR: target.vector_use(highest), **highest}
 
     def _ends(self, answer: Answer) -> Iterator[tuple[str, int]]:
-        """(file, index after the last unit) of all that the answer and the function name."""
+        """(file, index after the last unit) of every register that the answer or function names."""
         problem = self.problem
         resolved = resolve_answer(problem, answer)
         classes: Mapping[int, RegisterClass] = dict(enumerate(problem.function.virtual_registers))

@@ -55,7 +55,7 @@ class Minimum:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether no valid assignment uses fewer registers."""
+        """True if no valid assignment uses fewer registers."""
         return self.registers is not None and self.registers == self.bound.value
 
 

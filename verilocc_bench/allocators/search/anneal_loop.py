@@ -36,7 +36,7 @@ def _unit(items: Items, bases: Integers, item: int, place: int) -> int:
 
 @compiled
 def _keeps(items: Items, bases: Integers, site: int) -> bool:
-    """Whether a site's three sources are still at hand after it."""
+    """True if a site's three sources are still at hand after it."""
     a = _unit(items, bases, site, 0)
     b = _unit(items, bases, site, 1)
     c = _unit(items, bases, site, 2)

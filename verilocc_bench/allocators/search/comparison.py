@@ -71,7 +71,7 @@ def legal_assignment(problem: AllocationProblem, answer: NamedAssignment) -> Ass
 
 
 def is_valid_assignment(problem: AllocationProblem, assignment: Assignment) -> bool:
-    """Whether no two virtual registers of a complete, legal assignment collide."""
+    """True if no two virtual registers of a complete, legal assignment collide."""
     models = placement_models(problem)
     return all(model.is_valid(model.bases(assignment)) for model in models)
 

@@ -127,7 +127,7 @@ class PlacementModel:
         return found
 
     def is_valid(self, bases: Integers) -> bool:
-        """Whether every node is placed within its domain and no two exclude each other."""
+        """True if every node is placed within its domain and no two exclude each other."""
         count = len(self.nodes)
         if count == 0:
             return True

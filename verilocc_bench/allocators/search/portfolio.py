@@ -83,7 +83,7 @@ class Found:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether fewer registers are proved impossible."""
+        """True if fewer registers are proved impossible."""
         return self.registers == self.bound.value
 
 

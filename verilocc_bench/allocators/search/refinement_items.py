@@ -183,7 +183,7 @@ def _short_forms(model: PlacementModel, weight: int) -> Iterator[_Item]:
 
 
 def _can_coincide(model: PlacementModel, left: Place, right: Place) -> bool:
-    """Whether some bases put both sides into one unit and exclude neither."""
+    """True if some bases put both sides into one unit and exclude neither."""
     if left[0] == right[0]:
         return False  # for ever the same, or never
     if left[0] < 0:

@@ -79,7 +79,7 @@ def _with_homes(
 
 
 def _may_fit(problem: AllocationProblem, model: PlacementModel) -> bool:
-    """Whether no point has more lanes of a model, surely live, than its files have units."""
+    """True if no point has more lanes of a model, surely live, than its files have units."""
     liveness, classes = problem.liveness, problem.function.virtual_registers
     own: set[int] = set()
     for register in model.node_of:

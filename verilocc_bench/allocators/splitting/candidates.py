@@ -88,7 +88,7 @@ class Candidates:
             total += 2 * len(block.instructions) + 1
 
     def _can_leave(self, unit: int, place: int) -> bool:
-        """Whether a region's unit can be brought back at each access and edge that ends it."""
+        """True if a region's unit can be brought back at each access and edge that ends it."""
         each, masked = self.units[unit], self.traits[unit].is_masked
         ends = [each.unit.accesses[p.exit] for p in each.regions[place].parts if p.exit is not None]
         return all(self.sites.before(a.block, a.index, masked=masked) for a in ends) and all(
@@ -98,7 +98,7 @@ class Candidates:
         )
 
     def can_store_after(self, unit: int, access: int) -> bool:
-        """Whether a store can stand right after an access."""
+        """True if a store can stand right after an access."""
         place = self.units[unit].unit.accesses[access]
         masked = self.traits[unit].is_masked
         return self.sites.before(place.block, place.index + 1, masked=masked)

@@ -44,11 +44,11 @@ class Sites:
         return range(0)
 
     def before(self, block: int, index: int, *, masked: bool) -> bool:
-        """Whether something can be inserted before an instruction, or at the block's end."""
+        """True if something can be inserted before an instruction, or at the block's end."""
         return index in self._range(block, masked) and index <= self._last(block)
 
     def on_edge(self, source: int, *, masked: bool) -> bool:
-        """Whether something can be inserted on the edges out of a block."""
+        """True if something can be inserted on the edges out of a block."""
         return len(self.function.blocks[source].instructions) in self._range(source, masked)
 
     def _last(self, block: int) -> int:

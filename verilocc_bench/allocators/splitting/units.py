@@ -81,7 +81,7 @@ def _can_split(function: Function, target: Target, register: int) -> bool:
 
 
 def _is_aligned(function: Function, target: Target, lanes: VirtualLanes) -> bool:
-    """Whether an operand could name other lanes instead (docs/split-track.md)."""
+    """True if an operand could name other lanes instead (docs/split-track.md)."""
     register_class = function.virtual_registers[lanes.register]
     if lanes.count == register_class.width:
         return True

@@ -1,19 +1,18 @@
-"""Whether tuples and single registers fit into blocks of a file, as a program of counts.
+"""An integer program of counts: do tuples and single registers fit into blocks of a file?
 
-Where every register is aligned to its width, a power of two, each lies within
-one *block*: as many units, aligned, as the widest has. Halves of a block hold
-what is half as wide, and so on. Blocks whose units are free at the same cliques
-are interchangeable, and so are halves; registers of one width with the same
-lanes in the same cliques are *alike*. The program counts: how many blocks of
-each sort are filled with which of the widest registers, what that leaves of
-their halves, how those are filled, down to single units. There it counts how
-many registers that hold a value in certain cliques are in units free at least
-at those, and no clique may find more of them than there are such units.
+If every register is aligned to its width, and every width is a power of two,
+each register lies within one *block*: an aligned run of as many units as the
+widest register has. Half a block holds the registers of half the width, and so
+on. Blocks whose units are free at the same cliques are interchangeable, and so
+are halves. Registers of one width with the same lanes in the same cliques are
+of one *sort*. The program counts how many blocks of each sort hold which of the
+widest registers, which halves that leaves, how those are filled, and so on down
+to single units. For single registers it demands of every clique that the units
+that are free there are enough.
 
-That leaves no symmetry to search through, which is what makes a solver's
-ordinary models of placement hopeless here. Only the last step leaves something
-out: single registers, whose cliques need not be consecutive, may fit by count
-and yet not without moving.
+Counting leaves no symmetry to search through; symmetry makes the usual models
+of placement hopeless here. The last step is a relaxation: single registers,
+whose cliques need not be consecutive, may fit by count and yet have to move.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["BlockResult", "are_nested", "solve_blocks"]
 
 MOST_VARIABLES = 12_000
-"""Programs of more are not built: they take longer than smaller windows of cliques."""
+"""The most variables of a program: smaller windows of cliques are faster than one larger one."""
 
 USABLE = 1
-"""The bit of a unit that registers may have at all; those above are free cliques."""
+"""The bit that marks a unit as usable; each higher bit marks a clique at which it is free."""
 
 Cells = tuple[int, ...]
 """For each unit of a block, or lane of a register, a bit mask of cliques."""
@@ -44,7 +43,7 @@ Cells = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class BlockResult:
-    """What came of it: infeasible, or perhaps not, and what it took."""
+    """The result of a program: whether it is proved infeasible, and the time and size it took."""
 
     infeasible: bool
     variables: int
@@ -52,7 +51,7 @@ class BlockResult:
 
 
 def are_nested(problem: AllocationProblem, files: Sequence[str]) -> bool:
-    """Whether it is one file, in which every class is aligned to its width, a power of two."""
+    """True for one file in which every class is aligned to its width, and that a power of two."""
     classes = [c for c in set(problem.function.virtual_registers) if set(c.files) & set(files)]
     return (
         len(files) == 1
@@ -68,9 +67,9 @@ def are_nested(problem: AllocationProblem, files: Sequence[str]) -> bool:
 def solve_blocks(
     problem: AllocationProblem, shape: Shape, cliques: Sequence[Clique], deterministic_time: float
 ) -> BlockResult:
-    """Whether the program of some cliques within a shape of one file is infeasible.
+    """Solves the program of some cliques within a shape of one file.
 
-    `are_nested` must hold of the file. Raises MissingExtraError without the
+    `are_nested` must be true of the file. Raises MissingExtraError without the
     solver.
     """
     load_cp_model()
@@ -87,9 +86,9 @@ def solve_blocks(
     if program.is_too_large:
         return BlockResult(False, program.variables, 0.0)
     solver = new_solver(deterministic_time)
-    # There is nothing to simplify, and of many small models most of the time went into it.
+    # There is nothing to simplify, and presolving took most of the time of small models.
     solver.parameters.cp_model_presolve = False
-    # Soon over: Ctrl-C waits until then, which is sooner than a thread of its own would start.
+    # Solving is shorter than starting a thread for it, so Ctrl-C can wait.
     solver.parameters.catch_sigint_signal = False
     status = solver.solve(program.model)
     spent = solver.response_proto.deterministic_time
@@ -97,7 +96,7 @@ def solve_blocks(
 
 
 def _registers(problem: AllocationProblem, cliques: Sequence[Clique]) -> dict[int, Counter[Cells]]:
-    """By width: the cliques that each lane is in, and how many registers are so."""
+    """By width: how many registers have the same lanes in the same cliques."""
     classes = problem.function.virtual_registers
     cells: dict[int, list[int]] = {}
     for number, clique in enumerate(cliques, 1):
@@ -112,7 +111,7 @@ def _registers(problem: AllocationProblem, cliques: Sequence[Clique]) -> dict[in
 
 @dataclass
 class _Supply:
-    """How many blocks there are of one sort: a constant and variables."""
+    """The number of blocks of one sort: a constant plus variables."""
 
     count: int = 0
     variables: list[cp_model.IntVar] = field(default_factory=list)
@@ -125,7 +124,7 @@ class _Supply:
 def _blocks(
     problem: AllocationProblem, shape: Shape, cliques: Sequence[Clique], width: int
 ) -> dict[Cells, _Supply]:
-    """The blocks within a shape: at which cliques each unit is free."""
+    """The blocks within a shape by the cliques at which each unit is free."""
     ((file, limit),) = shape
     first = problem.placements.first_unit[file]
     reserved = problem.placements.reserved
@@ -144,7 +143,7 @@ def _blocks(
 
 
 class _BlockProgram:
-    """The variables and constraints, width by width; there are at most `most` of anything."""
+    """The variables and constraints, width by width. No variable exceeds `most`."""
 
     def __init__(self, model: cp_model.CpModel, most: int) -> None:
         self.model, self.most = model, most
@@ -157,7 +156,7 @@ class _BlockProgram:
     def fill(
         self, supplies: Mapping[Cells, _Supply], width: int, registers: Mapping[Cells, int]
     ) -> dict[Cells, _Supply]:
-        """Puts the registers of a width into blocks of that width; the halves that they leave."""
+        """Puts the registers of a width into blocks of that width; returns the halves left free."""
         placed: dict[Cells, list[cp_model.LinearExprT]] = {cells: [] for cells in registers}
         halves: dict[Cells, _Supply] = defaultdict(_Supply)
         for free, supply in supplies.items():
@@ -195,12 +194,12 @@ class _BlockProgram:
     def place_all(
         self, placed: Mapping[Cells, list[cp_model.LinearExprT]], registers: Mapping[Cells, int]
     ) -> None:
-        """All registers of each sort are somewhere."""
+        """Demands that every register of each sort is somewhere."""
         for cells, count in registers.items():
             self.model.add(sum(placed[cells]) == count)
 
     def new_variable(self) -> cp_model.IntVar:
-        """How many of something."""
+        """A variable from 0 to `most`."""
         self.variables += 1
         return self.model.new_int_var(0, self.most, "")
 
@@ -208,9 +207,9 @@ class _BlockProgram:
 def _fillings(
     free: Cells, registers: Sequence[Cells], most: int
 ) -> list[tuple[tuple[Cells, ...], Cells]]:
-    """The registers that may be in a block one after another, and what that leaves free.
+    """The ways to put registers into a block one after another, with the cells left free.
 
-    Where there are more than `most`, only one more of them.
+    Stops at `most` + 1 ways.
     """
     found: list[tuple[tuple[Cells, ...], Cells]] = []
     usable = all(unit & USABLE for unit in free)

@@ -1,13 +1,14 @@
-"""Blocks of a file, as tuples fill them over a window of cliques.
+"""Refutes shapes by the way in which tuples fill blocks of a file over a window of cliques.
 
-What fits at each point, and by residues at many, may still not fit together:
-a tuple keeps the four units that it got, and where it ends, or some of its
-lanes do, what it leaves must suit what comes next. A few cliques on end show
-that, mostly around a point of high pressure; so windows of the cliques are
-looked at, the short ones first, and of one length those with most lanes first.
-See lower_bounds.block_program for the program that is solved for each.
+Registers that fit at each point, and by residues at many points, may still not
+fit together: a tuple keeps its four units, and where it or some of its lanes
+end, the units that it leaves must suit the registers that come next. A few
+consecutive cliques show that, mostly around a point of high pressure. The
+search looks at windows of cliques, the short ones first, and among those of one
+length the ones with the most lanes first. lower_bounds.block_program has the
+program that is solved for each window.
 
-Cost: a millisecond for a window of four cliques, ten to a hundred for sixteen.
+Cost: 1 ms for a window of four cliques, 10 to 100 ms for one of sixteen.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ __all__ = ["refute_by_blocks"]
 WINDOW_SIZES = (4, 8, 16)
 
 MOST_EFFORT = 40_000
-"""Variables of all programs together, each program counting for some more."""
+"""The most variables of all programs together; each program counts for some more."""
 
 PROGRAM_EFFORT = 20
 
 PROGRAM_TIME = 0.1
-"""Deterministic time for each program; most take a thousandth of that."""
+"""Deterministic time for each program, in seconds; most take a thousandth of it."""
 
 
 def refute_by_blocks(
     problem: AllocationProblem, shape: Shape, cliques: Sequence[Clique]
 ) -> Refutation | None:
-    """A few cliques, near each other, whose registers the blocks within a shape cannot hold.
+    """A few neighbouring cliques whose registers the blocks within a shape cannot hold.
 
-    None where none was found, and where the shape has several files, or
-    classes that are not aligned to their width. Raises MissingExtraError
-    without the solver.
+    None if the search finds no such cliques, if the shape has several files, or
+    if a class is not aligned to its width. Raises MissingExtraError without the
+    solver.
     """
     if not cliques or not are_nested(problem, [file for file, _ in shape]):
         return None
@@ -59,7 +60,7 @@ def refute_by_blocks(
 
 
 def _windows(cliques: Sequence[Clique]) -> Iterator[Sequence[Clique]]:
-    """Neighbouring cliques, each window half over the next."""
+    """Windows of neighbouring cliques; each overlaps the next by half."""
     lanes = [len(clique.lanes) + len(clique.fixed) for clique in cliques]
     for size in WINDOW_SIZES:
         starts = range(0, max(len(cliques) - size // 2, 1), size // 2)
@@ -72,7 +73,7 @@ def _windows(cliques: Sequence[Clique]) -> Iterator[Sequence[Clique]]:
 def _reduced(
     problem: AllocationProblem, shape: Shape, cliques: Sequence[Clique], result: BlockResult
 ) -> Refutation:
-    """Drops cliques as long as the others are infeasible."""
+    """Drops cliques as long as the rest stays infeasible."""
     kept = list(cliques)
     for clique in cliques:
         without = [other for other in kept if other is not clique]

@@ -1,12 +1,15 @@
 """Checks that a lower bound is proved by what it carries.
 
-Nothing of the search is shared but the records. That lanes cannot share a unit
-is taken from where they are defined and live (analysis.liveness); that shapes
-are all there, from the target's count of registers; that one clique does not
-fit, from a matching of lanes and units (by augmenting paths, where the search
-uses Hall's condition). Kinds that need a solver are solved again, from the
-cliques alone and in another formulation (analysis.lower_bounds.solve_again and
-solve_blocks_again).
+The checker shares nothing with the search but the records.
+
+- Two lanes cannot share a unit: by where they are defined and live
+  (analysis.liveness).
+- No shape is missing: by the target's count of registers.
+- One clique does not fit: by a matching of lanes and units with augmenting
+  paths, where the search uses Hall's condition.
+- Kinds that need a solver: the checker solves them again, from the cliques
+  alone and in another formulation (lower_bounds.solve_again and
+  lower_bounds.solve_blocks_again).
 """
 
 from __future__ import annotations
@@ -30,13 +33,14 @@ __all__ = ["check_certificate"]
 
 
 def check_certificate(problem: AllocationProblem, bound: LowerBound) -> None:
-    """Raises InputError, which says what is wrong, unless the bound is proved.
+    """Checks the proof of a bound.
 
-    Raises MissingExtraError where a solver is needed that is not installed.
+    Raises InputError, with what is wrong, if the bound is not proved. Raises
+    MissingExtraError if the proof needs a solver that is not installed.
     """
     source = f"bound of {problem.id}"
     _check_shapes(problem, bound, source)
-    # One clique may stand in the refutations of dozens of shapes.
+    # Dozens of refutations may contain the same clique.
     for clique in dict.fromkeys(c for r in bound.refutations for c in r.cliques):
         _check_clique(problem, clique, source)
     for refutation in bound.refutations:
@@ -50,10 +54,10 @@ def check_certificate(problem: AllocationProblem, bound: LowerBound) -> None:
 
 
 def _check_shapes(problem: AllocationProblem, bound: LowerBound, source: str) -> None:
-    """Raises InputError where an allocation of fewer registers may keep to no refuted shape.
+    """Raises InputError if an allocation of fewer registers may fit none of the refuted shapes.
 
-    A shape must limit every file that lanes of the bound's files can be in: where
-    it leaves one out, what is shown about the others says nothing of that one.
+    A shape must limit every file in which lanes of the bound's files may lie: a
+    refutation proves nothing about a file that its shape leaves out.
     """
     refuted = [dict(refutation.shape) for refutation in bound.refutations]
     wanted = _reached_files(problem, bound)
@@ -75,7 +79,7 @@ def _check_shapes(problem: AllocationProblem, bound: LowerBound, source: str) ->
 
 
 def _reached_files(problem: AllocationProblem, bound: LowerBound) -> set[str]:
-    """The files that are counted, those that lanes of theirs may be in instead, and so on."""
+    """The counted files, the files in which their lanes may lie instead, and so on transitively."""
     counted = problem.target.vector_files if bound.group == VECTOR else (bound.group,)
     classes = [set(each.files) for each in set(problem.function.virtual_registers)]
     reached, larger = set[str](), set(counted)
@@ -86,7 +90,7 @@ def _reached_files(problem: AllocationProblem, bound: LowerBound) -> set[str]:
 
 
 def _smaller_allocations(problem: AllocationProblem, bound: LowerBound) -> list[Mapping[str, int]]:
-    """The largest counts by file of allocations that use fewer registers than the bound."""
+    """The maximal counts by file of the allocations that use fewer registers than the bound."""
     target = problem.target
     least, most = _extents(problem)
     counted = target.vector_files if bound.group == VECTOR else (bound.group,)
@@ -104,7 +108,7 @@ def _smaller_allocations(problem: AllocationProblem, bound: LowerBound) -> list[
 
 
 def _extents(problem: AllocationProblem) -> tuple[dict[str, int], dict[str, int]]:
-    """By file: how many units the function itself takes, and how many it could use at most."""
+    """By file: the end of the units that the function itself names, and the most it could use."""
     least = {file.name: 0 for file in problem.target.files}
     locations = [*problem.function.live_ins]
     for _, _, instruction in problem.function.instructions():
@@ -122,7 +126,7 @@ def _extents(problem: AllocationProblem) -> tuple[dict[str, int], dict[str, int]
 
 
 def _check_clique(problem: AllocationProblem, clique: Clique, source: str) -> None:
-    """Raises InputError where two lanes of different registers could share a unit."""
+    """Raises InputError if two lanes of different registers could share a unit."""
     liveness, classes = problem.liveness, problem.function.virtual_registers
     numbers: list[tuple[int, int]] = []
     for register, lane in clique.lanes:
@@ -145,7 +149,7 @@ def _check_clique(problem: AllocationProblem, clique: Clique, source: str) -> No
 
 
 def _check_lanes_within(problem: AllocationProblem, refutation: Refutation, source: str) -> None:
-    """Raises InputError where a lane may be in a file of which the shape says nothing."""
+    """Raises InputError if a lane may lie in a file that the shape does not limit."""
     classes, limited = problem.function.virtual_registers, {file for file, _ in refutation.shape}
     for register in sorted({r for clique in refutation.cliques for r, _ in clique.lanes}):
         if not limited.issuperset(classes[register].files):
@@ -175,7 +179,7 @@ def _is_refuted(problem: AllocationProblem, refutation: Refutation) -> bool:
 
 
 def _has_matching(problem: AllocationProblem, clique: Clique, shape: Shape) -> bool:
-    """Whether each lane can have a unit of its own, at which some legal base puts it."""
+    """True if every lane can have its own unit at which a legal base of its register puts it."""
     choices = _choices(problem, clique, shape)
     if len(frozenset().union(*choices)) < len(choices):
         return False
@@ -190,7 +194,7 @@ def _has_matching(problem: AllocationProblem, clique: Clique, shape: Shape) -> b
                     return True
         return False
 
-    # Lanes of few choices first: a chain of lanes that make room is then short.
+    # Lanes with few choices go first: the augmenting paths are then short.
     order = sorted(range(len(choices)), key=lambda lane: len(choices[lane]))
     return all(place(lane, set()) for lane in order)
 

@@ -1,9 +1,9 @@
-"""Cliques of a group of files: lanes no two of which can share a unit, point by point.
+"""Cliques of a group of files: at each point, lanes of which no two can share a unit.
 
-Lanes that surely hold values at a point are one. Others that are live there
-join it where each of them cannot share a unit with any of the clique, by the
-verifier's own condition: one of the two is defined somewhere while the other
-is live.
+The lanes that surely hold values at a point form a clique. Another lane that is
+live there joins if it cannot share a unit with any member. Two lanes cannot
+share a unit if one is defined somewhere while the other is live: the verifier's
+own condition.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ __all__ = ["lanes_apart", "maximal_cliques", "other_pairs"]
 
 
 def maximal_cliques(problem: AllocationProblem, files: tuple[str, ...]) -> tuple[Clique, ...]:
-    """Of the points' cliques those that are in no other, in the order of their points.
+    """The cliques of the points that no other one contains, in the order of their points.
 
-    Quadratic in the number of points whose lanes differ, with one operation
-    on bit sets each.
+    Quadratic in the number of points with different lanes, with one operation
+    on bit sets for each pair.
     """
     rows = lanes_apart(problem, files)
     return tuple(_clique(problem, point, mask) for point, mask in _maximal(rows))
 
 
 def other_pairs(problem: AllocationProblem, files: tuple[str, ...]) -> tuple[Clique, ...]:
-    """The pairs of lanes that cannot share a unit and that are together in no point's clique.
+    """The pairs of lanes that cannot share a unit and are in no clique of a point together.
 
-    One is defined where the other is live, and yet not surely so: guards, or
-    lanes that only some paths define.
+    One is defined where the other is live but does not surely hold a value:
+    because of guards, or because only some paths define it.
     """
     liveness = problem.liveness
     own = _own_lanes(problem, files)
@@ -44,14 +44,14 @@ def other_pairs(problem: AllocationProblem, files: tuple[str, ...]) -> tuple[Cli
         if not own >> lane & 1:
             continue
         for point in iterate_bits(points):
-            # What is defined at a point is in its clique.
+            # The clique of a point contains every lane that is defined there.
             for other in iterate_bits(live_at[point] & ~together[point]):
                 pairs.setdefault(1 << lane | 1 << other, point)
     return tuple(_clique(problem, point, mask) for mask, point in pairs.items())
 
 
 def _own_lanes(problem: AllocationProblem, files: tuple[str, ...]) -> int:
-    """The lanes that may be in these files, as a bit mask."""
+    """The lanes that may lie in these files, as a bit mask."""
     own = number = 0
     for register_class in problem.function.virtual_registers:
         inside = not set(register_class.files).isdisjoint(files)
@@ -78,7 +78,7 @@ def _clique(problem: AllocationProblem, point: int, mask: int) -> Clique:
 
 
 def lanes_apart(problem: AllocationProblem, files: tuple[str, ...]) -> list[int]:
-    """For each point the lanes of a clique there, as a bit mask."""
+    """The clique of each point, as a bit mask of lanes."""
     own = _own_lanes(problem, files)
     rows, live_at = _together(problem, own), _live_at(problem, own)
     if all(live == row for live, row in zip(live_at, rows, strict=True)):
@@ -88,7 +88,7 @@ def lanes_apart(problem: AllocationProblem, files: tuple[str, ...]) -> list[int]
 
 
 def _live_at(problem: AllocationProblem, own: int) -> list[int]:
-    """For each point the lanes, of those in the mask `own`, that are live there."""
+    """For each point the lanes of the mask `own` that are live there."""
     changes = [0] * (len(problem.liveness.points) + 1)
     for lane, first, last, _ in problem.liveness.segments:
         if own >> lane & 1:
@@ -98,7 +98,7 @@ def _live_at(problem: AllocationProblem, own: int) -> list[int]:
 
 
 def _apart(problem: AllocationProblem, live_at: list[int]) -> list[int]:
-    """For each lane those that it cannot share a unit with."""
+    """For each lane the lanes with which it cannot share a unit, as a bit mask."""
     apart = [0] * len(problem.liveness.live)
     destroyed = [0] * len(apart)
     for lane, points in enumerate(problem.liveness.defined):
@@ -113,7 +113,7 @@ def _apart(problem: AllocationProblem, live_at: list[int]) -> list[int]:
 
 
 def _grown(clique: int, others: int, apart: list[int]) -> int:
-    """A clique with those of the others that fit, those first that fit most others."""
+    """A clique with other lanes that fit, added greedily: the one that fits most others first."""
     waiting = [lane for lane in iterate_bits(others) if not clique & ~apart[lane]]
     while waiting:
         mask = sum(1 << lane for lane in waiting)
@@ -124,7 +124,7 @@ def _grown(clique: int, others: int, apart: list[int]) -> int:
 
 
 def _together(problem: AllocationProblem, own: int) -> list[int]:
-    """For each point the lanes, of those in the mask `own`, that surely hold values there."""
+    """For each point the lanes of the mask `own` that surely hold values there."""
     liveness = problem.liveness
     changes = [0] * (len(liveness.points) + 1)
     for lane, first, last, surely in liveness.segments:

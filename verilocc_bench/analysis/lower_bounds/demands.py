@@ -1,8 +1,8 @@
 """How many lanes of each kind hold values together at each point.
 
 A *kind* is a class with one of its lanes, or a physical unit that the function
-names: all lanes of a kind may lie in the same units. The lanes that count at a
-point are those of its clique: pairwise unable to share a unit.
+names. All lanes of a kind may lie in the same units. At each point the lanes of
+its clique count, of which no two can share a unit.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ Kind = tuple[RegisterClass, int] | tuple[str, int]
 class Demands:
     """The lanes of some files.
 
-    `counts[k, p]`: lanes of `kinds[k]` in the clique of point p, `rows[p]`.
+    `rows[p]` is the clique of point p, as a bit mask of lanes. `counts[k, p]` is
+    the number of lanes of `kinds[k]` in it.
     """
 
     problem: AllocationProblem
@@ -57,9 +58,9 @@ class Demands:
 
     @cached_property
     def hottest(self) -> NDArray[np.int64]:
-        """Points that no other point's counts reach or exceed in every kind; most lanes first.
+        """The points whose counts no other point reaches in every kind, most lanes first.
 
-        Of points with equal counts the first stands for all.
+        The first of several points with equal counts stands for all of them.
         """
         columns, first = np.unique(self.counts.T, axis=0, return_index=True)
         order = np.argsort(-columns.sum(axis=1), kind="stable")
@@ -73,7 +74,7 @@ class Demands:
         return np.array(kept, np.int64)
 
     def clique(self, point: int, kinds: frozenset[int] | None = None) -> Clique:
-        """The lanes of these kinds (all, if not said) at a point."""
+        """The clique of a point; with `kinds`, only its lanes of these kinds."""
         liveness = self.problem.liveness
         chosen = set(self.kinds) if kinds is None else {self.kinds[k] for k in kinds}
         alive = set(iterate_bits(self.rows[point]))
@@ -93,7 +94,7 @@ class Demands:
 
 
 def units_of_kind(problem: AllocationProblem, kind: Kind, shape: Shape) -> frozenset[int]:
-    """The units (by the numbers of `placements`) where a lane of a kind may be within a shape."""
+    """The units, as numbered by `placements`, where a lane of a kind may lie within a shape."""
     first_unit = problem.placements.first_unit
     ends = {file: first_unit[file] + limit for file, limit in shape}
     register_class, lane = kind

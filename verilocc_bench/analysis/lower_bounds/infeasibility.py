@@ -1,8 +1,8 @@
-"""Bounds that no assignment can meet: what they prove, and how they are put into words.
+"""Bounds that no assignment can meet, and their description in words.
 
-Where nothing fits at all, the value of a bound is beyond all registers that the
-function may use. That is a proof, and no number of registers that would do: it
-is told by the lanes that find no room.
+If no assignment fits at all, the value of a bound exceeds the registers that
+the function may use. The value is then a proof, not a number of registers that
+would be enough, so messages name the lanes that do not fit.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = [
 
 
 def proves_infeasible(problem: AllocationProblem, bound: LowerBound) -> bool:
-    """Whether the bound is above what any assignment uses, so that there is no valid one."""
+    """True if the bound exceeds what any assignment can use: then there is no valid one."""
     return bound.value > most_registers(problem.function, problem.target, bound.group)
 
 
 def why_infeasible(problem: AllocationProblem, bound: LowerBound) -> str:
-    """In one line which lanes do not fit into what the function may use."""
+    """One line that says which lanes do not fit into the registers of the function."""
     refutation = bound.refutations[0]
     clique = max(refutation.cliques, key=lambda each: len(each.lanes) + len(each.fixed))
     lanes = len(clique.lanes) + len(clique.fixed)
@@ -53,9 +53,10 @@ def describe_place(problem: AllocationProblem, clique: Clique) -> str:
 
 
 def check_against_answer(problem: AllocationProblem, value: int, registers: int, what: str) -> None:
-    """Raises ContradictionError where a valid answer uses fewer registers than are proved needed.
+    """Raises ContradictionError if a valid answer uses fewer registers than a lower bound.
 
-    `value` is the bound's; `what` names the answer.
+    `value` is the value of the bound, `registers` the registers of the answer,
+    and `what` names the answer in the message.
     """
     if registers < value:
         raise ContradictionError(

@@ -16,12 +16,13 @@ POLL_SECONDS = 0.1
 def solve_interruptibly(
     solver: cp_model.CpSolver, model: cp_model.CpModel
 ) -> cp_model_helper.CpSolverStatus:
-    """The solver's status for a model. A KeyboardInterrupt stops the search, and goes on.
+    """Solves a model and returns the solver's status.
 
-    The solver works in a thread of its own: in its own code no signal is
-    handled by Python, and this thread must be free to take it.
+    A KeyboardInterrupt stops the search and is raised again. The solver works in
+    a thread of its own: Python handles no signal while solver code runs in the
+    main thread.
     """
-    # Otherwise the solver takes the signal for itself, and the caller never hears of it.
+    # Otherwise the solver catches the signal and Python never sees it.
     solver.parameters.catch_sigint_signal = False
     outcome: list[cp_model_helper.CpSolverStatus] = []
     failures: list[BaseException] = []

@@ -1,14 +1,14 @@
-"""Lower bounds as JSON documents: what the dataset keeps of a proof.
+"""Lower bounds as JSON documents, the form in which the dataset keeps a proof.
 
     {"group": "vector", "value": 52, "kind": "residues",
      "cliques": [{"at": [0, 57], "lanes": {"12": [0, 1]}, "fixed": {"v": [0, 1]}}],
      "refutations": [{"kind": "residues", "shapes": [{"v": 51, "a": 0}], "cliques": [0]}]}
 
-A clique stands once, however many refutations need it, and shapes that are
-refuted alike stand together. `at` is [block, instruction] (-1: at the entry),
-`lanes` are by virtual register, `fixed` units by file; a refutation that a
-solver found has `solver` besides. How long that took is not kept: it is the same on
-one machine alone.
+The document lists each clique once. Shapes with the same refutation stand
+together. `at` is [block, instruction] (-1: at the entry), `lanes` lists lanes by
+virtual register, and `fixed` lists units by file. A refutation that a solver
+found also has `solver`. The document omits the solver's time, which depends on
+the machine.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ def _grouped(pairs: Iterable[tuple[Key, int]]) -> dict[Key, list[int]]:
 
 
 def from_json(document: Any, problem: AllocationProblem) -> LowerBound:
-    """The bound of a document, about `problem`; whether it is proved, check_certificate says.
+    """The bound of a document about `problem`; check_certificate checks its proof.
 
-    Raises InputError where the document is none of a bound, or names points
-    or files that the problem has not.
+    Raises InputError if the document does not describe a bound, or names points
+    or files that the problem does not have.
     """
     reader = _BoundReader(problem)
     group = reader.member(document, "group", str)
@@ -89,13 +89,13 @@ def from_json(document: Any, problem: AllocationProblem) -> LowerBound:
 
 
 class _BoundReader:
-    """Reads parts of a document about one problem; everything wrong is an InputError."""
+    """Reads the parts of a document about one problem. Raises InputError for every mistake."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.id = problem.id
         self.files = {file.name: file.count for file in problem.target.files}
-        # An early clobber has a point of its own, before the one after its instruction:
-        # there its clique is the larger one.
+        # An instruction with an early clobber has two points. The first has the larger
+        # clique, so it stands for the instruction.
         places = list(enumerate(problem.liveness.points))
         self.points = {place: point for point, place in reversed(places)}
 

@@ -1,10 +1,10 @@
-"""What a lower bound is, and what proves it.
+"""Lower bounds and their proofs.
 
-An allocation uses at most `value` registers exactly when it keeps to one of
-the shapes of that value: a shape limits how many units each file may have
-(on AMD, no AGPR and so many VGPRs, or fewer VGPRs and some AGPRs). A bound of
-N is proved when every shape of N - 1 is refuted: by cliques of lanes,
-pairwise unable to share a unit, that do not fit within the shape's limits.
+A shape limits the number of units of each file (on AMD, no AGPR and N VGPRs, or
+fewer VGPRs and some AGPRs). An allocation uses at most `value` registers exactly
+when it fits one of the shapes of that value. A bound of N is proved when every
+shape of N - 1 is refuted: by cliques of lanes, of which no two can share a unit,
+that do not fit within the limits of the shape.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from enum import StrEnum
 __all__ = ["BoundKind", "Clique", "LowerBound", "Refutation", "Shape"]
 
 Shape = tuple[tuple[str, int], ...]
-"""(file, how many of its units may be used, from the first), in the order of the target."""
+"""(file, the number of units that may be used, from the first), in the order of the target."""
 
 
 class BoundKind(StrEnum):
-    """Why lanes do not fit, in rising strength.
+    """Why lanes do not fit, from the weakest reason to the strongest.
 
-    `pressure`: they are more than the units that they may have.
+    `pressure`: one clique has more lanes than there are units for them.
     `residues`: no matching gives each lane of one clique a unit of its own at
-    which some legal base of its register puts it.
-    `residue_schedule`: alike for several cliques together, each register at
-    bases of one residue throughout: no choice of residues leaves every clique
-    with enough units of each.
-    `blocks`: tuples aligned to their width fill aligned blocks of units, alone
-    or one after another: no count of blocks for each way to fill them leaves
-    room for all registers of several cliques.
+    which a legal base of its register puts it.
+    `residue_schedule`: the same for several cliques together, where each
+    register keeps the residue of its base. No choice of residues leaves every
+    clique enough units of each residue.
+    `blocks`: tuples aligned to their width fill aligned blocks of units. No way
+    to fill the blocks, counted by sort, has room for all registers of several
+    cliques.
     `placement`: no choice of a base for each register keeps the lanes of every
     clique apart.
     """
@@ -45,10 +45,10 @@ class BoundKind(StrEnum):
 class Clique:
     """Lanes of which no two can share a unit.
 
-    They hold values together at the point after `instruction` of `block` (-1:
-    at the entry), or are two of which one is defined there while the other is
-    live. `lanes` are (virtual register, lane), `fixed` the (file, unit) that
-    the function itself names.
+    Either all of them hold values at the point after `instruction` of `block`
+    (-1: at the entry), or there are two and one is defined there while the
+    other is live. `lanes` are (virtual register, lane); `fixed` are the
+    (file, unit) that the function itself names.
     """
 
     point: int
@@ -60,11 +60,11 @@ class Clique:
 
 @dataclass(frozen=True, slots=True)
 class Refutation:
-    """Cliques that this shape has no room for, and why.
+    """The reason why the cliques do not fit within a shape.
 
-    The first two kinds need one clique and no solver. `solver` names what
-    found the others infeasible, with its version, `deterministic_time` how
-    long that took it.
+    The first two kinds need one clique and no solver. For the other kinds
+    `solver` is the solver that found the cliques infeasible, with its version,
+    and `deterministic_time` is its time, in the solver's seconds.
     """
 
     kind: BoundKind
@@ -78,10 +78,10 @@ class Refutation:
 class LowerBound:
     """No valid assignment uses fewer than `value` registers.
 
-    `group` is `vector`, for what is scored, or the name of another file.
-    `refutations` together cover all shapes of `value` - 1; none are needed
-    where there is no such shape: what the function's own physical registers
-    make of a file, or a value of 0. `kind` is the strongest that was needed.
+    `group` is `vector`, the scored files, or the name of another file.
+    `refutations` cover all shapes of `value` - 1. The tuple is empty if there is
+    no such shape: if the function's own physical registers reach that far, or
+    for a value of 0. `kind` is the strongest kind among the refutations.
     """
 
     group: str

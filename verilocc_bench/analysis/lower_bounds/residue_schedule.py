@@ -1,16 +1,15 @@
-"""Which residues registers take, at many points together.
+"""Refutes shapes by the residues of registers at many points together.
 
-A register keeps its base, so the residue that its lanes have modulo the
-alignment of tuples is the same wherever it is live. Units are counted by
-*type*: by file and residue. A register takes one of the few *patterns* of
-types that its legal bases give its lanes; at each point no type may be asked
-for more often than it has units. What this leaves out is where exactly
-registers are. Alignment makes it bite: at one point pairs with a dead upper
-half may leave room for single lanes at odd units that must all be elsewhere at
-another point.
+A register keeps its base, so the residue of each lane modulo the alignment of
+tuples is the same wherever it is live. The *type* of a unit is its file and its
+residue. The legal bases of a register give its lanes one of a few *patterns* of
+types. At each point the lanes of one type must not outnumber its units. The
+exact units are left out. Alignment makes the relaxation strong: at one point
+pairs with a dead upper half may leave odd units to single lanes, which at
+another point must all lie elsewhere.
 
-A 0-1 program with one variable a pattern and a count a type and point, for
-CP-SAT, which decides it in milliseconds; points are added as they are violated.
+CP-SAT decides a 0-1 program with one variable for each pattern and one count
+for each type and point in milliseconds. Points are added once they are violated.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ FIRST_CLIQUES = 24
 ADDED_CLIQUES = 12
 
 Pattern = tuple[int, ...]
-"""The type of the unit that each lane of a register has."""
+"""The type of each lane of a register."""
 
 
 @dataclass(frozen=True)
 class UnitTypes:
     """The types of the units within a shape.
 
-    `of[unit]` is the type of a unit by its number in `placements`;
-    `capacity[type]` how many units of it registers may have.
+    `of[unit]` is the type of a unit, as numbered by `placements`.
+    `capacity[type]` is the number of its units that registers may use.
     """
 
     problem: AllocationProblem
@@ -79,7 +78,7 @@ class UnitTypes:
 
 @dataclass(frozen=True)
 class ScheduleResult:
-    """What came of it: `feasible`, with the pattern of each register; or not; None: undecided."""
+    """`feasible` is True, with the pattern of each register, False, or None if undecided."""
 
     feasible: bool | None
     patterns: dict[int, Pattern]
@@ -89,7 +88,7 @@ class ScheduleResult:
 def solve_schedule(
     types: UnitTypes, cliques: Sequence[Clique], deterministic_time: float
 ) -> ScheduleResult:
-    """Whether some choice of patterns gives every clique enough units of each type.
+    """Looks for a choice of patterns that gives every clique enough units of each type.
 
     Raises MissingExtraError without the solver.
     """
@@ -136,7 +135,7 @@ def _pattern_variables(
 
 
 def _taken(types: UnitTypes, clique: Clique) -> Counter[int]:
-    """How many units of each type the function's own registers hold in a clique."""
+    """The number of units of each type that the function's own registers hold in a clique."""
     first_unit = types.problem.placements.first_unit
     units = {first_unit[file] + index for file, index in clique.fixed}
     units -= types.problem.placements.reserved
@@ -146,10 +145,10 @@ def _taken(types: UnitTypes, clique: Clique) -> Counter[int]:
 def refute_by_schedule(
     problem: AllocationProblem, shape: Shape, cliques: Sequence[Clique], deterministic_time: float
 ) -> Refutation | None:
-    """A few of the cliques that leave no choice of residues within a shape, if there are such.
+    """A few of the cliques for which no choice of residues fits within a shape, if there are any.
 
-    `deterministic_time` limits each call of the solver. Raises
-    MissingExtraError without the solver.
+    `deterministic_time` limits each call of the solver, in its own seconds.
+    Raises MissingExtraError without the solver.
     """
     types = UnitTypes.within(problem, shape)
     pool = sorted(cliques, key=lambda c: -len(c.lanes) - len(c.fixed))
@@ -173,7 +172,7 @@ def refute_by_schedule(
 
 
 def _shortage(types: UnitTypes, clique: Clique, patterns: dict[int, Pattern]) -> tuple[int, int]:
-    """How many units a clique lacks, and how many of its lanes have no pattern yet; negative."""
+    """Minus the units that a clique lacks, minus its lanes that have no pattern yet."""
     wanted = _taken(types, clique)
     known = [(register, lane) for register, lane in clique.lanes if register in patterns]
     wanted.update(patterns[register][lane] for register, lane in known)
@@ -182,7 +181,7 @@ def _shortage(types: UnitTypes, clique: Clique, patterns: dict[int, Pattern]) ->
 
 
 def _reduced(types: UnitTypes, cliques: list[Clique], deterministic_time: float) -> Refutation:
-    """Drops cliques as long as the others are infeasible: halves of the list, then single ones."""
+    """Drops cliques while the rest stays infeasible: halves of the list, then single ones."""
     size = max(len(cliques) // 2, 1)
     while True:
         place = 0

@@ -1,18 +1,18 @@
-"""Hall's condition: sets of lanes that want more units than may hold any of them.
+"""Refutes shapes by Hall's condition: a set of lanes that outnumbers the units for them.
 
-Lanes at one point need different units, each of them one at which a legal
-base of its register puts it. By Hall's theorem ("On Representatives of
+The lanes at one point need different units, and a legal base of its register
+must put each lane at its unit. By Hall's theorem ("On Representatives of
 Subsets", Journal of the London Mathematical Society 1935) that is possible
-exactly when no set of lanes outnumbers the units that may hold any of them.
-It is enough to look at the sets of all lanes that must lie within some union
-of the units of single kinds. Alignment makes those sets: of tuples at even
-bases of which one lane is live, all such lanes want even units.
+exactly when no set of lanes outnumbers the units that may hold any of them. It
+is enough to look at unions of the units of single kinds, and at all lanes that
+must lie within such a union. Alignment makes such sets: if only one lane of each
+of many tuples at even bases is live, all these lanes need even units.
 
-Cost: for each shape a product of two matrices, unions by kinds by the hottest
-points; the unions are limited by joining the units of rare kinds. The units of each
-file, and of some files together, are looked at as well: first where some kind must be
-in another file than the first (they fail for most shapes then, and there are few of
-them), else last.
+Cost: for each shape a product of two matrices, unions by kinds and kinds by the
+hottest points. Joining the units of rare kinds limits the unions. The units of
+each file, and of several files together, are unions too. They come first if some
+kind must lie in another file than the first (they are few, and then fail for
+most shapes), and last otherwise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_UNIONS = 1024
 
 @dataclass(frozen=True, slots=True)
 class _Unions:
-    """Sets of units, and for each the kinds whose units all lie within."""
+    """Sets of units, and for each set the kinds whose units all lie within it."""
 
     sizes: tuple[int, ...]
     within: NDArray[np.int64]
@@ -45,8 +45,8 @@ class _Unions:
 def refute_by_residues(demands: Demands, shape: Shape) -> Refutation | None:
     """A point at which Hall's condition fails within a shape, if there is one.
 
-    Where the lanes are more than all units that any of them may have, the
-    refutation is one by pressure.
+    The refutation is of kind `pressure` if the lanes outnumber all units that any
+    of them may use.
     """
     if not demands.kinds:
         return None
@@ -58,7 +58,7 @@ def refute_by_residues(demands: Demands, shape: Shape) -> Refutation | None:
         unions = _unions_of_files(demands.problem, shape, units) if by_files else _unions(units)
         wanted = unions.within @ demands.counts[:, points]
         excess = wanted - np.array(unions.sizes)[:, None]
-        # The last union is of all kinds: where that fails already, it is what readers expect.
+        # The last union is of all kinds. If it fails, readers expect to be told so.
         row = len(excess) - 1 if excess[-1].max() > 0 else int(excess.max(axis=1).argmax())
         column = int(excess[row].argmax())
         if excess[row, column] > 0:
@@ -80,7 +80,7 @@ def _mask_of_file(problem: AllocationProblem, file: str, limit: int) -> int:
 
 
 def _unions(units: list[int]) -> _Unions:
-    """All unions of the kinds' sets of units; the whole is the last."""
+    """All unions of the sets of units of the kinds; the last one is the union of all."""
     unions = {0}
     whole = 0
     for mask in sorted(set(units), key=lambda m: (m.bit_count(), m)):
@@ -92,7 +92,7 @@ def _unions(units: list[int]) -> _Unions:
 
 
 def _unions_of_files(problem: AllocationProblem, shape: Shape, units: list[int]) -> _Unions:
-    """Of each choice of files the units that kinds have; the last is of all files."""
+    """For each choice of files the units of the kinds in them; the last choice is all files."""
     masks = [_mask_of_file(problem, file, limit) for file, limit in shape]
     chosen = [
         reduce(or_, some) for size in range(1, len(masks) + 1) for some in combinations(masks, size)

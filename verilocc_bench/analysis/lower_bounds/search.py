@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["SCHEDULE_TIME", "BoundSearch", "lower_bound"]
 
 SCHEDULE_TIME = 2.0
-"""Deterministic time for each question to the solver; most take 0.1."""
+"""Deterministic seconds for each question to the solver; most take 0.1."""
 
 
 def lower_bound(
@@ -45,12 +45,12 @@ def lower_bound(
 ) -> LowerBound:
     """A proved lower bound on the registers that any valid assignment uses.
 
-    `group` is `vector`, for what is scored, or the name of another file.
-    Without `solver` the bound is of kind `pressure` or `residues`, takes some
-    milliseconds, and needs no package beyond the core's; without `schedule` the
-    kind that takes longest is left out. `known`: what some
-    valid assignment uses; the search ends where the bound meets it. Raises
-    MissingExtraError where the solver is asked for and is not installed.
+    `group` is `vector`, the scored files, or the name of another file. Without
+    `solver` the bound is of kind `pressure` or `residues`, takes some
+    milliseconds, and needs no package beyond the core's. Without `schedule` the
+    slowest kind is left out. `known` is the number of registers of some valid
+    assignment; the search ends when the bound meets it. Raises MissingExtraError
+    if `solver` is true and the solver is not installed.
     """
     return BoundSearch(problem, group, solver=solver, schedule=schedule).bound(known)
 
@@ -73,7 +73,7 @@ class BoundSearch:
 
     @cached_property
     def demands(self) -> Demands:
-        """What points want of each kind of unit."""
+        """The demands of the group's files."""
         # numpy takes longer to import than all of the package.
         from verilocc_bench.analysis.lower_bounds.demands import Demands
 
@@ -94,7 +94,7 @@ class BoundSearch:
         if refutation is not None or not self.solver:
             return refutation
         if are_nested(self.problem, self.files):
-            # The schedule takes as long again, and has proved no more where this one gives up.
+            # If the blocks give up, the schedule takes as long again and has never proved more.
             return self._refute_by_blocks(shape)
         if not self.schedule:
             return None
@@ -112,22 +112,22 @@ class BoundSearch:
         return self._by_blocks[shape]
 
     def bound(self, known: int | None = None) -> LowerBound:
-        """The largest value of which every shape of one less is refuted.
+        """The largest value such that every shape of one register less is refuted.
 
-        Where nothing fits at all, it is one more than the most that any
-        assignment could use (see `most_registers`): no figure for people, but a
-        proof that there is no valid assignment. Values from `known` on are not
-        tried.
+        If nothing fits at all, the value is one more than any assignment could
+        use (see `most_registers`): a proof that there is no valid assignment.
+        The search does not try values from `known` on.
         """
         value = self._least()
         while (refutations := self._refutations(value - 1, self.refute)) is None:
-            # Pressure counts classes of several files for the first; none here is in others.
+            # Pressure counts a class of several files for the first. No class here has others.
             value -= 1
         last = self._most() if known is None else known - 1
         ways = [self._refute_by_residues, *([self.refute] if self.solver else [])]
         for refute in ways:
             if known is not None and value <= last and refute == self.refute:
-                # What does not fit into more units does not into fewer: mostly one step is all.
+                # Lanes that do not fit into more units do not fit into fewer, so one step is
+                # mostly enough.
                 found = self._refutations(last, self._refute_by_blocks)
                 if found is not None:
                     return self.made(known, found)
@@ -142,7 +142,7 @@ class BoundSearch:
     def _refutations(
         self, value: int, refute: Callable[[Shape], Refutation | None]
     ) -> tuple[Refutation, ...] | None:
-        """Refutations of all shapes of a value; None where one of them may have room."""
+        """Refutations of all shapes of a value; None if one of them may have room."""
         found: list[Refutation] = []
         for shape in self.shapes(value):
             refutation = refute(shape)
@@ -152,14 +152,14 @@ class BoundSearch:
         return tuple(found)
 
     def made(self, value: int, refutations: tuple[Refutation, ...]) -> LowerBound:
-        """A bound from the refutations of all shapes of one less."""
+        """A bound from the refutations of all shapes of `value` - 1."""
         kinds = [refutation.kind for refutation in refutations]
         order = list(BoundKind)
         strongest = max(kinds, key=order.index, default=BoundKind.PRESSURE)
         return LowerBound(self.group, value, strongest, refutations)
 
     def _least(self) -> int:
-        """What the function's own physical registers come to, or what pressure says if more."""
+        """The larger of the pressure and the use of the function's own physical registers."""
         ends = fixed_ends(self.problem.function)
         if self.group != VECTOR:
             return ends[self.group]

@@ -1,4 +1,4 @@
-"""The shapes of a value: which limits on its files an allocation of that many registers obeys."""
+"""The shapes of a value: the limits on files that an allocation of so many registers keeps."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["file_group", "fits", "fixed_ends", "most_registers", "shapes_of_valu
 
 
 def file_group(function: Function, target: Target, group: str) -> tuple[str, ...]:
-    """The files of a group, and those that its virtual registers may be in instead.
+    """The files of a group and the files in which its virtual registers may lie instead.
 
-    `group` is `vector` or the name of a file. Two files belong together where
-    some class draws on both, perhaps by way of others.
+    `group` is `vector` or the name of a file. Two files belong together if some
+    class draws on both, directly or through further files.
     """
     found = set(target.vector_files) if group == VECTOR else {target.file(group).name}
     classes = [set(c.files) for c in set(function.virtual_registers)]
@@ -33,7 +33,7 @@ def file_group(function: Function, target: Target, group: str) -> tuple[str, ...
 
 
 def fixed_ends(function: Function) -> dict[str, int]:
-    """For each file the end of the units that the function itself names, 0 where none."""
+    """For each file the end of the units that the function itself names, or 0."""
     ends = {file.name: 0 for file in function.files}
     locations: list[object] = list(function.live_ins)
     for _, _, instruction in function.instructions():
@@ -47,7 +47,7 @@ def fixed_ends(function: Function) -> dict[str, int]:
 
 
 def _largest_ends(function: Function, fixed: dict[str, int]) -> dict[str, int]:
-    """For each file the end of the units that any assignment, or the function itself, names."""
+    """For each file the end of the units that an assignment or the function itself can name."""
     most = dict(fixed)
     for register_class in set(function.virtual_registers):
         for bases in register_class.ranges:
@@ -58,8 +58,9 @@ def _largest_ends(function: Function, fixed: dict[str, int]) -> dict[str, int]:
 def most_registers(function: Function, target: Target, group: str) -> int:
     """The registers of a group that no assignment exceeds, valid or not.
 
-    A lower bound above this proves that there is no valid assignment. It may be
-    more than the budget: what the function itself names counts, wherever it lies.
+    A lower bound above this number proves that there is no valid assignment. The
+    number may exceed the budget: the units that the function itself names count
+    wherever they lie.
     """
     most = _largest_ends(function, fixed_ends(function))
     if group != VECTOR:
@@ -72,10 +73,10 @@ def shapes_of_value(
 ) -> tuple[Shape, ...]:
     """The widest limits of the group's files under which at most `value` registers are used.
 
-    Every assignment that uses no more keeps to one of them, and every one
-    that keeps to one of them uses no more. A limit is no larger than any
-    legal base or fixed unit makes use of. There is none where the function's
-    own physical registers are beyond `value` already.
+    An assignment uses at most `value` registers exactly when it fits one of the
+    shapes. No limit exceeds the units that legal bases and fixed units reach.
+    There is no shape if the function's own physical registers alone exceed
+    `value`.
     """
     files = file_group(function, target, group)
     ends = fixed_ends(function)
@@ -112,5 +113,5 @@ def _within(limits: tuple[int, ...], others: tuple[int, ...]) -> bool:
 
 
 def fits(shape: Shape, used: dict[str, int]) -> bool:
-    """Whether an allocation of such counts (highest index + 1 by file) keeps to a shape."""
+    """True if an allocation with these counts (highest index + 1 by file) fits a shape."""
     return all(used.get(file, 0) <= limit for file, limit in shape)

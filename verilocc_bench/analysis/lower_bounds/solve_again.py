@@ -1,4 +1,4 @@
-"""Solves again what a refutation says a solver found infeasible, from its cliques alone."""
+"""Checks the refutations of a solver: solves them again, from the cliques alone."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 __all__ = ["DETERMINISTIC_TIME", "no_placement_exists", "no_schedule_exists"]
 
 DETERMINISTIC_TIME = 60.0
-"""What solving a refutation again may take; those that are made take far less."""
+"""The most deterministic seconds for solving a refutation again; the search's take far less."""
 
 Slots = tuple[tuple[str, int], ...]
 """(file, residue) of each lane of a register."""
 
 
 def no_schedule_exists(problem: AllocationProblem, refutation: Refutation) -> bool:
-    """Whether no choice of residues gives all cliques enough units of each.
+    """True if no choice of residues gives all cliques enough units of each residue.
 
-    Registers of one class that have the same lanes in the same cliques are
-    alike: the variables count how many of them take each residue.
+    Registers of one class with the same lanes in the same cliques are
+    interchangeable. The variables count how many of them take each residue.
     """
     load_cp_model()
     from ortools.sat.python import cp_model
@@ -51,7 +51,7 @@ def no_schedule_exists(problem: AllocationProblem, refutation: Refutation) -> bo
 def _alike(
     problem: AllocationProblem, refutation: Refutation
 ) -> Counter[tuple[int, tuple[tuple[int, int], ...]]]:
-    """(a register whose class stands for all, its (clique, lane)) and how many are so."""
+    """The number of registers for each (first register of their class, their (clique, lane))."""
     lanes: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for number, clique in enumerate(refutation.cliques):
         for register, lane in clique.lanes:
@@ -78,7 +78,7 @@ def _slots(
 def _free(
     problem: AllocationProblem, refutation: Refutation, file: str, clique: Clique
 ) -> set[int]:
-    """The units of a file that virtual registers may have in a clique."""
+    """The units of a file that virtual registers may use in a clique."""
     first = problem.placements.first_unit[file]
     reserved = {unit - first for unit in problem.placements.reserved}
     fixed = {index for name, index in clique.fixed if name == file}
@@ -90,9 +90,9 @@ def no_placement_exists(
     refutation: Refutation,
     deterministic_time: float = DETERMINISTIC_TIME,
 ) -> bool:
-    """Whether no choice of bases keeps the lanes of every clique apart.
+    """True if no choice of bases keeps the lanes of every clique apart.
 
-    One interval a lane, where the search has one for lanes side by side.
+    Each lane has an interval of its own; the search has one for adjacent lanes.
     """
     load_cp_model()
     from ortools.sat.python import cp_model
@@ -106,7 +106,7 @@ def no_placement_exists(
         legal = placements.legal[classes[register]]
         fitting = [b for b in legal if any(s <= b and b + width <= e for s, e in ends)]
         if not fitting:
-            return True  # the solver takes a variable without values for a mistake
+            return True  # the solver refuses a variable without values
         domain = cp_model.Domain.from_values(fitting)
         bases[register] = model.new_int_var_from_domain(domain, "")
     for clique in refutation.cliques:

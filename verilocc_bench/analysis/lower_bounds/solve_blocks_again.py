@@ -1,10 +1,10 @@
 """Counts again how blocks of units can be filled, from the cliques of a refutation alone.
 
-A *place* is a run of units whose length is a power of two. It is described by
-what matters to registers: which of their classes may start at which of its
-units, by the legal bases themselves, and which (unit, clique) are taken. Equal
-places are counted together. The longest are filled first, with registers of
-their own length; what is left is cut in half.
+A *place* is a run of units whose length is a power of two. Two facts describe
+it: which classes may start at which of its units, by their legal bases, and
+which (unit, clique) are taken. Equal places are counted together. The longest
+places are filled first, with registers of their own length; the places that are
+left are cut in half.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Cell = tuple[int, int]
 """(unit of a place, or lane of a register; clique)."""
 
 Sort = tuple[RegisterClass, frozenset[Cell]]
-"""A class, and the cliques that lanes of its registers are in."""
+"""A class, and the cliques that contain each lane of its registers."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockPlace:
-    """Units, the (class, unit) at which registers may start, and what is taken already."""
+    """Units, the (class, unit) at which registers may start, and the cells that are taken."""
 
     size: int
     starts: frozenset[tuple[RegisterClass, int]]
@@ -54,7 +54,7 @@ class BlockPlace:
             yield BlockPlace(middle, starts, taken)
 
     def fillings(self, sorts: list[Sort]) -> Iterator[tuple[tuple[Sort, ...], BlockPlace]]:
-        """Registers as long as the place that can all be in it, and the place with them."""
+        """Registers as long as the place that fit in it together, and the place with them in it."""
         yield (), self
         for number, (register_class, cells) in enumerate(sorts):
             if (register_class, 0) in self.starts and cells.isdisjoint(self.taken):
@@ -64,9 +64,9 @@ class BlockPlace:
 
 
 def no_filling_exists(problem: AllocationProblem, refutation: Refutation) -> bool:
-    """Whether no counts of places filled alike have room for all registers of the cliques.
+    """True if no way to fill the places has room for all registers of the cliques.
 
-    Raises InputError where there are too many ways to fill them, and
+    Raises InputError if there are too many ways to fill them, and
     MissingExtraError without the solver.
     """
     load_cp_model()
@@ -102,7 +102,7 @@ def _registers(problem: AllocationProblem, refutation: Refutation) -> Counter[So
 
 
 def _is_aligned(problem: AllocationProblem, register_class: RegisterClass) -> bool:
-    """Whether every register of a class is in one place of its own length."""
+    """True if every register of a class lies within one place of its own length."""
     width = register_class.width
     bases = [problem.placements.register(b).index for b in problem.placements.legal[register_class]]
     return width.bit_count() == 1 and all(base % width == 0 for base in bases)
@@ -115,7 +115,7 @@ def _of_width(registers: Counter[Sort], width: int) -> dict[Sort, int]:
 def _places(
     problem: AllocationProblem, refutation: Refutation, size: int, registers: Counter[Sort]
 ) -> Counter[BlockPlace]:
-    """The places that a file within its limit is made of."""
+    """The places that make up a file within its limit."""
     ((file, limit),) = refutation.shape
     first = problem.placements.first_unit[file]
     starts: dict[int, set[tuple[RegisterClass, int]]] = defaultdict(set)
@@ -140,7 +140,7 @@ def _fill(
     registers: dict[Sort, int],
     problem: AllocationProblem,
 ) -> dict[BlockPlace, cp_model.LinearExprT]:
-    """How many places of half the size are left, once registers are in those of full size."""
+    """The places of half the size that are left once registers fill the places of full size."""
     most = problem.placements.unit_count
     inside: dict[Sort, list[cp_model.IntVar]] = {sort: [] for sort in registers}
     left: dict[BlockPlace, list[cp_model.IntVar]] = defaultdict(list)
@@ -167,7 +167,7 @@ def _fill_units(
     counts: dict[BlockPlace, cp_model.LinearExprT],
     registers: dict[Sort, int],
 ) -> None:
-    """Single registers go to units that are free for them, in no clique more than there are."""
+    """Puts single registers into free units; in no clique may they outnumber these units."""
     inside: dict[Sort, list[cp_model.IntVar]] = {sort: [] for sort in registers}
     for place, count in counts.items():
         crowd: dict[Cell, list[cp_model.IntVar]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""The constraint solver, OR-tools' CP-SAT, as proofs use it: one worker, integers alone."""
+"""The constraint solver of the proofs: OR-tools' CP-SAT with one worker, on integers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["load_cp_model", "new_solver", "solver_name"]
 
 
 def load_cp_model() -> None:
-    """Makes sure that the solver can be imported. Raises MissingExtraError where it cannot."""
+    """Imports the solver. Raises MissingExtraError if it is not installed."""
     try:
         import ortools  # noqa: F401
     except ModuleNotFoundError:
@@ -27,9 +27,9 @@ def solver_name() -> str:
 
 
 def new_solver(deterministic_time: float, seed: int = 0) -> cp_model.CpSolver:
-    """A solver that gives the same answer every time, within a budget of deterministic time.
+    """A deterministic solver with a budget of deterministic time, in its own seconds.
 
-    Its linear relaxation only proposes: what it concludes is computed again in
+    Its linear relaxation only proposes; the solver checks its conclusions in
     integers.
     """
     from ortools.sat.python import cp_model

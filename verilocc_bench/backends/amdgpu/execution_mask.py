@@ -16,7 +16,7 @@ _EXEC = frozenset({"exec", "exec_lo", "exec_hi"})
 def is_misnamed_mask_writer(
     operands: Sequence[tuple[int, MachineOperand]], instruction: Instruction, target: Target
 ) -> bool:
-    """Whether an instruction writes EXEC in another way than its name in the text tells."""
+    """True if an instruction writes EXEC in another way than its name in the text tells."""
     flags = MachineOperandFlag.DEFINITION
     if not any(flags in o.flags and not o.virtual and o.name in _EXEC for _, o in operands):
         return False

@@ -181,7 +181,7 @@ class EditLines:
         return lines
 
     def _ends_plainly(self, block: int) -> bool:
-        """Whether nothing but an unconditional branch stands after the last place to insert."""
+        """True if nothing but an unconditional branch stands after the last place to insert."""
         cut = self.text.blocks[block]
         instructions = self.edited.function.blocks[block].instructions
         last = self._last_place(block)

@@ -219,7 +219,7 @@ class MirText:
 
 
 def falls_through(block: MachineBlock) -> bool:
-    """Whether the end of a block can be reached."""
+    """True if the end of a block can be reached."""
     code = [instruction for instruction in block.instructions if not is_ignored(instruction)]
     return not (code and _BARRIERS.fullmatch(code[-1].opcode))
 

@@ -76,12 +76,12 @@ class NormalizedMachineFunction:
 
 
 def is_ignored(instruction: MachineInstruction) -> bool:
-    """Whether the instruction emits no code and reads nothing: debug and unwind notes."""
+    """True if the instruction emits no code and reads nothing: debug and unwind notes."""
     return _IGNORED.fullmatch(instruction.opcode) is not None
 
 
 def is_half(operand: MachineOperand) -> bool:
-    """Whether an operand is 16 bits of a 32-bit register."""
+    """True if an operand is 16 bits of a 32-bit register."""
     if operand.sub_register is None:
         return not operand.virtual and operand.name.endswith(("_lo16", "_hi16"))
     lanes = SUB_REGISTERS.get(operand.sub_register)
@@ -347,5 +347,5 @@ def _tied_from(operand: MachineOperand, offset: int) -> MachineOperand:
 
 
 def _keeps_half(operand: MachineOperand) -> bool:
-    """Whether a definition writes 16 bits and so leaves, and needs, the rest of the unit."""
+    """True if a definition writes 16 bits and so leaves, and needs, the rest of the unit."""
     return is_half(operand) and MachineOperandFlag.UNDEF not in operand.flags

@@ -103,7 +103,7 @@ def _name(unit: Unit, count: int) -> str:
 
 
 def _is_pair(first: _Step, second: _Step) -> bool:
-    """Whether two copies are one of an even pair, in files whose pairs one instruction moves."""
+    """True if two copies are one of an even pair, in files whose pairs one instruction moves."""
     if first[0] == _SWAP or second[0] == _SWAP:
         return False
     for (file, unit), following in ((first[1], second[1]), (first[2], second[2])):

@@ -94,7 +94,7 @@ class Cubin:
 
 
 def is_cubin(data: bytes) -> bool:
-    """Whether data begins as an ELF file, and so is no text."""
+    """True if data begins as an ELF file, and so is no text."""
     return data.startswith(_MAGIC)
 
 

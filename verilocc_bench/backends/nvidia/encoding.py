@@ -187,7 +187,7 @@ def _elements(instruction: SassInstruction) -> tuple[_Element, ...]:
 
 
 def _agrees(element: _Element, operand: SassOperand, word: int) -> bool:
-    """Whether the word holds the registers of an operand there, or their constants."""
+    """True if the word holds the registers of an operand there, or their constants."""
     if operand.address:
         return all(
             bit is not None and BitField(bit, _WIDTHS[register.file]).read(word) == register.index

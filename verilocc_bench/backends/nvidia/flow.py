@@ -38,7 +38,7 @@ class SassBlock:
 
 
 def has_effect(instruction: SassInstruction) -> bool:
-    """Whether an instruction does anything: none under @!PT does, and no NOP."""
+    """True if an instruction does anything: none under @!PT does, and no NOP."""
     return not instruction.never and opcode_stem(instruction.opcode) != "NOP"
 
 

@@ -218,7 +218,7 @@ def _wait(state: _State, waits: int) -> None:
 
 
 def _join(into: _State, state: _State) -> bool:
-    """Whether `into` changed."""
+    """True if `into` changed."""
     changed = False
     for item, barriers in state.items():
         old = into.get(item)

@@ -65,7 +65,7 @@ class LoweredCubin:
 
     @property
     def runnable(self) -> bool:
-        """Whether it computes what the original does, as far as can be known."""
+        """True if it computes what the original does, as far as can be known."""
         return not self.reasons
 
 
@@ -193,7 +193,7 @@ def _stale_reuse_marks(function: SassFunction, words: list[int]) -> Iterator[tup
 
 
 def _keeps_neighbours(old: list[int], new: list[int]) -> bool:
-    """Whether later readers, the last first, are some of the old ones, the next among them."""
+    """True if later readers, the last first, are some of the old ones, the next among them."""
     return set(new) <= set(old) and (not old or (bool(new) and new[-1] == old[-1]))
 
 
@@ -233,7 +233,7 @@ def _reasons(
 
 
 def _is_permutation(function: SassFunction, renaming: Renaming) -> bool:
-    """Whether each register, wherever it stands, became one other, and no two the same."""
+    """True if each register, wherever it stands, became one other, and no two the same."""
     forward: dict[tuple[str, int], int] = {}
     backward: dict[tuple[str, int], int] = {}
     for file, old, new in _renamed_registers(function, renaming):

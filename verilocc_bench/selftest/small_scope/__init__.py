@@ -1,7 +1,7 @@
 """Small-scope checking: all judges on all answers to all small functions of a grammar.
 
-After the small-scope hypothesis (Jackson, "Software Abstractions", 2006): what
-is wrong with a judge shows on some small function, so all of them are tried.
+It follows the small-scope hypothesis (Jackson, "Software Abstractions", 2006): a
+mistake of a judge shows on some small function, so all of them are tried.
 """
 
 from verilocc_bench.selftest.small_scope.enumeration import MAXIMUM_INSTRUCTIONS, Enumeration

@@ -1,9 +1,9 @@
-"""The functions of some families, part after part, resumed where a run was left.
+"""Judges the functions of some families, part after part, and resumes interrupted runs.
 
-The parts of all families are in one order, and each is judged as a whole: a
-state is the outcome of the first so many. Its file is replaced now and then,
-and when the run ends or is interrupted. Counts are the same however a run was
-interrupted, and for any number of processes.
+The parts of all families have a fixed order, and each is judged as a whole. A
+state is the outcome of the first N parts. Its file is replaced from time to
+time, and when the run ends or is interrupted. The counts do not depend on
+interruptions or on the number of processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["MAXIMUM_INSTRUCTIONS", "Enumeration"]
 MAXIMUM_INSTRUCTIONS = 3
 SECONDS_BETWEEN_SAVES = 10.0
 AHEAD = 8
-"""How many parts each process is given before the first of them is back."""
+"""The number of parts that each process gets in advance."""
 
 Result = tuple[JudgingOutcome, float]
 """The outcome of a part, and the seconds of processor time that it took."""
@@ -63,13 +63,13 @@ class Enumeration:
 
     @property
     def complete(self) -> bool:
-        """Whether all parts are judged."""
+        """True if every part is judged."""
         return self.state.done >= len(self.chunks)
 
     def run(
         self, jobs: int = 1, progress: Callable[[EnumerationState], None] = lambda _: None
     ) -> EnumerationState:
-        """Runs to the end, or until it is interrupted; either way the state then."""
+        """Runs to the end or until it is interrupted. Returns the state then."""
         left = self.chunks[self.state.done :]
         saved = time.monotonic()
         try:
@@ -111,7 +111,7 @@ class Enumeration:
 
 
 class _PartJudge:
-    """Judges parts; grammars, and what Z3 said, are kept between them."""
+    """Judges parts; keeps grammars and Z3's verdicts between them."""
 
     def __init__(self, families: Sequence[Family], smt: bool) -> None:
         self.grammars = {family.name: Grammar(family) for family in families}

@@ -1,12 +1,12 @@
 """All functions of a family, each once up to the names of its virtual registers.
 
 A function is a sequence of up to three instructions on one of the layouts: one
-block, alone or with an edge to itself, or two blocks, neither of them empty,
-with a back edge. An instruction has definitions, then uses, in any order, and
-in some families a guard; it has at least one of them. An operand is one of
+block, alone or with an edge to itself, or two non-empty blocks with a back edge.
+An instruction has definitions, then uses, each in any order, and in some
+families a guard; it has at least one of these. An operand is one of
 
-- a definition of all lanes of a register; where the family has `partial` ones,
-  of one lane of two, and that with and without `undef`;
+- a definition of all lanes of a register; in a family with `partial`
+  definitions also of one lane of two, with and without `undef`;
 - the same as an early clobber, if the instruction reads something;
 - a use of all lanes or of one; of all, marked `undef`;
 - the same tied to a definition of as many lanes;
@@ -14,12 +14,12 @@ in some families a guard; it has at least one of them. An operand is one of
 
 A guard is any predicate, negated or not.
 
-Virtual registers are numbered by their first mention, as in the normalized
-text: of all functions that differ in their numbers alone there is one. Nothing
-else that is symmetric is left out: the order of operands, which of two units
-and which of two lanes.
+Virtual registers are numbered by their first mention, as in the normalized text,
+so functions that differ only in these numbers occur once. All other symmetric
+functions are enumerated: other orders of operands, the other of two units, the
+other of two lanes.
 
-Cost: an instruction list for each way to have mentioned registers, kept; then
+Cost: an instruction list for each set of mentioned registers, which is kept, and
 one tuple for each function.
 """
 
@@ -49,22 +49,22 @@ __all__ = ["Environment", "Family", "FamilyPart", "Grammar", "RegisterKind"]
 OPCODE = "OP"
 
 Kinds = tuple[int, ...]
-"""The kind of each virtual register that is mentioned so far, by its place in the family."""
+"""The kind of each virtual register mentioned so far, as an index into the family's kinds."""
 
 Sizes = tuple[int, ...]
-"""How many instructions each block has."""
+"""The number of instructions of each block."""
 
 Edges = tuple[tuple[int, ...], ...]
 """The successors of each block."""
 
 ONE_BLOCK: tuple[Edges, ...] = (((),), ((0,),))
 TWO_BLOCKS: tuple[Edges, ...] = (((1,), (0,)), ((1,), (1,)), ((0, 1), ()))
-"""Back to the entry; a loop behind it; a loop at the entry, and what follows it."""
+"""A back edge to the entry; a loop behind the entry; a loop at the entry with an exit."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisterKind:
-    """Virtual registers of `width` lanes in `file`, at multiples of `step`; at most so many."""
+    """Virtual registers of `width` lanes in `file`, at multiples of `step`; at most `most`."""
 
     file: str
     width: int = 1
@@ -74,7 +74,7 @@ class RegisterKind:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What holds a value at the entry, and what may not be assigned."""
+    """The units that hold a value at the entry, and those that must not be assigned."""
 
     live_ins: tuple[FixedUnits, ...] = ()
     reserved: tuple[FixedUnits, ...] = ()
@@ -84,12 +84,12 @@ class Environment:
 class Family:
     """A finite set of functions.
 
-    `budgets`: units of each file that may be used, 0 where a file is not named.
-    `operands`: at most so many in a function, guards not counted; `definitions`
-    and `uses`: in an instruction. Functions without a register of a kind in
-    `needed`, without a guard in a family that has `guards`, and without a fixed
-    register in one that has `fixed`, belong to others. A fixed predicate guards; with
-    `fixed_operands` it is defined and used as well.
+    `budgets` are the units of each file that may be used, 0 for a file that is
+    not named. `operands` is the most operands of a function without its guards;
+    `definitions` and `uses` are the most of an instruction. The family contains
+    only functions with a register of each kind in `needed`, with a guard if it
+    has `guards`, and with a fixed register if it has `fixed`. A fixed predicate
+    guards; with `fixed_operands` it is also defined and used.
     """
 
     name: str
@@ -123,7 +123,7 @@ class FamilyPart:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """An instruction that may come next, the kinds mentioned after it, and what it has."""
+    """An instruction that may come next, the kinds mentioned after it, and its counts."""
 
     instruction: Instruction
     kinds: Kinds
@@ -155,7 +155,7 @@ class Grammar:
 
     @cached_property
     def files(self) -> tuple[RegisterFile, ...]:
-        """The files of the target; those whose units have names are always whole."""
+        """The files of the target. A file with named units always has all of them."""
         budgets = dict(self.family.budgets)
         return tuple(
             file.with_budget(file.count if file.unit_names else budgets.get(file.name, 0))
@@ -163,7 +163,7 @@ class Grammar:
         )
 
     def chunks(self, instructions: int) -> Iterator[FamilyPart]:
-        """The parts with so many instructions, those of few operands first."""
+        """The parts with that many instructions, those with few operands first."""
         first = len(self.choices((), self.family.operands))
         for layout in range(len(_layouts(instructions))):
             for number in range(first):
@@ -202,7 +202,7 @@ class Grammar:
             yield from self._sequences((*begun, choice), length)
 
     def choices(self, kinds: Kinds, operands: int) -> list[_Choice]:
-        """All instructions with at most so many operands, after these kinds were mentioned."""
+        """All instructions of at most `operands` operands that may follow these kinds."""
         key = (kinds, operands)
         if key not in self._choices:
             found = self._instructions(kinds, operands)
@@ -254,7 +254,7 @@ class Grammar:
         defined: tuple[Operand, ...],
         early: tuple[bool, ...] | None,
     ) -> Iterator[tuple[tuple[Operand, ...], Kinds]]:
-        """So many definitions, early clobbers or not; or, where `early` is None, uses."""
+        """All lists of `count` definitions; if `early` is None, of uses."""
         if count == 0:
             yield (), kinds
             return
@@ -285,7 +285,7 @@ class Grammar:
         defined: tuple[Operand, ...],
         early: tuple[bool, ...] | None,
     ) -> Iterator[Operand]:
-        """One operand with all marks that it may have."""
+        """One operand with every combination of marks that it may have."""
         if early is not None:
             for clobbers in early:
                 for undef in (False,) if whole else (False, True):
@@ -298,7 +298,7 @@ class Grammar:
                 yield from (Operand(location, undef=undef, tied_to=number) for number in ties)
 
     def _registers(self, kinds: Kinds) -> Iterator[tuple[int, int, Kinds]]:
-        """(number, kind, kinds mentioned then) of those mentioned, and of a new one."""
+        """(number, kind, kinds mentioned then) for every mentioned register and for a new one."""
         for number, kind in enumerate(kinds):
             yield number, kind, kinds
         if len(kinds) < self.family.registers:
@@ -308,7 +308,7 @@ class Grammar:
 
 
 def _layouts(instructions: int) -> list[tuple[Sizes, Edges]]:
-    """How so many instructions may stand in blocks."""
+    """The ways to arrange that many instructions in blocks."""
     found: list[tuple[Sizes, Edges]] = [((instructions,), edges) for edges in ONE_BLOCK]
     for before in range(1, instructions):
         found += [((before, instructions - before), edges) for edges in TWO_BLOCKS]
@@ -318,7 +318,7 @@ def _layouts(instructions: int) -> list[tuple[Sizes, Edges]]:
 def _blocks(
     instructions: list[Instruction], sizes: Sizes, edges: Edges
 ) -> tuple[Block, ...] | None:
-    """The blocks; None where a branch defines its own guard, which no function may."""
+    """The blocks, or None if a branch defines its own guard, which is not allowed."""
     blocks: list[Block] = []
     start = 0
     for size, successors in zip(sizes, edges, strict=True):

@@ -1,14 +1,14 @@
 """All judges on all answers to one function.
 
-An answer puts every virtual register at any unit of its file, and at one beyond
-the budget: all answers of legal bases are among them, and many of bases that
-are not. The fast check, the independent checker and the brute-force judge look
-at each. What Z3 says follows from the constraints that the SMT check makes of a
-function, and many functions have the same ones: it is asked about all answers
-to each set of constraints once. The executor runs what some judge accepts, and
-what is rejected for its values alone: all of that must show on some path.
+The answers put every virtual register at every unit of its file and at one unit
+beyond the budget. They include all answers of legal bases and many with illegal
+ones. The fast check, the independent checker and the brute-force judge judge
+each answer. Z3's verdict depends only on the constraints of the SMT check, and
+many functions have the same ones, so Z3 is asked about all answers once for each
+set of constraints. The executor runs the answers that some judge accepts, and
+those that are rejected for their values alone; these must show on some path.
 
-Cost: some 200 microseconds an answer, and one millisecond a function.
+Cost: about 200 microseconds for an answer and 1 ms for a function.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ORACLE = "oracle"
 NOT_SHOWN = "executor shows nothing wrong with what all others reject"
 
 PATHS = 2000
-"""So many random paths are tried of a rejected answer before it counts as not shown."""
+"""The number of random paths of a rejected answer before it counts as not shown."""
 
 PATHS_OF_ACCEPTED = 4
 STEPS = 40
@@ -47,20 +47,21 @@ STEPS = 40
 TOLD_OF_A_KIND = 3
 
 MAXIMUM_PAIRS = 100
-"""For the SMT check; no function here has as many pairs of registers that may collide."""
+"""The limit of the SMT check on colliding pairs; no function here reaches it."""
 
 
 @dataclass(slots=True)
 class JudgingOutcome:
-    """What the judges said of some functions.
+    """The judgements of some functions.
 
-    `counts` are numbers of functions, of answers, and of kinds of answers:
-    `valid`; `illegal`, for a base as such; `tied`, for tied operands and no
-    such base; `wrong values`, for nothing else. `executed`: run by the
-    executor; `shown`: to be wrong; `idle`: wrong by an instruction that never
-    acts, which writes two lanes to one unit. `accepted` by each judge. `questions` are
-    the sets of constraints that Z3 was asked about. `told` has the first
-    disagreements of each kind, as (kind, text).
+    `counts` are the numbers of functions, of answers, and of kinds of answers:
+    `valid`; `illegal`, with an illegal base; `tied`, with only legal bases and a
+    broken tie; `wrong values`, with nothing but wrong values; `executed`, run by
+    the executor; `shown`, shown to be wrong by it; `idle`, wrong only because an
+    instruction that never acts writes two lanes to one unit. `accepted` counts
+    the answers that each judge accepts. `questions` are the sets of constraints
+    that Z3 was asked about. `told` has the first disagreements of each kind, as
+    (kind, text).
     """
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -70,7 +71,7 @@ class JudgingOutcome:
     told: list[tuple[str, str]] = field(default_factory=list)
 
     def __add__(self, other: JudgingOutcome) -> JudgingOutcome:
-        """Both together, those of this one first."""
+        """The sum of both; the disagreements of this one come first."""
         told = list(self.told)
         for kind, text in other.told:
             if sum(kind == each for each, _ in told) < TOLD_OF_A_KIND:
@@ -85,7 +86,7 @@ class JudgingOutcome:
 
 
 class FunctionJudge:
-    """Asks all judges about functions; what Z3 says of a set of constraints is kept."""
+    """Asks all judges about functions; keeps Z3's verdicts on each set of constraints."""
 
     def __init__(self, smt: bool) -> None:
         self.smt = smt
@@ -93,7 +94,7 @@ class FunctionJudge:
         self._by_smt: dict[str, tuple[bool, ...]] = {}
 
     def judge(self, function: Function) -> None:
-        """All answers to one function."""
+        """Judges all answers to one function."""
         text = print_function(function)
         parsed = parse_function(text)
         assert parsed == function, f"the text is read as another function:\n{text}"
@@ -129,7 +130,7 @@ class FunctionJudge:
                 self._tell(Case(parsed, answer), accepts, findings, shown)
 
     def _execute(self, executor: Executor, function: Function, kind: str) -> Miscompile | None:
-        """The first difference on some random paths; on one, where there is only one."""
+        """The first difference on random paths, or on the only path of the function."""
         paths = PATHS if kind == "wrong values" else PATHS_OF_ACCEPTED
         if not any(
             len(block.successors) > 1 or any(i.guard for i in block.instructions)
@@ -149,7 +150,7 @@ class FunctionJudge:
         findings: Mapping[str, tuple[Finding, ...]],
         shown: Miscompile | None,
     ) -> None:
-        """Notes in which ways the judges disagree."""
+        """Notes the disagreements of the judges."""
         rejecting = [judge for judge, accepting in accepts.items() if not accepting]
         if shown is not None:
             rejecting.append(EXECUTOR)
@@ -172,7 +173,7 @@ class FunctionJudge:
     def _smt_verdicts(
         self, problem: AllocationProblem, answers: list[dict[str, str]]
     ) -> tuple[bool, ...]:
-        """What Z3 says of each answer; asked once for equal constraints."""
+        """Z3's verdict on each answer; asks once for equal constraints."""
         from verilocc_bench.verify.smt import SMTVerifier
 
         function = problem.function
@@ -195,10 +196,10 @@ def _answers(function: Function) -> Iterator[dict[str, str]]:
 
 
 def _is_idle(function: Function, answer: Mapping[str, str]) -> bool:
-    """Whether nothing is wrong but guarded instructions that write two lanes to one unit.
+    """True if the only mistakes are guarded instructions that write two lanes to one unit.
 
-    Such an answer is wrong even where the guard never holds. Without what these
-    instructions define and use it is right, if they never act.
+    Such an answer is wrong even if the guard never holds. The answer without the
+    operands of these instructions is right if they never act.
     """
 
     def unit(lane: tuple[int | str, int]) -> tuple[str, int]:
@@ -227,7 +228,7 @@ def _is_idle(function: Function, answer: Mapping[str, str]) -> bool:
 
 
 def _kind(findings: Mapping[str, tuple[Finding, ...]]) -> str:
-    """The worst that is wrong with an answer."""
+    """The kind of an answer by its worst finding."""
     kinds = {finding.kind for found in findings.values() for finding in found}
     if kinds - OF_VALUES - {FindingKind.TIED_MISMATCH}:
         return "illegal"
@@ -235,7 +236,7 @@ def _kind(findings: Mapping[str, tuple[Finding, ...]]) -> str:
 
 
 def _digest(function: Function, constraints: list[Constraint]) -> str:
-    """What stands for all that the verdicts of the SMT check depend on."""
+    """A digest of everything that the verdicts of the SMT check depend on."""
     parts = [repr(function.files), repr(function.virtual_registers)]
     parts += [constraint.formula for constraint in constraints]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

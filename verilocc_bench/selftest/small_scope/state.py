@@ -1,4 +1,4 @@
-"""What a run over the small scope has found so far, and the file that keeps it."""
+"""The state of a run over the small scope, and its file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EnumerationState:
     families: Mapping[str, JudgingOutcome] = field(default_factory=dict)
 
     def plus(self, family: str, outcome: JudgingOutcome, seconds: float) -> EnumerationState:
-        """With one more part."""
+        """The state with one more part."""
         families = self.families
         if outcome.counts:
             before = self.families.get(family, JudgingOutcome())
@@ -36,7 +36,7 @@ class EnumerationState:
 
     @property
     def total(self) -> JudgingOutcome:
-        """All families together."""
+        """The outcome of all families together."""
         total = JudgingOutcome()
         for outcome in self.families.values():
             total += outcome
@@ -44,7 +44,7 @@ class EnumerationState:
 
 
 def read_state(path: Path, scope: str) -> EnumerationState:
-    """The state of a file. Raises InputError where it is of another scope, or no state."""
+    """The state in a file. Raises InputError for another scope or a file without a state."""
     document = read_json(path)
     try:
         if document["format"] != FORMAT:

@@ -1,4 +1,4 @@
-"""The outcome of the enumeration for people, and as one JSON document."""
+"""The outcome of the enumeration as a table and as a JSON document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNTS = ("functions", "answers", "illegal", "tied", "wrong values", "valid", "s
 
 
 def render(enumeration: Enumeration) -> str:
-    """The table by family, one line on the whole, and the first disagreements."""
+    """The table by family, a summary line, and the first disagreements."""
     state = enumeration.state
     judges = [FAST, INDEPENDENT, ORACLE] + [SMT] * enumeration.smt
     headers = ["family", *COUNTS, *(f"accepted by {judge}" for judge in judges), "disagreements"]

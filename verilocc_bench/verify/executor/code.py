@@ -1,7 +1,7 @@
-"""A function and an answer's program, block by block, as the executor steps through them.
+"""A function and the program of an answer, block by block, as the executor runs them.
 
-Lanes, register units and spill slots are numbered as they are met. Linear in
-the operands of a block.
+Lanes, register units and spill slots get numbers at first use. The cost is
+linear in the operands of a block.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ Lane = tuple[int | str, int]
 """(virtual register, lane) or (file, unit)."""
 
 Unit = tuple[str, int]
-"""(file, unit); spill slots are a file of their own."""
+"""(file, unit); spill slots are a file, too."""
 
 SLOTS = "slot"
 
 Transfer = tuple[tuple[int, int, Made | None, bool], ...]
-"""An inserted action: (destination, source or -1, constant, masked) of every unit."""
+"""An inserted action: (destination, source or -1, constant, masked) for every unit."""
 
 
 class ConcreteEffects(NamedTuple):
-    """What an instruction does to lanes, and to the units where they lie.
+    """The effects of an instruction on lanes and on the units that hold them.
 
-    `definitions` are (operand, lane, unit, constant); `early` counts those
-    that are early clobbers; `clashes` are pairs of different lanes in one unit.
-    `own_uses` read lanes that the instruction's early clobbers write in the same
-    place: the old value is looked for before it gives way. `torn` lanes are
-    written by two operands in two places, of which neither holds the value.
+    `definitions` are (operand, lane, unit, constant). `early` are the indices of
+    the early clobbers among them. `clashes` are pairs of different lanes that are
+    written to one unit. `own_uses` read lanes that the instruction's early
+    clobbers write in the same place: they are checked before the write. `torn`
+    lanes are written by two operands in two places; neither then holds the value.
     """
 
     definitions: tuple[tuple[int, int, int, Made | None], ...]
@@ -57,12 +57,12 @@ class ConcreteEffects(NamedTuple):
 
 
 class ExecutionStep(NamedTuple):
-    """What is inserted before an instruction, and the instruction.
+    """An instruction and the transfers inserted before it.
 
-    `guard` is (lane, unit, the truth with which the instruction acts).
-    `only_scalar` is what it does in a thread that sleeps, `masked_lanes` those
-    that it then does not define or end. At a block's end `place` is beyond its
-    last instruction.
+    `guard` is (lane, unit, the truth value with which the instruction acts).
+    `only_scalar` are its effects in a thread that sleeps; `masked_lanes` are the
+    lanes that it then does not define or end. At the end of a block `place` is
+    one past its last instruction.
     """
 
     place: int
@@ -118,7 +118,7 @@ class Code:
         return number
 
     def lane_name(self, lane: int) -> str:
-        """A lane as people write it: `%4.1`, `v3`."""
+        """A lane in the normalized text's notation: `%4.1`, `v3`."""
         name, number = self.lane_keys[lane]
         if isinstance(name, str):
             return self.target.file(name).with_budget(number + 1).unit_name(number)
@@ -135,19 +135,19 @@ class Code:
         return names[number] if number < len(names) else f"{file}{number}"
 
     def literal(self, guard: Guard) -> tuple[int, bool]:
-        """A guard's lane, and the truth with which its instruction acts."""
+        """The lane of a guard, and the truth value with which its instruction acts."""
         ((_, lane),) = _lanes(guard.location)
         return self.lane(lane), not guard.negated
 
     def entry_units(self) -> dict[int, Value]:
-        """What the units hold at the entry."""
+        """The values of the units at the entry."""
         found: dict[int, list[Made]] = {}
         for lane, value in self.entry_lanes.items():
             found.setdefault(self.unit(self.place(self.lane_keys[lane])), []).append(value)
         return {unit: held[0] if len(held) == 1 else held for unit, held in found.items()}
 
     def place(self, lane: Lane) -> Unit:
-        """The unit where a lane lies, as its register's base says."""
+        """The unit of a lane, by the base of its register."""
         name, number = lane
         if isinstance(name, str):
             return name, number
@@ -155,7 +155,7 @@ class Code:
         return file, index + number
 
     def _entry_keys(self) -> Iterator[Lane]:
-        """Live-in registers, and all predicates that guard something."""
+        """The live-in registers and all predicates that guard something."""
         for units in self.function.live_ins:
             yield from (lane for _, lane in _lanes(units))
         for _, _, instruction in self.function.instructions():
@@ -163,7 +163,7 @@ class Code:
                 yield from (lane for _, lane in _lanes(instruction.guard.location))
 
     def block(self, number: int) -> tuple[ExecutionStep, ...]:
-        """The steps of a block, what is inserted at its end included."""
+        """The steps of a block, with the transfers inserted at its end."""
         instructions = self.function.blocks[number].instructions
         steps = [self._step(number, index, each) for index, each in enumerate(instructions)]
         if at_end := self._before(number, len(instructions)):
@@ -173,7 +173,7 @@ class Code:
         return tuple(steps)
 
     def on_edge(self, source: int, target: int) -> tuple[Transfer, ...]:
-        """What is inserted on an edge."""
+        """The transfers inserted on an edge."""
         if self.edited is None or not (actions := self.edited.on_edge.get((source, target))):
             return ()
         if (source, target) not in self._edges:
@@ -236,7 +236,7 @@ class Code:
                 read = number, self.lane(key), unit
                 (own_uses if read[1:] in succeeded else uses).append(read)
         if guard is not None and early and guard[:2] not in succeeded:
-            # Where the instruction acts, its early clobbers spare the guard as they do uses.
+            # If the instruction acts, its early clobbers must spare its guard like a use.
             uses.append((GUARD, *guard[:2]))
         found = tuple(definitions)
         return ConcreteEffects(
@@ -250,7 +250,7 @@ class Code:
         )
 
     def _without_masked(self, effects: ConcreteEffects) -> tuple[ConcreteEffects, tuple[int, ...]]:
-        """The part that acts in a sleeping thread too, and the lanes that are left alone."""
+        """The effects that a sleeping thread has, too, and the lanes that it leaves alone."""
         if not self.target.masked_files:
             return effects, ()
         kept = [n for n, d in enumerate(effects.definitions) if not self._is_masked(d[1])]
@@ -276,7 +276,7 @@ class Code:
     def _operand_units(
         self, block: int, index: int, number: int, location: VirtualLanes | FixedUnits
     ) -> list[int]:
-        """Where an operand lies, or what replaces it."""
+        """The units of an operand, or of the lanes that replace it."""
         location = self.replaced.get((block, index, number), location)
         return [self.unit(self.place(lane)) for _, lane in _lanes(location)]
 
@@ -331,7 +331,7 @@ def _constant_sites(edited: EditedFunction) -> Iterator[tuple[int, int]]:
 
 
 def _lanes(location: VirtualLanes | FixedUnits) -> list[tuple[int, Lane]]:
-    """The lanes of an operand, each with its number in the operand."""
+    """(index in the operand, lane) for each lane of an operand."""
     name = location.file if isinstance(location, FixedUnits) else location.register
     return [(offset, (name, location.first + offset)) for offset in range(location.count)]
 

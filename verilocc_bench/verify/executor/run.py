@@ -1,46 +1,46 @@
 """Runs a function and its assigned, perhaps edited, program side by side.
 
-Both programs walk one random path. Values are opaque: every definition that
-acts makes a new one, known by where and when it was made. The virtual program
-keeps values by lane, the assigned one by register unit and spill slot. What an
-instruction gives depends on all that it reads, so every read is observable:
-where the unit that a use reads does not hold the value of the use's lane, the
-programs differ, and the path with all its decisions is the proof. Nothing is
-analysed beforehand, so nothing can be wrong in the way of the other judges;
-but a path shows only what happens on it.
+Both programs walk the same random path. Values are opaque: every definition
+that acts makes a new value, identified by where and when it is made. The
+virtual program keeps values by lane, the assigned program by register unit and
+spill slot. The result of an instruction depends on all that it reads, so every
+read is observable. If the unit that a use reads does not hold the value of the
+use's lane, the programs differ, and the path with all its decisions is the
+proof. The executor analyses nothing beforehand, so it cannot share a mistake
+with the other judges. But a path shows only the differences that occur on it.
 
-Of the rules (docs/verification.md, docs/split-track.md) these decide here:
+These rules (docs/verification.md, docs/split-track.md) decide here:
 
-- A lane without a value may read as anything. An undef definition takes the
-  values of the register's other lanes away.
-- A guard is read before anything else; then early-clobber definitions are
-  written, then uses are read, then all definitions written. A lane's own old
-  value, where its early clobber is written, is read just before; the guard of
-  an instruction that acts is spared by early clobbers as uses are. Two lanes
-  written at once into one unit are a difference; a lane that two operands
+- A lane without a value may read as anything. An undef definition ends the
+  values of the register's other lanes.
+- An instruction reads its guard first. Then it writes its early clobbers, reads
+  its uses, and writes its other definitions. If it reads a lane that its own
+  early clobber writes in the same place, it reads just before that write. An
+  early clobber must not overwrite the guard of an instruction that acts. Two
+  lanes written at once into one unit are a difference. A lane that two operands
   write in two places has its value in neither.
-- A predicate is true or false at random, anew with every value. One that
-  nothing has written holds a value from the entry on. Two entry values of one
-  unit are a difference once both have been read.
+- A predicate is true or false at random, and chosen anew with every value. A
+  predicate that nothing has written holds a value from the entry on. Two entry
+  values in one unit are a difference once both have been read.
 - Blocks that the entry does not lead to count: some runs start in one, where
   no lane holds a value.
-- A constant that some edit makes again is the same value every time.
+- A constant that edits make again is the same value every time.
 
-Execution masks (targets with `masked_files`). The path is the wave's; one
+Execution masks (targets with `masked_files`): the wave walks the path, and one
 thread is observed. In a block that may narrow the mask the thread may fall
-asleep, to wake where one of the block's successors may widen it, however long
-the wave's way there is; so the thread's own path is one of the graph too, and
-what it misses on the wave's way is no part of it. Asleep, it neither reads nor
-writes vector registers, lane by lane, in either program. What its own path has
-between falling asleep and the block's end, or between a block's start and the
-awakening, is defined by the text and yet does not happen: such lanes have no
-value from there on. Without edits a valid assignment therefore cannot fail:
-vector units follow the thread's path and scalar ones the wave's, both are
-paths of the graph, and on neither is a needed value overwritten; skipping
-definitions only leaves more alone.
+asleep. It wakes in a successor of that block that may widen the mask, however
+long the wave's way there is. So the thread's own path is a path of the graph,
+too, without the blocks that the wave visits meanwhile. A sleeping thread neither
+reads nor writes vector registers, lane by lane, in either program. The text
+defines lanes between the place where the thread falls asleep and the end of the
+block, and between the start of a block and the place where it wakes; the thread
+executes none of these definitions, so the lanes have no value from there on.
+Without edits a valid assignment cannot fail: vector units follow the thread's
+path and scalar units the wave's. Both are paths of the graph, no needed value is
+overwritten on either, and a skipped definition overwrites nothing.
 
-Cost: linear in the steps of the path; instructions are read when the path first
-reaches their block.
+Cost: linear in the steps of the path. The executor reads the instructions of a
+block when the path first reaches it.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ __all__ = ["Executor"]
 
 ASLEEP_CHANCE = 0.5
 DETOUR = 4
-"""How many blocks the wave goes at random before it heads for where the thread wakes."""
+"""The number of blocks that the wave walks at random before it heads for the waking block."""
 
 
 class Executor:
     """One function under one answer.
 
-    `bases` are the base registers, as (file, index), of all virtual registers
-    and of those that the edits bring. Units need not exist or be allowed: that
-    is for others to judge.
+    `bases` are the base registers, as (file, index), of all virtual registers,
+    with those that the edits make. The executor does not check that units exist
+    or are allowed.
     """
 
     def __init__(
@@ -84,9 +84,9 @@ class Executor:
         self.wakes_in = _wakes_in(function, target) if target.masked_files else {}
 
     def run(self, seed: int, steps: int, toward: int | None = None) -> Miscompile | None:
-        """Walks one path of about so many instructions; the difference, if one shows.
+        """Walks one path of about `steps` instructions. Returns a difference, if one occurs.
 
-        Where the path is free it prefers to go `toward` a block.
+        Where the path has a choice it prefers the way `toward` that block.
         """
         return _PathRun(self, random.Random(seed), toward).walk(steps)  # noqa: S311
 
@@ -98,7 +98,7 @@ class Executor:
         return found
 
     def distance(self, target: int) -> dict[int, int]:
-        """How many edges every block that leads to a target is away from it."""
+        """The number of edges from every block that leads to `target` to that block."""
         found = self.distances.get(target)
         if found is None:
             found = self.distances[target] = _distances(self.function, target)
@@ -168,7 +168,7 @@ class _PathRun:
         return found
 
     def instruction(self, block: int, index: int, effects: ConcreteEffects) -> Miscompile | None:
-        """Early clobbers are written, uses read, definitions written."""
+        """Writes the early clobbers, reads the uses, writes the other definitions."""
         by_lane, by_unit = self.by_lane, self.by_unit
         made: list[Value] = [
             constant or (block, index, operand, lane, self.step)
@@ -198,13 +198,13 @@ class _PathRun:
         return None
 
     def holds_its_value(self, lane: int, unit: int) -> bool:
-        """Whether the unit holds the lane's value, or the lane has none."""
+        """True if the unit holds the lane's value, or the lane has none."""
         expected = self.by_lane.get(lane)
         if expected is None:
             return True
         found = self.by_unit.get(unit)
         if isinstance(found, list) and expected in found:
-            # Entry values of several lanes: the first one read is the one that was there.
+            # Several lanes have entry values here: the first one read is the actual one.
             found[:] = [expected]
             return True
         return found is expected
@@ -215,7 +215,7 @@ class _PathRun:
         return self.truth[lane]
 
     def transfer(self, transfer: Transfer) -> None:
-        """An inserted move, spill, reload or constant: all are read before any is written."""
+        """Executes an inserted move, spill, reload or constant: reads everything, then writes."""
         by_unit = self.by_unit
         moved = [
             (destination, constant or by_unit.get(source))
@@ -232,7 +232,7 @@ class _PathRun:
                 by_unit[destination] = value
 
     def change_mask(self, block: int, step: ExecutionStep) -> None:
-        """The observed thread wakes, or perhaps falls asleep."""
+        """Wakes the observed thread, or perhaps puts it to sleep."""
         events = self.trace[-1][1]
         if self.asleep:
             here = self.on_own_path and len(self.trace) > self.detour
@@ -265,7 +265,7 @@ class _PathRun:
         return self.generator.choice(each.successors)
 
     def nearer(self, successors: tuple[int, ...], target: int, straight: bool) -> int | None:
-        """A successor that leads to a target: the nearest one, if `straight`."""
+        """A successor that leads to `target`; the nearest one if `straight`."""
         distance = self.executor.distance(target)
         leading = [s for s in successors if s in distance]
         if not leading:

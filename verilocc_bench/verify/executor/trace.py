@@ -1,4 +1,4 @@
-"""What a run found, and the path that shows it."""
+"""The difference that a run found, and the path that shows it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Made = tuple[int, int, int, int, int]
 """A value: block, instruction, operand and lane of its definition, and the step of the run."""
 
 Value = Made | list[Made]
-"""What a unit holds; of several entry values it is not known yet which one."""
+"""The content of a unit: a value, or several entry values of which it holds an unknown one."""
 
 ENTRY = 0
 """The step at which entry values are made."""
@@ -24,7 +24,7 @@ SHOWN_BLOCKS = 24
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
-    """Where a value was made: by which operand, of which lane, at which step of the run."""
+    """The place where a value was made, with the operand, the lane and the step of the run."""
 
     block: int
     instruction: int
@@ -53,7 +53,7 @@ class ValueOrigin:
 
 @dataclass(frozen=True, slots=True)
 class TraceBlock:
-    """One block of the path, with what was decided in it: (instruction, decision)."""
+    """One block of the path, with its decisions: (instruction, decision)."""
 
     block: int
     decisions: tuple[tuple[int, str], ...] = ()
@@ -65,11 +65,11 @@ class TraceBlock:
 
 @dataclass(frozen=True, slots=True)
 class Miscompile:
-    """A read that does not find the value it should, and the path to it.
+    """A read that finds a wrong value, and the path to it.
 
     `operand` counts the instruction's definitions, then its uses; -1 is its
-    guard. Where it is a definition, two lanes were written at once to `unit`.
-    `found` is None where the unit holds nothing.
+    guard. If it is a definition, two lanes were written at once to `unit`.
+    `found` is None if the unit holds nothing.
     """
 
     block: int

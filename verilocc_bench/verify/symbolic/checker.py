@@ -1,21 +1,21 @@
-"""The independent checker: does every use find its value, edits or none?
+"""The independent checker: does every use find its value, with or without edits?
 
-In the manner of register allocation checkers (Rideau and Leroy, "Validating
-Register Allocation and Spilling", Compiler Construction 2010; the checker of
-regalloc2) it runs the assigned program on symbolic values, the lanes of the
-function, and knows for every lane which places hold its current value on all
-paths. It knows nothing of liveness or interference: a value that is destroyed
-and never read again does no harm, and is not looked for.
+Like other register allocation checkers (Rideau and Leroy, "Validating Register
+Allocation and Spilling", Compiler Construction 2010; the checker of regalloc2)
+it runs the assigned program on symbolic values, the lanes of the function. For
+every lane it knows the places that hold its current value on all paths. It uses
+neither liveness nor interference: a value that is destroyed and never read again
+does no harm, and the checker does not look for it.
 
-Its parts: `places` reads the assignment, `edit_rules` looks at what edits may
-not do, `lanes` and `program` say what runs, `flow` runs it (lattice, meet and
-transfer functions stand there), `entry` says what holds a value at the entry.
-Findings are collected in a last pass over the fixed point: one for every lane
-of a use that some path does not find, and one for every two lanes that one
-instruction writes to one place.
+`places` reads the assignment, `edit_rules` checks what edits must not do,
+`lanes` and `program` make the program, `flow` runs it (with the lattice, the
+meet and the transfer functions), and `entry` finds the lanes that hold a value
+at the entry. A last pass over the fixed point collects the findings: one for
+every lane of a use that some path does not find, and one for every two lanes
+that one instruction writes to one place.
 
-Cost: some 20 microseconds an instruction without guards. Where guards depend
-on each other in too many ways `check` raises InputError (see `conditional`).
+Cost: about 20 microseconds for an instruction without guards. `check` raises
+InputError if guards depend on each other in too many ways (see `conditional`).
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ __all__ = ["Judgement", "SymbolicChecker"]
 
 
 STEPS = 300_000
-"""So long may the walks be of the first findings together, in blocks; one at least is told."""
+"""The most blocks in the walks of all findings that are described; one is always described."""
 
 OF_ONE_INSTRUCTION = 1_000
 
 
 class Judgement(NamedTuple):
-    """What is wrong with an answer: the findings that are told, and of each kind how many more."""
+    """The findings that are described, and the number of further ones by kind."""
 
     told: tuple[Finding, ...]
     untold: dict[FindingKind, int]
 
 
 class SymbolicChecker:
-    """Judges answers for one function, each from the function and its target alone.
+    """Judges answers for one function, from the function and its target alone.
 
     >>> SymbolicChecker(function).check({"%0": "v1"})  # doctest: +SKIP
     ()
@@ -75,10 +75,10 @@ class SymbolicChecker:
     def check(
         self, assignment: Mapping[str, str], edits: Edits | None = None
     ) -> tuple[Finding, ...]:
-        """Everything wrong with an answer, in a stable order; nothing where it is valid.
+        """All findings about an answer, in a stable order; none if it is valid.
 
-        `assignment` has names of virtual registers and of their base
-        registers. Raises InputError where the guards are beyond the bounds.
+        `assignment` maps names of virtual registers to names of base registers.
+        Raises InputError if the guards exceed the bounds.
         """
         return self.judge(assignment, edits).told
 
@@ -88,9 +88,9 @@ class SymbolicChecker:
         edits: Edits | None = None,
         at_most: int | None = None,
     ) -> Judgement:
-        """As check; with a bound, no more than so many of the first findings.
+        """Like `check`, but describes no more than `at_most` of the first findings.
 
-        Fewer where the walks to where values come from are very long.
+        It describes fewer if the walks to the origins of values are very long.
         """
         edited, findings = edit_function(self.function, self.target, edits)
         new = edits.new if edits is not None else {}
@@ -111,7 +111,7 @@ class SymbolicChecker:
     def _values(
         self, edited: EditedFunction, places: Places, with_edits: bool, at_most: int | None
     ) -> tuple[list[Finding], int]:
-        """What is wrong with values, and of how many findings more nothing is told."""
+        """The findings about values, and the number of further ones that are not described."""
         lanes = self._lanes
         compiler = Compiler(lanes, edited, places)
         program = compiler.compile(self._entry)
@@ -149,7 +149,7 @@ class SymbolicChecker:
         return found + wrong, more
 
     def _ties(self, compiler: Compiler, reporter: Reporter) -> Iterator[Finding]:
-        """A finding for every use that is not in the register of the definition it is tied to."""
+        """A finding for every use that does not lie in the register of its tied definition."""
         for block, index, instruction in self.function.instructions():
             for operand, use in enumerate(instruction.uses, len(instruction.definitions)):
                 for number, definition in self._tied(instruction, use):
@@ -165,7 +165,7 @@ class SymbolicChecker:
                         yield reporter.tied_mismatch((block, index), operand, tie, bits)
 
     def _tied(self, instruction: Instruction, use: Operand) -> list[tuple[int, Operand]]:
-        """The definitions, with their numbers, that a use must be in one register with."""
+        """The definitions, with their numbers, that must lie in the register of a use."""
         return [
             (number, definition)
             for number, definition in enumerate(instruction.definitions)
@@ -175,9 +175,11 @@ class SymbolicChecker:
 
 
 def _are_enough(wrong: Sequence[Finding], at_most: int, step: Execute, steps: int) -> bool:
-    """Whether no more wrong values need to be told than those, found in the order of the program.
+    """True if the findings so far are enough.
 
-    All of one instruction are, unless they are very many: they are not found in their order.
+    The checker finds wrong values in the order of the program, but the values of
+    one instruction in no order. So it finishes an instruction, unless that has
+    very many.
     """
     if not wrong or (len(wrong) < at_most and steps <= STEPS):
         return False
@@ -195,7 +197,7 @@ def _entry_collisions(program: SymbolicProgram, reporter: Reporter) -> Iterator[
 
 
 def _collisions(program: SymbolicProgram, reporter: Reporter) -> Iterator[Finding]:
-    """Two lanes in one place of one instruction are wrong even if no path lets it act."""
+    """A finding for two lanes that one instruction writes to one place, even if it never acts."""
     for steps in program.blocks:
         for step in steps:
             if isinstance(step, Execute):

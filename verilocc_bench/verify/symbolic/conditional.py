@@ -1,16 +1,16 @@
 """Sets of places that depend on predicates: decision diagrams with sets as leaves.
 
-A *diagram* is a function from the values of all predicates to a set of places:
-an integer (a bit mask, where no predicate matters), or a node that asks one
-predicate. Nodes are ordered by predicate, reduced, and made once each, so that
-equal functions are the same object (Fujita, McGeer and Yang, "Multi-Terminal
-Binary Decision Diagrams", Formal Methods in System Design 1997). The leaf
-EVERYTHING, all bits set, is the top of the lattice of sets under intersection;
-FALSE and TRUE as leaves make a diagram a condition.
+A *diagram* is a function from the values of all predicates to a set of places.
+It is an integer (a bit mask) if no predicate matters, else a node that asks one
+predicate. Nodes are ordered by predicate, reduced, and made once each, so equal
+functions are the same object (Fujita, McGeer and Yang, "Multi-Terminal Binary
+Decision Diagrams", Formal Methods in System Design 1997). The leaf EVERYTHING,
+with all bits set, is the top of the lattice of sets under intersection. A
+diagram with the leaves FALSE and TRUE is a condition.
 
-Cost: an operation visits each pair (or triple) of nodes once. Kernels keep
-the diagrams tiny; a text can be made so that they explode, so the number of
-nodes visited has a bound, far beyond any kernel.
+Cost: an operation visits each pair (or triple) of nodes once. The diagrams of
+kernels are tiny. A text can be built to make them explode, so the number of
+visited nodes is bounded, far above any kernel.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Diagrams:
         self._choices: dict[tuple[Diagram, Diagram, Diagram], Diagram] = {}
 
     def node(self, variable: int, low: Diagram, high: Diagram) -> Diagram:
-        """`high` where a predicate is true, else `low`; both ask only later predicates."""
+        """`high` if a predicate is true, else `low`. Both ask only later predicates."""
         if low is high or (isinstance(low, int) and low == high):
             return low
         key = (variable, low, high)
@@ -110,7 +110,7 @@ class Diagrams:
         return self.node(variable, FALSE if value else TRUE, TRUE if value else FALSE)
 
     def meet(self, a: Diagram, b: Diagram) -> Diagram:
-        """The intersection; of conditions the conjunction."""
+        """The intersection of two diagrams; of two conditions, the conjunction."""
         if isinstance(a, int):
             if isinstance(b, int):
                 return a & b
@@ -147,7 +147,7 @@ class Diagrams:
         return found
 
     def negation(self, condition: Diagram) -> Diagram:
-        """The condition that another is not true."""
+        """The negation of a condition."""
         return self.choose(condition, FALSE, TRUE)
 
     def either(self, a: Diagram, b: Diagram) -> Diagram:
@@ -155,11 +155,11 @@ class Diagrams:
         return self.choose(a, TRUE, b)
 
     def within(self, condition: Diagram, diagram: Diagram) -> Diagram:
-        """The diagram where a condition is true, EVERYTHING elsewhere."""
+        """A diagram that is EVERYTHING wherever a condition is false."""
         return self.choose(condition, diagram, EVERYTHING)
 
     def merge(self, here: Diagram, a: Diagram, there: Diagram, b: Diagram) -> Diagram:
-        """`a` under `here` meets `b` under `there`; where neither is true, anything."""
+        """`a` under `here` meets `b` under `there`; EVERYTHING where neither is true."""
         if a is b or (isinstance(a, int) and a == b):
             return a
         if here is there or (isinstance(here, int) and here == there):
@@ -167,7 +167,7 @@ class Diagrams:
         return self.meet(self.within(here, a), self.within(there, b))
 
     def forget(self, diagram: Diagram, variable: int) -> Diagram:
-        """The intersection over both values of a predicate."""
+        """The intersection of a diagram over both values of a predicate."""
         if isinstance(diagram, int) or not diagram.support >> variable & 1:
             return diagram
         self._count()
@@ -180,7 +180,7 @@ class Diagrams:
         )
 
     def exists(self, condition: Diagram, variable: int) -> Diagram:
-        """The condition that another is true for some value of a predicate."""
+        """A condition, quantified existentially over a predicate."""
         if not support_of(condition) >> variable & 1:
             return condition
         return self.negation(self.forget(self.negation(condition), variable))
@@ -217,7 +217,7 @@ def _variable(diagram: Diagram) -> int:
 
 
 def _cofactor(diagram: Diagram, variable: int, value: bool) -> Diagram:
-    """What is left of a diagram where a predicate has a value; it asks none before that one."""
+    """A diagram under one value of a predicate. The diagram must ask no earlier predicate."""
     if isinstance(diagram, int) or diagram.variable != variable:
         return diagram
     return diagram.high if value else diagram.low

@@ -1,16 +1,16 @@
-"""What edits may not do, as far as it depends on the places or on EXEC.
+"""The rules of edits that depend on places or on EXEC.
 
-- A move joins files that one instruction of the target can join, and writes
-  no place twice; slots take and give what the target can spill. A slot that is
-  written from a vector register is reloaded to vector registers only, one
-  written from a scalar register to scalar ones; that counts over the whole
-  function.
+- A move connects files between which one instruction of the target can move, and
+  writes no place twice. Spills and reloads use files that the target can spill.
+  A slot that is written from a vector register is reloaded to vector registers
+  only, a slot written from a scalar register to scalar registers only, in the
+  whole function.
 - A replaced operand lies where the operand's own class could lie.
-- A constant is made again where the instruction that defines it could put it.
-- Insertions for vector registers stand only where all threads execute them
-  whose paths pass (edits.execution_mask).
+- A constant is made again in a file that its defining instruction could write.
+- Insertions for vector registers stand only where every thread executes them
+  whose path passes (edits.execution_mask).
 
-Cost: linear in the edits, and in the instructions of the blocks they are in.
+Cost: linear in the edits, and in the instructions of their blocks.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ __all__ = ["edit_findings"]
 
 
 def edit_findings(edited: EditedFunction, target: Target, places: Places) -> list[Finding]:
-    """A finding of kind `invalid_edit` for everything that an edit may not do."""
+    """A finding of kind `invalid_edit` for every broken rule."""
     rules = _Rules(edited, target, places)
     return [*rules.transfers(), *rules.slots(), *rules.replacements()]
 
 
 @dataclass(frozen=True, slots=True)
 class _EditSite:
-    """Where an action stands: before instruction `index` of a block, or on an edge out of it."""
+    """The place of an action: before instruction `index` of a block, or on an edge out of it."""
 
     block: int
     index: int
@@ -168,7 +168,7 @@ class _Rules:
     def _parted(
         self, instruction: Instruction, place: tuple[int, int], location: VirtualLanes
     ) -> str | None:
-        """Why lanes of one register cannot lie in several files, where an instruction has many."""
+        """Why the lanes of an operand cannot lie in different files, if they do and cannot."""
         files = set()
         for number, operand in enumerate(instruction.definitions + instruction.uses):
             own = operand.location
@@ -180,7 +180,7 @@ class _Rules:
         return None
 
     def _misplaced(self, location: VirtualLanes, lanes: VirtualLanes) -> str | None:
-        """Why an operand cannot lie where the lanes that replace it lie, if so."""
+        """Why an operand cannot lie where the replacing lanes lie; None if it can."""
         register_class = self.edited.function.virtual_registers[location.register]
         file, base = self.unit(lanes)
         where = f"at {self.places.unit_name((file, base))}"

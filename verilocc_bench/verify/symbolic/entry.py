@@ -1,13 +1,13 @@
-"""Which lanes hold a value where the function is entered.
+"""The lanes that hold a value at the entry of a function.
 
-Live-in registers do, and the predicates that guard something without having
-been written: a guard decides all the same. Of both only those count that some
-path from the entry reads before it writes them; the others hold nothing that
-anyone could miss.
+Candidates are the lanes of live-in registers, and the predicates that guard
+something before they are written: such a guard still decides. A candidate holds
+a value if some path from the entry reads it before writing it; no use can miss
+the others.
 
-That is asked of the same dataflow, over a program in which everything that is
-written is TOUCHED for good: a lane is read before it is written exactly where
-a read does not find it TOUCHED on all paths.
+The same dataflow finds them, over a program in which every written lane is
+TOUCHED from then on: a lane is read before it is written exactly if some read
+does not find it TOUCHED on all paths.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOUCHED = 2
 
 
 def entry_lanes(lanes: Lanes) -> frozenset[int]:
-    """The lanes that hold a value at the entry. Raises InputError beyond the bounds."""
+    """The lanes that hold a value at the entry. Raises InputError if guards exceed the bounds."""
     candidates = frozenset([*lanes.live_ins, *lanes.predicates])
     if candidates.isdisjoint(lanes.needed[0]):
         return frozenset()
@@ -57,7 +57,7 @@ def entry_lanes(lanes: Lanes) -> frozenset[int]:
 def _step(
     lanes: Lanes, candidates: frozenset[int], block: int, index: int, effects: SymbolicEffects
 ) -> Execute | None:
-    """What an instruction does to the candidates, if anything."""
+    """The effect of an instruction on the candidates; None if it has none."""
     reads = [Read(operand, lane, 0, 0) for operand, lane, _ in effects.uses if lane in candidates]
     ended = [lane for lane in effects.ended if lane in candidates]
     values = {d.lane: TOUCHED for d in effects.definitions if d.lane in candidates}

@@ -1,28 +1,28 @@
 """The dataflow of the checker: which places hold the current value of a lane.
 
-Fact. For every lane, under every value of the predicates, the set of places
-that hold the lane's current value on all paths to here on which it has one;
-EVERYTHING where it has none on any path. Lanes without an entry are nowhere.
-`reach` is the condition on the predicates under which some path from the
-entry leads here at all; where it is false the facts say nothing. Blocks that
-no edge leads to from the entry begin like it, under any predicate values.
+Fact. For every lane, and for every value of the predicates: the set of places
+that hold the lane's current value on all paths to this point on which it has
+one; EVERYTHING if it has none on any path. A lane without an entry is nowhere.
+`reach` is the condition on the predicates under which some path from the entry
+leads to the point. Where `reach` is false the facts say nothing. A block that
+the entry does not lead to begins like the entry, under any predicate values.
 
-Meet. Intersection, predicate value by predicate value, of what is reached.
+Meet. The intersection of the reached facts, for each value of the predicates.
 
-Transfer. An instruction that acts writes its places: all lanes lose them;
-ended lanes get EVERYTHING; what it defines is where it was written and nowhere
-else. A predicate that it writes may have either value from then on: the facts
-are met over both. Under a guard this happens where the guard holds, and a
-branch leads on only in the states that agree with it. A predicate that guards
-nothing on any path before it is written anew is forgotten: the facts are met
-over it. A copy gives its destination to exactly the lanes that its source
-holds. All of this distributes over the meet, so that the fixed point is the
-exact answer over all paths (Kam and Ullman, "Monotone Data Flow Analysis
+Transfer. An instruction that acts writes its places. All lanes lose these
+places, ended lanes get EVERYTHING, and each defined lane is in the place where
+it was written and nowhere else. A predicate that the instruction writes may have
+either value from then on: the facts of both values meet. Under a guard this
+happens where the guard holds, and a branch leads on only in the states that
+agree with it. The facts also meet over a predicate that guards nothing on any
+path until it is written anew. A copy gives its destination to exactly the lanes
+that its source holds. All of this distributes over the meet, so the fixed point
+is the exact answer over all paths (Kam and Ullman, "Monotone Data Flow Analysis
 Frameworks", Acta Informatica 1977).
 
 Cost: a few operations for each lane that an instruction writes or overwrites,
 in each pass over its block; at the edges one for each lane that matters there.
-Blocks are taken in reverse postorder until nothing changes.
+The blocks are visited in reverse postorder until nothing changes.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ __all__ = ["Flow", "FlowState", "Watch"]
 class FlowState:
     """The facts at one point.
 
-    Every lane that place `bit` may hold is among `contents[bit]`, and every
-    one whose places depend on predicates is in `conditional`; others may be.
+    `contents[bit]` contains every lane that place `bit` may hold, and
+    `conditional` every lane whose places depend on predicates. Both may contain
+    other lanes, too.
     """
 
     reach: Diagram
@@ -67,7 +68,7 @@ Watch = Callable[[Execute, FlowState, Diagram], None]
 
 
 class Flow:
-    """The fixed point of one program; `carried[b]` are the lanes that matter where b starts."""
+    """The fixed point of one program; `carried[b]` are the lanes that matter at the start of b."""
 
     def __init__(
         self, lanes: Lanes, program: SymbolicProgram, carried: Sequence[Sequence[int]] | None = None
@@ -82,14 +83,14 @@ class Flow:
         self._solve()
 
     def watch(self, watch: Watch) -> None:
-        """Goes once through all blocks that can be reached, at the fixed point."""
+        """Visits every block that can be reached once, at the fixed point."""
         for block in range(len(self.blocks)):
             if block in self._inputs:
                 for _ in self._leave(block, watch):
                     pass
 
     def holds(self, row: Diagram, asked: int, condition: Diagram) -> bool:
-        """Whether a lane has all the places asked for, wherever a condition is true."""
+        """True if a lane is in all of the `asked` places wherever a condition is true."""
         if isinstance(row, int):
             return row & asked == asked or condition == FALSE
         if row.floor & asked == asked:
@@ -121,7 +122,7 @@ class Flow:
     def _leave(
         self, block: int, watch: Watch | None
     ) -> Iterator[tuple[int, Diagram, dict[int, Diagram]]]:
-        """Runs a block; yields what it gives each successor."""
+        """Runs a block. Yields (successor, reach, facts of the lanes) for each successor."""
         reach, rows = self._inputs[block]
         conditional = {lane for lane, row in rows.items() if isinstance(row, DecisionNode)}
         state = FlowState(reach, dict(rows), _contents(rows), conditional)
@@ -140,7 +141,7 @@ class Flow:
         if watch is not None:
             watch(last, state, taken)
         if passed != FALSE:
-            # The guard fails: the branch does nothing at all.
+            # If the guard fails, the branch has no effect.
             skipping = FlowState(passed, state.rows, state.contents, state.conditional)
             yield self._over_edge(block, successors[1], skipping)
         if taken != FALSE:
@@ -149,7 +150,7 @@ class Flow:
             yield self._over_edge(block, successors[0], state)
 
     def _decide(self, state: FlowState, step: Execute) -> tuple[Diagram, Diagram]:
-        """The conditions under which an instruction that is reached acts and does not."""
+        """The conditions under which a reached instruction acts, and under which it does not."""
         if step.guard is None:
             return state.reach, FALSE
         acts = self.diagrams.literal(*step.guard)
@@ -178,10 +179,10 @@ class Flow:
             self._forget(state, variable)
 
     def _act_or_not(self, state: FlowState, step: Execute, acts: Diagram, skips: Diagram) -> None:
-        """An instruction acts under one condition and does not under the other."""
+        """Applies an instruction that acts under one condition and not under the other."""
         acting = self._concerned(state, step, acts)
         self._act(acting, step)
-        # Either the instruction has acted or not: the two states meet again.
+        # The states with and without the instruction meet again.
         for lane, row in acting.rows.items():
             other = state.rows.get(lane, 0)
             self._set(state, lane, self.diagrams.merge(acting.reach, row, skips, other))
@@ -205,7 +206,7 @@ class Flow:
             state.conditional.add(lane)
 
     def _act(self, state: FlowState, step: Execute) -> None:
-        """An instruction acts in all states."""
+        """Applies an instruction that acts in all states."""
         rows, contents = state.rows, state.contents
         for bit in step.written:
             held = contents.pop(bit, None)
@@ -226,7 +227,7 @@ class Flow:
             self._forget(state, variable)
 
     def _forget(self, state: FlowState, variable: int) -> None:
-        """A predicate may have either value from here on."""
+        """Lets the facts of both values of a predicate meet."""
         diagrams, reach = self.diagrams, state.reach
         for lane in state.conditional:
             row = state.rows[lane]
@@ -274,7 +275,7 @@ class Flow:
         return successor, reduced.reach, rows
 
     def _meet_into(self, block: int, reach: Diagram, rows: Mapping[int, Diagram]) -> bool:
-        """Meets what comes over an edge with what is known; whether that says anything new."""
+        """Meets the facts of an edge with the facts of a block. True if these change."""
         known = self._inputs.get(block)
         if known is None:
             self._inputs[block] = reach, dict(rows)
@@ -332,7 +333,7 @@ def _reachable(blocks: Sequence[Block]) -> set[int]:
 
 
 def _reverse_postorder(blocks: Sequence[Block]) -> list[int]:
-    """From the entry, then from the blocks that it does not lead to."""
+    """The blocks in reverse postorder: from the entry, then those that it does not lead to."""
     finished: list[list[int]] = []
     seen: set[int] = set()
     for start in range(len(blocks)):

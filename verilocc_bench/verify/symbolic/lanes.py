@@ -1,16 +1,16 @@
-"""The lanes of a function and what its instructions do to them, before any assignment.
+"""The lanes of a function and the effects of its instructions, before any assignment.
 
-A *lane* is one unit of a virtual register, or a physical unit that the
-function names; lanes are numbered, the virtual ones first. Everything here
-depends on the function alone.
+A *lane* is one unit of a virtual register, or a physical unit that the function
+names. Lanes are numbered, the virtual ones first. Everything here depends on the
+function alone.
 
-Also which lanes matter at the start of a block. A lane matters where some
-path may read it before it is written for certain (a backward may-analysis over
-blocks: union at joins, guards are not looked at, so that it can only say too
-much). The checker carries nothing else from block to block; where this said
-too little the checker would find no value, and refuse.
+The module also finds the lanes that matter at the start of a block: those that
+some path may read before it surely writes them. It is a backward may-analysis
+over blocks, with union at joins; it ignores guards, so it can only find too many
+lanes. The checker carries no other lanes from block to block. With too few it
+would miss a value and reject the answer.
 
-Cost: linear in the operands, and some set operations on integers a block.
+Cost: linear in the operands, and some set operations on integers for each block.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["GUARD_OPERAND", "Definition", "Lanes", "SymbolicEffects", "Use"]
 GUARD_OPERAND = -1
 
 Use: TypeAlias = tuple[int, int, int]
-"""(operand, lane, the lane's number within the operand)."""
+"""(operand, lane, the index of the lane in the operand)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A lane that an instruction writes: by which operand, the how-manieth lane of that."""
+    """A lane that an instruction writes, with the operand and the lane's index in it."""
 
     operand: int
     lane: int
@@ -41,11 +41,11 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class SymbolicEffects:
-    """What one instruction does where it acts.
+    """The effects of an instruction that acts.
 
-    `guard`: the lane of its guard and the value with which the instruction
-    acts. `ended`: lanes that hold no value from here on. `redefined`: the
-    predicates, by their numbers as predicates, that it writes or ends.
+    `guard` is the lane of its guard and the value with which the instruction
+    acts. `ended` are the lanes that hold no value afterwards. `redefined` are the
+    predicates that it writes or ends, by their numbers as predicates.
     """
 
     opcode: str
@@ -59,8 +59,8 @@ class SymbolicEffects:
 class Lanes:
     """Numbers the lanes of one function; `predicates` numbers those that guard something.
 
-    `names[lane]` is (virtual register, its lane) or (file, unit); `effects` are
-    those of every instruction of every block.
+    `names[lane]` is (virtual register, its lane) or (file, unit). `effects` has
+    the effects of every instruction of every block.
     """
 
     def __init__(self, function: Function) -> None:
@@ -167,9 +167,9 @@ class Lanes:
 
     @cached_property
     def deciding(self) -> tuple[int, ...]:
-        """The predicates, as a bit mask, whose values may matter at the start of each block.
+        """The predicates whose values may matter at the start of each block, as a bit mask.
 
-        The lanes needed there are an upper bound: what guards something is read by it.
+        They are the predicates among the needed lanes: an instruction reads its guard.
         """
         return tuple(
             sum(1 << self.predicates[lane] for lane in lanes if lane in self.predicates)
@@ -178,7 +178,7 @@ class Lanes:
 
     @cached_property
     def last_decisions(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
-        """For each instruction the predicates that decide about nothing after it."""
+        """For each instruction the predicates that guard nothing from there on until redefined."""
         return tuple(
             tuple(self._last_in(block.successors, effects))
             for block, effects in zip(self.function.blocks, self.effects, strict=True)
@@ -219,7 +219,7 @@ def _fixed_units(function: Function) -> list[tuple[str, int]]:
 
 
 def _summary(block: tuple[SymbolicEffects, ...]) -> tuple[int, int]:
-    """The lanes that a block may read from before it, and those that it writes for certain."""
+    """The lanes that a block may read before it writes them, and those that it surely writes."""
     read: set[int] = set()
     written: set[int] = set()
     for effects in block:
@@ -233,7 +233,7 @@ def _summary(block: tuple[SymbolicEffects, ...]) -> tuple[int, int]:
 
 
 def _mask(lanes: set[int]) -> int:
-    """The set as a bit mask, by way of bytes: linear in the highest number."""
+    """The set as a bit mask, built from bytes: linear in the highest number."""
     if not lanes:
         return 0
     data = bytearray(max(lanes) // 8 + 1)

@@ -1,8 +1,8 @@
-"""Where what is in a place came from: the last writes of a place, the definitions of a lane.
+"""The origins of values: the last writes of a place, and the definitions of a lane.
 
-Walks backwards from a step of the program, over all edges, whatever the
-predicates: it tells where to look, and decides nothing. Cost: one look-up for
-each block on the way, after one pass over the program.
+The walks go backwards from a step of the program over all edges and ignore
+predicates. They only tell a reader where to look. Cost: one pass over the
+program, then one look-up for each block on the way.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ __all__ = ["NOTHING", "Origins"]
 NOTHING = "nothing"
 
 _Writes = dict[Hashable, list[int]]
-"""For a place or a lane the numbers of the steps of a block that write it, ascending."""
+"""The steps of a block that write each place or lane, by number, ascending."""
 
 
 class Origins:
-    """Answers for one program."""
+    """Finds the origins of values in one program."""
 
     def __init__(self, lanes: Lanes, program: SymbolicProgram) -> None:
         self.lanes, self.program = lanes, program
         self.steps = 0
-        """How many blocks and writes all walks have looked at."""
+        """The number of blocks and writes that all walks have visited."""
 
     def writers(self, step: Execute, bit: int) -> list[str]:
-        """What may have written a place last before a step, in words; nearest first."""
+        """The steps that may have written a place last before a step, in words, nearest first."""
         found: dict[str, None] = {}
         for block, number, edge in self._walk(step, bit, self._places_written):
             found[self._described(block, number, edge)] = None
@@ -56,9 +56,10 @@ class Origins:
     def _walk(
         self, step: Execute, what: int, writes: list[_Writes]
     ) -> Iterator[tuple[int, int | None, int | None]]:
-        """(block, step, successor): the last writes; no step for the block's start as entry.
+        """Yields the last writes as (block, step, successor).
 
-        The successor is named for a write on the edge to it.
+        `step` is None for the entry of the function. `successor` is set for a
+        write on the edge to it.
         """
         start = self._numbers[step.block, step.index]
         pending = deque([(step.block, start)])

@@ -1,9 +1,9 @@
-"""Where an answer puts virtual registers, and whether it may.
+"""The places of an answer's virtual registers, and the findings about them.
 
-A name is read against the hardware alone: a file's letters and a canonical
-decimal number, or a name that the file gives its unit; the name of a whole
-file of named units (`vcc`) is good for registers as wide as the file. Then the
-class, the budget and the reserved units decide, each unit looked at by itself.
+The module reads a name against the hardware alone: the letters of a file and a
+canonical decimal number, or a name that the file gives its unit. The name of a
+whole file of named units (`vcc`) is the base of registers as wide as the file.
+Then it checks each unit against the class, the budget and the reserved units.
 
 Cost: linear in the units of the registers.
 """
@@ -19,13 +19,13 @@ from verilocc_bench.targets import Target, TargetFile
 __all__ = ["Place", "Places"]
 
 Place = tuple[str, int]
-"""A file and a unit of it."""
+"""(file, unit)."""
 
 _DIGITS = "0123456789"
 
 
 class Places:
-    """The places of one answer's registers; `bases` has those that name a register at all."""
+    """The places of one answer's registers; `bases` has every entry that names a register."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Places:
 
     @property
     def complete(self) -> bool:
-        """Whether every register has some place, be it a legal one or not."""
+        """True if every register has a place, legal or not."""
         return len(self.bases) == len(self.registers)
 
     def unit_name(self, place: Place) -> str:
@@ -134,7 +134,7 @@ def _unknown(key: str, count: int) -> Finding:
 
 
 def _read_name(target: Target, name: str) -> Place | None:
-    """The first unit that a name means; None where the hardware has no such register."""
+    """The first unit of a name; None if the hardware has no such register."""
     for file in target.files:
         index = _index_in(file, name)
         if index is not None:

@@ -1,12 +1,11 @@
-"""What the checker runs: an edited function on the places of one answer.
+"""The program that the checker runs: an edited function on the places of one answer.
 
-Every place that can hold a value is a bit of a mask: the register units and
-spill slots that the program names, and the constant that a rematerialized
-instruction defines, which its lane holds besides its register from the moment
-the instruction is executed. Bit 0 is no place at all. Nothing but a lane
-without a value is there, so that a read from NOWHERE says what is asked of an
-operand whose register an early-clobber definition of another lane overwrites
-before it is read.
+Every place that can hold a value is a bit of a mask: the register units and the
+spill slots that the program names, and one place for each constant that is
+rematerialized. A lane gets its constant's place, besides its register, when the
+defining instruction runs. Bit 0, NOWHERE, is not a place: only lanes without a
+value are there. If an early clobber of another lane overwrites the register of
+an operand before the operand is read, the operand reads from NOWHERE.
 
 Cost: linear in the operands and edits.
 """
@@ -27,10 +26,10 @@ __all__ = ["NOWHERE", "Compiler", "Copies", "Execute", "Read", "Step", "Symbolic
 NOWHERE = 1
 
 SLOT = "slot"
-"""Where a file's name stands, for spill slots."""
+"""The file of spill slots."""
 
 CONSTANT = "constant of"
-"""Where a file's name stands, for rematerialized constants."""
+"""The file of rematerialized constants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +44,12 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """One instruction. `written` are the bits it overwrites, `values` what is there then.
+    """One instruction.
 
-    `redefined` are the predicates that get a new value, `decided` those whose
-    value matters no more afterwards.
-    `collisions`: (definition, definition, bit) of two lanes written to one place.
+    `written` are the bits that it overwrites, `values` the lanes that are there
+    afterwards. `redefined` are the predicates that get a new value; `decided` are
+    the predicates whose value no longer matters afterwards. `collisions` are
+    (definition, definition, bit) of two lanes written to one place.
     """
 
     block: int
@@ -67,7 +67,7 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """(destination, source) of bits, all read before any is written."""
+    """Pairs of bits (destination, source). All are read before any is written."""
 
     pairs: tuple[tuple[int, int], ...]
 
@@ -95,7 +95,7 @@ class Compiler:
         self._homes = [0] * len(lanes.names)
 
     def compile(self, entry: Iterable[int]) -> SymbolicProgram:
-        """The program, where these lanes hold a value at the entry, in their own places."""
+        """The program; the lanes `entry` hold a value at the entry, in their own places."""
         edited = self.edited
         every = [*edited.before.values(), *edited.on_edge.values()]
         self._constants = {
@@ -128,7 +128,7 @@ class Compiler:
         return found
 
     def operand_bit(self, block: int, index: int, operand: int, lane: int, offset: int) -> int:
-        """Where an instruction reads or writes a lane: its own place, or what replaces it."""
+        """The place where an operand reads or writes a lane: its own or the replacing one."""
         location = self.edited.replaced.get((block, index, operand))
         if location is None:
             return self.home(lane)
@@ -164,7 +164,7 @@ class Compiler:
         owners: dict[int, Definition] = {}
         for definition, bit in zip(definitions, bits, strict=True):
             lane = definition.lane
-            # Two operands may write one lane; where they disagree it is in neither place.
+            # If two operands write one lane in two places, it is in neither.
             values[lane] = values.get(lane, bit) & bit
             owner = owners.setdefault(bit, definition)
             if owner.lane != lane:
@@ -205,13 +205,13 @@ class Compiler:
     ) -> Iterator[Read]:
         replaced = self.edited.replaced
         if guard is not None and early.get(guard.place, guard.lane) != guard.lane:
-            # Early clobbers spare the register of the guard as they do those of uses.
+            # Early clobbers must spare the register of the guard like those of uses.
             yield Read(GUARD_OPERAND, guard.lane, guard.place, NOWHERE)
         for operand, lane, offset in effects.uses:
             bit = self._homes[lane] or self.home(lane)
             if replaced:
                 bit = self.operand_bit(block, index, operand, lane, offset)
-            # The lane's own early definition is its successor, in the same register.
+            # An early definition of the same lane in the same register is its successor.
             destroyed = early and early.get(bit, lane) != lane
             yield Read(operand, lane, bit, NOWHERE if destroyed else bit)
 

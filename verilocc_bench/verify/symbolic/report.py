@@ -17,17 +17,17 @@ __all__ = ["Reporter"]
 
 
 NAMED = 3
-"""So many places are named in a message; the data has all."""
+"""The most places that a message names; the finding has all."""
 
 
 def _listed(names: Sequence[str]) -> str:
-    """`a`, `b or c`, …, and how many more there are."""
+    """The names as a list in words: `a`, `b or c`, …, and the number of further ones."""
     more = [] if len(names) <= NAMED else [f"{len(names) - NAMED} more"]
     return " or ".join([*names[:NAMED], *more])
 
 
 class Reporter:
-    """Words findings about one answer; with edits all wrong values are of one kind."""
+    """Puts findings about one answer into words. With edits, all wrong values are of one kind."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Reporter:
 
     @property
     def steps(self) -> int:
-        """How many blocks have been walked through for all findings."""
+        """The number of blocks that the walks for all findings have visited."""
         return self.origins.steps
 
     def wrong_value(
@@ -54,7 +54,7 @@ class Reporter:
         condition: Diagram,
         flow: Flow,
     ) -> Finding:
-        """A use that does not find its value on some path on which a condition is true."""
+        """The finding for a use that misses its value on some path where a condition is true."""
         lane, unit = self.lane_name(read.lane), self.unit_name(read.place)
         verb = "is guarded by" if read.operand == GUARD_OPERAND else "reads"
         holders: list[int] = []
@@ -93,7 +93,7 @@ class Reporter:
         )
 
     def collision(self, step: Execute, first: Definition, second: Definition, bit: int) -> Finding:
-        """Two lanes that one instruction writes to one place."""
+        """The finding for two lanes that one instruction writes to one place."""
         kind = self._kind(first.lane, second.lane, first.early or second.early)
         names = [self.lane_name(each.lane) for each in (first, second)]
         unit = self.unit_name(bit)
@@ -113,7 +113,7 @@ class Reporter:
         )
 
     def entry_collision(self, lane: int, other: int, bit: int) -> Finding:
-        """Two lanes that hold values in one place at the entry."""
+        """The finding for two lanes that hold values in one place at the entry."""
         names = [self.lane_name(lane), self.lane_name(other)]
         unit = self.unit_name(bit)
         return Finding(
@@ -133,7 +133,7 @@ class Reporter:
         tied: tuple[Operand, Operand],
         bits: Sequence[int],
     ) -> Finding:
-        """A definition and a use that is tied to it, in two registers."""
+        """The finding for a definition and its tied use that lie in two registers."""
         units = [self.unit_name(bit) for bit in bits]
         registers = [
             f"%{each.location.register}"
@@ -151,7 +151,7 @@ class Reporter:
         )
 
     def lane_name(self, lane: int) -> str:
-        """`%5`, `%6.1`, or a physical unit."""
+        """The name of a lane: `%5`, `%6.1`, or a physical unit."""
         owner, index = self.lanes.names[lane]
         if isinstance(owner, str):
             return self.places.unit_name((owner, index))
@@ -176,7 +176,7 @@ class Reporter:
         return f"bb{step.block} instruction {step.index} ({opcode})"
 
     def _registers(self, *lanes: int) -> tuple[str, ...]:
-        """Virtual registers, then physical ones."""
+        """The registers of some lanes: virtual ones first, then physical ones."""
         owners = [self.lanes.names[lane] for lane in lanes]
         virtual = [f"%{owner}" for owner, _ in owners if not isinstance(owner, str)]
         physical = [

@@ -1,14 +1,14 @@
-"""Where the value of a lane comes from and where it is next read.
+"""Tracks the value of a lane: the definitions it comes from, and its next reader.
 
-Both are walks over the control-flow graph from a place of the program. The
-walk knows the guard of the instruction that it starts from, for as long as
-no instruction writes that predicate: instructions and branches that act only
-where it fails are passed over. Of other guards either outcome counts, so
-that a guarded definition does not hide those before it; and whether a path
-leads to a definition at all is not asked. Without guards the walks are exact.
+Both are walks over the control-flow graph from a place of the program. A walk
+knows the value of the guard of its first instruction until an instruction writes
+that predicate, and skips instructions and branches that act only under the other
+value. For any other guard both outcomes count, so a guarded definition does not
+hide earlier ones. The walks do not ask if the entry can lead to a definition.
+Without guards they are exact.
 
-What a walk finds beyond its first block is kept, by lane and block; within
-blocks a walk only meets the instructions that concern the lane.
+The results beyond the first block are kept by lane and block. Within a block a
+walk visits only the instructions that concern the lane.
 """
 
 from __future__ import annotations
@@ -21,18 +21,19 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.findings import Place
 from verilocc_bench.ir import FixedUnits, Guard, Instruction, VirtualLanes
 
-__all__ = ["LaneStories", "Literal"]
+__all__ = ["Literal", "ValueTracker"]
 
 Literal = tuple[int, bool]
-"""A predicate, by its lane, with the value it has."""
+"""The lane of a predicate, and its value."""
 
 ENTRY: Place = (0, -1)
 
 
 class _Event(NamedTuple):
-    """What an instruction does to a lane, where it acts; `guards`: it is the guard itself.
+    """The effects of an instruction that acts on one lane.
 
-    `ends`: the value before it is gone, whether another is defined or not.
+    `ends` is True if the old value is gone, with or without a new definition.
+    `guards` is True if the lane is the instruction's guard.
     """
 
     at: int
@@ -44,7 +45,7 @@ class _Event(NamedTuple):
 
 
 class _Track:
-    """What happens to one lane in one block, in order."""
+    """The events of one lane in one block, in order."""
 
     __slots__ = ("definitions", "events", "indices")
 
@@ -64,7 +65,7 @@ _NOTHING = _Track()
 
 
 def _acts(guard: Literal | None, known: Literal | None) -> bool | None:
-    """Whether an instruction acts; None where that is not known."""
+    """True if an instruction acts, False if not, None if that is not known."""
     if guard is None:
         return True
     if known is None or guard[0] != known[0]:
@@ -72,8 +73,8 @@ def _acts(guard: Literal | None, known: Literal | None) -> bool | None:
     return guard[1] == known[1]
 
 
-class LaneStories:
-    """Answers for the lanes of one problem; lanes are numbered as its liveness has them."""
+class ValueTracker:
+    """Tracks the lanes of one problem, numbered as in its liveness."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         function, liveness = problem.function, problem.liveness
@@ -93,7 +94,7 @@ class LaneStories:
         for block_index, index, instruction in function.instructions():
             self._note(block_index, index, instruction)
         self.steps = 0
-        """How many blocks all walks have gone through, and places they have told."""
+        """The number of blocks that all walks have visited and of places that they returned."""
         self._sources: dict[tuple[int, int, Literal | None], frozenset[Place]] = {}
         self._reads: dict[tuple[int, int, Literal | None], Place | None] = {}
 
@@ -106,7 +107,7 @@ class LaneStories:
         return range(first, first + location.count)
 
     def literal(self, guard: Guard | None) -> Literal | None:
-        """What holds where an instruction of that guard acts."""
+        """The predicate and the value that it has when an instruction with this guard acts."""
         return None if guard is None else (self.lanes(guard.location)[0], not guard.negated)
 
     def _note(self, block: int, index: int, instruction: Instruction) -> None:
@@ -134,13 +135,14 @@ class LaneStories:
             track.add(event)
 
     def position(self, lane: int, place: Place) -> int:
-        """How many instructions before a place, of its block, have to do with a lane."""
+        """The number of instructions in the block of a place, before it, that concern a lane."""
         return bisect_left(self._tracks.get((lane, place[0]), _NOTHING).indices, place[1])
 
     def sources(self, lane: int, place: Place, known: Literal | None) -> tuple[Place, ...]:
         """The definitions whose value a lane may hold before the instruction at a place.
 
-        `known` holds there. In the order of the program; the entry is (0, -1).
+        `known` holds at that place. The result is in the order of the program; the
+        entry is (0, -1).
         """
         block, index = place
         found, survives, known = self._backwards(lane, block, index, known)
@@ -153,9 +155,10 @@ class LaneStories:
     def _backwards(
         self, lane: int, block: int, end: int, known: Literal | None
     ) -> tuple[list[Place], bool, Literal | None]:
-        """The definitions in a block before an instruction, whose values may still be there.
+        """The definitions in a block whose values a lane may hold before an instruction.
 
-        Then whether an older value can be, and what is known at the head of the block.
+        Also returns True if the lane may hold an older value, and what is known at
+        the head of the block.
         """
         fence = -1
         if known is not None:
@@ -200,16 +203,16 @@ class LaneStories:
         return self._sources[key]
 
     def _choices(self, block: int, known: Literal | None) -> tuple[int, ...]:
-        """The successors of a block that are possible where something is known at its end."""
+        """The successors of a block that are possible under what is known at its end."""
         acts = _acts(self._branches[block], known)
         if self._branches[block] is None or acts is None:
             return self._successors[block]
         return self._successors[block][:1] if acts else self._successors[block][1:]
 
     def next_use(self, lane: int, place: Place, known: Literal | None) -> Place | None:
-        """The place, nearest in instructions, that reads what a lane holds before a place.
+        """The nearest place, in instructions, that reads the value of a lane before a place.
 
-        The instruction at the place is the first that counts, `known` holds before it.
+        The instruction at the place counts as the first. `known` holds before it.
         """
         block, start = place
         read, survives, known = self._forwards(lane, block, start, known)
@@ -218,7 +221,7 @@ class LaneStories:
         return self._read_after(lane, block, known) if survives else None
 
     def known_after(self, place: Place, known: Literal | None) -> Literal | None:
-        """What is still known after an instruction, of what its guard says."""
+        """The known predicate value, or None if the instruction at a place writes the predicate."""
         if known is not None:
             written = self._tracks[known[0], place[0]].definitions
             position = bisect_left(written, place[1])
@@ -229,9 +232,10 @@ class LaneStories:
     def _forwards(
         self, lane: int, block: int, start: int, known: Literal | None
     ) -> tuple[int | None, bool, Literal | None]:
-        """The first reader in a block from an instruction on.
+        """The first reader in a block from an instruction on, or None.
 
-        Then whether the value can reach the end of the block, and what is known there.
+        Also returns True if the value can reach the end of the block, and what is
+        known there.
         """
         fence = self._lengths[block]
         if known is not None:
@@ -257,7 +261,7 @@ class LaneStories:
         return self._reads[key]
 
     def _search(self, lane: int, block: int, known: Literal | None) -> Place | None:
-        """As _read_after: the blocks in the order of their distances, in instructions."""
+        """The nearest reader beyond the end of a block, block by block in order of distance."""
         best: tuple[int, Place] | None = None
         seen: set[tuple[int, Literal | None]] = set()
         pending = sorted((0, head, known is None) for head in self._choices(block, known))

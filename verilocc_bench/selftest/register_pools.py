@@ -1,10 +1,10 @@
-"""The register files and classes that random functions draw on, and what their operands are.
+"""Pools: the register files, classes and opcodes that random functions draw on.
 
-A target's *plain* world is always the same: few registers, of which VGPRs and
-AGPRs are mostly asked for one way. A *varied* world has budgets and classes of
-its own: VGPRs and AGPRs with classes that draw on both or without, tuples of
-many widths, bases that are cut short, reserved registers, fixed registers
-that are perhaps beyond the budget, budgets that nothing fits into.
+The *plain* pool of a target is always the same and has few registers. A *varied*
+pool has its own budgets and classes: VGPRs and AGPRs with or without classes that
+draw on both, tuples of many widths, shortened ranges of bases, reserved
+registers, fixed registers perhaps beyond the budget, and budgets that are too
+small.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from dataclasses import dataclass, replace
 from verilocc_bench.ir import BaseRange, FixedUnits, RegisterClass, RegisterFile
 from verilocc_bench.targets import Target
 
-__all__ = ["World", "plain_world", "varied_world"]
+__all__ = ["RegisterPool", "plain_pool", "varied_pool"]
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class RegisterPool:
     """The files and classes that functions of a target draw on.
 
-    `fixed` are the physical operands, `constants` the opcodes that give a
-    register of (file, width) a constant; `widening`, `narrowing` and `ending`
-    change the mask, the last two only at the end of a block. A varied world has
-    one of `mixes`, the sets of vector files that its classes draw on; classes of
-    one unit in each of `others`; and one of two units in `pair`. `uniform` are
-    the classes of values that all threads share, where a function may leave
-    them out.
+    `fixed` are the physical operands. `constants` are the opcodes that set a
+    register of (file, width) to a constant. The opcodes in `widening`,
+    `narrowing` and `ending` change the mask, the last two only at the end of a
+    block. A varied pool has one of `mixes`, the sets of vector files that its
+    classes draw on, a class of one unit in each file of `others`, and a class of
+    two units in `pair`. `uniform` are the classes of values that all threads
+    share, if a function may do without them.
     """
 
     files: tuple[RegisterFile, ...]
@@ -46,7 +46,7 @@ class World:
     ending: tuple[str, ...] = ()
 
 
-_AMD = World(
+_AMD = RegisterPool(
     files=(
         RegisterFile("v", 12),
         RegisterFile("a", 4),
@@ -90,7 +90,7 @@ _AMD = World(
     narrowing=("S_AND_B64", "S_ANDN2_B64", "S_XOR_B64", "S_AND_SAVEEXEC_B64"),
     ending=("S_MOV_B64_term", "S_ANDN2_B64_term", "S_XOR_B64_term"),
 )
-_NVIDIA = World(
+_NVIDIA = RegisterPool(
     files=(
         RegisterFile("R", 6),
         RegisterFile("UR", 4),
@@ -125,21 +125,21 @@ _NVIDIA = World(
         RegisterClass("UR2", 2, (BaseRange("UR", 0, 2, 2),)),
     ),
 )
-_WORLDS = {"amd": _AMD, "nvidia": _NVIDIA}
+_POOLS = {"amd": _AMD, "nvidia": _NVIDIA}
 
 
-def plain_world(target: Target, *, uniform: bool) -> World:
-    """A target's world that is always the same; on sm_80 with uniform registers or without."""
-    world = _WORLDS[target.vendor]
-    return replace(world, classes=world.classes + world.uniform) if uniform else world
+def plain_pool(target: Target, *, uniform: bool) -> RegisterPool:
+    """The fixed pool of a target; on sm_80 with or without uniform registers."""
+    pool = _POOLS[target.vendor]
+    return replace(pool, classes=pool.classes + pool.uniform) if uniform else pool
 
 
 _WIDTHS = (1, 1, 1, 2, 2, 3, 4, 8)
 
 
-def varied_world(target: Target, generator: random.Random) -> World:
-    """A world of a target with budgets, classes and fixed registers of its own."""
-    plain = _WORLDS[target.vendor]
+def varied_pool(target: Target, generator: random.Random) -> RegisterPool:
+    """A random pool of a target, with its own budgets, classes and fixed registers."""
+    plain = _POOLS[target.vendor]
     counts = {
         "v": generator.choice((2, 4, 6, 8, 9, 12, 16, 20)),
         "a": generator.choice((0, 2, 4, 8, 8, 16)),
@@ -185,7 +185,7 @@ def _any_class(
     width: int,
     generator: random.Random,
 ) -> RegisterClass:
-    """A class of these files; of bases that are all legal ones or, sometimes, fewer."""
+    """A class of these files with all legal bases or, sometimes, fewer."""
     if "P" in files or "UP" in files:
         width = 1
     cut = generator.random() < 0.15

@@ -16,11 +16,11 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import LowerBound, lower_bound, proves_infeasible
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.ir import Assignment, PhysicalRegister, parse_function
-from verilocc_bench.selftest import law
+from verilocc_bench.selftest import bound_law
 from verilocc_bench.selftest.answers import random_answer
+from verilocc_bench.selftest.bound_law import Bounds, breaches
 from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome
 from verilocc_bench.selftest.generate import random_function
-from verilocc_bench.selftest.law import Bounds, breaches
 from verilocc_bench.verify import FastVerifier
 
 TARGETS = ("gfx90a", "gfx942", "sm_80")
@@ -112,8 +112,8 @@ def test_a_bound_that_is_too_high_is_found(monkeypatch: pytest.MonkeyPatch) -> N
         bound = lower_bound(problem, group, solver=solver)
         return replace(bound, value=bound.value + 1)
 
-    monkeypatch.setattr(law, "lower_bound", too_high)
-    monkeypatch.setattr(law, "check_certificate", lambda *_: None)
+    monkeypatch.setattr(bound_law, "lower_bound", too_high)
+    monkeypatch.setattr(bound_law, "check_certificate", lambda *_: None)
     outcome = _found_by_campaign("accepts what lower bound rejects")
     (found, *_) = outcome.disagreements
     assert found.kind.endswith("accepts what lower bound rejects")
@@ -127,7 +127,7 @@ def test_a_certificate_that_is_refused_is_found(monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> None:
         raise InputError("no proof at all")
 
-    monkeypatch.setattr(law, "check_certificate", refuse)
+    monkeypatch.setattr(bound_law, "check_certificate", refuse)
     outcome = _found_by_campaign("accepts what lower bound rejects")
     assert "is refused: no proof at all" in str(outcome.disagreements[0])
 
@@ -159,7 +159,7 @@ def _with_best(monkeypatch: pytest.MonkeyPatch, answer: dict[str, str] | None) -
         return {int(name[1:]): PhysicalRegister("v", int(answer[name][1:])) for name in answer}
 
     worse = {**BUILT_IN, "best": BuiltIn("best", given, "")}
-    monkeypatch.setattr(law, "BUILT_IN", worse)
+    monkeypatch.setattr(bound_law, "BUILT_IN", worse)
 
 
 def test_a_best_that_is_not_the_best_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,15 @@
 """The law of bounds: a proof and an answer never contradict each other.
 
-- A bound's certificate passes the independent check.
-- A valid answer uses at least as many registers as the bound of each file, as the
-  bound of the vector files together, and as there are lanes live at once.
-- Where a bound proves that there is no valid answer, no judge accepts one.
-- An allocator's answer is valid. Where an allocator claims a proof that there is
-  no answer, no other allocator has one.
-- `best` has an answer where another allocator has one, and uses no more registers.
+- The certificate of a bound passes the independent check.
+- A valid answer uses at least as many registers as the bound of each file, the
+  bound of the vector files together, and the lanes that are live at once.
+- If a bound proves that there is no valid answer, no judge accepts one.
+- The answer of an allocator is valid. If an allocator claims a proof that there
+  is no answer, no other allocator has one.
+- If any allocator has an answer, `best` has one that uses no more registers.
 
-Every answer that the judges accept is held against the first three. Allocators are
-asked about some functions for the others.
+Every answer that the judges accept is checked against the first three. For the
+others, allocators are asked about some functions.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ ASKED = (
 
 
 LARGE = 100
-"""Of functions of more instructions only the vector files together have a bound: it takes long."""
+"""A function with more instructions gets only the bound of the vector files: bounds are slow."""
 
 
 class Bounds:
-    """The lower bounds of one function, each made and checked when first asked for."""
+    """The lower bounds of one function, each made and checked at first use."""
 
     def __init__(self, problem: AllocationProblem, solver: bool = False) -> None:
         self.problem, self.solver = problem, solver and HAS_SOLVER
 
     @cached_property
     def every(self) -> tuple[LowerBound, ...]:
-        """The bounds of the vector files together and, of small functions, of each file."""
+        """The bound of the vector files together; for small functions also of each file."""
         groups = [VECTOR]
         if self.problem.function.instruction_count <= LARGE:
             groups += [file.name for file in self.problem.target.files]
@@ -67,7 +67,7 @@ class Bounds:
 
     @cached_property
     def refused(self) -> str | None:
-        """What the independent check has against a certificate."""
+        """The objection of the independent check to a certificate, or None."""
         for bound in self.every:
             try:
                 check_certificate(self.problem, bound)
@@ -76,7 +76,7 @@ class Bounds:
         return None
 
     def contradiction(self, registers_used: Mapping[str, int]) -> str | None:
-        """What is wrong if a valid answer uses so many registers of each file; None if nothing."""
+        """How these registers of a valid answer contradict a bound, in words, or None."""
         if self.refused is not None:
             return self.refused
         for bound in self.every:
@@ -92,7 +92,7 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A law that allocators break about a function, and the answer that shows it, if one does."""
+    """A law that allocators break about a function, and the answer that shows it, if any."""
 
     kind: str
     message: str
@@ -102,10 +102,10 @@ class Breach:
 def breaches(
     problem: AllocationProblem, known: NamedAssignment | None = None
 ) -> tuple[list[Breach], int]:
-    """What the allocators' answers to a function contradict, and how many answers there are.
+    """The laws that the allocators' answers to a function break, and the number of answers.
 
-    `known` is an answer that is valid. Those whose packages are not installed are
-    not asked.
+    `known` is a valid answer. Allocators whose packages are not installed are not
+    asked.
     """
     verifier = FastVerifier(problem)
     found: list[Breach] = []

@@ -372,7 +372,7 @@ def test_findings_as_json_say_the_same() -> None:
 
 
 class Walk:
-    """The same stories, instruction by instruction, guards taken for what may happen."""
+    """The same histories, instruction by instruction, guards taken for what may happen."""
 
     def __init__(self, function: Function) -> None:
         self.function = function
@@ -470,7 +470,7 @@ def collisions(seed: int, guarded: bool) -> Iterator[tuple[Function, Finding]]:
 
 
 @pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
-def test_stories_agree_with_a_walk_over_instructions(guarded: bool) -> None:
+def test_histories_agree_with_a_walk_over_instructions(guarded: bool) -> None:
     told = 0
     for seed in range(600):
         for function, finding in collisions(seed, guarded):
