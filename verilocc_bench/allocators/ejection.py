@@ -1,11 +1,11 @@
-"""Decisions in a fixed order, and what gives way where one comes to a dead end.
+"""Decisions in a fixed order, with ejection of other registers at a dead end.
 
-Where a virtual register fits nowhere, it takes a base from where others give
-way, and these are asked about again, next of all. A virtual register weighs
-the points of its lanes' lives, times one more for each dead end of its own: so
-what was hard to place stays, and the same two do not push each other out for
-ever. Of the bases whose occupants weigh least that one is taken whose occupants
-can best be placed again elsewhere.
+A virtual register that fits nowhere takes a base whose occupants are ejected.
+The ejected registers are decided next. The weight of a virtual register is the
+number of live points of its lanes, times one plus its own dead ends. So registers
+that were hard to place stay, and two registers do not eject each other for ever.
+Among the bases with the lightest occupants the register takes the one whose
+occupants can best be placed elsewhere.
 
 This is the move of tabu search on partial colourings (Blöchliger and Zufferey,
 "A graph coloring heuristic using partial solutions and a reactive tabu scheme",
@@ -23,11 +23,11 @@ from verilocc_bench.allocators.register_state import RegisterState
 __all__ = ["Ejection"]
 
 LOOKED_AT = 8
-"""So many bases are looked at for where their occupants could go."""
+"""The most bases for which the places of their occupants are looked up."""
 
 
 class Ejection:
-    """The state of the registers, and which is next. `steps` counts the dead ends so far."""
+    """The state of the registers, and the next one. `steps` counts the dead ends so far."""
 
     def __init__(self, state: RegisterState, order: Sequence[int]) -> None:
         self.state = state
@@ -37,33 +37,33 @@ class Ejection:
             sum((live | defined).bit_count() for live, defined in state.lifetimes(register))
             for register in range(len(state.problem.function.virtual_registers))
         ]
-        # Decides between bases that weigh the same; always taking the first goes round in circles.
+        # Breaks ties between bases of equal weight; always taking the first runs in circles.
         self._generator = Random(0)  # noqa: S311  no secret depends on it
         self._waiting = list(reversed(order))
         self._dead_ends: Counter[int] = Counter()
 
     @property
     def register(self) -> int | None:
-        """The virtual register to be placed next; None where all are."""
+        """The virtual register to place next; None once all are placed."""
         return self._waiting[-1] if self._waiting else None
 
     @property
     def decided(self) -> int:
-        """How many are decided at present."""
+        """The number of virtual registers that are decided."""
         return len(self._places) - len(self._waiting)
 
     def choices(self) -> dict[int, str]:
-        """The bases, with names, that may be taken for it."""
+        """The bases that it may take, with their names."""
         return self.state.legal(self._waiting[-1])
 
     def take(self, base: int | None) -> None:
-        """Decides for a base, legal or not; None leaves the virtual register without any."""
+        """Decides for a base, legal or not; None leaves the virtual register without a base."""
         register = self._waiting.pop()
         if base is not None:
             self.state.place(register, base)
 
     def eject(self) -> bool:
-        """Makes room for the next virtual register, and places it; whether there is any to make."""
+        """Makes room for the next virtual register and places it. False if it cannot."""
         register = self._waiting[-1]
         blockers = self.state.blockers(register)
         if not blockers:
@@ -78,7 +78,7 @@ class Ejection:
         return True
 
     def _best(self, register: int, blockers: Mapping[int, set[int]]) -> int:
-        """Of the bases with the lightest occupants the one that leaves least without a place."""
+        """Among the bases with the lightest occupants, the one that leaves least homeless."""
         weights = {base: sum(map(self._weight, others)) for base, others in blockers.items()}
         ranked = sorted(weights, key=lambda base: (weights[base], self._generator.random()))
         best, least = ranked[0], None
@@ -91,9 +91,9 @@ class Ejection:
         return best
 
     def _homeless(self, register: int, base: int, others: set[int]) -> int:
-        """What those weigh that fit nowhere if a register takes a base of others.
+        """The weight of the occupants that fit nowhere once a register takes their base.
 
-        Each of these takes its first legal base, in the order of decisions.
+        Each occupant takes its first legal base, in the order of decisions.
         """
         state = self.state
         before = {other: state.placed[other] for other in others}

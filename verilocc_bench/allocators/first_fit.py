@@ -1,9 +1,9 @@
 """First fit: registers one by one, each at the lowest base where no lane collides.
 
-The order decides the quality. A lane may use a unit wherever neither it nor
-another lane there is defined while the other is live, so holes in live
-ranges, dead lanes of tuples and opposite guards are made use of. One pass
-costs two bit-set operations for each base tried.
+The order decides the quality. A lane may share a unit with another if neither is
+defined while the other is live, so registers fill holes in live ranges, dead
+lanes of tuples, and lanes under opposite guards. One pass costs two bit-set
+operations for each base that it tries.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def first_fit(problem: AllocationProblem, order: Iterable[int]) -> Assignment:
 def _tied_bases(
     bases: Collection[int], distances: Mapping[int, int] | None, units: Mapping[int, int]
 ) -> Collection[int]:
-    """The bases that ties to physical registers and to what is placed allow."""
+    """The bases that ties to physical registers and to placed registers allow."""
     if distances is None:
         return ()
     for other, distance in distances.items():

@@ -3,15 +3,14 @@
 After Briggs, Cooper and Torczon, "Improvements to Graph Coloring Register
 Allocation" (TOPLAS 1994), with the colourability test of Smith, Ramsey and
 Holloway, "A Generalized Algorithm for Graph-Coloring Register Allocation"
-(PLDI 2004): a node is sure to find a base if its neighbours, wherever they
-are put, block fewer bases than its class has. Where no node is sure, the
-narrowest and shortest-lived goes first onto the stack, so that wide and
-long-lived registers are coloured early. No spilling: a node without a
-colour fails.
+(PLDI 2004): a node surely finds a base if its neighbours, wherever they lie,
+block fewer bases than its class has. If no node is sure, the narrowest and
+shortest-lived one goes onto the stack first, so wide and long-lived registers
+are coloured early. There is no spilling: a node without a colour fails.
 
-Simplification counts interference of whole virtual registers; selection
-works lane by lane, as the other allocators do. Cost: linear in the edges of
-the interference graph, times the logarithm of its nodes.
+Simplification counts interference of whole virtual registers. Selection works
+lane by lane, like the other allocators. Cost: linear in the edges of the
+interference graph, times the logarithm of its nodes.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ __all__ = ["coloring_order", "graph_coloring"]
 
 
 def graph_coloring(problem: AllocationProblem) -> Assignment:
-    """An assignment by graph colouring. Raises AllocationFailed where no colour is left."""
+    """An assignment by graph colouring. Raises AllocationFailed if no colour is left."""
     return first_fit(problem, coloring_order(problem))
 
 
 def coloring_order(problem: AllocationProblem) -> list[int]:
-    """The nodes in the order in which they are coloured: what simplification removes last first."""
+    """The nodes in the order of colouring: the last one that simplification removes comes first."""
     classes = problem.function.virtual_registers
     distinct = list(dict.fromkeys(classes))
     kind = [distinct.index(c) for c in classes]

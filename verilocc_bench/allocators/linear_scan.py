@@ -3,8 +3,8 @@
 After Poletto and Sarkar, "Linear Scan Register Allocation" (TOPLAS 1999),
 without spilling, and with the lifetime holes of Traub, Holloway and Smith
 ("Quality and Speed in Linear-scan Register Allocation", PLDI 1998): first
-fit over exact live ranges. Of registers that start together, wider ones and
-longer ones go first.
+fit over exact live ranges. Among registers that start together, wider ones and
+longer ones come first.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ __all__ = ["linear_scan", "scan_order"]
 
 
 def linear_scan(problem: AllocationProblem) -> Assignment:
-    """An assignment by linear scan. Raises AllocationFailed where registers run out."""
+    """An assignment by linear scan. Raises AllocationFailed if registers run out."""
     return first_fit(problem, scan_order(problem))
 
 
 def scan_order(problem: AllocationProblem) -> list[int]:
-    """Virtual registers by their first live points; of one point the wider and longer first."""
+    """Virtual registers by first live point; at the same point the wider and longer ones first."""
     classes = problem.function.virtual_registers
     spans = live_spans(problem.liveness)
 

@@ -1,14 +1,14 @@
 """Placing virtual registers one by one: where each may go, given those placed so far.
 
-The rule is the verifier's, exactly. Two lanes cannot share a unit where one
-is defined while the other is live (analysis.liveness), and tied operands must
-be in one register. So a base that is not legal given what is placed stays
-wrong whatever follows, and if all virtual registers are placed at legal bases
-the assignment is valid.
+The rule is exactly the verifier's. Two lanes cannot share a unit if one is
+defined while the other is live (analysis.liveness), and tied operands must lie
+in one register. So a base that is illegal beside the placed registers stays
+illegal, and an assignment is valid if every virtual register was placed at a
+legal base.
 
-Cost: two bit-set operations for each lane and base tried; a pass over 1,700
-virtual registers takes a few hundredths of a second. What is in the way of one
-takes as long as the registers are many that it can collide with.
+Cost: two bit-set operations for each lane and base; a pass over 1,700 virtual
+registers takes a few hundredths of a second. Finding the blockers of a register
+is linear in the registers that it can collide with.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ from verilocc_bench.ir import FixedUnits, Function, Operand, VirtualLanes
 __all__ = ["FIXED", "Lifetime", "RegisterState", "base_distances", "tie_distances"]
 
 Lifetime = tuple[int, int]
-"""Where a lane is live and where it is defined, as sets of points."""
+"""The points at which a lane is live, and those at which it is defined, as bit masks."""
 
 FIXED = -1
-"""Stands for physical registers where bases are compared: their base is unit 0."""
+"""The register number of physical registers in comparisons of bases: their base is unit 0."""
 
 
 class RegisterState:
-    """Which virtual registers of a problem are placed, and what they leave free.
+    """The placed virtual registers of a problem, and the units that they leave free.
 
-    Bases and units are numbered as in `problem.placements`; `legal` speaks
-    of names as well. `place` takes bases that are not legal too, as long as
-    their units exist, so that it can follow answers that are wrong.
+    Bases and units are numbered as in `problem.placements`. `place` also takes
+    illegal bases whose units exist, so that it can follow wrong answers.
     """
 
     def __init__(self, problem: AllocationProblem) -> None:
@@ -55,7 +54,7 @@ class RegisterState:
         self._collisions = _Collisions(problem)
 
     def copy(self) -> RegisterState:
-        """A state of its own that holds the same."""
+        """An independent copy of the state."""
         twin = RegisterState.__new__(RegisterState)
         twin.problem, twin._ties, twin._fixed = self.problem, self._ties, self._fixed
         twin._collisions = self._collisions
@@ -70,11 +69,11 @@ class RegisterState:
         return MappingProxyType(self._placed)
 
     def lifetimes(self, register: int) -> tuple[Lifetime, ...]:
-        """For each lane where it is live and where it is defined."""
+        """The lifetime of each lane of a register."""
         return self._collisions.lifetimes[register]
 
     def bases(self, register: int) -> Mapping[int, str]:
-        """The bases of a register's class that its ties to what is placed allow, with names."""
+        """The bases of a register's class that its ties to placed registers allow, with names."""
         register_class = self.problem.function.virtual_registers[register]
         bases = self.problem.placements.legal[register_class]
         distances = self._ties.get(register, {})
@@ -88,9 +87,9 @@ class RegisterState:
         return bases
 
     def legal(self, register: int) -> dict[int, str]:
-        """The bases at which a virtual register collides with nothing placed: unit to name.
+        """The bases at which a virtual register collides with no placed register.
 
-        In the order of its class.
+        Maps units to names, in the order of its class.
         """
         bases = self.bases(register)
         lanes = self.lifetimes(register)
@@ -105,20 +104,21 @@ class RegisterState:
         }
 
     def is_used(self, unit: int) -> bool:
-        """True if a lane is ever live in a unit, of the function's own or of what is placed."""
+        """True if a lane of the function's own or of a placed register is ever live in a unit."""
         return bool(self._live[unit])
 
     def is_free(self, lifetime: Lifetime, unit: int) -> bool:
-        """True if a lane so lived collides with nothing in a unit, and that is not reserved."""
+        """True if a unit is not reserved and holds nothing that collides with this lifetime."""
         live, defined = lifetime
         collides = self._live[unit] & defined or self._defined[unit] & live
         return not collides and unit not in self.problem.placements.reserved
 
     def idle_points(self, lifetime: Lifetime, unit: int) -> int:
-        """At how many points a unit would hold nothing just before and just after a lane's life.
+        """The number of points at which a unit is idle just before and after a lane's lifetime.
 
-        From the last point at which it holds something earlier, or the first
-        of the function, and to the first at which it does so later, or the last.
+        The idle points begin after the last earlier point at which the unit holds
+        something, or at the function's first. They end before the next point at
+        which it does, or at the function's last.
         """
         own, held = lifetime[0] | lifetime[1], self._live[unit] | self._defined[unit]
         if not own:
@@ -131,7 +131,10 @@ class RegisterState:
         return before + len(self.problem.liveness.points) - end
 
     def place(self, register: int, base: int) -> None:
-        """Puts a virtual register, not placed yet, at a base whose units exist, legal or not."""
+        """Places a virtual register at a base, legal or not.
+
+        Raises ValueError if it is placed already, or if a unit does not exist.
+        """
         if register in self._placed:
             raise ValueError(f"%{register} is placed already")
         lanes = self.lifetimes(register)
@@ -158,10 +161,10 @@ class RegisterState:
             self._live[unit], self._defined[unit] = live, defined
 
     def blockers(self, register: int) -> dict[int, set[int]]:
-        """For each base of the class the placed virtual registers that are in its way.
+        """For each base of the class, the placed virtual registers that block it.
 
-        In the order of the class, without the bases that the function's own
-        physical registers take, or ties to them.
+        The bases are in the order of the class, without those that the function's
+        own physical registers block, directly or by ties.
         """
         own_class = self.problem.function.virtual_registers[register]
         lanes, tied = self.lifetimes(register), self._ties.get(register, {})
@@ -204,7 +207,7 @@ class RegisterState:
 
 
 class _Collisions:
-    """At which distances two virtual registers of a function collide, found when first asked."""
+    """The distances at which two virtual registers collide, computed at first use."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         liveness, classes = problem.liveness, problem.function.virtual_registers
@@ -221,7 +224,7 @@ class _Collisions:
         self._known: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
 
     def distances(self, register: int) -> list[tuple[int, tuple[int, ...]]]:
-        """Those it can collide with, and by how much its base is then above theirs."""
+        """The registers that it can collide with, and its base less theirs when it does."""
         if register not in self._known:
             points = self._points[register]
             found = (
@@ -244,10 +247,10 @@ class _Collisions:
 def base_distances(
     problem: AllocationProblem, pairs: Iterable[tuple[Operand, Operand]]
 ) -> dict[int, list[tuple[int, int]]]:
-    """What bases must be for the operands of each pair to start in one unit.
+    """The distances of bases at which the operands of each pair start in one unit.
 
-    For each virtual register the others that it is paired with, and its base
-    less theirs; FIXED stands for physical registers, with base 0.
+    Maps each virtual register to (other register, its base less the other's).
+    FIXED stands for physical registers, with base 0.
     """
     found: dict[int, list[tuple[int, int]]] = {}
     for left, right in pairs:
@@ -259,9 +262,9 @@ def base_distances(
 
 
 def tie_distances(problem: AllocationProblem) -> dict[int, dict[int, int] | None]:
-    """For each tied virtual register its base less that of each register it is tied to.
+    """For each tied virtual register, its base less the base of each register tied to it.
 
-    Ties of ties are among them. None stands for ties that contradict each other.
+    Ties through other registers are included. None stands for contradicting ties.
     """
     edges = base_distances(problem, _unequal_ties(problem.function))
     return {register: _reach(edges, register) for register in edges if register != FIXED}
@@ -295,7 +298,7 @@ def _unequal_ties(function: Function) -> Iterator[tuple[Operand, Operand]]:
 
 
 def _anchor(problem: AllocationProblem, operand: Operand) -> tuple[int, int]:
-    """The register of an operand, and its first unit's distance from the base."""
+    """The register of an operand, and the distance of its first unit from the base."""
     location = operand.location
     if isinstance(location, VirtualLanes):
         return location.register, location.first

@@ -1,6 +1,6 @@
-"""Allocators that search: the same arrays and loops, with more or fewer of the means.
+"""Allocators that search, by different means over the same arrays and loops.
 
-They need numba, and `best` needs ortools besides (the extra `exact`).
+They need numba, and `best` also needs ortools (the extra `exact`).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 __all__ = ["LabelUse", "SearchAllocator"]
 
 COMPILER = "compiler"
-"""The source of what began with the compiler's label, or is that."""
+"""The source of an assignment that is, or began with, the compiler's label."""
 
 
 class LabelUse(Enum):
-    """What a search does with the compiler's label, where the function has one.
+    """How a search uses the compiler's label, if the function has one.
 
-    `NONE`: it does not see it. `LAST`: it searches alone, and begins again with
-    the label where it found nothing, only by a way beside search, or something
-    worse than the label. `FIRST`: it begins with the label.
+    `NONE`: it does not see the label. `LAST`: it searches alone; if it finds
+    nothing, finds something only by a fallback, or finds something worse than the
+    label, it starts again from the label. `FIRST`: it starts from the label.
     """
 
     NONE = auto()
@@ -48,10 +48,10 @@ class LabelUse(Enum):
 
 @dataclass(frozen=True)
 class SearchAllocator:
-    """Searches for an assignment by some means, after an objective.
+    """Searches for an assignment by some means, for an objective.
 
-    Where it may use the compiler's label, the details of the response say
-    whether nothing better was found.
+    If it may use the compiler's label, the details of the response say if the
+    answer is the label.
     """
 
     name: str
@@ -68,9 +68,10 @@ class SearchAllocator:
         return replace(self, options=own)
 
     def allocate(self, request: Request) -> Answer:
-        """The answer that was found. Raises AllocationFailed where there is none.
+        """The answer that the search finds.
 
-        AllocationInterrupted, with the best answer so far, on an interrupt.
+        Raises AllocationFailed if it finds none, and AllocationInterrupted, with
+        the best answer so far, on an interrupt.
         """
         answer = self.respond_to(request).answer
         assert answer is not None
@@ -79,9 +80,9 @@ class SearchAllocator:
     def respond_to(self, request: Request) -> Response:
         """The answer with the details `bound`, `optimal`, `source` and perhaps `label_taken`.
 
-        `source` names what found the first placement: `search`, the way that did
-        where search had none, or `compiler`. `label_taken`, of those that may use
-        the label, is 1 where the answer is the label itself.
+        `source` names the method that found the first placement: `search`, a
+        fallback, or `compiler`. An allocator that may use the label also gives
+        `label_taken`: 1 if the answer is the label itself.
         """
         from verilocc_bench.allocators.search.comparison import legal_assignment
 
@@ -105,7 +106,7 @@ class SearchAllocator:
         return Response(Answer(answer), details=details)
 
     def _found(self, problem: AllocationProblem, label: Assignment | None) -> Found:
-        """What search finds; of source `compiler` where it began with the label."""
+        """The result of the search; its source is `compiler` if it began with the label."""
         from verilocc_bench.allocators.search.comparison import first_cost
 
         if self.label_use is LabelUse.FIRST:
@@ -120,7 +121,7 @@ class SearchAllocator:
         if label is None:
             return found
         objective = self.options.objective
-        # What counts first: registers, or what they cost in waves or warps.
+        # The first figure: registers, or the waves or warps that they cost.
         worse = first_cost(problem, found.assignment, objective) > first_cost(
             problem, label, objective
         )
@@ -131,7 +132,7 @@ class SearchAllocator:
         return found
 
     def _begun(self, problem: AllocationProblem, label: Assignment | None) -> Found | None:
-        """What search finds that begins with the label; None without a valid one."""
+        """The result of the search that begins with the label; None without a valid label."""
         from verilocc_bench.allocators.search.comparison import is_valid_assignment
 
         if label is None or not is_valid_assignment(problem, label):

@@ -1,10 +1,10 @@
 """Spill code: a function in which some virtual registers live elsewhere.
 
 A spilled register has a *home*: spill slots, or a register of another file.
-Every instruction that reads it reads a short-lived register instead, filled
-just before; every instruction that writes it writes one that is put home just
-after. Chaitin et al., "Register Allocation via Coloring" (Computer Languages
-1981), with a temporary for each instruction.
+Every instruction that reads it reads a temporary register instead, which is
+filled just before. Every instruction that writes it writes a temporary, which is
+stored just after. The method is that of Chaitin et al., "Register Allocation via
+Coloring" (Computer Languages 1981), with a temporary for each instruction.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ __all__ = ["Home", "SpilledFunction", "insert_spill_code", "unspillable"]
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Where a spilled register lives: from a slot on, or in a register of this class."""
+    """The home of a spilled register: slots from a number on, or a register of this class."""
 
     first_slot: int | None
     register_class: RegisterClass | None
@@ -50,9 +50,9 @@ class Home:
 
 @dataclass(frozen=True, slots=True)
 class SpilledFunction:
-    """The function with spill code, to be allocated, and the edits that make it.
+    """The function with spill code, ready for allocation, and the edits that make it.
 
-    Its virtual registers are the original's, then the new ones of the edits.
+    Its virtual registers are those of the original, then the new ones of the edits.
     """
 
     function: Function
@@ -60,7 +60,7 @@ class SpilledFunction:
 
 
 def unspillable(problem: AllocationProblem) -> set[int]:
-    """Registers that no spill code can serve: wrong files, or nothing can be inserted there."""
+    """Registers that cannot be spilled, by their file or by the places of their accesses."""
     function, target = problem.function, problem.target
     found = {
         register
@@ -81,7 +81,7 @@ def unspillable(problem: AllocationProblem) -> set[int]:
 
 
 def _accesses(instruction: Instruction) -> dict[int, dict[VirtualLanes, list[int]]]:
-    """For each virtual register the spans of its lanes, with the operands that name them."""
+    """For each virtual register the spans of its lanes, with the numbers of their operands."""
     found: dict[int, dict[VirtualLanes, list[int]]] = {}
     for number, operand in enumerate(instruction.definitions + instruction.uses):
         location = operand.location
@@ -96,7 +96,7 @@ def _accesses(instruction: Instruction) -> dict[int, dict[VirtualLanes, list[int
 def insert_spill_code(
     problem: AllocationProblem, homes: Mapping[int, Home], classes: Mapping[int, RegisterClass]
 ) -> SpilledFunction:
-    """The function with the registers of `homes` spilled; `classes` narrows others' classes."""
+    """The function with the registers of `homes` spilled, and classes narrowed by `classes`."""
     inserter = _Inserter(problem, homes)
     blocks = tuple(inserter.block(index) for index in range(len(problem.function.blocks)))
     own = [classes.get(n, c) for n, c in enumerate(problem.function.virtual_registers)]
@@ -147,7 +147,7 @@ class _Inserter:
         instruction: Instruction,
         spilled: Mapping[int, Mapping[VirtualLanes, list[int]]],
     ) -> list[Instruction]:
-        """An instruction with what fills its temporaries and what puts them home."""
+        """An instruction with the code that fills its temporaries and stores them."""
         operands = list(instruction.definitions + instruction.uses)
         definition_count = len(instruction.definitions)
         before: list[Instruction] = []

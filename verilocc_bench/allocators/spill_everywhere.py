@@ -1,11 +1,12 @@
 """Spill everywhere: linear scan, and where registers run out, spill code.
 
-Registers are spilled greedily, those first whose accesses, weighted by ten to
-the power of their loop depth, cost least for the points of too much pressure
-that they cover; until every point fits. Where the target has registers that
-serve as homes (AGPRs), these come before spill slots. If linear scan still
-fails, because tuples do not fit the holes, more is spilled. Deterministic;
-not meant to be good: the least that a split-track allocator should beat.
+Registers are spilled greedily until the pressure fits at every point. The next
+one is the register whose accesses, weighted by ten to the power of their loop
+depth, cost least for each point of excess pressure that it covers. Registers that
+can serve as homes (AGPRs) come before spill slots. If linear scan still fails,
+because tuples do not fit the holes, more registers are spilled. The allocator is
+deterministic. It is a baseline that every allocator of the split track should
+beat.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ ATTEMPTS = 10
 
 
 def spill_everywhere(problem: AllocationProblem) -> Assignment | Answer:
-    """An assignment, with spill code where registers run out.
+    """An assignment, with spill code if registers run out.
 
-    Raises AllocationFailed where that does not help either.
+    Raises AllocationFailed if spill code does not help.
     """
     try:
         return linear_scan(problem)
@@ -66,19 +67,19 @@ class _Spiller:
         self.classes = self._narrowed() if AGPR in self.budgets else {}
 
     def allocate(self, slack: int) -> Assignment | Answer:
-        """An answer whose pressure leaves `slack` units of each file to temporaries."""
+        """An answer that leaves `slack` units of each file for temporaries."""
         problem = self.problem
         homes = self._homes(slack)
         spilled = insert_spill_code(problem, homes, self.classes)
         rewritten = AllocationProblem(spilled.function)
         assignment = first_fit(rewritten, scan_order(rewritten))
         if not homes:
-            return assignment  # it fits, with other files for some registers
+            return assignment  # it fits once some registers use other files
         names = answer_from_assignment(rewritten, assignment)
         return Answer(names, spilled.edits)
 
     def _collect_segments(self) -> None:
-        """The runs of live points of each register's lanes, and of the fixed ones by file."""
+        """Collects the runs of live points of each register's lanes, and of fixed lanes by file."""
         liveness = self.problem.liveness
         owner = [
             n for n, c in enumerate(self.problem.function.virtual_registers) for _ in range(c.width)
@@ -91,7 +92,7 @@ class _Spiller:
                 self.fixed_segments.setdefault(file, []).append((first, last))
 
     def _costs(self) -> dict[int, int]:
-        """Lanes that spill code would transfer, weighted by loop depth."""
+        """The lanes that the spill code of each register would transfer, weighted by loop depth."""
         costs = dict.fromkeys(range(len(self.problem.function.virtual_registers)), 0)
         for block, _, instruction in self.problem.function.instructions():
             weight = LOOP_WEIGHT ** self.problem.loop_depths[block]
@@ -101,7 +102,7 @@ class _Spiller:
         return costs
 
     def _narrowed(self) -> dict[int, RegisterClass]:
-        """Registers that may be in either vector file go to the AGPRs, while these have room."""
+        """Moves registers of either vector file to the AGPRs while these have room."""
         narrowed: dict[int, RegisterClass] = {}
         curve = self._curve(AGPR, {})
         for number, register_class in enumerate(self.problem.function.virtual_registers):
@@ -116,12 +117,12 @@ class _Spiller:
         return narrowed
 
     def _file(self, register: int, classes: Mapping[int, RegisterClass]) -> str | None:
-        """The file that a register counts for; the first of several."""
+        """The file that a register counts for: the first of its class."""
         own = classes.get(register, self.problem.function.virtual_registers[register])
         return own.files[0] if own.files else None
 
     def _curve(self, file: str, classes: Mapping[int, RegisterClass]) -> list[int]:
-        """Lanes live at each point in a file; those of several files count for the first."""
+        """The lanes live at each point in a file; a class of several files counts for the first."""
         curve = [0] * len(self.problem.liveness.points)
         for number in self.segments:
             if self._file(number, classes) == file:
@@ -137,7 +138,7 @@ class _Spiller:
                 curve[point] += count
 
     def _fits(self, curve: list[int], register: int, room: int) -> bool:
-        """True if adding the register keeps the curve within the room, segment by segment."""
+        """True if the curve with the register stays within `room`."""
         width = self.problem.function.virtual_registers[register].width
         return all(
             max(curve[first : last + 1]) + width <= room
@@ -162,7 +163,7 @@ class _Spiller:
         return homes
 
     def _chosen(self, file: str, room: int) -> list[int]:
-        """Registers to spill so that no point of a file has more lanes than `room`."""
+        """The registers to spill so that no point of a file has more than `room` lanes."""
         curve = self._curve(file, self.classes)
         candidates = {
             n for n in self.segments if self._file(n, self.classes) == file and n not in self.fixed
@@ -171,7 +172,7 @@ class _Spiller:
         while max(curve) > room:
             covered = {n: c for n in candidates if (c := self._covered(curve, n, room))}
             if not covered:
-                break  # what is left cannot be spilled; perhaps it fits all the same
+                break  # the rest cannot be spilled; perhaps it fits anyway
             best = min(covered, key=lambda n: (self.costs[n] / covered[n], n))
             candidates.discard(best)
             chosen.append(best)
@@ -179,7 +180,7 @@ class _Spiller:
         return chosen
 
     def _covered(self, curve: list[int], register: int, room: int) -> int:
-        """Points of too much pressure at which the register has lanes, counted by lane."""
+        """The lanes of a register at points of excess pressure, summed over these points."""
         return sum(
             sum(lanes > room for lanes in curve[first : last + 1])
             for first, last in self.segments[register]

@@ -1,4 +1,4 @@
-"""The dataset: rows, Parquet files, and where to find them."""
+"""The dataset: its rows, their Parquet files, and where to find them."""
 
 from verilocc_bench.dataset.reader import (
     EMBEDDED,

@@ -1,7 +1,7 @@
-"""Datasets on the Hugging Face Hub, or what earlier loads have left of them in the local cache.
+"""Datasets on the Hugging Face Hub, or in the local cache of earlier loads.
 
-One request asks first whether the Hub is there and has the dataset, so that
-without a network nothing is tried again and again.
+A first request asks if the Hub can be reached and has the dataset. So without a
+network no request is repeated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WAITS_SECONDS = (1.0, 2.0)
 REASON_LENGTH = 300
 ROWS_AT_ONCE = 64
 ROWS_OF_A_GROUP = 256
-"""So many rows stand together in the files that this project publishes."""
+"""The rows of a row group in the files that this project publishes."""
 
 Result = TypeVar("Result")
 
@@ -33,12 +33,11 @@ Result = TypeVar("Result")
 def read_hub(
     name: str, config: str, split: str, revision: str | None, row_type: type[RowType]
 ) -> list[RowType]:
-    """The rows of one split of one config, which go through the local cache.
+    """The rows of one split of one config, through the local cache.
 
-    Where the Hub cannot be reached, or HF_HUB_OFFLINE is set, they are those of
-    the cache: the latest, or for a `revision` (a commit, or a branch or tag that
-    an earlier load has asked for) those of that commit.
-    Raises InputError where there are none.
+    If the Hub cannot be reached, or HF_HUB_OFFLINE is set, the rows come from the
+    cache: the latest ones, or those of `revision` (a commit, or a branch or tag
+    that an earlier load asked for). Raises InputError if there are none.
     """
     with _quiet():
         builder = _builder(name, config, revision)
@@ -51,10 +50,10 @@ def read_hub(
 def stream_hub(
     name: str, config: str, split: str, revision: str | None, row_type: type[RowType]
 ) -> Iterator[RowType]:
-    """The rows of one split of one config, read from the Hub as they are asked for.
+    """The rows of one split of one config, read from the Hub one by one.
 
-    Nothing is kept, in memory or on disk; one file at a time is fetched.
-    Raises InputError as read_hub does.
+    It fetches one file at a time and keeps nothing in memory or on disk. Raises
+    InputError like read_hub.
     """
     with _quiet():
         builder = _builder(name, config, revision)
@@ -75,7 +74,7 @@ def _builder(name: str, config: str, revision: str | None) -> Any:
 
 
 def _ask(name: str, revision: str | None) -> bool:
-    """True if the Hub can be reached. Raises InputError where it has no such dataset."""
+    """True if the Hub can be reached. Raises InputError if it has no such dataset."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -106,7 +105,7 @@ def _ask(name: str, revision: str | None) -> bool:
 
 
 def _patiently(request: Callable[[], Result]) -> Result:
-    """What a request gives; made again where the Hub was only busy."""
+    """The result of a request, which is repeated while the Hub is busy."""
     for wait in WAITS_SECONDS:
         try:
             return request()
@@ -118,7 +117,7 @@ def _patiently(request: Callable[[], Result]) -> Result:
 
 
 def _is_passing(error: BaseException | None) -> bool:
-    """True if the Hub was busy (429), or had an error of its own, somewhere below an error."""
+    """True if an error or one of its causes says that the Hub was busy (429) or failed itself."""
     while error is not None:
         status = getattr(getattr(error, "response", None), "status_code", 0)
         if status == 429 or status >= 500:
@@ -137,7 +136,7 @@ def _of_hub(name: str, config: str, revision: str | None) -> Any:
 
 
 def _cached(name: str, config: str, revision: str | None) -> Any:
-    """What is in the local cache, whose folders are named by commits."""
+    """The dataset in the local cache, whose folders are named by commits."""
     latest = _latest_in_cache(name, config)
     if latest is not None and revision in (None, latest.hash):
         return latest
@@ -166,10 +165,10 @@ def _latest_in_cache(name: str, config: str) -> Any:
 
 
 def _of_commit(name: str, latest: Any, revision: str) -> Any:
-    """What the cache holds of the commit that is, or that a branch or tag was, when last asked."""
+    """The cached dataset of a commit, or of the last known commit of a branch or tag."""
     from huggingface_hub import try_to_load_from_cache
 
-    # The card of a branch or tag lies in the folder of the commit that it was.
+    # The card of a branch or tag lies in the folder of its last known commit.
     card = try_to_load_from_cache(name, "README.md", repo_type="dataset", revision=revision)
     commit = Path(card).parent.name if isinstance(card, str) else revision
     versions = Path(latest.cache_dir).parent
@@ -185,7 +184,7 @@ def _of_commit(name: str, latest: Any, revision: str) -> Any:
 
 
 def _is_parquet(builder: Any) -> bool:
-    """True if a dataset is read from Parquet files, and not from the local cache or other files."""
+    """True if a dataset is read from Parquet files, not from the cache or other files."""
     from datasets.packaged_modules.parquet.parquet import Parquet
 
     return isinstance(builder, Parquet)
@@ -200,7 +199,7 @@ def _urls(name: str, config: str, split: str, builder: Any) -> list[str]:
 
 
 def _rows_of_url(name: str, url: str, row_type: type[RowType]) -> Iterator[RowType]:
-    """The rows of one file, which lies on disk meanwhile."""
+    """The rows of one file, which is on disk meanwhile."""
     import fsspec
 
     with tempfile.TemporaryDirectory(prefix="verilocc-bench-") as folder:
@@ -218,7 +217,7 @@ def _rows_of_url(name: str, url: str, row_type: type[RowType]) -> Iterator[RowTy
 
 
 def _loaded(name: str, config: str, split: str, builder: Any) -> Any:
-    # A split that is not there is told before anything is fetched.
+    # A missing split is reported before anything is fetched.
     present = list(builder.config.data_files or ())
     if present and split not in present:
         raise _no_split(name, config, split, present)
@@ -236,9 +235,9 @@ def _loaded(name: str, config: str, split: str, builder: Any) -> Any:
 
 
 def _checking_manager(name: str, builder: Any) -> Any:
-    """Downloads files for a builder, and looks at them before it does.
+    """A download manager that checks files before the builder reads them.
 
-    The builder unpacks a row group of a file at once, whatever is in it.
+    The builder unpacks a whole row group of a file at once.
     """
     from datasets import DownloadConfig, DownloadManager
 
@@ -275,7 +274,7 @@ def _streamed(name: str, config: str, split: str, builder: Any) -> Any:
 
 
 def _next_batch(name: str, batches: Iterator[Any]) -> Any:
-    """An Arrow table; None after the last one."""
+    """The next Arrow table, or None after the last."""
     with _quiet():
         try:
             return next(batches, None)

@@ -1,4 +1,4 @@
-"""Words of the Hub and its client: none in the log, and none that holds a secret."""
+"""Messages of the Hub and its client: removes secrets, and keeps libraries out of the log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOOKS_SECRET = re.compile(
 
 
 def without_secrets(text: str) -> str:
-    """A text without the token in use, anything else that looks like one, and passwords.
+    """A text without the token in use, without passwords, and without anything like a token.
 
     Servers echo headers, and libraries quote servers.
     """
@@ -33,8 +33,8 @@ def without_secrets(text: str) -> str:
 
 @contextmanager
 def quiet(*libraries: ModuleType) -> Iterator[None]:
-    """No log lines of the libraries meanwhile: errors say what there is to say."""
-    # They set their levels when they are imported, which therefore comes first.
+    """Suppresses the log lines of libraries: errors say the same."""
+    # Libraries set their levels at import, so they are imported before.
     loggers = [logging.getLogger(library.__name__) for library in libraries]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -1,4 +1,4 @@
-"""Requests to the Hub: tried again where that can help, and explained in one line where not."""
+"""Requests to the Hub: repeats them if that can help, and explains errors in one line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 
 class HubError(InputError):
-    """What the Hub, or the way to it, said no with. `status` is None where nothing came back."""
+    """An error of the Hub or of the way to it. `status` is None if there was no response."""
 
     def __init__(
         self, message: str, source: str, *, status: int | None = None, wait: float | None = None
@@ -34,29 +34,29 @@ class HubError(InputError):
 
     @property
     def is_refused_for_now(self) -> bool:
-        """True if the Hub has done nothing, and may do it when it is asked again."""
+        """True if the Hub did nothing and may succeed when asked again."""
         return self.status in (429, 503)
 
     @property
     def is_conflict(self) -> bool:
-        """True if the branch is not where it was expected."""
+        """True if the branch is not at the expected commit."""
         return self.status in (409, 412)
 
     @property
     def may_be_done(self) -> bool:
-        """True if the Hub may have done what it was asked."""
+        """True if the Hub may have carried out the request."""
         return self.status is None or self.status >= 500
 
     def pause_seconds(self, otherwise: float) -> float:
-        """How long to wait before the next attempt: what the Hub says, within reason."""
+        """Seconds until the next attempt: as the Hub says, within limits, or `otherwise`."""
         wait = otherwise if self.wait_seconds is None else self.wait_seconds
         return min(wait, LONGEST_WAIT_SECONDS)
 
 
 def ask(source: str, request: Callable[[], Result]) -> Result:
-    """What a request gives that may be repeated; tried again while the Hub is busy.
+    """The result of a request that may be repeated; repeats it while the Hub is busy.
 
-    Raises HubError, about `source`, or whatever error of ours the request raises.
+    Raises HubError about `source`, and passes on other errors of this package.
     """
     for wait in WAITS_SECONDS:
         try:
@@ -70,14 +70,14 @@ def ask(source: str, request: Callable[[], Result]) -> Result:
 
 
 def ask_once(source: str, request: Callable[[], Result]) -> Result:
-    """What a request gives. Raises HubError, which holds nothing of the original error."""
+    """The result of a request. Raises HubError without a trace of the original error."""
     try:
         return request()
     except InputError:
         raise
     except Exception as error:  # noqa: BLE001  the client raises errors of many libraries
         failure = _explained(source, error)
-    # Outside of the handler: the original, which no context may carry, knows the token.
+    # Raised outside the handler: the original error holds the token and must not be its context.
     raise failure
 
 
@@ -85,7 +85,7 @@ def _explained(source: str, error: BaseException) -> HubError:
     from huggingface_hub.errors import HfHubHTTPError, LocalTokenNotFoundError, OfflineModeIsEnabled
 
     while isinstance(error, RuntimeError) and error.__cause__ is not None:
-        error = error.__cause__  # around what a thread raised
+        error = error.__cause__  # the error of a thread is wrapped
     if isinstance(error, HfHubHTTPError) and error.response is not None:
         return _refused(source, error)
     if isinstance(error, OfflineModeIsEnabled):
@@ -113,7 +113,7 @@ def _refused(source: str, error: object) -> HubError:
         message = f"the Hub has an error of its own ({status}): {_TRY_AGAIN}"
     else:
         message = f"the Hub answered {status}"
-    # A server's words may be anything, so they come last, cut and without secrets.
+    # A server's message may be anything, so it comes last, cut and without secrets.
     wait = response.headers.get("Retry-After", "")
     return HubError(
         f"{message}: {said}" if said and status < 429 else message,

@@ -1,11 +1,10 @@
-"""Parquet files read a few rows at a time, in bounded memory whatever is in them.
+"""Reads Parquet files a few rows at a time, in bounded memory whatever they contain.
 
-Half a megabyte can hold gigabytes: pages that are packed well, one long value
-that every row repeats, rows of nothing. What the footer says of sizes is not
-believed. Before a value is read, the headers of all pages are
-(dataset.parquet_pages), which bounds what is in memory to unpack them; so few
-rows are read at once that even rows of the longest value which a page can
-hold fit into memory; and what comes out is counted.
+Half a megabyte can hold gigabytes: well-packed pages, one long value that every
+row repeats, or empty rows. The reader does not trust the sizes in the footer. It
+first reads the headers of all pages (dataset.parquet_pages), which bound the
+memory for unpacking. It then reads so few rows at once that even rows of the
+longest possible value fit into memory, and counts their bytes.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ __all__ = ["MEMORY_BYTES", "MemoryBudget", "check_parquet", "open_parquet", "par
 
 FLOOR_BYTES = 256 * MIB
 RATIO = 200
-"""A file may hold 256 MiB and 200 times its size; the released ones hold 5 to 20 times theirs."""
+"""A file may unpack to 256 MiB plus 200 times its size; the released ones to 5 to 20 times."""
 
 MEMORY_BYTES = 4096 * MIB
-"""What rows that are all held at once may have together."""
+"""The most bytes of rows that are held at once."""
 
 ROW_BYTES = 8192
-"""What a row counts beside its text. Half of what a row of a small kernel has."""
+"""The bytes that a row counts beside its text: half the bytes of a small kernel's row."""
 
 GROUP_BYTES = 1024 * MIB
-"""What the columns of a row group may have in the file, and their largest pages unpacked."""
+"""The most bytes of a row group's columns in the file, and of their largest pages unpacked."""
 
 BATCH_BYTES = 256 * MIB
 BATCH_ROWS = 64
@@ -49,13 +48,13 @@ FOOTER_ELEMENTS = 100_000
 
 @dataclass(slots=True)
 class MemoryBudget:
-    """How many bytes of rows may still come, and who limits them, in words."""
+    """The bytes that further rows may have, and their limit in words."""
 
     left_bytes: int = MEMORY_BYTES
     limit: str = f"{MEMORY_BYTES // MIB:,} MiB of rows at once"
 
     def spend(self, count: int, source: str | Path) -> None:
-        """Takes some away. Raises InputError, about `source`, where they are not there."""
+        """Takes bytes from the budget. Raises InputError about `source` if too few are left."""
         self.left_bytes -= count
         if self.left_bytes < 0:
             raise InputError(f"it unpacks to more than the {self.limit}", source=source)
@@ -63,13 +62,13 @@ class MemoryBudget:
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[tuple[BinaryIO, parquet.ParquetFile]]:
-    """A regular file, as such and as Parquet; errors of reading it within become InputError."""
+    """Opens a regular file as bytes and as Parquet. Raises InputError for errors of reading it."""
     import pyarrow as pa
     from pyarrow import parquet
 
     with open_input(path) as file:
         try:
-            # Read by columns and pages, for a column may be as long as the file.
+            # Read column by column and page by page: a column may be as long as the file.
             opened = parquet.ParquetFile(
                 file,
                 buffer_size=MIB,
@@ -87,10 +86,10 @@ def open_parquet(path: Path) -> Iterator[tuple[BinaryIO, parquet.ParquetFile]]:
 def parquet_batches(
     path: Path, columns: Sequence[str] | None = None, size: int = BATCH_ROWS
 ) -> Iterator[pyarrow.Table]:
-    """The rows of a file in order, at most `size` at a time: of all columns, or of these.
+    """The rows of a file in order, at most `size` at a time.
 
-    Columns that the file does not have are left out. Raises InputError for
-    what is no Parquet file, and for one that unpacks to more than is accepted.
+    `columns` selects columns; it may name columns that the file does not have.
+    Raises InputError for a file that is not Parquet or unpacks to too much.
     """
     import pyarrow as pa
 
@@ -111,7 +110,7 @@ def parquet_batches(
 
 
 def check_parquet(path: Path) -> int:
-    """How many rows of a file may be read at once, by others too. Raises InputError as above."""
+    """The rows that any reader may read at once. Raises InputError like parquet_batches."""
     for _ in parquet_batches(path):
         pass
     with open_parquet(path) as (file, opened):
@@ -119,7 +118,7 @@ def check_parquet(path: Path) -> int:
 
 
 def _names(opened: parquet.ParquetFile, columns: Sequence[str] | None, path: Path) -> list[str]:
-    """Those columns that are there, or all; each of a type that is accepted."""
+    """The requested columns that exist, or all. Raises InputError for an unaccepted type."""
     schema = opened.schema_arrow
     if len(set(schema.names)) < len(schema.names):
         raise InputError("two columns have one name", source=path)
@@ -136,9 +135,9 @@ def _budget(file_bytes: int) -> MemoryBudget:
 
 
 def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:
-    """Raises InputError for a column that is neither text, whole numbers nor true and false.
+    """Raises InputError unless a column holds text, whole numbers or truth values.
 
-    One value of a list can have any length.
+    A single value of a list could have any length.
     """
     from pyarrow import types
 
@@ -162,9 +161,10 @@ def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:
 def _rows_at_once(
     file: BinaryIO, opened: parquet.ParquetFile, names: Sequence[str], path: Path
 ) -> int:
-    """How many rows of these columns fit into BATCH_BYTES: no value is longer than its page.
+    """The rows of these columns that surely fit into BATCH_BYTES.
 
-    Raises InputError where the pages of a row group are too large to be read.
+    No value is longer than its page. Raises InputError if the pages of a row group
+    are too large to read.
     """
     metadata = opened.metadata
     largest = count = 0

@@ -1,10 +1,9 @@
-"""The headers of the pages of a Parquet file: how much each page unpacks to.
+"""Reads the headers of the pages of a Parquet file, with the unpacked size of each page.
 
-A page is preceded by a `PageHeader` in Thrift's compact protocol (Apache
-Parquet Format, "Data Pages", and Apache Thrift, "Thrift Compact protocol
-encoding"). A reader makes room for what the header says and unpacks no more,
-so that the headers bound the memory; the sizes in the file's footer bound
-nothing, for no reader compares them.
+A `PageHeader` in Thrift's compact protocol precedes each page (Apache Parquet
+Format, "Data Pages", and Apache Thrift, "Thrift Compact protocol encoding"). A
+reader allocates the size in the header and unpacks no more, so the headers bound
+the memory. The sizes in the file's footer bound nothing: no reader compares them.
 """
 
 from __future__ import annotations
@@ -15,28 +14,28 @@ from typing import BinaryIO, NamedTuple
 __all__ = ["Page", "PageError", "pages_of"]
 
 HEADER_BYTES = (256, 64 << 10)
-"""How much is read of a header: nearly all are shorter than the first."""
+"""The bytes to read of a header: first the smaller number, which is mostly enough."""
 
 NESTED = 8
-"""So deep are statistics and encodings within a header, and some more."""
+"""The deepest nesting in a header; statistics and encodings need less."""
 
 UNPACKED_SIZE, STORED_SIZE = 2, 3
-"""The fields of a page header that are wanted, by their numbers."""
+"""The numbers of the page header's fields for its sizes."""
 
 
 class Page(NamedTuple):
-    """What a page says of itself: its bytes in the file, header and all, and unpacked."""
+    """The sizes of a page: its bytes in the file, with its header, and its unpacked bytes."""
 
     stored_bytes: int
     unpacked_bytes: int
 
 
 class PageError(ValueError):
-    """What stands there is no header of a page."""
+    """The bytes are not the header of a page."""
 
 
 def pages_of(file: BinaryIO, start: int, length: int) -> Iterator[Page]:
-    """The pages of one column chunk, which begins at `start`. Raises PageError."""
+    """The pages of the column chunk at `start`. Raises PageError for bytes that are no header."""
     at, end = start, start + length
     while at < end:
         for size in HEADER_BYTES:
@@ -58,13 +57,13 @@ def pages_of(file: BinaryIO, start: int, length: int) -> Iterator[Page]:
 
 
 class _Header:
-    """Reads one structure of the compact protocol. IndexError: more bytes are needed."""
+    """Reads one structure of the compact protocol. Raises IndexError if it needs more bytes."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
 
     def read(self) -> tuple[dict[int, int], int]:
-        """(whole numbers of the outermost structure by field, its length in bytes)."""
+        """The whole numbers of the outermost structure by field, and its length in bytes."""
         fields: dict[int, int] = {}
         number = 0
         while (byte := self._byte()) != 0:
@@ -101,7 +100,7 @@ class _Header:
         if depth == 0:
             raise PageError("a header nested too deeply")
         match kind:
-            case 1 | 2:  # true and false, which have no value of their own
+            case 1 | 2:  # true and false have no bytes of their own
                 pass
             case 3:
                 self.at += 1
@@ -122,7 +121,7 @@ class _Header:
                 while (byte := self._byte()) != 0:
                     number = self._field(byte, number)
                     self._skip(byte & 15, depth - 1)
-            case _:  # maps, which no header has
+            case _:  # a map; headers have none
                 raise PageError("a header of an unknown form")
 
     def _skip_element(self, kind: int, depth: int) -> None:

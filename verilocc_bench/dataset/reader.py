@@ -1,4 +1,4 @@
-"""Datasets by name: the embedded one, a folder as `build` writes it, or one on the Hub."""
+"""Datasets by name: the embedded one, a folder that `build` wrote, or one on the Hub."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
 EMBEDDED = "mini"
 MANIFEST = "manifest.json"
 TRACKS = {"assign": "data", "split": "split"}
-"""Track to folder, in a dataset on disk."""
+"""The folder of each track in a dataset on disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Rows with the name they came by. `hash` identifies their content."""
+    """Rows with the name of their dataset. `hash` identifies their content."""
 
     name: str
     revision: str | None
@@ -43,7 +43,7 @@ class Dataset:
 
     @property
     def hash(self) -> str:
-        """SHA-256 over ids and labels, whatever the order of the rows."""
+        """SHA-256 over ids and labels, independent of the order of the rows."""
         return rows_hash(self.rows)
 
 
@@ -57,9 +57,9 @@ def load_rows(
 ) -> Dataset:
     """The rows of one split of one track.
 
-    `name` is `mini`, a folder, or a dataset id on the Hugging Face Hub, for
-    which `revision` counts. Raises InputError where there are no such rows, or
-    one stands twice or contradicts its own text.
+    `name` is `mini`, a folder, or a dataset id on the Hugging Face Hub; `revision`
+    is for the Hub. Raises InputError if there are no such rows, if a row occurs
+    twice, or if a row contradicts its own text.
     """
     config = _config(track)
     folder = _folder(name)
@@ -75,10 +75,10 @@ def load_rows(
 def iterate_rows(
     name: str, *, split: str = "test", track: str = "assign", revision: str | None = None
 ) -> Iterator[Row]:
-    """The same rows one after the other, in the order of the files, without holding them all.
+    """The same rows one by one, in the order of the files, without holding all of them.
 
-    Of a dataset on the Hub nothing is put into the local cache. Raises
-    InputError as load_rows does, before the first row.
+    A dataset on the Hub does not go into the local cache. Raises InputError like
+    load_rows, before the first row.
     """
     config = _config(track)
     folder = _folder(name)
@@ -89,7 +89,7 @@ def iterate_rows(
 
 
 def _checked(rows: Iterable[Row], name: str, track: str) -> Iterator[Row]:
-    """The rows, each found to agree with its own text, none of them twice."""
+    """Passes rows on. Raises InputError for a repeated row or one that contradicts its text."""
     seen: set[str] = set()
     for row in rows:
         check_row(vars(row), name)
@@ -103,7 +103,7 @@ def _checked(rows: Iterable[Row], name: str, track: str) -> Iterator[Row]:
 
 
 def _config(track: str) -> str:
-    """The config on the Hub that has a track."""
+    """The config on the Hub that holds a track."""
     if track not in TRACKS:
         raise InputError(f"unknown track {track!r}; known: {', '.join(TRACKS)}")
     return "default" if track == "assign" else track
@@ -114,7 +114,7 @@ def load_raw_row(
 ) -> RawRow:
     """The compiler's machine IR or machine code of one row, from the config `raw`.
 
-    Raises InputError where the split has none under that id.
+    Raises InputError if the split has no row of that id.
     """
     folder = _folder(name)
     rows: Iterable[RawRow]
@@ -146,7 +146,7 @@ def _folder(name: str) -> Path | None:
 
 
 def is_local(name: str) -> bool:
-    """True if a dataset's name means files here: `mini` or a folder."""
+    """True if a dataset's name means local files: `mini` or a folder."""
     return name == EMBEDDED or Path(name).is_dir()
 
 
@@ -170,7 +170,7 @@ def _rows_of_folder(
 
 
 def _of_its_path(row: Row, path: Path) -> Row:
-    """The row. Raises InputError where the path has another architecture or family."""
+    """The row. Raises InputError if its path names another architecture or family."""
     if (row.arch, row.family) != path.parts[-3:-1]:
         found = f"{row.arch[:40]}/{row.family[:40]}"
         raise InputError(f"row {row.id} is of {found}, not as the path says", source=path)
@@ -180,10 +180,10 @@ def _of_its_path(row: Row, path: Path) -> Row:
 def _read(
     folder: Path, paths: list[Path], row_type: type[RowType], memory: MemoryBudget | None = None
 ) -> Iterator[tuple[Path, RowType]]:
-    """The rows of files, and the path of each.
+    """The rows of files, each with its path.
 
-    Raises InputError for a file whose bytes are not those that the folder's
-    manifest lists, if it has one; with `memory` also where that is used up.
+    Raises InputError if a file differs from the folder's manifest, if there is one,
+    and if the budget `memory` is used up.
     """
     listed: object = None
     if (folder / MANIFEST).is_file():
@@ -198,7 +198,7 @@ def _read(
 
 def _check_hash(path: Path, expected: object) -> None:
     digest = hashlib.sha256()
-    with open_input(path, MEMORY_BYTES) as file:  # more are refused anyway, and slow to hash
+    with open_input(path, MEMORY_BYTES) as file:  # more is refused, and slow to hash
         while piece := file.read(MIB):
             digest.update(piece)
     if digest.hexdigest() != expected:

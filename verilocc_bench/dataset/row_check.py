@@ -1,8 +1,7 @@
-"""What a row says about its text, compared with the text.
+"""Compares the columns of a row with its text.
 
-The text is scanned, not parsed: 0.7 milliseconds for a function of 28 kB. What
-takes an analysis (pressure, the label's registers) is compared where the row is
-analysed anyway, in evaluate.prepared.
+The text is scanned, not parsed: 0.7 ms for a function of 28 kB. evaluate.prepared
+compares the columns that need an analysis (pressure, the label's registers).
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ _VIRTUAL = re.compile(r"%(\d{1,9})", re.ASCII)
 
 
 def check_row(columns: Mapping[str, Any], source: str | Path) -> None:
-    """Raises InputError, about `source`, where a column contradicts the column `normalized`.
+    """Raises InputError about `source` if a column contradicts the column `normalized`.
 
-    Columns that are missing are not looked at.
+    Missing columns are ignored.
     """
     text = columns["normalized"]
     target, blocks = _TARGET.search(text), list(_BLOCK.finditer(text))

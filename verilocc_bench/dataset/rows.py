@@ -1,4 +1,4 @@
-"""Rows of the dataset: their columns, and Parquet files of them."""
+"""Rows of the dataset: their columns and their Parquet files."""
 
 from __future__ import annotations
 
@@ -36,22 +36,21 @@ __all__ = [
 class Row:
     """One kernel: an allocation problem with the compiler's answer.
 
-    JSON columns are canonical JSON text. On the split track `assignment` is
-    None: there the compiler split live ranges, and `registers_used` is what
-    it used nevertheless.
+    JSON columns are canonical JSON text. On the split track the compiler split
+    live ranges: `assignment` is None, and `registers_used` still has the registers
+    that it used.
 
     `best_assignment` is an answer better than the compiler's: fewer vector
-    registers, or as many and a smaller combined cost, and never a lower
-    occupancy. It and `best_source`, what found it, are None where none is
-    known. The other `best_` columns are about the best answer that is known,
-    the compiler's own where there is none better: its vector registers; a
-    lower bound on them for any allocation; whether the two meet; what proves
-    the bound, as JSON (analysis.lower_bounds.json_form); its bank conflicts,
-    beside which `bank_conflicts` are the label's. On the split track all of
-    these are None.
+    registers, or as many and a smaller combined cost, and never a lower occupancy.
+    `best_source` names the method that found it. Both are None if no better answer
+    is known. The other `best_` columns describe the best known answer, which may be
+    the compiler's: its vector registers; a lower bound on them for any allocation;
+    true if the two are equal; the proof of the bound, as JSON
+    (analysis.lower_bounds.json_form); its bank conflicts. `bank_conflicts` are
+    those of the label. All of these are None on the split track.
 
-    `group` is the sweep group; rows of one `cluster` (named by one of their
-    ids) are nearly the same function. Splits keep both whole.
+    `group` is the sweep group. Rows of one `cluster` (named by one of their ids)
+    are nearly the same function. Splits keep both whole.
     """
 
     id: str
@@ -90,7 +89,7 @@ class Row:
 
     @cached_property
     def best_label(self) -> dict[str, str] | None:
-        """An answer better than the compiler's; None where there is none."""
+        """An answer better than the compiler's, or None."""
         text = self.best_assignment
         return None if text is None else self._json("best_assignment", text)
 
@@ -118,18 +117,18 @@ class RawRow:
 RowType = TypeVar("RowType", Row, RawRow)
 
 BEST_COLUMNS = tuple(field.name for field in fields(Row) if field.name.startswith("best_"))
-"""The columns about the best answer that is known."""
+"""The columns about the best known answer."""
 
 RELEASE_COLUMNS: Mapping[str, Any] = {
     **dict.fromkeys(BEST_COLUMNS),
     "bank_conflicts": None,
     "cluster": "",
 }
-"""What the release of a dataset fills in, with what stands there until then."""
+"""The columns that the release of a dataset fills in, with their values until then."""
 
 _NULLABLE = {"assignment", "registers_used", "occupancy", "bank_conflicts", *BEST_COLUMNS}
 _LATER = {"best_certificate", "best_bank_conflicts", "bank_conflicts"}
-"""Columns that datasets of earlier versions do not have: there they are read as nulls."""
+"""Columns that datasets of earlier versions lack; they are read as nulls."""
 
 _INTEGERS = {
     "n_blocks",
@@ -142,7 +141,7 @@ _INTEGERS = {
     "best_bank_conflicts",
 }
 _BOOLEANS = {"best_is_optimal"}
-# Raw text is five times as much and read seldom; it is not worth minutes of packing.
+# Raw text is five times as long and read rarely, so it is not worth minutes of packing.
 _COMPRESSION_LEVELS: dict[type[Row | RawRow], int] = {Row: 19, RawRow: 9}
 
 
@@ -194,17 +193,17 @@ def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
 
 
 def read_parquet(path: Path, row_type: type[RowType]) -> list[RowType]:
-    """The rows of a Parquet file. Raises InputError as iterate_parquet does."""
+    """The rows of a Parquet file. Raises InputError like iterate_parquet."""
     return list(iterate_parquet(path, row_type, MemoryBudget()))
 
 
 def iterate_parquet(
     path: Path, row_type: type[RowType], memory: MemoryBudget | None = None
 ) -> Iterator[RowType]:
-    """The rows of a Parquet file one after the other, without holding them all.
+    """The rows of a Parquet file one by one, without holding all of them.
 
-    Raises InputError where it is none, lacks columns, or unpacks to more than
-    is accepted; with `memory` also where that is used up.
+    Raises InputError if the file is not Parquet, lacks columns or unpacks to too
+    much, and if the budget `memory` is used up.
     """
     for table in parquet_batches(path, [field.name for field in fields(row_type)]):
         if memory is not None:
@@ -217,8 +216,8 @@ def rows_from_table(
 ) -> list[RowType]:
     """The rows of an Arrow table that has at least the columns of `row_type`.
 
-    Raises InputError where one is missing, unless datasets of an earlier
-    version have it not, or is of another type.
+    Raises InputError if a column has another type, or if one is missing that
+    datasets of earlier versions have, too.
     """
     import pyarrow as pa
 
@@ -255,7 +254,7 @@ def row_digest(row: Row | RawRow) -> str:
 
 
 def rows_hash(rows: Iterable[Row]) -> str:
-    """A hash of what evaluation depends on, independent of the order of the rows."""
+    """A hash of everything that evaluation depends on, independent of the order of the rows."""
     lines = sorted(
         json.dumps([row.id, row.track, row.assignment, row.alternatives]) for row in rows
     )
@@ -263,7 +262,7 @@ def rows_hash(rows: Iterable[Row]) -> str:
 
 
 def best_hash(rows: Iterable[Row]) -> str | None:
-    """A hash of the columns about better labels, independent of order; None where all are empty."""
+    """A hash of the columns about better labels, independent of order; None if all are empty."""
     columns = {row.id: [getattr(row, name) for name in BEST_COLUMNS] for row in rows}
     if all(value is None for values in columns.values() for value in values):
         return None

@@ -1,9 +1,9 @@
-"""Tight budgets: rows asked again at few registers, as a benchmark of their own.
+"""Tight budgets: a benchmark of the same rows with fewer registers.
 
-A kernel at the lower bound of its registers is the hardest question there is
-about it that may have an answer; one register more is a little easier; and the
-most registers that give one more wave (or warp) than the compiler's label are
-what a compiler engineer would ask for.
+A kernel at the lower bound of its registers is the hardest question about it that
+may have an answer. One register more makes it a little easier. A compiler engineer
+would ask for the most registers that give one more wave (or warp) than the
+compiler's label.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _NO_BEST: dict[str, Any] = dict.fromkeys(BEST_COLUMNS)
 
 
 class BudgetChoice(StrEnum):
-    """How many vector registers a row of the assign track may use.
+    """The number of vector registers that a row of the assign track may use.
 
-    `full`: its own budget. `bound`, `bound+1`: the best lower bound that is
-    known, or one more. `occupancy`: the most that give a higher occupancy
-    than the compiler's label has.
+    `full` is its own budget. `bound` and `bound+1` are the best known lower bound
+    and one more. `occupancy` is the most that give a higher occupancy than the
+    compiler's label.
     """
 
     FULL = "full"
@@ -43,7 +43,7 @@ class BudgetChoice(StrEnum):
 
 
 def tighten(row: Row, choice: BudgetChoice) -> Row | None:
-    """The row at another budget; None where a higher occupancy is proved impossible.
+    """The row at another budget; None if a higher occupancy is proved impossible.
 
     The row keeps its label if the label fits the budget. Raises InputError for
     a row of the split track.
@@ -83,7 +83,7 @@ def _limits(
 
     `used` says how many registers of each file a known assignment takes. If
     that assignment needs no more than `registers`, the limits leave room for
-    it. Otherwise they are the first way to divide `registers` among the files
+    it. Otherwise the limits are the first division of `registers` among the files
     that is not proved to be too narrow.
     """
     ways = _ways(problem, registers)
@@ -98,14 +98,14 @@ def _limits(
 
 
 def _ways(problem: AllocationProblem, registers: int) -> list[dict[str, int]]:
-    """The ways to divide registers among the vector files, those with most of the first first."""
+    """The divisions of registers among the vector files, most of the first file first."""
     shapes = map(dict, shapes_of_value(problem.function, problem.target, VECTOR, registers))
     files = problem.target.vector_files
     return [{name: shape.get(name, 0) for name in files} for shape in shapes]
 
 
 def _most_for_more(problem: AllocationProblem, used: Mapping[str, int], occupancy: int) -> int:
-    """The most registers that give more than `occupancy`; 0 if no number does.
+    """The most registers with an occupancy above `occupancy`; 0 if no number has one.
 
     The registers of all other files stay as `used` says.
     """

@@ -1,1 +1,1 @@
-"""Exact allocation by constraint programming, and proofs that fewer registers do not do."""
+"""Exact allocation by constraint programming, and proofs that fewer registers do not suffice."""

@@ -1,7 +1,7 @@
 """The allocator `cp-sat`: the fewest registers that the solver finds within its budget.
 
-Budgets are the solver's deterministic time, so that answers are the same in
-every run. Files that are not scored are placed anywhere within their budgets.
+Budgets are deterministic time of the solver, so answers are the same in every
+run. Registers of files that are not scored go anywhere within their budgets.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from verilocc_bench.ir import Assignment
 __all__ = ["DETERMINISTIC_TIME", "constraint_programming"]
 
 DETERMINISTIC_TIME = 0.1
-"""The budget of each question to the solver: some seconds of work."""
+"""The budget of each question to the solver, in its deterministic seconds: some seconds of work."""
 
 
 def constraint_programming(problem: AllocationProblem) -> Assignment:
     """An assignment of the fewest registers that the solver finds.
 
-    Raises AllocationFailed where it finds none, and says whether there is
-    none; MissingExtraError where the solver is not installed.
+    Raises AllocationFailed if the solver finds none; the message says if it
+    proved that there is none. Raises MissingExtraError without the solver.
     """
     least = minimize(problem, deterministic_time=DETERMINISTIC_TIME)
     if least.assignment is None:
@@ -47,7 +47,7 @@ def constraint_programming(problem: AllocationProblem) -> Assignment:
 
 
 def _placed(problem: AllocationProblem, model: PlacementModel) -> Assignment:
-    """Some placement of another group of files within their budgets."""
+    """Any placement of another group of files within its budgets."""
     budgets = {file.name: file.count for file in problem.function.files}
     result = solve(model, budgets, deterministic_time=DETERMINISTIC_TIME)
     if result.bases is None:

@@ -1,9 +1,9 @@
-"""The fewest registers: from the lower bound up, one question a shape.
+"""The fewest registers: one question for each shape, from the lower bound up.
 
-Values are tried from the bound upwards until one is feasible. Where the solver
-finds a shape infeasible, it is asked once more about few points alone, so that
-the bound rises with a refutation that can be checked (kind `placement`); what
-is infeasible only as a whole, or undecided, leaves the bound where it is.
+The search tries values from the bound upwards until one is feasible. If the
+solver finds a shape infeasible, it is asked once more about a few points, so
+that the bound rises with a refutation that can be checked (kind `placement`). A
+shape that is undecided, or infeasible only as a whole, does not raise the bound.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from verilocc_bench.ir import Assignment
 __all__ = ["Minimum", "minimize"]
 
 CORE_SIZES = (1, 2, 4, 8, 16, 32)
-"""How many points, around the one of most lanes, are tried for a refutation."""
+"""The numbers of points, around the one with the most lanes, to try for a refutation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Minimum:
-    """The best assignment of the vector files' registers that is known, and the proved bound.
+    """The best known assignment of the vector files' registers, and the proved bound.
 
-    `assignment` holds these registers alone; it is None, and so is
-    `registers`, where none was found. `undecided` are the values below it
-    about which the solver found out nothing within its budget, `uncertified`
-    those that it found infeasible, yet not by cliques alone (ties have a part).
+    `assignment` holds these registers alone. `assignment` and `registers` are
+    None if none was found. `undecided` are the values below it that the solver
+    did not decide within its budget. `uncertified` are the values that it found
+    infeasible, but not by cliques alone (because of ties).
     """
 
     assignment: Assignment | None
@@ -69,17 +69,16 @@ def minimize(
 ) -> Minimum:
     """Looks for the fewest registers of the vector files.
 
-    `deterministic_time` is the budget of each question; `best` a valid
-    assignment that is known, which is to be beaten; `most` the largest value
-    to try. KeyboardInterrupt comes through; what was known before is the
-    caller's. Raises MissingExtraError where the solver is not installed.
+    `deterministic_time` is the budget of each question, `best` a known valid
+    assignment to beat, and `most` the largest value to try. A KeyboardInterrupt
+    is not caught. Raises MissingExtraError without the solver.
     """
     return _Minimizing(problem, deterministic_time, seed).run(best, most)
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """An assignment of a value; or refutations of all its shapes; or whether it is undecided."""
+    """The outcome for a value: an assignment, refutations of all its shapes, or undecided."""
 
     assignment: Assignment | None
     refutations: tuple[Refutation, ...] | None
@@ -120,7 +119,7 @@ class _Minimizing:
         return Minimum(best, known, bound, tuple(undecided), tuple(uncertified), self.spent)
 
     def registers(self, assignment: Assignment) -> int:
-        """What an assignment of the vector files uses, with the function's own registers."""
+        """The registers of the vector files that an assignment and the function itself use."""
         used = fixed_ends(self.problem.function)
         for model in self.models:
             for file, end in used_by_file(model, model.bases(assignment)).items():
@@ -128,7 +127,7 @@ class _Minimizing:
         return self.problem.target.vector_use(used)
 
     def try_value(self, value: int, hint: Assignment | None) -> _Outcome:
-        """What becomes of one value."""
+        """The outcome for one value."""
         refutations: list[Refutation] = []
         undecided, certified = False, True
         for shape in self.search.shapes(value):
@@ -146,7 +145,7 @@ class _Minimizing:
         return _Outcome(None, tuple(refutations) if certified else None, undecided)
 
     def place(self, shape: Shape, hint: Assignment | None) -> tuple[Assignment | None, bool]:
-        """An assignment within a shape, or whether there is none."""
+        """An assignment within a shape, or None; and True if there is none."""
         assignment: Assignment = {}
         for model in self.models:
             bases = None if hint is None else model.bases(hint)
@@ -161,7 +160,7 @@ class _Minimizing:
         return assignment, False
 
     def core(self, shape: Shape) -> Refutation | None:
-        """A refutation by few points, if some are infeasible by themselves."""
+        """A refutation by a few points, if they are infeasible by themselves."""
         for cliques in self._windows():
             refutation = Refutation(BoundKind.PLACEMENT, shape, cliques, solver_name())
             if no_placement_exists(self.problem, refutation, self.budget):

@@ -1,15 +1,15 @@
-"""Places the nodes of a model within limits, or proves that it cannot be done.
+"""Places the nodes of a model within limits, or proves that they do not fit.
 
-One integer variable a node: its base, among the legal ones. At each point
-whose lanes are in no other's, the lanes that surely hold values together are
-kept apart by `NoOverlap` over intervals of fixed size, one for lanes side by
-side in a node, shared between points; reserved and fixed units are intervals
-too. Not every exclusion is between such lanes: an answer that violates others
-is refused, these are added, and the solver is asked again. So what is
-infeasible is so whatever was left out, and what is feasible has no conflict.
+Every node has one integer variable, its base, among the legal ones. At each
+point whose lanes no other point contains, `NoOverlap` keeps apart the lanes that
+surely hold values together. Its intervals have a fixed size, one for adjacent
+lanes of a node, and are shared between points; reserved and fixed units are
+intervals, too. Some exclusions are between other lanes: if an answer violates
+any, they are added and the solver is asked again. So an infeasible model stays
+infeasible with the missing exclusions, and a feasible answer has no conflict.
 
-After the formulation that is usual in scheduling; as a search it loses to
-compiled local search by far, its worth is where that stops.
+The formulation is the usual one of scheduling. As a search it is far slower than
+compiled local search; it is useful where local search gives up.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Bases = NDArray[np.int64]
 
 
 class ExactStatus(StrEnum):
-    """What the solver found out; `unknown`: not within its budget."""
+    """The result of the solver; `unknown` if it used up its budget."""
 
     FEASIBLE = "feasible"
     INFEASIBLE = "infeasible"
@@ -48,7 +48,7 @@ class ExactStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExactResult:
-    """The status, with the base of every node if it is feasible."""
+    """The status, with the base of every node if feasible."""
 
     status: ExactStatus
     bases: Bases | None
@@ -65,10 +65,10 @@ def solve(
 ) -> ExactResult:
     """Places all nodes within the first `limits[file]` units of each file that is named.
 
-    `hint`: bases to begin with, -1 for none. The same input gives the same
-    result. A unit of deterministic time is up to a minute on these models.
-    KeyboardInterrupt ends the search at once. Raises MissingExtraError where
-    the solver is not installed.
+    `hint` are bases to begin with, -1 for none. The same input gives the same
+    result. A unit of deterministic time takes up to a minute on these models. A
+    KeyboardInterrupt ends the search at once. Raises MissingExtraError without
+    the solver.
     """
     load_cp_model()
     return _Placing(model, limits, hint).run(deterministic_time, seed)
@@ -96,7 +96,7 @@ class _Placing:
             )
 
     def interval(self, node: int, first: int, count: int) -> cp_model.IntervalVar:
-        """The interval of lanes side by side; of units as they are for node -1."""
+        """The interval of adjacent lanes of a node; of fixed units for node -1."""
         key = node, first, count
         if key not in self.intervals:
             start = first if node < 0 else self.variables[node] + first
@@ -104,7 +104,7 @@ class _Placing:
         return self.intervals[key]
 
     def runs(self, clique: Clique) -> Sequence[tuple[int, int, int]]:
-        """(node, first unit less its base, count) of a clique's lanes; fixed units of node -1."""
+        """The runs of a clique's lanes: (node or -1 for fixed, first unit less its base, count)."""
         placements, first_unit = self.model.problem.placements, self.model.first_unit
         units = {placements.first_unit[file] + index for file, index in clique.fixed}
         held = [(-1, unit - first_unit) for unit in units | placements.reserved]
@@ -128,8 +128,8 @@ class _Placing:
             return ExactResult(ExactStatus.INFEASIBLE, None, spent)
         while spent < budget:
             solver = new_solver(budget - spent, seed)
-            # Its conclusions rest on no linear relaxation, which hardly helps here; and
-            # probing takes most of the time, which the solver's own clock does not count.
+            # The linear relaxation hardly helps here. Probing takes most of the time, and the
+            # solver's own clock does not count it.
             solver.parameters.linearization_level = 0
             solver.parameters.cp_model_probing_level = 0
             status = solve_interruptibly(solver, self.program)
@@ -145,7 +145,7 @@ class _Placing:
         return ExactResult(ExactStatus.UNKNOWN, None, spent)
 
     def forbid_violated(self, bases: Bases) -> bool:
-        """Adds the exclusions of the pairs that collide, and says whether there are any."""
+        """Adds the exclusions of the pairs that collide. True if there are any."""
         from ortools.sat.python import cp_model
 
         model, owner = self.model, self._owner

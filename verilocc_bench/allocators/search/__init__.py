@@ -1,1 +1,1 @@
-"""Search for assignments: a model of what may be placed where, and compiled searches on it."""
+"""Search for assignments: a model of nodes and legal bases, and compiled searches on it."""

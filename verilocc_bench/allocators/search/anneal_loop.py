@@ -1,10 +1,10 @@
 """Annealing of a placement within given units: fewer bank conflicts and copies.
 
-A move takes an item that costs something and puts one of its nodes elsewhere.
-Up to two nodes that are in the way are put where they cost least; where they
-find no place, the move is taken back. A move for the worse is accepted by
-chance, the less the lower the temperature (Kirkpatrick, Gelatt and Vecchi,
-"Optimization by Simulated Annealing", Science 1983).
+A move takes an item with a cost and puts one of its nodes elsewhere. Up to two
+nodes in the way move to where they cost least; if they find no place, the move
+is undone. A move for the worse is accepted with a probability that falls with
+the temperature (Kirkpatrick, Gelatt and Vecchi, "Optimization by Simulated
+Annealing", Science 1983).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _unit(items: Items, bases: Integers, item: int, place: int) -> int:
 
 @compiled
 def _keeps(items: Items, bases: Integers, site: int) -> bool:
-    """True if a site's three sources are still at hand after it."""
+    """True if the operand slots still hold a site's three sources after it."""
     a = _unit(items, bases, site, 0)
     b = _unit(items, bases, site, 1)
     c = _unit(items, bases, site, 2)
@@ -54,7 +54,7 @@ def _keeps(items: Items, bases: Integers, site: int) -> bool:
 
 @compiled
 def _cost(items: Items, bases: Integers, item: int) -> int:
-    """What an item costs, with its weight."""
+    """The weighted cost of an item."""
     a = _unit(items, bases, item, 0)
     b = _unit(items, bases, item, 1)
     if item >= items.site_count:
@@ -83,7 +83,7 @@ def _cost(items: Items, bases: Integers, item: int) -> int:
 
 @compiled
 def total_cost(items: Items, bases: Integers) -> int:
-    """What a placement costs, over all items."""
+    """The cost of a placement, over all items."""
     total = 0
     for item in range(len(items.weights)):
         total += _cost(items, bases, item)
@@ -92,7 +92,7 @@ def total_cost(items: Items, bases: Integers) -> int:
 
 @compiled
 def _cost_at(items: Items, bases: Integers, node: int) -> int:
-    """What the items cost that depend on a node."""
+    """The cost of the items that depend on a node."""
     total = 0
     for k in range(items.item_start[node], items.item_start[node + 1]):
         total += _cost(items, bases, items.items_of[k])
@@ -101,7 +101,7 @@ def _cost_at(items: Items, bases: Integers, node: int) -> int:
 
 @compiled
 def _take(node: int, base: int, change: int, taken: NDArray[np.int32], space: Space) -> None:
-    """Adds `change` to the count of nodes that take each base from another, for one at `base`."""
+    """Adds `change` to the counts of the bases that a node at `base` blocks for other nodes."""
     units = taken.shape[1]
     for k in range(space.start[node], space.start[node + 1]):
         unit = base - space.distance[k]
@@ -110,7 +110,7 @@ def _take(node: int, base: int, change: int, taken: NDArray[np.int32], space: Sp
 
 
 class _Scene(NamedTuple):
-    """A placement; what it costs by; how many nodes take each base from each node; where to go."""
+    """A placement, its items, the number of nodes that block each base of each node, and space."""
 
     bases: Integers
     items: Items
@@ -120,7 +120,7 @@ class _Scene(NamedTuple):
 
 @compiled
 def _put(node: int, base: int, scene: _Scene) -> int:
-    """Moves a node, and says how much more its items cost then."""
+    """Moves a node. Returns the change of the cost of its items."""
     bases, items, taken, space = scene
     change = -_cost_at(items, bases, node)
     _take(node, bases[node], -1, taken, space)
@@ -131,7 +131,7 @@ def _put(node: int, base: int, scene: _Scene) -> int:
 
 @compiled
 def _free_base(node: int, scene: _Scene, state: NDArray[np.uint64]) -> int:
-    """The free base where a node costs least, -1 where none is free."""
+    """The free base at which a node costs least, or -1 if none is free."""
     bases, items, taken, space = scene
     own = bases[node]
     best, least, ties = -1, NO_PRICE, 0
@@ -154,7 +154,7 @@ def _free_base(node: int, scene: _Scene, state: NDArray[np.uint64]) -> int:
 
 @compiled
 def _in_the_way(node: int, base: int, scene: _Scene, others: Integers, theirs: Integers) -> int:
-    """How many nodes keep a node from a base; which, and where they are, into the arrays."""
+    """Fills the arrays with the nodes that block a base, and their bases; returns their number."""
     bases, _, taken, space = scene
     found = 0
     if taken[node, base]:
@@ -167,7 +167,7 @@ def _in_the_way(node: int, base: int, scene: _Scene, others: Integers, theirs: I
 
 @compiled
 def _costly_item(items: Items, bases: Integers, state: NDArray[np.uint64]) -> int:
-    """An item that costs something, the next after a random one; -1 where none does."""
+    """The next item with a cost after a random one, or -1 if no item has a cost."""
     count = len(items.weights)
     item = next_random(state, count)
     for _ in range(count):
@@ -179,12 +179,12 @@ def _costly_item(items: Items, bases: Integers, state: NDArray[np.uint64]) -> in
 
 @compiled
 def _pick_base(item: int, place: int, scene: _Scene, state: NDArray[np.uint64]) -> int:
-    """Where to put the node of an item: -1 where there is nothing to try."""
+    """A base for the node of an item, or -1 if there is nothing to try."""
     bases, items, taken, space = scene
     units = taken.shape[1]
     node = items.nodes[item, place]
     if item >= items.site_count:
-        # A pair: to where its other side is.
+        # A pair: its node moves to the other side.
         base = _unit(items, bases, item, 1 - place) - items.offsets[item, place]
         if 0 <= base < units and space.allowed[node, base]:
             return int(base) if taken[node, base] <= MOST_IN_THE_WAY else -1
@@ -202,10 +202,10 @@ def _pick_base(item: int, place: int, scene: _Scene, state: NDArray[np.uint64]) 
 def anneal_loop(
     bases: Integers, space: Space, items: Items, schedule: Integers, state: NDArray[np.uint64]
 ) -> tuple[int, int]:
-    """Makes a valid placement cheaper, within what is allowed: (cost, steps taken).
+    """Makes a valid placement cheaper within the allowed bases. Returns (cost, steps taken).
 
-    `schedule`: the temperature of each step. `bases` becomes the cheapest
-    placement that was found.
+    `schedule` has the temperature of each step. `bases` becomes the cheapest
+    placement found.
     """
     count, units = space.allowed.shape
     taken = np.zeros((count, units), np.int32)
@@ -231,7 +231,7 @@ def anneal_loop(
         base = _pick_base(item, place, scene, state)
         if base < 0:
             continue
-        # The node first, then each of those that are in its way.
+        # The node first, then each node in its way.
         moved[0], old[0] = node, bases[node]
         out = 1 + _in_the_way(node, base, scene, moved[1:], old[1:])
         change = _put(node, base, scene)

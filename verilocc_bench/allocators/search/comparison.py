@@ -1,4 +1,4 @@
-"""Which of two answers is better, by an objective."""
+"""Compares answers by an objective."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = [
 ]
 
 AnswerCost = tuple[int, ...]
-"""What counts first stands first; less is better."""
+"""The most important figure comes first; less is better."""
 
 
 def answer_cost(
     problem: AllocationProblem, answer: NamedAssignment, objective: Objective
 ) -> AnswerCost:
-    """What a valid answer costs by an objective.
+    """The cost of a valid answer by an objective.
 
-    After `registers`: registers, waves or warps lost, combined cost. After
-    the others: waves or warps lost, what the objective counts, registers.
+    For `registers`: (registers, waves or warps lost, combined cost). For the
+    others: (waves or warps lost, the cost of the objective, registers).
     """
     assignment = assignment_of(problem, answer)
     cost = sum(
@@ -45,7 +45,7 @@ def answer_cost(
 
 
 def first_cost(problem: AllocationProblem, assignment: Assignment, objective: Objective) -> int:
-    """What counts first of `answer_cost`, in a fraction of its time."""
+    """The first figure of `answer_cost`, in a fraction of its time."""
     used = _used(problem, assignment)
     if objective is Objective.REGISTERS:
         return problem.target.vector_use(used)
@@ -53,7 +53,7 @@ def first_cost(problem: AllocationProblem, assignment: Assignment, objective: Ob
 
 
 def _used(problem: AllocationProblem, assignment: Assignment) -> dict[str, int]:
-    """Highest index + 1 of each file, of an assignment and of what the function names."""
+    """Highest index + 1 of each file, of an assignment and the function's own registers."""
     used, classes = fixed_ends(problem.function), problem.function.virtual_registers
     for register, base in assignment.items():
         used[base.file] = max(used[base.file], base.index + classes[register].width)
@@ -61,7 +61,7 @@ def _used(problem: AllocationProblem, assignment: Assignment) -> dict[str, int]:
 
 
 def legal_assignment(problem: AllocationProblem, answer: NamedAssignment) -> Assignment | None:
-    """What the names of an answer mean; None where one is missing, or not legal as such."""
+    """The registers of an answer; None if a name is missing or its base is not legal."""
     placements, classes = problem.placements, problem.function.virtual_registers
     if answer.keys() != {f"%{number}" for number in range(len(classes))}:
         return None
@@ -77,7 +77,7 @@ def is_valid_assignment(problem: AllocationProblem, assignment: Assignment) -> b
 
 
 def assignment_of(problem: AllocationProblem, answer: NamedAssignment) -> Assignment:
-    """What the names of a valid answer mean."""
+    """The registers of a valid answer."""
     assignment = {}
     for name, register in answer.items():
         base = parse_register_name(problem.target, register)

@@ -1,9 +1,9 @@
 """Compilation of inner loops by numba, and the random numbers that they draw.
 
-Compiled code is kept beside this package (or in numba's cache folder, where
-that cannot be written), so that only the first call of all waits for it.
-Loops count in integers alone: the same input gives the same result on every
-machine. Import this module only where search begins.
+Compiled code is kept beside this package, or in numba's cache folder if the
+package's folder cannot be written, so only the very first call waits for the
+compiler. Loops use integers alone: the same input gives the same result on every
+machine. Import this module only when a search begins.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def next_random(state: NDArray[np.uint64], below: int) -> int:
 
 @compiled
 def random_rise(state: NDArray[np.uint64], temperature: int) -> int:
-    """How much worse a step may make things: 0 by half, then twice, thrice … as seldom.
+    """The rise of the cost that a step may have: k temperatures with probability 2^-(k+1).
 
-    A geometric number of temperatures, where Metropolis takes an exponential
-    one: no logarithm, and integers alone.
+    The distribution is geometric, where Metropolis has an exponential one: it
+    needs no logarithm, and only integers.
     """
     rise = 0
     while rise < 20 and next_random(state, 2) == 0:

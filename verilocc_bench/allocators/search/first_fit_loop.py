@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 
 @compiled
 def first_fit_loop(order: Integers, space: Space) -> Integers:
-    """The base of every node, -1 where one fits nowhere."""
+    """The base of every node; -1 for a node that fits nowhere."""
     count, units = space.allowed.shape
     bases = np.full(count, -1, np.int64)
     stamp = np.zeros(units, np.int64)

@@ -1,13 +1,13 @@
-"""The placement model: what search moves about, as arrays.
+"""The placement model: the nodes and exclusions of a search, as arrays.
 
-Files that classes draw on together are one *group* (VGPRs and AGPRs; SGPRs
-and VCC; each file of sm_80); groups do not touch each other, so each has a
-model of its own. A *node* is a virtual register, or several that ties hold at
-fixed distances; its base is that of its first member. Two nodes exclude each
-other at certain distances of their bases: where a lane of one, defined at a
-point where a lane of the other is live, would lie in its unit. That is the
-verifier's own condition, so an assignment is valid exactly when every node
-lies at a base of its domain and no two lie at a distance that is excluded.
+Files that some class draws on together form a *group* (VGPRs and AGPRs; SGPRs
+and VCC; each file of sm_80). Groups are independent, so each has its own model.
+A *node* is a virtual register, or several that ties hold at fixed distances; its
+base is the base of its first member. Two nodes exclude each other at certain
+distances of their bases: those at which a lane of one would share a unit with a
+lane of the other that is live where the first is defined. That is the verifier's
+own condition, so an assignment is valid exactly if every node lies at a base of
+its domain and no two lie at an excluded distance.
 
 Cost: one bit-set operation for each definition, and n log n in the pairs of
 lanes that exclude each other; 10 milliseconds for 500 virtual registers.
@@ -40,7 +40,7 @@ class PlacementNode:
 
 
 class Space(NamedTuple):
-    """What compiled loops need of a model: bases that are allowed, and its arrays."""
+    """The part of a model that compiled loops need: the allowed bases and its arrays."""
 
     allowed: NDArray[np.bool_]
     last: Integers
@@ -51,16 +51,16 @@ class Space(NamedTuple):
 
 @dataclass(frozen=True)
 class PlacementModel:
-    """One group of files with the nodes that live in it.
+    """One group of files with its nodes.
 
-    Units are those of `problem.placements` less `first_unit`; there are
-    `unit_count` of them. `domain[n, b]`: whether node n may have base b, by
-    its classes, reserved units and what the function's own physical registers
-    hold. `last[n]`: the last unit of node n less its base.
+    A unit is its number in `problem.placements` less `first_unit`; there are
+    `unit_count` units. `domain[n, b]` is True if node n may have base b, by its
+    classes, the reserved units and the function's own physical registers.
+    `last[n]` is the last unit of node n less its base.
 
-    Exclusions of node n are the entries `start[n]` to `start[n + 1]`: its base
-    less that of `other[k]` must not be `distance[k]`. Each stands in the lists
-    of both.
+    The exclusions of node n are the entries k from `start[n]` to `start[n + 1]`:
+    its base less the base of `other[k]` must not be `distance[k]`. Each exclusion
+    is in the lists of both nodes.
     """
 
     problem: AllocationProblem
@@ -76,7 +76,7 @@ class PlacementModel:
 
     @cached_property
     def node_of(self) -> Mapping[int, tuple[int, int]]:
-        """For each virtual register of the group its node, and its base less the node's."""
+        """For each virtual register of the group its node, and its base less the node's base."""
         return {
             register: (number, offset)
             for number, node in enumerate(self.nodes)
@@ -108,7 +108,7 @@ class PlacementModel:
         return Space(allowed, self.last, self.start, self.other, self.distance)
 
     def assignment(self, bases: Iterable[int]) -> Assignment:
-        """What node bases mean for the virtual registers of the group."""
+        """The assignment of the group's virtual registers that these node bases give."""
         placements = self.problem.placements
         return {
             register: placements.register(self.first_unit + int(base) + offset)
@@ -127,7 +127,7 @@ class PlacementModel:
         return found
 
     def is_valid(self, bases: Integers) -> bool:
-        """True if every node is placed within its domain and no two exclude each other."""
+        """True if every node lies within its domain and no two exclude each other."""
         count = len(self.nodes)
         if count == 0:
             return True
@@ -140,7 +140,7 @@ class PlacementModel:
 
 
 def file_groups(problem: AllocationProblem) -> list[tuple[str, ...]]:
-    """The files of the target that classes of the function draw on together, in its order."""
+    """The groups of files that the function's classes draw on together, in the target's order."""
     group = {file.name: {file.name} for file in problem.target.files}
     for register_class in set(problem.function.virtual_registers):
         merged = set().union(*(group[name] for name in register_class.files))
@@ -153,7 +153,7 @@ def file_groups(problem: AllocationProblem) -> list[tuple[str, ...]]:
 def placement_models(problem: AllocationProblem) -> list[PlacementModel]:
     """A model for each group of files that some virtual register draws on.
 
-    Virtual registers of classes without any legal base are in none.
+    Virtual registers of classes without any legal base are in no model.
     """
     nodes = _tied_nodes(problem)
     pairs = _excluding_lanes(problem.liveness)
@@ -173,8 +173,7 @@ def _files(problem: AllocationProblem, node: PlacementNode) -> set[str]:
 def _tied_nodes(problem: AllocationProblem) -> list[PlacementNode]:
     """Virtual registers that ties hold together, in the order of their first members.
 
-    Ties that contradict each other, and those to physical registers, are left
-    to the domains.
+    The domains express contradicting ties and ties to physical registers.
     """
     edges = base_distances(problem, unequal_ties(problem))
     seen: set[int] = set()
@@ -207,12 +206,12 @@ def unequal_ties(problem: AllocationProblem) -> list[tuple[Operand, Operand]]:
 
 
 def _excluding_lanes(liveness: Liveness) -> tuple[Integers, Integers]:
-    """All (lane, lane) of which the first is defined where the second is live."""
+    """All pairs of lanes of which the first is defined where the second is live."""
     points = len(liveness.points)
     begins: list[int] = [0] * (points + 1)
     ends: list[int] = [0] * (points + 1)
     for lane, first, last, _ in liveness.segments:
-        # A lane's segments may touch: one ends where the next begins.
+        # The segments of a lane may touch: one ends where the next begins.
         begins[first] |= 1 << lane
         ends[last + 1] |= 1 << lane
     defined: list[list[int]] = [[] for _ in range(points)]
@@ -281,7 +280,7 @@ def _restrict_by_ties(
     first_unit: int,
     domain: NDArray[np.bool_],
 ) -> None:
-    """Ties to physical registers leave one base; ties that a node cannot meet leave none."""
+    """Restricts domains: a tie to a physical register leaves one base, an impossible tie none."""
     edges = base_distances(problem, unequal_ties(problem))
     for number, node in enumerate(nodes):
         offsets = dict(node.members)
@@ -298,7 +297,7 @@ def _restrict_by_ties(
 
 
 def _lanes_of(problem: AllocationProblem, nodes: list[PlacementNode]) -> tuple[Integers, Integers]:
-    """For each lane its node (-1: another group's, or fixed), and its unit less the node's base."""
+    """For each lane its node (-1: another group, or fixed), and its unit less the node's base."""
     liveness, classes = problem.liveness, problem.function.virtual_registers
     node_of = np.full(len(liveness.live), -1, np.int64)
     offset_of = np.zeros(len(liveness.live), np.int64)
@@ -317,7 +316,7 @@ def _exclusions(
     first_unit: int,
     domain: NDArray[np.bool_],
 ) -> tuple[Integers, Integers, Integers]:
-    """The exclusions as (start, other, distance); those of fixed lanes go into the domain."""
+    """The exclusions as (start, other, distance); exclusions by fixed lanes go into the domain."""
     count, units = domain.shape
     node_of, offset_of = _lanes_of(problem, nodes)
     a, b = np.concatenate(pairs), np.concatenate(pairs[::-1])

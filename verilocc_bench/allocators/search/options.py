@@ -1,4 +1,4 @@
-"""What search is for, and how much of it."""
+"""The objective and the budget of a search."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from verilocc_bench.allocator_options import Objective
 __all__ = ["SEARCH", "Means", "SearchOptions"]
 
 SEARCH = "search"
-"""The source of what first fit in several orders, tabu search and CP-SAT's proofs find."""
+"""The source of assignments from first-fit orders, tabu search and CP-SAT's proofs."""
 
 
 class Means(Enum):
-    """How far a search goes; each does what those before it do, but for annealed orders.
+    """How far a search goes.
 
-    `ORDERS`: first fit in several orders. `ANNEALED_ORDERS`: annealing on
-    these. `TABU`: tabu search, and refinement. `PORTFOLIO`: CP-SAT as well.
+    `ORDERS`: first fit in several orders. `ANNEALED_ORDERS`: annealing on these
+    orders. `TABU`: first-fit orders, tabu search and refinement. `PORTFOLIO`: the
+    same and CP-SAT.
     """
 
     ORDERS = auto()
@@ -28,11 +29,11 @@ class Means(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
-    """An objective, and a budget: all steps below are taken `effort` times.
+    """An objective and a budget; `effort` multiplies all steps below.
 
-    Steps, not seconds: the same options give the same answer on every machine.
-    `tabu_steps` is for each number of registers that is tried,
-    `exact_time` in the solver's own deterministic seconds for each.
+    Budgets are steps and deterministic seconds of the solver, so the same options
+    give the same answer on every machine. `tabu_steps` and `exact_time` are
+    budgets for each number of registers that the search tries.
     """
 
     objective: Objective = Objective.REGISTERS
@@ -40,12 +41,12 @@ class SearchOptions:
     seed: int = 0
 
     def tabu_steps(self, nodes: int) -> int:
-        """Steps of tabu search at one number of registers; more where they cost less."""
+        """Steps of tabu search at one number of registers; more if each step costs less."""
         return self.effort * min(max(40_000, 20_000_000 // max(nodes, 1)), 1_000 * nodes)
 
     @property
     def order_steps(self) -> int:
-        """Orders tried by annealing."""
+        """Orders that annealing tries."""
         return 2_000 * self.effort
 
     @property
@@ -54,7 +55,7 @@ class SearchOptions:
         return 20_000 * self.effort
 
     def ejection_limits(self, nodes: int) -> tuple[int, ...]:
-        """Dead ends that ejection may make room at, one attempt after the other."""
+        """The most dead ends of ejection, for each attempt in turn."""
         return self.effort * min(200, 10 * nodes), self.effort * min(2_000, 50 * nodes)
 
     @property

@@ -1,8 +1,9 @@
 """Annealing on the order of first fit, in compiled form.
 
-A move takes a node that lies above the target, or found no place, and puts it
-earlier into the order; with nothing above it, any node anywhere. What counts
-is by how much nodes exceed the target. At temperature 0 this is hill climbing.
+A move takes a node that lies above the target or found no place, and puts it
+earlier into the order. If no node lies above the target, it moves any node
+anywhere. The cost is the sum of units by which nodes exceed the target. At
+temperature 0 this is hill climbing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["order_loop"]
 Integers = NDArray[np.int64]
 
 UNPLACED = 10_000
-"""What a node that fits nowhere counts for, in units above the target."""
+"""The cost of a node that fits nowhere, in units above the target."""
 
 
 @compiled
@@ -43,7 +44,7 @@ def _moved(
     if next_random(state, 4) == 0:
         to = next_random(state, count)
     else:
-        # A node that is too high, the next after a random one, goes earlier.
+        # The next node above the target after a random one moves earlier.
         for _ in range(count):
             node = order[source]
             if bases[node] < 0 or bases[node] + last[node] >= target:
@@ -68,9 +69,9 @@ def order_loop(
     schedule: Integers,
     state: NDArray[np.uint64],
 ) -> tuple[Integers, int]:
-    """(the best placement by an order, how far it exceeds `target` units in sum).
+    """The best placement, and the sum of units by which it exceeds `target`.
 
-    `schedule`: the temperature of each step. `order` becomes the order that
+    `schedule` has the temperature of each step. `order` becomes the order that
     gave the placement.
     """
     bases = first_fit_loop(order, space)

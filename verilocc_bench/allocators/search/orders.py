@@ -1,4 +1,4 @@
-"""Orders for first fit: each takes a millisecond, and none is the best everywhere."""
+"""Orders for first fit. Each takes 1 ms; none is the best for all kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Placements within given limits, and as few registers as can be found."""
+"""Placements within given limits, and with as few registers as possible."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = [
 Integers = NDArray[np.int64]
 
 Limits = Mapping[str, int]
-"""How many units of each file may be used."""
+"""The number of units of each file that may be used."""
 
 PATIENCE = 3
-"""So many times the budget goes into one register less than what was found."""
+"""The factor on the budget for one register less than the best placement."""
 
 PERSISTENCE = 2
-"""So many times the budget goes into each order where first fit places not all."""
+"""The factor on the budget for each order if first fit places not all nodes in any."""
 
 _ORDER_TEMPERATURES = np.array([2, 1, 0], np.int64)
 
 CHUNK_STEPS = 20_000
-"""Between chunks the search begins anew from its best, and can be interrupted."""
+"""Steps of a chunk. Between chunks the search restarts from its best, and can be interrupted."""
 
 
 class SearchBudget(NamedTuple):
@@ -57,12 +57,13 @@ class SearchBudget(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """What a number of registers means for the files of a model.
+    """The limits on a model's files for a number of registers.
 
-    `ways(registers)`: limits under which no more are used, the most promising
-    first; none where that is known to be too few. `around(bases, registers)`:
-    those of them that a placement keeps to. `used(bases)`: the registers that a
-    placement uses; `most`: the most there are.
+    `ways(registers)` gives limits under which at most that many are used, the
+    most promising first; it gives none for a number that is known to be too
+    small. `around(bases, registers)` gives the limits that a placement keeps.
+    `used(bases)` is the number of registers that a placement uses. `most` is the
+    largest number.
     """
 
     ways: Callable[[int], Sequence[Limits]]
@@ -72,7 +73,7 @@ class Shapes:
 
 
 def within(bases: Integers, space: Space) -> Integers:
-    """The bases that are allowed; -1 for the others."""
+    """The bases, with -1 for those that are not allowed."""
     nodes = np.arange(len(bases))
     return np.where((bases >= 0) & space.allowed[nodes, np.maximum(bases, 0)], bases, -1)
 
@@ -83,10 +84,10 @@ def place(
     steps: int,
     seed: int,
 ) -> Integers | None:
-    """A placement of all nodes at allowed bases by tabu search; None where none was found.
+    """A placement of all nodes at allowed bases by tabu search, or None.
 
-    `hint` is a placement, perhaps partial or beyond what is allowed, without
-    collisions. Deterministic for a seed.
+    `hint` is a placement without collisions; it may be partial or contain bases
+    that are not allowed. The result depends only on the arguments.
     """
     if not space.allowed.any(axis=1).all():
         return None
@@ -104,7 +105,7 @@ def place(
 
 
 def _best_order(model: PlacementModel, shapes: Shapes) -> Integers | None:
-    """The first-fit placement that uses least, over all orders; None where none is complete."""
+    """The first-fit placement with the fewest registers over all orders; None if all fail."""
     best, space = None, model.within({})
     for order in node_orders(model):
         bases = first_fit_loop(order, space)
@@ -114,7 +115,7 @@ def _best_order(model: PlacementModel, shapes: Shapes) -> Integers | None:
 
 
 def _place_from_orders(model: PlacementModel, steps: int, seed: int) -> Integers | None:
-    """A placement from what first fit can place in each of the orders."""
+    """A placement by tabu search from the partial first-fit placement of an order, or None."""
     space = model.within({})
     for order in node_orders(model):
         found = place(space, first_fit_loop(order, space), steps, seed)
@@ -126,7 +127,7 @@ def _place_from_orders(model: PlacementModel, steps: int, seed: int) -> Integers
 def _place_within(
     model: PlacementModel, ways: Sequence[Limits], hint: Integers, steps: int, seed: int
 ) -> Integers | None:
-    """A placement within one of several limits, `steps` for each."""
+    """A placement within one of several limits, or None; `steps` is for each limit."""
     for limits in ways:
         found = place(model.within(limits), hint, steps, seed)
         if found is not None:
@@ -143,8 +144,8 @@ def minimize(
 ) -> Integers | None:
     """A placement with as few registers as tabu search finds, down to `bound`.
 
-    `report` gets every complete placement that is better than those before.
-    The budget is for each number of registers that is tried.
+    `report` gets every complete placement that is better than those before. The
+    budget is for each number of registers that the search tries.
     """
     steps, seed, start = budget
     best = _best_order(model, shapes)
@@ -157,7 +158,7 @@ def minimize(
     report(best)
     if not steps:
         return best
-    # Upwards from the bound, which most often can be met; then one less, with patience.
+    # Upwards from the bound, which mostly can be met; then one less, with more steps.
     for registers in range(bound, shapes.used(best)):
         found = _place_within(model, shapes.ways(registers), best, steps, seed)
         if found is not None:
@@ -181,7 +182,7 @@ def anneal_orders(
     budget: SearchBudget,
     report: Callable[[Integers], None],
 ) -> Integers | None:
-    """As `minimize`, by annealing on the order of first fit, from each of the orders."""
+    """Like `minimize`, but by annealing on the order of first fit, from each of the orders."""
     steps, seed, _ = budget
     space = model.within({})
     orders = list(node_orders(model))

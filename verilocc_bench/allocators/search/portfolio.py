@@ -1,21 +1,21 @@
-"""`best`: orders, then tabu search, then proofs, then refinement, each from what was found before.
+"""`best`: first-fit orders, tabu search, proofs and refinement, each from the result before.
 
-Files that are not scored only need a place. In the scored files the number of
-registers comes down as far as search gets; where that stays above the lower
-bound, CP-SAT says whether one register less can do. Where search finds no
-placement at all, `best` tries every other way that there is (search.other_ways).
-What is left of the freedom goes into bank conflicts and copies, by the objective:
+Registers of files that are not scored only need a place. In the scored files
+search lowers the number of registers as far as it can. If that stays above the
+lower bound, CP-SAT decides if one register less is enough. If search finds no
+placement at all, `best` tries all fallbacks (search.fallbacks). Refinement then
+uses the remaining freedom for bank conflicts and copies, by the objective:
 
-- `registers`: as few registers as are found, and at that number the least
-  combined cost;
-- `bank-conflicts`, `copies`, `combined`: at the occupancy of the fewest registers,
-  with all the registers that it leaves, the least cost.
+- `registers`: the fewest registers found, and at that number the least combined
+  cost;
+- `bank-conflicts`, `copies`, `combined`: the least cost at the occupancy of the
+  fewest registers, with all the registers that this occupancy allows.
 
 The combined cost is a sum over instructions, each weighted by ten to the power
 of its loop depth (every loop is taken to run ten times): 2 for each register
 that it reads from one bank beyond what the bank delivers at once, 2 for a copy
-that remains, 1 for an encoding that another register would make shorter (AMD:
-masks outside VCC).
+that remains, 1 for an encoding that another register would shorten (AMD: masks
+outside VCC).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from verilocc_bench.allocator_options import Objective
 from verilocc_bench.allocators.exact.minimizing import minimize as minimize_exactly
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
+from verilocc_bench.allocators.search.fallbacks import place_by_orders, place_otherwise
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
-from verilocc_bench.allocators.search.other_ways import place_by_orders, place_otherwise
 from verilocc_bench.allocators.search.placing import SearchBudget, Shapes, anneal_orders, minimize
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
 from verilocc_bench.allocators.search.refining import refine
@@ -65,15 +65,15 @@ Integers = NDArray[np.int64]
 
 
 MOST_NODES_EXACTLY = 120
-"""Of more nodes than this CP-SAT neither finds nor refutes what tabu search has not found."""
+"""The most nodes for CP-SAT: with more it neither finds nor refutes what tabu search misses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An assignment, its registers in the scored files, and what is proved of them.
+    """An assignment, its registers in the scored files, and the proved bound on them.
 
-    `bound`: no assignment uses fewer, with the proof. Where the two meet the
-    assignment is optimal. `source` names what found the first placement.
+    The assignment is optimal if it meets `bound`. `source` names the method that
+    found the first placement.
     """
 
     assignment: Assignment
@@ -88,11 +88,10 @@ class Found:
 
 
 class Search:
-    """A search that can be interrupted: `found` is the best so far, None before the first.
+    """A search that can be interrupted; `found` is the best assignment so far.
 
-    `start` is a valid assignment that is known: the search finds none that is worse.
-
-    `bound` is the lower bound on registers as far as it is known.
+    `start` is a known valid assignment: the result is never worse. `bound` is the
+    lower bound on registers that is known so far.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class Search:
 
     @property
     def found(self) -> Found | None:
-        """The best assignment so far; None where some virtual register has no place yet."""
+        """The best assignment so far; None while some virtual register has no place."""
         assignment: Assignment = {}
         for model in self._models:
             if model.files in self._placed:
@@ -133,7 +132,7 @@ class Search:
         Raises ContradictionError if an assignment contradicts a proof.
         """
         self._refuse_infeasible()
-        # What the scored files take decides which other registers cost occupancy.
+        # The registers of the scored files decide which other registers cost occupancy.
         for model in sorted(self._models, key=self._is_scored, reverse=True):
             self._place(model)
         if self.means is Means.PORTFOLIO:
@@ -158,7 +157,7 @@ class Search:
         return self._bounds.refute(shape) is not None
 
     def _beside(self, model: PlacementModel) -> dict[str, int]:
-        """How many units of the other scored files are taken, or have to be."""
+        """The units of the other scored files that are taken, or that must be."""
         files = [file for file in self.problem.target.vector_files if file not in model.files]
         fixed = fixed_ends(self.problem.function)
         beside = {file: fixed[file] for file in files}
@@ -171,7 +170,7 @@ class Search:
         return beside
 
     def _needed(self, model: PlacementModel) -> dict[str, int]:
-        """How many units of each file any placement of a model takes at least."""
+        """The least units of each file that any placement of a model takes."""
         needed = least_ends(model)
         if len(model.files) == 1:
             (file,) = model.files
@@ -179,13 +178,13 @@ class Search:
         return needed
 
     def _file_bound(self, file: str) -> LowerBound:
-        """The lower bound on one file's registers, as far as it takes no solver."""
+        """The lower bound on one file's registers without a solver."""
         if file not in self._file_bounds:
             self._file_bounds[file] = lower_bound(self.problem, file, solver=False)
         return self._file_bounds[file]
 
     def _used(self) -> dict[str, int]:
-        """Highest index + 1 of each file, of what is placed and of what the function names."""
+        """Highest index + 1 of each file, of the placed and the function's own registers."""
         used = fixed_ends(self.problem.function)
         for model in self._models:
             if model.files in self._placed:
@@ -194,9 +193,9 @@ class Search:
         return used
 
     def _refuse_infeasible(self) -> None:
-        """Raises AllocationFailed where it is proved that no assignment is valid."""
+        """Raises AllocationFailed if a bound proves that no assignment is valid."""
         unscored = [m.files[0] for m in self._models if not self._is_scored(m)]
-        # Not pressure: what draws on several files counts there for the first.
+        # Pressure does not help here: it counts a class of several files for the first.
         for bound in (self.bound, *map(self._file_bound, unscored)):
             if proves_infeasible(self.problem, bound):
                 check_certificate(self.problem, bound)
@@ -211,13 +210,13 @@ class Search:
             self._fail("proved infeasible: a class of the function has no register")
 
     def _fail(self, reason: str) -> NoReturn:
-        """Raises AllocationFailed; ContradictionError where a valid assignment is known."""
+        """Raises AllocationFailed, or ContradictionError if a valid assignment is known."""
         if reason.startswith("proved"):
             self._check_against_known(reason)
         raise AllocationFailed(f"{reason}; live-range-splitting answers with edits")
 
     def _check_against_known(self, reason: str) -> None:
-        """Raises ContradictionError where there is a valid assignment in spite of a proof."""
+        """Raises ContradictionError if a known valid assignment contradicts a proof."""
         known = [("the compiler", self._start)] if self._start else []
         for name, allocator in (("linear-scan", linear_scan), ("graph-coloring", graph_coloring)):
             with contextlib.suppress(AllocationFailed):
@@ -228,7 +227,7 @@ class Search:
                 raise ContradictionError(f"{place}: {reason}; yet {name} has a valid answer")
 
     def _place(self, model: PlacementModel) -> None:
-        """Places a model. Raises AllocationFailed where no way finds a placement."""
+        """Places a model. Raises AllocationFailed if no method finds a placement."""
         shapes = self._shapes(model)
         if self._is_scored(model):
             bound = self.bound.value
@@ -270,7 +269,7 @@ class Search:
         return report
 
     def _prove(self) -> None:
-        """Raises the bound, or finds fewer registers, until they meet or the budget is spent."""
+        """Raises the bound or lowers the registers until they meet or the budget is spent."""
         registers = self._registers()
         if registers > self.bound.value:
             self.bound = lower_bound(self.problem, schedule=False, known=registers)
@@ -296,7 +295,7 @@ class Search:
         return self.problem.target.vector_use(self._used())
 
     def _compare_with_orders(self) -> None:
-        """Takes what linear scan or graph colouring finds where that uses fewer registers."""
+        """Takes the placement of linear scan or graph colouring if it uses fewer registers."""
         for model in self._scored:
             for name, bases in place_by_orders(model):
                 shapes = self._shapes(model)
@@ -319,7 +318,7 @@ class Search:
         )
 
     def _most_without_loss(self, model: PlacementModel, registers: int) -> int:
-        """The most registers of a model's files that cost no occupancy against `registers`."""
+        """The most registers of a model's files with the same occupancy as `registers`."""
         shapes, occupancy = self._shapes(model), self.problem.occupancy
         used, bases = self._used(), self._placed.get(model.files)
 

@@ -1,12 +1,12 @@
-"""What a placement costs beyond its registers: bank conflicts, copies, long encodings.
+"""The costs of a placement beyond its registers: bank conflicts, copies, long encodings.
 
-The items of a model as arrays: *sites*, instructions with three different
-32-bit vector sources, and *pairs*: copies whose two sides could share a
-register, and operands that would make their instruction shorter in a certain
-register. All count ten times more for each loop around them. What a site costs is how
-many more registers of one bank it reads than the bank delivers at once (AMD:
-one more for two of one bank, two for three; sm_80: one for three), after the
-rules of analysis.bank_conflicts.
+The items of a model are arrays. A *site* is an instruction with three different
+32-bit vector sources. A *pair* is a copy whose two sides could share a register,
+or an operand that would shorten its instruction in a certain register. An item
+weighs ten times more for each loop around it. The cost of a site is the number of
+registers that it reads from one bank beyond what the bank delivers at once (AMD:
+1 for two of one bank, 2 for three; sm_80: 1 for three), by the rules of
+analysis.bank_conflicts.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ __all__ = ["OBJECTIVE_WEIGHTS", "Items", "Weights", "collect_items"]
 Integers = NDArray[np.int64]
 
 _DEEPEST = 6
-"""Deeper loops than this count as this deep, so that sums stay small."""
+"""The largest loop depth that counts, so that sums stay small."""
 
 Place = tuple[int, int]
 """(node, unit less its base), or (-1, unit) for a physical register."""
 
 
 class Weights(NamedTuple):
-    """What counts how much: a surplus read of a bank, a copy that remains, a long encoding.
+    """The weights of a surplus read of a bank, a remaining copy, and a long encoding.
 
-    0 leaves it out.
+    A weight of 0 leaves the items out.
     """
 
     conflict: int = 2
@@ -51,19 +51,19 @@ OBJECTIVE_WEIGHTS = {
     Objective.COPIES: Weights(0, 2, 1),
     Objective.COMBINED: Weights(),
 }
-"""What each objective counts, at its number of registers."""
+"""The weights of each objective, at its number of registers."""
 
 
 class Items(NamedTuple):
     """Sites first, then pairs: item i < `site_count` is a site.
 
-    `nodes[i]`, `offsets[i]`: the three sources of a site, or the two sides of
-    a pair (the third is unused). `weights[i]`: the item's weight. `previous[i]`:
-    the site just before a site, whose operands may still be at hand, else -1.
-    `writes_start`, `write_nodes`, `write_offsets`, `write_counts`: what a site
-    writes. `item_start`, `items_of`: for each node the items that depend on it.
-    `bank[u]`: the bank of a unit, -1 where it has none; `ports`: registers that
-    one bank delivers at once.
+    `nodes[i]` and `offsets[i]` are the three sources of a site, or the two sides
+    of a pair (the third is unused). `weights[i]` is the item's weight.
+    `previous[i]` is the site just before a site, whose operands the slots may
+    still hold, or -1. `writes_start`, `write_nodes`, `write_offsets` and
+    `write_counts` are the writes of a site. `item_start` and `items_of` list the
+    items that depend on each node. `bank[u]` is the bank of a unit, or -1.
+    `ports` is the number of registers that one bank delivers at once.
     """
 
     site_count: int
@@ -101,7 +101,7 @@ def _weight(problem: AllocationProblem, block: int) -> int:
 
 
 def _place(model: PlacementModel, operand: Operand) -> Place | None:
-    """Where an operand starts; None where it is of another group."""
+    """The first unit of an operand; None for an operand of another group."""
     location = operand.location
     if isinstance(location, FixedUnits):
         if location.file not in model.files:
@@ -132,7 +132,7 @@ def _sites(model: PlacementModel, weight: int) -> Iterator[_Item]:
 
 
 def _three_sources(model: PlacementModel, instruction: Instruction) -> tuple[Place, ...]:
-    """The sources of one unit in the group, if they are three different ones; else nothing."""
+    """The sources of one unit in the group if there are three different ones, else empty."""
     found: dict[Place, None] = {}
     for operand in instruction.uses:
         if not operand.implicit and operand.location.count == 1:
@@ -150,7 +150,7 @@ def _writes(model: PlacementModel, instruction: Instruction) -> Iterator[tuple[i
 
 
 def _copies(model: PlacementModel, weight: int) -> Iterator[_Item]:
-    """The copies that a placement could turn into identities."""
+    """The copies whose two sides a placement could put into one register."""
     problem = model.problem
     for index, block in enumerate(problem.function.blocks):
         for instruction in block.instructions:
@@ -166,7 +166,7 @@ def _copies(model: PlacementModel, weight: int) -> Iterator[_Item]:
 
 
 def _short_forms(model: PlacementModel, weight: int) -> Iterator[_Item]:
-    """The operands that would make their instruction shorter in a certain register."""
+    """The operands that would shorten their instruction in a certain register."""
     problem = model.problem
     for opcodes, file in problem.target.short_forms:
         if file not in model.files:
@@ -183,16 +183,16 @@ def _short_forms(model: PlacementModel, weight: int) -> Iterator[_Item]:
 
 
 def _can_coincide(model: PlacementModel, left: Place, right: Place) -> bool:
-    """True if some bases put both sides into one unit and exclude neither."""
+    """True if some allowed bases put both sides into one unit."""
     if left[0] == right[0]:
-        return False  # for ever the same, or never
+        return False  # the distance is fixed, so they always or never coincide
     if left[0] < 0:
         left, right = right, left
     domain = model.domain[left[0]]
     if right[0] < 0:
         base = right[1] - left[1]
         return 0 <= base < model.unit_count and bool(domain[base])
-    distance = right[1] - left[1]  # left's base less right's
+    distance = right[1] - left[1]  # the base of left less the base of right
     entries = slice(model.start[left[0]], model.start[left[0] + 1])
     excluded = (model.other[entries] == right[0]) & (model.distance[entries] == distance)
     if excluded.any():
@@ -222,7 +222,7 @@ def _to_arrays(model: PlacementModel, sites: Sequence[_Item], pairs: Sequence[_I
             if node >= 0:
                 depends[node].add(number)
     for dependent in depends:
-        # What a site keeps at hand decides about the next one too.
+        # The operands that a site leaves in the slots affect the next site, too.
         dependent |= {following[n] for n in dependent if n in following}
     flat = [number for dependent in depends for number in sorted(dependent)]
     columns = np.ascontiguousarray(np.array(writes, np.int64).reshape(-1, 3).T)

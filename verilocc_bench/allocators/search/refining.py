@@ -18,7 +18,7 @@ __all__ = ["refine", "refinement_cost"]
 Integers = NDArray[np.int64]
 
 ROUNDS = 4
-"""Annealing is begun anew so many times, each from the best so far: it can be interrupted there."""
+"""The number of annealing runs, each from the best so far; interrupts take effect between them."""
 
 
 def refine(
@@ -30,8 +30,8 @@ def refine(
 ) -> Integers:
     """A placement whose items cost no more than `bases`, which must be complete and allowed.
 
-    Deterministic for a seed. `report` gets every placement that is better
-    than those before.
+    `report` gets every placement that is better than those before. The result
+    depends only on the arguments.
     """
     best = bases.copy()
     cost = total_cost(items, best)
@@ -57,9 +57,9 @@ def refine(
 
 
 def _wanted(items: Items, space: Space) -> Integers:
-    """A partial placement: the nodes that should be in certain registers, the most wanted first.
+    """A partial placement of the nodes that prefer a certain register, by weight.
 
-    Annealing moves few nodes at once, and seldom makes such room.
+    Annealing moves few nodes at once and rarely makes room for them.
     """
     bases = np.full(len(space.allowed), -1, np.int64)
     pairs = range(items.site_count, len(items.weights))
@@ -79,12 +79,12 @@ def _wanted(items: Items, space: Space) -> Integers:
 
 
 def refinement_cost(model: PlacementModel, bases: Integers, weights: Weights) -> int:
-    """What a placement costs by these weights, loops counted."""
+    """The cost of a placement by these weights and the loop depths."""
     return int(total_cost(collect_items(model, weights), bases))
 
 
 def _temperatures(items: Items) -> Integers:
-    """From a quarter of the greatest weight, halved down to 0."""
+    """The temperatures: a quarter of the greatest weight, halved again and again down to 0."""
     temperature = max(int(items.weights.max()) // 4, 1)
     found = []
     while temperature:

@@ -1,8 +1,8 @@
-"""What a number of registers means for the files of a group.
+"""Turns a number of registers into limits on the files of a group.
 
-Scored files need not be of one group: where no class draws on both VGPRs and
-AGPRs, each has a model of its own. The score counts them together all the same,
-so that what one model may use depends on what the other one takes.
+The scored files may belong to different groups: if no class draws on both VGPRs
+and AGPRs, each file has its own model. The score still counts them together, so
+the limits of one model depend on the registers of the other.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ __all__ = ["least_ends", "scalar_shapes", "used_by_file", "vector_shapes"]
 Integers = NDArray[np.int64]
 
 MOST_WAYS = 4
-"""Shapes of one number of registers that are searched."""
+"""The most shapes to search for one number of registers."""
 
 
 def used_by_file(model: PlacementModel, bases: Integers) -> dict[str, int]:
-    """For each file of the group the highest unit that a placement names, and one."""
+    """For each file of the group the highest unit of a placement plus one."""
     used = {}
     for name, (first, end) in model.file_ends.items():
         inside = (bases >= first) & (bases < end)
@@ -38,7 +38,7 @@ def used_by_file(model: PlacementModel, bases: Integers) -> dict[str, int]:
 
 
 def least_ends(model: PlacementModel) -> dict[str, int]:
-    """For each file of the group how many units the widest node that must be there needs."""
+    """For each file of the group the units that its widest node without another file needs."""
     first_base = model.domain.argmax(axis=1)
     ends = np.where(model.domain.any(axis=1), first_base + model.last + 1, 0)
     least = {}
@@ -55,16 +55,15 @@ def vector_shapes(
 ) -> Shapes:
     """Shapes of the scored files, by the target's own count.
 
-    `beside[file]`: how many units are taken of the scored files that are not the
-    model's. A number of registers leaves a model of one file what the target
-    counts beside that.
+    `beside[file]` is the number of units taken in scored files outside the model.
+    A model of one file may use what the target's count leaves beside them.
 
-    Where the model has several files (VGPRs and AGPRs, and something that may be
-    in either), a number has a shape for each way to divide it. If no node must be
-    in a later file, the shape with the most of the first is the only one: what
-    can be in any file finds as much room in the sum, and what cannot, more. Else
-    those are taken that `is_refuted` does not rule out, and of them first the one
-    with the most of the first file.
+    If the model has several files (VGPRs, AGPRs and a class that draws on both), a
+    number has a shape for each way to divide it. If no node needs a later file,
+    only the shape with the most units of the first file is searched: nodes of
+    several files have the same room in the sum, and nodes of the first file have
+    more. Otherwise the shapes are those that `is_refuted` does not rule out, and
+    the one with the most units of the first file comes first.
     """
     function, target = model.problem.function, model.problem.target
     fixed = fixed_ends(function)
@@ -90,7 +89,7 @@ def vector_shapes(
         if divisible:
             kept = (shape for shape in shapes if not is_refuted(shape))
             return [own(shape) for shape in islice(kept, MOST_WAYS)]
-        # Of one file, the shape that leaves it most.
+        # A single file: the shape that leaves it the most.
         return sorted(map(own, shapes), key=lambda limits: -limits[model.files[0]])[:1]
 
     def around(bases: Integers | None, registers: int) -> Limits:
@@ -103,7 +102,7 @@ def vector_shapes(
 
 
 def scalar_shapes(model: PlacementModel) -> Shapes:
-    """Shapes of other files: the first counts, the others come along."""
+    """Shapes of unscored files: the first file counts; the others keep their whole budget."""
     fixed = fixed_ends(model.problem.function)
     budget = {file.name: file.count for file in model.problem.function.files}
     first = model.files[0]

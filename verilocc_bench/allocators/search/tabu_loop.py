@@ -1,9 +1,9 @@
 """Tabu search for a placement of all nodes within given units.
 
-A partial placement is always free of collisions. A step puts an unplaced node
-where what it throws out weighs least; what was thrown out may not go back to
-the same base for a while. Nodes that are thrown out often gain weight. After
-the partial-colouring search of Blöchliger and Zufferey, "A graph coloring
+A partial placement never has collisions. A step puts an unplaced node at the
+base where the nodes that it ejects weigh least. An ejected node must not return
+to its base for a while. Nodes that are ejected often gain weight. The search
+follows the partial-colouring search of Blöchliger and Zufferey, "A graph coloring
 heuristic using partial solutions and a reactive tabu scheme" (Computers &
 Operations Research 2008), with weights, and with distances of bases in place
 of colours.
@@ -27,7 +27,7 @@ __all__ = ["tabu_loop"]
 Integers = NDArray[np.int64]
 
 LOOKED_AT = 6
-"""Unplaced nodes that a step looks at."""
+"""The number of unplaced nodes that a step looks at."""
 
 SHORTEST_TENURE = 1
 TENURE_SPREAD = 4
@@ -36,7 +36,7 @@ NO_PRICE = 1 << 60
 
 
 class _Prices(NamedTuple):
-    """What each base costs a node, and the step until which it is barred from it."""
+    """The cost of each base for each node, and the step until which the base is barred."""
 
     cost: NDArray[np.int32]
     bars: NDArray[np.int32]
@@ -44,7 +44,7 @@ class _Prices(NamedTuple):
 
 @compiled
 def _add_cost(node: int, base: int, weight: int, cost: NDArray[np.int32], space: Space) -> None:
-    """Adds `weight` to the bases that a node at `base` takes from others."""
+    """Adds `weight` to the cost of the bases that a node at `base` blocks for others."""
     units = cost.shape[1]
     for k in range(space.start[node], space.start[node + 1]):
         taken = base - space.distance[k]
@@ -60,7 +60,7 @@ def _cheapest(
     step: int,
     state: NDArray[np.uint64],
 ) -> tuple[int, int]:
-    """(place among the waiting nodes, base) of the least cost; (-1, -1) where all are barred."""
+    """(index of a waiting node, base) of the least cost; (-1, -1) if all are barred."""
     cost, bars = prices
     left, units = len(waiting), cost.shape[1]
     chosen, chosen_base, least, ties = -1, -1, NO_PRICE, 0
@@ -87,7 +87,7 @@ def _cheapest(
 
 @compiled
 def _any_base(node: int, space: Space, state: NDArray[np.uint64]) -> int:
-    """A random base that is allowed, -1 where none is."""
+    """A random allowed base, or -1."""
     found, legal = -1, 0
     for base in range(space.allowed.shape[1]):
         if space.allowed[node, base]:
@@ -101,10 +101,10 @@ def _any_base(node: int, space: Space, state: NDArray[np.uint64]) -> int:
 def tabu_loop(
     bases: Integers, space: Space, steps: int, state: NDArray[np.uint64]
 ) -> tuple[int, int]:
-    """Places all nodes, if it can: (how many are left unplaced, steps taken).
+    """Places as many nodes as it can. Returns (unplaced nodes, steps taken).
 
-    `bases` (-1: unplaced) is the partial placement to begin with, without
-    collisions and within what is allowed, and becomes the best one that was found.
+    `bases` (-1: unplaced) is a partial placement at allowed bases without
+    collisions. It becomes the best placement found.
     """
     count, units = space.allowed.shape
     cost = np.zeros((count, units), np.int32)

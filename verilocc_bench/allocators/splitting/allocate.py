@@ -1,12 +1,12 @@
-"""Live-range splitting: a plan, the function it makes, places for it; and again with more room.
+"""Live-range splitting: makes plans, places their registers, and refines the plans.
 
-A plan (see `choice`) brings the lanes live at each place down to what there
-is, at the least count of moved lanes weighted by loop depth. Whether its
-registers then fit is another matter: tuples are aligned, and holes are
-scattered. Where some find no place, first fewer lanes are allowed where they
-are live, and the plan is made anew. If that does not help, what is in the way
-of one of them is put away too, and the rest of the plan stays, so that each
-round places one more. What this made superfluous is then taken back.
+A plan (see `choice`) lowers the lanes that are live at each place to the units
+that exist, with the fewest moved lanes weighted by loop depth. Its registers may
+still not fit: tuples are aligned, and holes are scattered. If some find no place,
+the limits where they are live are lowered and the plan is made anew. If that does
+not help, the obstacles of one of them are put away, too, and the rest of the plan
+stays, so each round places one more register. In the end the superfluous parts of
+the plan are taken back.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ PLAIN_STEPS = 100_000
 STEPS = 60_000
 """Steps of tabu search for each plan."""
 FIRST_SEEDS = 3
-"""Seeds of that search for the first plan, the cheapest of all."""
+"""Seeds of tabu search for the first plan, the cheapest of all."""
 PATIENCE = 4
-"""Plans with lower limits in a row that place no more registers than before."""
+"""The most consecutive plans with lower limits that place no more registers."""
 CLEARING_ROUNDS = 60
 IMPROVEMENTS = 8
-"""Cheaper plans that are tried in the end."""
+"""The most cheaper plans to try in the end."""
 SOLVER_TIME = 10.0
-"""CP-SAT's own deterministic seconds for each set of rows."""
+"""CP-SAT's deterministic seconds for each set of rows."""
 
 
 def split_allocate(problem: AllocationProblem) -> Assignment | Answer:
-    """An assignment without edits where search finds one, else an answer with them.
+    """An assignment without edits if search finds one, else an answer with edits.
 
-    What cannot be split so is spilled everywhere. Raises AllocationFailed
-    where nothing helps, MissingExtraError without the packages of the extra `exact`.
+    Falls back to `spill_everywhere` if splitting fails. Raises AllocationFailed if
+    that fails, too, and MissingExtraError without the extra `exact`.
     """
     assignment: Assignment = {}
     crowded: list[tuple[str, ...]] = []
@@ -71,7 +71,7 @@ def split_allocate(problem: AllocationProblem) -> Assignment | Answer:
 def _with_homes(
     problem: AllocationProblem, crowded: list[tuple[str, ...]]
 ) -> list[tuple[str, ...]]:
-    """The groups, VGPRs with the AGPRs, if there are any, which are homes for their values."""
+    """The groups of files; VGPRs take the AGPRs, if there are any, as homes for their values."""
     if not available(problem, [ACCUMULATORS]):
         return crowded
     joined = [(VGPRS, ACCUMULATORS) if VGPRS in group else group for group in crowded]
@@ -79,7 +79,7 @@ def _with_homes(
 
 
 def _may_fit(problem: AllocationProblem, model: PlacementModel) -> bool:
-    """True if no point has more lanes of a model, surely live, than its files have units."""
+    """True if no point has more surely live lanes of a model than its files have units."""
     liveness, classes = problem.liveness, problem.function.virtual_registers
     own: set[int] = set()
     for register in model.node_of:
@@ -96,7 +96,7 @@ def _may_fit(problem: AllocationProblem, model: PlacementModel) -> bool:
 
 
 def _answer(attempt: Attempt, others: Assignment) -> Assignment | Answer:
-    """The answer of a complete attempt; `others` are the registers of other files."""
+    """The answer of a complete attempt; `others` has the registers of other files."""
     problem, edits = attempt.problem, attempt.rewritten.edits
     assignment = dict(others)
     for each in attempt.placed:
@@ -123,7 +123,7 @@ class _Splitter:
         ]
 
     def run(self) -> Attempt:
-        """A complete attempt. Raises AllocationFailed where there is none."""
+        """A complete attempt. Raises AllocationFailed if there is none."""
         best = self._by_limits()
         if best.left:
             best = self._by_clearing(best)
@@ -132,12 +132,12 @@ class _Splitter:
     def _attempt(
         self, forced: Collection[RegionKey] = (), earlier: Attempt | None = None, seeds: int = 1
     ) -> Attempt:
-        """A plan within the limits, carried out."""
+        """Makes a plan within the limits and carries it out."""
         plan = self.planner.plan(self._needs(), forced)
         return self._carried_out(plan, earlier, seeds)
 
     def _carried_out(self, plan: SplitPlan, earlier: Attempt | None, seeds: int) -> Attempt:
-        """A plan carried out, anew with spill slots for homes that find no place."""
+        """Carries out a plan; does so again with slots for homes that find no place."""
         while True:
             effort = SearchEffort(STEPS, range(seeds))
             attempt = carry_out(self.crowding, plan, self.homeless, effort, earlier)
@@ -147,9 +147,9 @@ class _Splitter:
             self.homeless |= homeless
 
     def _by_limits(self) -> Attempt:
-        """Plans with ever lower limits where registers found no place; the best of them.
+        """The best attempt with ever lower limits where registers find no place.
 
-        The limits are those of the best then.
+        Afterwards the limits are those of that attempt.
         """
         best = attempt = self._attempt(seeds=FIRST_SEEDS)
         self.least = attempt.plan.cost
@@ -166,7 +166,7 @@ class _Splitter:
         return best
 
     def _by_clearing(self, attempt: Attempt) -> Attempt:
-        """Puts away what is in the way of one register after the other."""
+        """Puts away the obstacles of one register after the other."""
         for _ in range(CLEARING_ROUNDS):
             if not attempt.left:
                 return attempt
@@ -177,9 +177,11 @@ class _Splitter:
         raise AllocationFailed(f"{attempt.left} registers find no place, whatever is spilled")
 
     def _taken_back(self, attempt: Attempt) -> Attempt:
-        """Cheaper plans: without all that is put away but what the places need, then without
-        half of it, a quarter, and so on (Zeller and Hildebrandt, "Simplifying and Isolating
-        Failure-Inducing Input", IEEE TSE 2002)."""
+        """The cheapest complete attempt without some of the forced regions.
+
+        Drops all of them, then halves, quarters, and so on (Zeller and Hildebrandt,
+        "Simplifying and Isolating Failure-Inducing Input", IEEE TSE 2002).
+        """
         self.limits = self._capacities()
         tries, size = IMPROVEMENTS, len(attempt.plan.away)
         while tries and size and attempt.plan.cost > self.least:
@@ -220,7 +222,7 @@ class _Splitter:
         return needs
 
     def _lower_limits(self, attempt: Attempt, lanes: int) -> None:
-        """Where a register without a place is live, some lanes less than now at the most."""
+        """Lowers the limits by some lanes wherever a register without a place is live."""
         usage = [
             self.candidates.usage(attempt.plan, group, counts)
             for group, counts in enumerate(self.crowding.counts)

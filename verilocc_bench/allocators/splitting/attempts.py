@@ -1,7 +1,7 @@
-"""Attempts at splitting: plans carried out, and placed as far as search can.
+"""Attempts at splitting: plans that are carried out, with the places that search finds.
 
-`carry_out` rewrites the function as a plan says and looks for places,
-beginning with those that an earlier attempt found for the same accesses.
+`carry_out` rewrites the function by a plan and looks for places. It begins with
+the places of an earlier attempt for the same accesses.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from verilocc_bench.ir import Assignment, PhysicalRegister, RegisterClass
 __all__ = ["Attempt", "SearchEffort", "carry_out"]
 
 Hints = Mapping[tuple[int, int, int], tuple[str, int]]
-"""Where lane 0 of a register was, by register, block and instruction."""
+"""The place of lane 0 of a register, by register, block and instruction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A plan carried out, with what was placed of it."""
+    """A plan that is carried out, with the places found."""
 
     plan: SplitPlan
     rewritten: Rewritten
@@ -38,11 +38,11 @@ class Attempt:
 
     @property
     def left(self) -> int:
-        """How many registers found no place."""
+        """The number of registers without a place."""
         return sum(len(each.unplaced) for each in self.placed)
 
     def homeless(self) -> set[int]:
-        """The units whose homes found no place."""
+        """The units whose homes have no place."""
         homes = self.rewritten.home_unit
         registers = [
             each.model.nodes[node].members[0][0] for each in self.placed for node in each.unplaced
@@ -50,7 +50,7 @@ class Attempt:
         return {homes[register] for register in registers if register in homes}
 
     def hints(self) -> Hints:
-        """Where each access was placed."""
+        """The place of each access."""
         places: Assignment = {}
         for each in self.placed:
             every = each.model.assignment(np.maximum(each.bases, 0))
@@ -66,7 +66,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class SearchEffort:
-    """How long to search for places: steps of tabu search for each of some seeds."""
+    """The effort of the search for places: steps of tabu search for each seed."""
 
     steps: int
     seeds: range = range(1)
@@ -79,7 +79,7 @@ def carry_out(
     effort: SearchEffort,
     earlier: Attempt | None,
 ) -> Attempt:
-    """An attempt at a plan; the units `homeless` have spill slots for homes."""
+    """Carries out a plan; the units `homeless` get spill slots as homes."""
     registers: dict[int, RegisterClass] = {}
     function = crowding.problem.function
     budgets = {file.name: file.count for file in function.files}
@@ -101,7 +101,7 @@ def carry_out(
 
 
 def _hint(model: PlacementModel, rewritten: Rewritten, hints: Hints) -> NDArray[np.int64] | None:
-    """The bases that the nodes' accesses had in an earlier placement."""
+    """The bases of the nodes' accesses in an earlier placement."""
     if not hints:
         return None
     found: Assignment = {}

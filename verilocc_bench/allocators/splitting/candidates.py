@@ -1,6 +1,6 @@
-"""Which regions can be put away, which positions that frees, and what it costs.
+"""The regions that can be put away, the positions that this frees, and its cost.
 
-Cost: linear in the regions and their parts.
+The analysis is linear in the regions and their parts.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ RegionKey = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class SplitPlan:
-    """What is put away, and where it is stored.
+    """The regions to put away, and the places to store their units.
 
-    `away`: regions whose units are elsewhere; `stored_at_entry`: those of them that
-    are stored where they are entered; `stored_after`: (unit, access) of definitions
-    after which the unit is stored. `cost`: lanes moved, weighted by loop depth.
-    `missing`: lanes too many that no plan can put away. `is_optimal`: whether no
-    plan is cheaper.
+    `away` are the regions whose units are elsewhere. The regions in
+    `stored_at_entry` are stored at their entry. `stored_after` are the (unit,
+    access) of definitions after which the unit is stored. `cost` is the number of
+    moved lanes, weighted by loop depth. `missing` counts the excess lanes that no
+    plan can put away. `is_optimal` is True if no plan is cheaper.
     """
 
     away: frozenset[RegionKey]
@@ -39,10 +39,11 @@ class SplitPlan:
 
 @dataclass(frozen=True, slots=True)
 class UnitTraits:
-    """What counts about a unit: the number of its group of files; whether its value is a
+    """The traits of a unit that matter for a plan.
 
-    constant that can be made again; whether it is in a file whose moves depend on
-    EXEC; and whether it can be put away at all.
+    `group` is the number of its group of files. The others are True if its value
+    is a constant that can be made again, if moves in its file depend on EXEC, and
+    if it can be put away at all.
     """
 
     group: int
@@ -53,9 +54,9 @@ class UnitTraits:
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """Positions `first` to `last` of a block, free where a region is put away.
+    """Positions `first` to `last` of a block that a region frees when it is put away.
 
-    If `soft`, the first is free only where the region is not stored at its entry.
+    If `soft`, the first is free only if the region is not stored at its entry.
     """
 
     block: int
@@ -67,7 +68,8 @@ class Cover:
 class Candidates:
     """The regions of all units of one function.
 
-    `covers[unit, region]`: what each region that can be put away frees.
+    `covers[unit, region]` has the positions that each region frees, for regions
+    that can be put away.
     """
 
     def __init__(
@@ -88,7 +90,7 @@ class Candidates:
             total += 2 * len(block.instructions) + 1
 
     def _can_leave(self, unit: int, place: int) -> bool:
-        """True if a region's unit can be brought back at each access and edge that ends it."""
+        """True if a region's unit can be brought back at every access and edge that ends it."""
         each, masked = self.units[unit], self.traits[unit].is_masked
         ends = [each.unit.accesses[p.exit] for p in each.regions[place].parts if p.exit is not None]
         return all(self.sites.before(a.block, a.index, masked=masked) for a in ends) and all(
@@ -112,7 +114,7 @@ class Candidates:
         return 1 << self.offsets[block] + position
 
     def mask(self, key: RegionKey) -> int:
-        """The positions at which a region that is put away surely takes no register."""
+        """The positions at which a region surely takes no register when it is put away."""
         mask = 0
         for cover in self.covers[key]:
             first, count = cover.first + cover.soft, cover.last - cover.first - cover.soft + 1
@@ -120,7 +122,7 @@ class Candidates:
         return mask
 
     def price(self, key: RegionKey, stored: Collection[int]) -> int:
-        """What putting one more region away costs, about; `stored`: units already stored."""
+        """The approximate cost of putting one more region away, with some units `stored`."""
         each = self.units[key[0]]
         region = each.regions[key[1]]
         weight = self.sites.weight
@@ -140,7 +142,7 @@ class Candidates:
     def covered(
         self, plan: SplitPlan, covers: Iterable[tuple[Cover, RegionKey]], count: int
     ) -> list[int]:
-        """How many lanes a plan takes away at each position of a block with `count` of them."""
+        """The number of lanes that a plan puts away at each of `count` positions of a block."""
         change = [0] * (count + 2)
         for cover, key in covers:
             if key in plan.away:

@@ -1,7 +1,7 @@
-"""Which regions to put away: the cheapest that leave no place with too many lanes.
+"""Chooses the cheapest regions to put away so that no place has too many lanes.
 
-An integer program in the manner of Appel and George ("Optimal Spilling for
-CISC Machines with Few Registers", PLDI 2001), over regions instead of points:
+An integer program like that of Appel and George ("Optimal Spilling for CISC
+Machines with Few Registers", PLDI 2001), over regions instead of points:
 
     x[r]  the region's unit is elsewhere throughout the region
     e[r]  it is stored where the region is entered
@@ -9,13 +9,13 @@ CISC Machines with Few Registers", PLDI 2001), over regions instead of points:
 
 A region that is put away needs its value at home: y[d] + e[r] >= x[r] for
 each definition d that reaches it, unless the value is a constant that can be
-made again. Bringing back costs at each access that ends a region, and on each
-edge from a region that is put away to one that is not. At each place the
-regions that cover it must take as many lanes as there are too many. Rows of
-places that a solution violates are added until there are none.
+made again. Bringing a unit back costs at each access that ends a region, and on
+each edge from a region that is put away to one that is not. At each place the
+regions that cover it must free the excess lanes. Rows of places that a solution
+violates are added until no solution violates any.
 
-Solved by CP-SAT with one worker and a limit in deterministic time; what it
-finds within the limit counts, optimal or not.
+CP-SAT solves the program with one worker and a limit in deterministic time. Its
+best solution within the limit counts, optimal or not.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from verilocc_bench.errors import MissingExtraError
 __all__ = ["Needs", "Planner"]
 
 Needs = Sequence[Mapping[int, Sequence[int]]]
-"""`needs[group][block][position]`: the lanes too many; blocks without any are left out."""
+"""`needs[group][block][position]` is the number of excess lanes; blocks without any are absent."""
 
 ROUNDS = 40
 MISSING_LANE = 10**6
-"""What a lane too many costs, where nothing can be put away any more."""
+"""The cost of an excess lane that nothing can put away."""
 
 
 class Planner:
-    """Makes plans for one function. Rows, and values as a hint, serve from one plan to the next."""
+    """Makes plans for one function; keeps rows, and values as hints, from plan to plan."""
 
     def __init__(self, candidates: Candidates, deterministic_seconds: float) -> None:
         self.candidates, self.limit = candidates, deterministic_seconds
@@ -50,7 +50,7 @@ class Planner:
         self.last: Mapping[str, Mapping[Any, int]] = {}
 
     def plan(self, needs: Needs, forced: Collection[RegionKey] = ()) -> SplitPlan:
-        """The cheapest plan that is found; the regions `forced` are put away in any case."""
+        """The cheapest plan found; it always puts away the regions `forced`."""
         for group, blocks in enumerate(needs):
             for block, row in blocks.items():
                 self.rows |= {(group, block, p) for p in _peaks(row)}
@@ -94,7 +94,7 @@ class _PlanProgram:
                 self.by_block.setdefault((group, cover.block), []).append((cover, key))
 
     def _useful(self) -> set[RegionKey]:
-        """Regions that cover a place of need, and those joined to them by edges."""
+        """The regions that cover a place of need, and those joined to them by edges."""
         found = set(self.forced)
         found |= {key for key in self.candidates.covers if self._is_needed(key)}
         pending = list(found)
@@ -156,7 +156,7 @@ class _PlanProgram:
         return max(needs[position], 0) if needs is not None else 0
 
     def _row(self, model: Any, variables: _Variables, row: tuple[int, int, int]) -> Any:
-        """The row of one place; returns how many lanes it may be short of."""
+        """Adds the row of one place. Returns the number of lanes that it may be short of."""
         group, block, position = row
         terms = []
         for cover, key in self.by_block.get((group, block), ()):
@@ -171,7 +171,7 @@ class _PlanProgram:
         return short
 
     def violated(self, plan: SplitPlan) -> set[tuple[int, int, int]]:
-        """The places with more need than the plan covers: the worst of each run."""
+        """The places with more need than the plan covers: the worst of each run of places."""
         found: set[tuple[int, int, int]] = set()
         for group, blocks in enumerate(self.needs):
             for block, row in blocks.items():
@@ -183,9 +183,9 @@ class _PlanProgram:
 
 
 class _Variables:
-    """The variables of one program, and what they cost.
+    """The variables of one program, and their costs.
 
-    `joints`: whether something is inserted on an edge.
+    `joints` are true if something is inserted on an edge.
     """
 
     def __init__(self, candidates: Candidates, useful: set[RegionKey], model: Any) -> None:
@@ -242,7 +242,7 @@ class _Variables:
                 self._pay(target, weight, stored)
 
     def _unless(self, key: tuple[int, int, int], holds: Any, other: Any) -> Any:
-        """A variable that is true where `holds` is and `other` is not."""
+        """A variable that is true if `holds` is true and `other` is not."""
         if other is None:
             return holds
         self.joints[key] = self.model.new_bool_var("")

@@ -1,7 +1,7 @@
-"""What is too crowded in a function: its groups of files, their lanes and units.
+"""The crowded groups of files of a function, with their lanes and units.
 
-Registers that may be AGPRs become AGPRs where there is room, which costs
-nothing; the others are counted in their own files.
+Registers that may be AGPRs become AGPRs while there is room, which costs nothing.
+The others count in their own files.
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ VGPRS, ACCUMULATORS = "v", "a"
 
 
 def available(problem: AllocationProblem, files: Sequence[str]) -> int:
-    """The units of some files that are within the budget and not reserved."""
+    """The number of units of some files within the budget that are not reserved."""
     total = sum(file.count for file in problem.function.files if file.name in files)
     return total - sum(u.count for u in problem.function.reserved if u.file in files)
 
 
 class Crowding:
-    """Groups of files that are too crowded, and all that splitting needs to know of them.
+    """The crowded groups of files, with all that splitting needs to know about them.
 
-    `counts[group][block][position]` lanes want registers of a group, whose
-    `capacity[group]` are there. `constants[unit]`: where the constant is made that is
-    all the value of a unit. `classes`: of the virtual registers, narrowed.
+    `counts[group][block][position]` is the number of lanes that need registers of
+    a group, and `capacity[group]` the number of its registers. `constants[unit]`
+    is the place of the constant that is the only value of a unit. `classes` are
+    the narrowed classes of the virtual registers.
     """
 
     def __init__(self, problem: AllocationProblem, groups: Sequence[tuple[str, ...]]) -> None:
@@ -77,7 +78,7 @@ class Crowding:
         return self.classes[self.units[unit].unit.register].files
 
     def group_of(self, files: Sequence[str]) -> int:
-        """The number of the group that some files belong to."""
+        """The number of the group of some files."""
         return next(number for number, group in enumerate(self.groups) if files[0] in group)
 
     def _constants(self) -> Mapping[int, At]:
@@ -103,7 +104,7 @@ class Crowding:
 def narrowed_classes(
     problem: AllocationProblem,
 ) -> tuple[list[RegisterClass], frozenset[int]]:
-    """The classes of all registers, AGPRs alone where these may be and fit; and which these are."""
+    """All classes, narrowed to AGPRs for registers that fit there; and these registers."""
     function = problem.function
     classes = list(function.virtual_registers)
     budgets = {file.name: file.count for file in function.files}
@@ -128,7 +129,7 @@ def narrowed_classes(
 
 
 def _spans(problem: AllocationProblem) -> dict[int, list[tuple[int, int]]]:
-    """The runs of live points of the lanes of each register that may be an AGPR."""
+    """The runs of live points of each register that may be an AGPR, lane by lane."""
     offsets = [*problem.liveness.lane_offsets, problem.liveness.virtual_lane_count]
     owner = {
         lane: register

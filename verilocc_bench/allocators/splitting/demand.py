@@ -1,9 +1,9 @@
-"""How many lanes too many there are, at each place of a function.
+"""The lanes that need registers at each position of a function.
 
-Every instruction has two positions: number 2i of a block before instruction i
-(its uses are read, its early-clobber definitions written), number 2i + 1
-after it. What is put away and brought back around an instruction is in a
-register at both, or at one, or at neither.
+Every instruction has two positions: position 2i of a block stands before
+instruction i (when it reads its uses and writes its early clobbers), position
+2i + 1 after it. A unit that is put away and brought back around an instruction is
+in a register at both, at one, or at neither.
 
 Cost: one count of bits for each position.
 """
@@ -17,7 +17,7 @@ __all__ = ["lane_counts", "lanes_of", "live_masks"]
 
 
 def live_masks(problem: AllocationProblem) -> list[int]:
-    """The lanes live at each point of liveness."""
+    """The lanes that are live at each point, as bit masks."""
     liveness = problem.liveness
     toggles: list[list[int]] = [[] for _ in range(len(liveness.points) + 1)]
     for lane, first, last, _ in liveness.segments:
@@ -35,12 +35,12 @@ def live_masks(problem: AllocationProblem) -> list[int]:
 def lane_counts(
     problem: AllocationProblem, masks: LaneMasks, live: list[int], lanes: int
 ) -> list[list[int]]:
-    """How many of some lanes need registers at each position of each block."""
+    """The number of these lanes that need registers, at each position of each block."""
     counts: list[list[int]] = []
     for block, after in enumerate(problem.liveness.after):
         held = masks.held[block]
         row: list[int] = []
-        previous = -1  # at the start of a block every lane held may be live
+        previous = -1  # at the start of a block every held lane may be live
         for index, point in enumerate(after):
             before = previous & held[index] & lanes
             count = before.bit_count()
@@ -53,9 +53,10 @@ def lane_counts(
 
 
 def lanes_of(problem: AllocationProblem, files: tuple[str, ...], moved: frozenset[int]) -> int:
-    """The lanes of the virtual registers whose class begins with one of some files, and fixed ones.
+    """The lanes of some files as a bit mask: fixed ones, and those of virtual registers.
 
-    Registers in `moved` are not counted.
+    A virtual register counts for the first file of its class. Registers in `moved`
+    do not count.
     """
     liveness = problem.liveness
     mask = 0

@@ -1,9 +1,8 @@
-"""Where the lanes of a function hold values that matter, guards taken as if they may hold or not.
+"""The lanes that hold a needed value at each place, whatever the guards.
 
-The structure of split live ranges is built on this: a lane is *held* between
-two instructions where some path leads from a definition of it to there and
-on to a read. Exact liveness (analysis.liveness) says where units collide; it
-is never more than this.
+A lane is *held* between two instructions if some path leads from a definition of
+it to that place and on to a read. Split live ranges are built from held lanes.
+Exact liveness (analysis.liveness), by which units collide, is a part of them.
 
 Cost: two bit-vector dataflows over the blocks; a set of lanes for each
 instruction.
@@ -21,9 +20,9 @@ __all__ = ["LaneMasks", "held_lanes"]
 
 @dataclass(frozen=True, slots=True)
 class LaneMasks:
-    """`held[block][i]`: the lanes held before instruction i; behind the last, at the block's end.
+    """`held[block][i]` are the lanes held before instruction i, or at the block's end.
 
-    Lanes are numbered as in `numbering`, which is the numbering of liveness.
+    Lanes are numbered as in `numbering`, the numbering of liveness.
     """
 
     numbering: LaneNumbering
@@ -32,7 +31,7 @@ class LaneMasks:
 
 
 def held_lanes(function: Function) -> LaneMasks:
-    """The lanes held everywhere in a function."""
+    """The lanes held at every place of a function."""
     numbering = LaneNumbering(function)
     effects = all_effects(function, numbering)
     successors = [block.successors for block in function.blocks]

@@ -1,10 +1,10 @@
-"""Which loops a block is in, by strongly connected components.
+"""The nest of loops of a function, by strongly connected components.
 
-A loop is a strongly connected component of more than one block, or of one
-that follows itself; what is left of it without its entries has the loops
-inside (Havlak, "Nesting of Reducible and Irreducible Loops", TOPLAS 1997, in
-the recursive form of Steensgaard). On reducible graphs these are the natural
-loops. Cost: linear in the edges for each level of nesting.
+A loop is a strongly connected component of more than one block, or of one block
+that follows itself. Without its entries the component contains the inner loops
+(Havlak, "Nesting of Reducible and Irreducible Loops", TOPLAS 1997, in the
+recursive form of Steensgaard). On reducible graphs these are the natural loops.
+Cost: linear in the edges for each level of nesting.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from verilocc_bench.ir import Function
 __all__ = ["OUTSIDE", "LoopNest", "find_loops"]
 
 OUTSIDE = -1
-"""Stands for the code in no loop."""
+"""The number for code outside all loops."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """`innermost[block]` is the number of its innermost loop, `parents[loop]` that around it.
+    """`innermost[block]` is the innermost loop of a block, `parents[loop]` the loop around a loop.
 
-    Both are OUTSIDE where there is none.
+    Both are OUTSIDE if there is no such loop.
     """
 
     innermost: tuple[int, ...]
     parents: tuple[int, ...]
 
     def around(self, block: int) -> Iterator[int]:
-        """The loops that a block is in, innermost first."""
+        """The loops around a block, innermost first."""
         loop = self.innermost[block]
         while loop != OUTSIDE:
             yield loop

@@ -1,12 +1,12 @@
-"""What to put away so that a register that found no place gets one.
+"""The obstacles of a register without a place: the regions to put away for it.
 
-For every base that the register could have, the registers placed there are in
-its way. Each must be away wherever both are live; that is possible where its
-regions cover those places. The base at which this costs least is chosen, and
-the next plan is made to put these regions away.
+At every base that the register could have, the registers placed there are in its
+way. Each must be away wherever both are live, which is possible if its regions
+cover these places. The obstacles are the regions at the cheapest base, and the
+next plan must put them away.
 
 Cost: the exclusions of the register, and one pass over the points at which it
-and those in its way are live.
+and the registers in its way are live.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Obstacles:
         self._positions: dict[tuple[int, int], int] = {}
 
     def to_clear(self, node: int) -> tuple[int, set[RegionKey]] | None:
-        """The cheapest regions to put away for a node, with their price; None where none helps."""
+        """The cheapest regions to put away for a node, with their price; None if none helps."""
         best: tuple[int, int, set[RegionKey]] | None = None
         for base, others in sorted(self._in_the_way(node).items()):
             found, left = self._clearing(node, base, others)
@@ -70,7 +70,7 @@ class Obstacles:
         return None if best is None else (best[0], best[2])
 
     def _in_the_way(self, node: int) -> Mapping[int, Sequence[int]]:
-        """For each base of a node the nodes that keep it from there."""
+        """For each base of a node, the nodes that block it."""
         model = self.model
         found: dict[int, list[int]] = {int(b): [] for b in np.flatnonzero(model.domain[node])}
         for k in range(int(model.start[node]), int(model.start[node + 1])):
@@ -82,10 +82,10 @@ class Obstacles:
         return found
 
     def _clearing(self, node: int, base: int, others: Sequence[int]) -> tuple[set[RegionKey], int]:
-        """Regions that are in the way at a base, and the price of what must stay.
+        """The regions in the way at a base, and the price of the lanes that must stay.
 
-        What stays is accessed while the node is live: if all around it is put
-        away, it is short, and a place elsewhere is sooner found.
+        A lane must stay where it is accessed while the node is live. Once all
+        around it is put away, it is short and finds another place more easily.
         """
         chosen: set[RegionKey] = set()
         price = 0
@@ -106,7 +106,7 @@ class Obstacles:
         return chosen, price
 
     def _lanes(self, node: int, base: int) -> dict[int, tuple[int, int]]:
-        """(register, lane) by the unit that it takes when the node is at a base."""
+        """(register, lane) by the unit that it takes if the node is at a base."""
         classes = self.rewritten.function.virtual_registers
         return {
             base + offset + lane: (register, lane)
@@ -115,7 +115,7 @@ class Obstacles:
         }
 
     def positions(self, register: int, lane: int) -> int:
-        """Where a lane is live, as a mask over the positions of the original function."""
+        """The positions of the original function at which a lane is live, as a bit mask."""
         key = register, lane
         if key not in self._positions:
             self._positions[key] = self._find_positions(register, lane)
@@ -130,7 +130,7 @@ class Obstacles:
             if index >= 0:
                 home, position = self.rewritten.origin[block][index]
                 mask |= self.candidates.position_bit(home, position)
-        # Between two places at which it is live it stays where it is.
+        # A lane stays in its register between two adjacent live positions.
         return mask | (mask << 1 & mask >> 1) | self._before_uses(register, lane, mask)
 
     def _before_uses(self, register: int, lane: int, mask: int) -> int:

@@ -1,7 +1,7 @@
-"""Places for the registers of a rewritten function, or those that found none.
+"""Finds places for the registers of a rewritten function.
 
 First fit in several orders, then tabu search from the best of them
-(allocators.search). Steps, not seconds: the same function gives the same answer.
+(allocators.search). Budgets are steps, so the same function gives the same answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Placed", "place_nodes"]
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The bases of a model's nodes, -1 for those left over."""
+    """The bases of a model's nodes; -1 for a node without a place."""
 
     model: PlacementModel
     bases: NDArray[np.int64]
@@ -31,7 +31,7 @@ class Placed:
 
     @property
     def assignment(self) -> Assignment:
-        """The places of all registers, where none is left over."""
+        """The places of all registers. No node may be without a place."""
         return self.model.assignment(self.bases)
 
 
@@ -41,11 +41,11 @@ def place_nodes(
     seeds: range = range(1),
     hint: NDArray[np.int64] | None = None,
 ) -> Placed:
-    """Places as many nodes of a model as search finds room for, `steps` for each seed.
+    """Places as many nodes of a model as search can, with `steps` for each seed.
 
-    Room for a narrow register is sooner made than for a tuple: where tuples are
-    left over, the widest are placed first and stay, and search is for the others.
-    `hint`: bases to begin with, as far as they are legal.
+    It is easier to make room for a narrow register than for a tuple. If tuples are
+    left over, the widest ones are placed first and stay, and search places the
+    others. `hint` are bases to begin with, as far as they are legal.
     """
     from verilocc_bench.allocators.search.first_fit_loop import first_fit_loop
     from verilocc_bench.allocators.search.orders import node_orders
@@ -69,7 +69,7 @@ def place_nodes(
 
 
 def _search(bases: NDArray[np.int64], space: Space, steps: int, seeds: range) -> None:
-    """Tabu search from some bases, which become the best found."""
+    """Improves some bases by tabu search, in place."""
     from verilocc_bench.allocators.search.compiled import random_state
     from verilocc_bench.allocators.search.tabu_loop import tabu_loop
 
@@ -80,7 +80,7 @@ def _search(bases: NDArray[np.int64], space: Space, steps: int, seeds: range) ->
 
 
 def _price(model: PlacementModel, bases: NDArray[np.int64]) -> int:
-    """How hard it is to make room for what is left over: the squares of the widths."""
+    """The difficulty of the nodes without a place: the sum of the squares of their widths."""
     return int(((model.last[bases < 0] + 1) ** 2).sum())
 
 
@@ -101,7 +101,7 @@ def _with_fixed(
 
 
 def _legal(model: PlacementModel, hint: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The bases of a hint but for those that are not allowed, or exclude an earlier node's."""
+    """A hint without the bases that are not allowed or exclude the base of an earlier node."""
     bases = np.full(len(hint), -1, np.int64)
     for node, base in enumerate(hint):
         if base < 0 or not model.domain[node, base]:

@@ -1,12 +1,11 @@
-"""Regions: where a spill unit could be elsewhere than in its register.
+"""Regions: the parts of a function where a spill unit could leave its register.
 
-Between two accesses a unit's value just waits. A *region* is a connected part
-of the function in which it waits: instructions after one access and before
-another, and across edges all that is connected in this way, but cut where a
-loop begins or ends that accesses the unit (Braun and Hack, "Register Spilling
-and Live-Range Splitting for SSA-Form Programs", CC 2009: a value that a loop
-uses is brought back before it and stays; one that it does not use stays away
-through it).
+Between two accesses the value of a unit only waits. A *region* is a connected
+part of the function in which it waits: the instructions between two accesses,
+joined across edges, but cut at the borders of each loop that accesses the unit.
+So a value that a loop uses is brought back before the loop and stays in its
+register, and a value that it does not use stays away throughout (Braun and Hack,
+"Register Spilling and Live-Range Splitting for SSA-Form Programs", CC 2009).
 
 Cost: for each unit the blocks at whose borders it is held, and its accesses.
 """
@@ -27,10 +26,10 @@ __all__ = ["Edge", "Part", "Region", "UnitRegions", "find_regions"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Instructions `first` to `last` of a block, none where the last is less.
+    """Instructions `first` to `last` of a block; empty if `last` is less than `first`.
 
-    `entry` and `exit` are the accesses, by their number in the unit, between which
-    the part lies; None at the block's border.
+    The part lies between the accesses `entry` and `exit`, numbered as in the unit;
+    None is the border of the block.
     """
 
     block: int
@@ -99,7 +98,7 @@ class _RegionFinder:
         self.predecessors = predecessors
 
     def regions(self, unit: SpillUnit, starts: list[int]) -> UnitRegions:
-        """The regions of a unit that is held at the start of the blocks `starts`."""
+        """The regions of a unit; it is held at the start of the blocks `starts`."""
         parts = self._parts(unit, starts)
         heads = {p.block: n for n, p in enumerate(parts) if p.entry is None}
         tails = {p.block: n for n, p in enumerate(parts) if p.exit is None}
@@ -144,7 +143,7 @@ class _RegionFinder:
 
 
 def _merge(count: int, pairs: list[tuple[int, int]]) -> list[int]:
-    """The representative of each of `count` things, some of which are pairwise the same."""
+    """The representative of each of `count` things, of which the pairs are the same."""
     parent = list(range(count))
 
     def find(thing: int) -> int:
@@ -159,7 +158,7 @@ def _merge(count: int, pairs: list[tuple[int, int]]) -> list[int]:
 
 
 def _reach(unit: SpillUnit, regions: list[Region], edges: list[Edge]) -> None:
-    """Fills in which definitions reach each region."""
+    """Fills in the definitions that reach each region."""
     passing: list[tuple[int, int]] = [(e.source, e.target) for e in edges]
     entered: dict[int, list[int]] = {}
     for number, region in enumerate(regions):

@@ -1,7 +1,7 @@
-"""The function that a plan makes, to be placed, and the edits that make it.
+"""Rewrites a function by a plan, and gives the edits that do the same.
 
-In the function stores, loads and constants stand as instructions, and code on
-edges in blocks of its own, so that liveness and every allocator see them.
+In the rewritten function, stores, loads and constants are instructions, and code
+on edges has blocks of its own, so liveness and every allocator see them.
 
 Cost: linear in the function and its edits.
 """
@@ -41,10 +41,11 @@ __all__ = ["Homes", "Rewritten", "rewrite"]
 
 @dataclass(frozen=True, slots=True)
 class Homes:
-    """Where units are while they are away.
+    """The homes of units while they are away.
 
-    `registers[unit]`: the class of single registers that its lanes are moved
-    to; `constants[unit]`: where its value is made; the others go to slots.
+    `registers[unit]` is the class of the single registers that take its lanes.
+    `constants[unit]` is the place where its value is made. The other units go to
+    slots.
     """
 
     registers: Mapping[int, RegisterClass]
@@ -56,9 +57,9 @@ class Rewritten:
     """A function with a plan carried out.
 
     `origin[block][index]` is the (block, position) in the original after an
-    instruction (see `demand`); after an inserted one, that before the next.
-    `home_unit[register]`: the unit that a new register is a home of;
-    `units_of[register]`: the units with lanes in a register.
+    instruction (see `demand`); for an inserted instruction it is the position
+    before the next one. `home_unit[register]` is the unit whose home a new
+    register is. `units_of[register]` are the units with lanes in a register.
     """
 
     function: Function
@@ -81,7 +82,7 @@ def rewrite(
 
 @dataclass(frozen=True, slots=True)
 class _Transferred:
-    """A unit that is stored (or else brought back) in a web."""
+    """A unit that is stored from a web, or brought back to it."""
 
     is_store: bool
     unit: int
@@ -142,7 +143,7 @@ class _Rewriter:
         return found
 
     def _collect(self, number: int) -> None:
-        """Notes where a unit is stored and where it is brought back."""
+        """Notes the places where a unit is stored and brought back."""
         each, plan = self.units[number], self.plan
         unit = each.unit
 
@@ -211,7 +212,7 @@ class _Rewriter:
         )
 
     def _code(self, where: At | OnEdge) -> list[Instruction]:
-        """What is inserted at a place: first what is stored, then what is brought back."""
+        """The instructions inserted at a place: first the stores, then the loads."""
         made: list[Instruction] = []
         for transfers in (self.stores.get(where, ()), self.loads.get(where, ())):
             to_slots: list[_Transferred] = []
@@ -246,7 +247,7 @@ class _Rewriter:
         return made
 
     def _slot_code(self, where: At | OnEdge, transfers: list[_Transferred]) -> list[Instruction]:
-        """Spills or reloads; lanes of one register that follow each other are moved at once."""
+        """Spills or reloads; adjacent lanes of one register are moved at once."""
         lanes = sorted(
             (t.web.name, lane, t.is_store, t.web.first, t.web.register)
             for t in transfers
@@ -279,7 +280,7 @@ class _Rewriter:
         self.insertions.append(Insertion(where, kind, (Transfer(destination, source),)))
 
     def _slot(self, register: int) -> int:
-        """The slot of a register's lane 0; aligned, so that four lanes can go at once."""
+        """The slot of a register's lane 0; aligned so that four lanes can move at once."""
         if register not in self.slots:
             width = self.classes[register].width
             step = min(4, 1 << (width - 1).bit_length())

@@ -1,4 +1,4 @@
-"""Where something can be inserted, and how much it counts there."""
+"""The places where code can be inserted, and their weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Sites"]
 
 
 class Sites:
-    """The places of one function; `masked` is said of what is moved in vector registers."""
+    """The insertion places of one function; `masked` is True for moves of vector registers."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.function, self.target = problem.function, problem.target
@@ -21,7 +21,7 @@ class Sites:
         self._ranges: dict[tuple[int, bool], range] = {}
 
     def _range(self, block: int, masked: bool) -> range:
-        """The indices of a block before which something can be inserted."""
+        """The indices of a block before which code can be inserted."""
         key = block, masked
         if key not in self._ranges:
             self._ranges[key] = self._find_range(block, masked)
@@ -38,17 +38,17 @@ class Sites:
                 end = min(end, index + 1)
             if change & MaskChange.WIDENS:
                 first = index + 1
-        # What is left depends on the block alone.
+        # The remaining objections depend on the block alone.
         if first < end and not any(self._places.objections(block, first)):
             return range(first, end)
         return range(0)
 
     def before(self, block: int, index: int, *, masked: bool) -> bool:
-        """True if something can be inserted before an instruction, or at the block's end."""
+        """True if code can be inserted before an instruction, or at the end of a block."""
         return index in self._range(block, masked) and index <= self._last(block)
 
     def on_edge(self, source: int, *, masked: bool) -> bool:
-        """True if something can be inserted on the edges out of a block."""
+        """True if code can be inserted on the edges out of a block."""
         return len(self.function.blocks[source].instructions) in self._range(source, masked)
 
     def _last(self, block: int) -> int:
@@ -57,9 +57,9 @@ class Sites:
         return self._last_places[block]
 
     def weight(self, block: int) -> int:
-        """How much one lane counts in a block."""
+        """The weight of one lane in a block."""
         return int(LOOP_WEIGHT ** self.depths[block])
 
     def edge_weight(self, source: int, target: int) -> int:
-        """How much one lane counts on an edge."""
+        """The weight of one lane on an edge."""
         return int(LOOP_WEIGHT ** min(self.depths[source], self.depths[target]))

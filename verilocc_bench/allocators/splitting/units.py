@@ -1,8 +1,8 @@
 """Spill units: lanes of a virtual register that are always accessed together.
 
-A tuple of which every instruction reads or writes the whole is one unit; one
-that is read lane by lane has a unit for each lane, so that a part of it can
-be put away while the rest stays.
+A tuple is one unit if every instruction reads or writes the whole tuple. A tuple
+that is read lane by lane has a unit for each lane, so a part of it can be put
+away while the rest stays.
 
 Cost: linear in the operands.
 """
@@ -22,7 +22,7 @@ __all__ = ["Access", "SpillUnit", "operand_lanes", "spill_units"]
 class Access:
     """An instruction that names a unit's lanes.
 
-    `writes`: it defines them. `certain`: and nothing guards it.
+    `writes` is True if it defines them, `certain` if it also has no guard.
     """
 
     block: int
@@ -81,7 +81,7 @@ def _can_split(function: Function, target: Target, register: int) -> bool:
 
 
 def _is_aligned(function: Function, target: Target, lanes: VirtualLanes) -> bool:
-    """True if an operand could name other lanes instead (docs/split-track.md)."""
+    """True if an operand could be replaced by other lanes (docs/split-track.md)."""
     register_class = function.virtual_registers[lanes.register]
     if lanes.count == register_class.width:
         return True

@@ -1,11 +1,10 @@
-"""Which accesses of a register must go on naming one register when it is split.
+"""Webs: the accesses of a split register that must share one new register.
 
-Where a unit stays in its register between two accesses, these belong to one
-*web*; so do all lanes of a register that one instruction names, because
-operands that are lanes of one register must stay in one file, and those that
-are tied in one register. Each web becomes a virtual register of its own
-(Chaitin's renumbering), of which only the lanes from the first to the last
-used are kept.
+If a unit stays in its register between two accesses, the accesses belong to one
+*web*. All lanes of a register that one instruction names belong to one web, too:
+operands that are lanes of one register must stay in one file, and tied operands
+in one register. Each web becomes a virtual register (Chaitin's renumbering) with
+the lanes from the first to the last used one.
 
 Cost: nearly linear in the accesses and regions.
 """
@@ -27,9 +26,9 @@ __all__ = ["Web", "WebFinder", "Webs"]
 
 @dataclass(slots=True)
 class Web:
-    """Lanes `first` to `last` of a register, now those of `name`.
+    """Lanes `first` to `last` of a register, which become the lanes of `name`.
 
-    `name` is the register's own number where a web keeps it.
+    `name` is the register's own number if the web keeps it.
     """
 
     register: int
@@ -43,8 +42,9 @@ class Web:
 class Webs:
     """The webs of all split registers.
 
-    `at[register, block, index]`: that of an instruction's operands; `during[unit, region]`:
-    that of a region in which the unit stays. `new`: the classes of new registers.
+    `at[register, block, index]` is the web of an instruction's operands.
+    `during[unit, region]` is the web of a region in which the unit stays. `new`
+    has the classes of new registers.
     """
 
     at: dict[tuple[int, int, int], Web]
@@ -55,7 +55,7 @@ class Webs:
 class WebFinder:
     """Finds webs for any plan of one function.
 
-    `classes`: those of its virtual registers, perhaps narrowed.
+    `classes` are the classes of its virtual registers, perhaps narrowed.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class WebFinder:
         self.budgets = {file.name: file.count for file in function.files}
 
     def webs(self, plan: SplitPlan) -> Webs:
-        """The webs that a plan leaves."""
+        """The webs under a plan."""
         joined = _Joined()
         for number, each in enumerate(self.units):
             self._join(joined, number, each, plan)
@@ -105,7 +105,7 @@ class WebFinder:
                 joined.join((number, edge.source), (number, edge.target))
 
     def _fit_operands(self, at: dict[tuple[int, int, int], Web]) -> None:
-        """Webs in which an operand would not be aligned keep all lanes of the register."""
+        """Lets webs in which an operand would not be aligned keep all lanes of the register."""
         for block, index, instruction in self.function.instructions():
             for _, lanes in operand_lanes(instruction):
                 web = at.get((lanes.register, block, index))
@@ -140,14 +140,14 @@ class WebFinder:
 
 
 def _widened(webs: dict[object, Web], root: object, register: int, lanes: Sequence[int]) -> Web:
-    """The web of a root, made to hold these lanes too."""
+    """The web of a root, widened to hold these lanes."""
     web = webs.setdefault(root, Web(register, lanes[0], lanes[-1]))
     web.first, web.last = min(web.first, lanes[0]), max(web.last, lanes[-1])
     return web
 
 
 class _Joined:
-    """Union-find over anything that can be a key."""
+    """Union-find over hashable keys."""
 
     def __init__(self) -> None:
         self.parent: dict[object, object] = {}

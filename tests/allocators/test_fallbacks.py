@@ -8,7 +8,7 @@ import pytest
 from verilocc_bench.allocators import BUILT_IN, Request, SearchAllocator, sees_labels
 from verilocc_bench.allocators.protocol import Response
 from verilocc_bench.allocators.registry import answers_alone
-from verilocc_bench.allocators.search import other_ways, portfolio
+from verilocc_bench.allocators.search import fallbacks, portfolio
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.options import SearchOptions
 from verilocc_bench.allocators.search.orders import node_orders
@@ -48,7 +48,7 @@ def _find_nothing(monkeypatch: pytest.MonkeyPatch, *ways: str) -> None:
 
     monkeypatch.setattr(portfolio, "minimize", from_a_start)
     for name in ways:
-        monkeypatch.setitem(other_ways._WAYS, name, lambda *_: None)
+        monkeypatch.setitem(fallbacks._FALLBACKS, name, lambda *_: None)
 
 
 def _best(request: Request, name: str = "best") -> Response:
@@ -154,7 +154,7 @@ def test_every_way_gives_valid_placements_or_none() -> None:
         for model in models:
             for name in WAYS:
                 try:
-                    bases = other_ways._WAYS[name](model, SearchOptions())
+                    bases = fallbacks._FALLBACKS[name](model, SearchOptions())
                 except AllocationFailed:
                     assert name == "cp-sat"
                     continue
@@ -173,7 +173,7 @@ def test_ejection_makes_room_where_first_fit_fails() -> None:
         for model in placement_models(problem):
             if model.files[0] != "v" or any(_fits(model, order) for order in node_orders(model)):
                 continue
-            bases = other_ways._WAYS["ejection"](model, SearchOptions())
+            bases = fallbacks._FALLBACKS["ejection"](model, SearchOptions())
             if bases is not None:
                 assert model.is_valid(bases)
                 rescued += 1

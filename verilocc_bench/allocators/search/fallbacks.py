@@ -1,9 +1,9 @@
-"""Other ways to a placement, for where first fit and tabu search have found none.
+"""Fallbacks for models in which first fit and tabu search find no placement.
 
 In the order of their cost: the orders of linear scan and of graph colouring
 (milliseconds), ejection as language models use it at dead ends (seconds), CP-SAT
-(up to a minute). Each looks at one model, and what it gives is checked against
-the model before it counts.
+(up to a minute). Each works on one model. Its placement is checked against the
+model before it counts.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ __all__ = ["place_by_orders", "place_otherwise"]
 
 Integers = NDArray[np.int64]
 
-Way = Callable[[PlacementModel, SearchOptions], Integers | None]
+Fallback = Callable[[PlacementModel, SearchOptions], Integers | None]
 
 EXACT_EFFORT = 5
-"""So many times the budget of one question to CP-SAT: without an answer all else is in vain."""
+"""The factor on CP-SAT's budget for a question, for without a placement there is no answer."""
 
 
 def place_otherwise(model: PlacementModel, options: SearchOptions) -> tuple[str, Integers] | None:
-    """(the way's name, a placement) of the first way that finds one; None where none does.
+    """The name and the placement of the first fallback that finds one, or None.
 
-    Raises AllocationFailed where CP-SAT proves that there is none.
+    Raises AllocationFailed if CP-SAT proves that there is no placement.
     """
-    for name, way in _WAYS.items():
-        bases = way(model, options)
+    for name, fallback in _FALLBACKS.items():
+        bases = fallback(model, options)
         if bases is not None and model.is_valid(bases):
             return name, bases
     return None
 
 
 def place_by_orders(model: PlacementModel) -> list[tuple[str, Integers]]:
-    """(the name, a placement) of each of the allocators with one order that finds one."""
+    """The name and the placement of each allocator with a single order that finds one."""
     found = []
     for name in ("linear-scan", "graph-coloring"):
-        bases = _WAYS[name](model, SearchOptions())
+        bases = _FALLBACKS[name](model, SearchOptions())
         if bases is not None and model.is_valid(bases):
             found.append((name, bases))
     return found
@@ -73,7 +73,7 @@ def _graph_coloring(model: PlacementModel, _: SearchOptions) -> Integers | None:
 
 
 def _ejection(model: PlacementModel, options: SearchOptions) -> Integers | None:
-    """By each of the orders of first fit with few dead ends, then with more."""
+    """Tries each order of first fit with few dead ends, then each with more."""
     orders = [
         [register for node in order for register, _ in model.nodes[node].members]
         for order in node_orders(model)
@@ -108,7 +108,7 @@ def _exact(model: PlacementModel, options: SearchOptions) -> Integers | None:
     return result.bases
 
 
-_WAYS: dict[str, Way] = {
+_FALLBACKS: dict[str, Fallback] = {
     "linear-scan": _linear_scan,
     "graph-coloring": _graph_coloring,
     "ejection": _ejection,
