@@ -203,10 +203,7 @@ def test_all_files_are_written_in_one_way() -> None:
     assert found == WRITERS
 
 
-NAMED_TWICE = {
-    *("Choice", "Configuration", "Entry", "Figures", "Judged", "Kernel", "Ledger", "Reply"),
-    *("RowFacts", "Run", "Section", "Summary", "_Run", "_Worker"),
-}
+NAMED_TWICE = {"Ledger", "Reply", "Run"}
 """Class names that more than one class still has."""
 
 
