@@ -1,4 +1,4 @@
-"""Back ends: the machine code of each vendor, read into problems and written from answers.
+"""Back ends: read problems from the machine code of each vendor, and write answers into it.
 
 To add one, write a package beside `amdgpu` and `nvidia` with the modules that
 `backend` lists, and name it in BACKENDS.
@@ -34,25 +34,25 @@ __all__ = [
 ]
 
 BACKENDS: tuple[Backend[Any], ...] = (NvidiaBackend(), AmdgpuBackend())
-"""In the order in which they are asked about a file: text comes last."""
+"""The back ends in the order in which they are asked about a file; text comes last."""
 
 
 def backend_of(target: Target | str) -> Backend[Any]:
-    """The back end of a target, or of the target of that name. Raises InputError for no target."""
+    """The back end of a target or of its name. Raises InputError for an unknown name."""
     vendor = (get_target(target) if isinstance(target, str) else target).vendor
     return next(backend for backend in BACKENDS if backend.vendor == vendor)
 
 
 def backend_of_file(data: bytes) -> Backend[Any]:
-    """The back end whose code a file is; text that nobody knows is taken for machine IR."""
+    """The back end for the code in a file. Text of no known form counts as machine IR."""
     return next((backend for backend in BACKENDS if backend.holds(data)), BACKENDS[-1])
 
 
 def raw_bytes(raw_format: str, content: str) -> bytes:
     """The bytes in the column `content` of a raw row of that format.
 
-    Content of a format that no back end has counts as text. Raises ValueError
-    for content of another form than its format says.
+    Content of an unknown format counts as text. Raises ValueError for content that
+    contradicts its format.
     """
     for backend in BACKENDS:
         if backend.raw_format == raw_format:

@@ -1,4 +1,4 @@
-"""What every back end does: compiled code in, allocation problems out, and answers back in.
+"""The protocol of back ends: reads problems from compiled code, and writes answers into it.
 
 A back end is a package with the same modules in each: `read` (files to
 functions), `normalize` (functions to the IR), `write_back` (answers into the
@@ -30,18 +30,18 @@ Code = TypeVar("Code")
 class Backend(Protocol[Code]):
     """The code of one vendor.
 
-    Every method raises InputError, with the place, for input that it cannot
-    work with, and MissingExtraError where a tool is not installed.
+    Every method raises InputError, with the place, for input that it cannot use,
+    and MissingExtraError if a tool is not installed.
     """
 
     @property
     def vendor(self) -> str:
-        """The `vendor` of the targets whose code this is."""
+        """The `vendor` of its targets."""
         ...
 
     @property
     def raw_format(self) -> str:
-        """The column `format` of the dataset's raw rows of these targets."""
+        """The value of the column `format` in raw rows of its targets."""
         ...
 
     @property
@@ -51,11 +51,11 @@ class Backend(Protocol[Code]):
 
     @property
     def own_allocation(self) -> str | None:
-        """The name of the compiler's own allocation in `compare`; None where it cannot be had."""
+        """The name of the compiler's own allocation in `compare`; None if it is not available."""
         ...
 
     def holds(self, data: bytes, /) -> bool:
-        """True if the file is, by its first bytes, code of this back end."""
+        """True if the first bytes show that a file is code of this back end."""
         ...
 
     def read(self, data: bytes, source: Path, options: ReadOptions) -> Kernel[Code]:
@@ -71,7 +71,7 @@ class Backend(Protocol[Code]):
     def read_raw(self, content: str, problem: AllocationProblem, source: str) -> Kernel[Code]:
         """The kernel in the column `content` of a raw row.
 
-        `problem` is the row's own; code of another function is refused.
+        Raises InputError if it is not the row's own `problem`.
         """
         ...
 
@@ -80,7 +80,7 @@ class Backend(Protocol[Code]):
         ...
 
     def check_output(self, output: Path) -> None:
-        """Raises InputError for a file that `lower` cannot write, by its name, before any work."""
+        """Raises InputError for the name of a file that `lower` cannot write, before any work."""
         ...
 
     def check_answer(self, answer: Answer, source: str | Path) -> None:
@@ -92,7 +92,7 @@ class Backend(Protocol[Code]):
         ...
 
     def check_comparison(self) -> None:
-        """Raises InputError where a tool for `compare` is missing, before any work."""
+        """Raises InputError if a tool for `compare` is missing, before any work."""
         ...
 
     def compare(

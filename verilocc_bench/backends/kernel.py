@@ -16,11 +16,11 @@ Code = TypeVar("Code")
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What the user says about a file of compiled code.
+    """The user's options for a file of compiled code.
 
-    `arch` is the target's name, for code that does not name it. `function`
-    chooses one of several. `max_threads` replaces the size of the work-group
-    or block in the code, from which the register budget follows.
+    `arch` is the name of the target, for code that does not name it. `function`
+    chooses one of several. `max_threads` replaces the size of the work-group or
+    block in the code, which decides the register budget.
     """
 
     arch: str | None = None
@@ -30,12 +30,12 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Kernel(Generic[Code]):
-    """One kernel of compiled code, and the allocation problem that it poses.
+    """One kernel of compiled code, and its allocation problem.
 
-    `name` is the kernel's own. `original_names[n]` is what the code calls
-    virtual register n. `label` is the compiler's own answer, None where the
-    code was taken before allocation. `source` names the file or row in
-    errors. `code` is the back end's own form, for it alone.
+    `name` is the kernel's name in the code. `original_names[n]` is the code's name
+    of virtual register n. `label` is the compiler's own answer; None for code from
+    before allocation. `source` names the file or row in errors. `code` is the back
+    end's own form of the kernel, for that back end alone.
     """
 
     name: str
@@ -48,9 +48,9 @@ class Kernel(Generic[Code]):
 
 @dataclass(frozen=True, slots=True)
 class LoweredCode:
-    """Machine code with an answer in it: the file, and what to say of it.
+    """Machine code with an answer in it: the file, and its description.
 
-    `document` is for programs (JSON), `lines` for people.
+    `document` is the description as JSON, `lines` as text.
     """
 
     data: str | bytes
@@ -60,7 +60,7 @@ class LoweredCode:
 
 @dataclass(frozen=True, slots=True)
 class ComparedAllocation:
-    """One side of a comparison. Without an answer it is the compiler's own allocation."""
+    """One side of a comparison; `answer` is None for the compiler's own allocation."""
 
     name: str
     answer: Answer | None
@@ -68,7 +68,7 @@ class ComparedAllocation:
 
 @dataclass(frozen=True, slots=True)
 class CodeComparison:
-    """The document, and the files (by name in the folder) that it takes to repeat it."""
+    """The comparison as JSON, and by name the files that are needed to repeat it."""
 
     document: dict[str, Any]
     files: Mapping[str, str | bytes]

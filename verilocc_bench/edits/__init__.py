@@ -1,4 +1,4 @@
-"""Edits of a function, as answers of the split track have them: moves, spills, constants."""
+"""The edits of a function in answers of the split track: moves, spills, constants."""
 
 from verilocc_bench.edits.edited_function import (
     GUARD,

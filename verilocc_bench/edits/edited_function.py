@@ -1,8 +1,8 @@
-"""A function with the edits of an answer, read against the function and its target.
+"""Reads the edits of an answer against the function and its target.
 
-Whatever an edit says that the function cannot bear is a finding, and the
-edit is left out. What depends on the registers that the answer gives (which
-files a move joins, say) is the checker's matter. Cost: linear in the edits.
+An edit that does not fit the function becomes a finding and is left out. The checker
+judges everything that depends on the answer's registers, such as the files of a move.
+Cost: linear in the edits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 GUARD = -1
-"""The number of an instruction's guard among its operands."""
+"""The operand number of an instruction's guard."""
 
 MAXIMUM_SLOTS = 4096
 
@@ -62,7 +62,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Spill:
-    """Lanes of a register to spill slots."""
+    """Stores lanes of a register to spill slots."""
 
     slots: SlotSpan
     source: VirtualLanes
@@ -70,7 +70,7 @@ class Spill:
 
 @dataclass(frozen=True, slots=True)
 class Reload:
-    """Spill slots to lanes of a register."""
+    """Loads lanes of a register from spill slots."""
 
     destination: VirtualLanes
     slots: SlotSpan
@@ -78,7 +78,7 @@ class Reload:
 
 @dataclass(frozen=True, slots=True)
 class Rematerialize:
-    """The constant that instruction (block, index) defines, made again."""
+    """Makes the constant of instruction (block, index) again."""
 
     destination: VirtualLanes
     block: int
@@ -94,12 +94,11 @@ Action = Move | Spill | Reload | Rematerialize
 class EditedFunction:
     """A function and its edits; without edits all mappings but `registers` are empty.
 
-    `registers`: the class of every virtual register, new ones too.
-    `before[block, index]`: what happens there, in this order, before the
-    instruction (at the block's end where there is none). `on_edge[source,
-    target]`: what happens on an edge. `replaced[block, index, operand]`: the
-    lanes that an operand is read from or written to instead of its own; the
-    value is still that of the operand's own lanes.
+    `registers` has the class of every virtual register, including new ones.
+    `before[block, index]` lists the actions before an instruction, or at the block's
+    end, in order. `on_edge[source, target]` lists the actions on an edge.
+    `replaced[block, index, operand]` are the lanes that an operand reads or writes
+    instead of its own; its value is still the value of its own lanes.
     """
 
     function: Function
@@ -112,7 +111,7 @@ class EditedFunction:
 def replaced_function(edited: EditedFunction) -> tuple[Function, dict[int, int]]:
     """The function with its operands replaced and nothing inserted.
 
-    Also the number of every virtual register in it: new ones follow the
+    Also returns the number of every virtual register in it; new registers follow the
     function's own.
     """
     numbers = {old: new for new, old in enumerate(sorted(edited.registers))}
@@ -154,7 +153,7 @@ def _span(lanes: VirtualLanes) -> tuple[int, int]:
 def edit_function(
     function: Function, target: Target, edits: Edits | None = None
 ) -> tuple[EditedFunction, tuple[Finding, ...]]:
-    """The edited function, and a finding of kind `invalid_edit` for every edit left out."""
+    """The edited function, and a finding of kind `invalid_edit` for every invalid edit."""
     editor = _EditReader(function, target)
     if edits is not None:
         editor.add_registers(edits.new)
@@ -173,7 +172,7 @@ def edit_function(
 
 
 def last_place(function: Function, target: Target, block: int) -> int:
-    """The last place in a block before which no terminator stands."""
+    """The last place in a block with no terminator before it."""
     each = function.blocks[block]
     last = len(each.instructions) - (each.branch_guard is not None)
     for index, instruction in enumerate(each.instructions[:last]):
@@ -183,7 +182,7 @@ def last_place(function: Function, target: Target, block: int) -> int:
 
 
 class _InvalidEdit(VerilocError):
-    """Why an edit cannot be."""
+    """The reason why an edit is invalid."""
 
 
 class _EditReader:
@@ -209,7 +208,7 @@ class _EditReader:
         )
 
     def guarded(self, what: str, edit: _Edit, apply: Callable[[_Edit], None]) -> None:
-        """Applies an edit, or notes why it cannot be."""
+        """Applies an edit, or adds a finding if it is invalid."""
         try:
             apply(edit)
         except _InvalidEdit as error:
@@ -228,7 +227,7 @@ class _EditReader:
                 self.reject(f"%{number}: {error}", register=number)
 
     def class_of(self, spelled: str) -> RegisterClass:
-        """A class of the function by its name, or any of the target as a header line has it."""
+        """A class of the function by its name, or one of the target spelled as in a header."""
         if spelled in self.classes:
             return self.classes[spelled]
         files = {file.name: file for file in self.function.files}
@@ -260,7 +259,7 @@ class _EditReader:
         actions.append(action)
 
     def last_place(self, block: int) -> int:
-        """The last place in a block before which no terminator stands."""
+        """See the function `last_place`. Raises _InvalidEdit for an unknown block."""
         if not 0 <= block < len(self.function.blocks):
             raise _InvalidEdit(f"there is no block bb{block}")
         if block not in self.last_places:

@@ -1,16 +1,15 @@
-"""Where something can be inserted for vector registers, as far as EXEC goes (AMD).
+"""The places for insertions in vector registers, as far as EXEC restricts them (AMD).
 
-A thread is to execute an insertion exactly where its own path through the
-control-flow graph passes it. In a block that is so after the last instruction
-that may widen EXEC, and before the first that may narrow it. The threads that
-a block stops take the edge to the block that wakes them, by widening EXEC; the
-others take the other edge. Where neither successor widens EXEC (the one ends
-the program, say), the threads' way follows from the shape of the graph: from
-the side of those that go on the other side is reached, or the loop goes on.
-What is reached from the other side, or from both where the shape does not
-tell, may be executed by some of the threads alone: nothing can be inserted
-there. So it is too behind a block that narrows EXEC and has one way on, or
-widens it again.
+A thread must execute an insertion exactly if its own path through the control-flow
+graph passes it. In a block this holds after the last instruction that may widen EXEC
+and before the first that may narrow it. The threads that a block stops take the edge
+to the block that wakes them by widening EXEC; the others take the other edge. If
+neither successor widens EXEC (one may end the program), the shape of the graph decides:
+the threads that go on take the successor that leads to the other successor, or back to
+the narrowing block. Only some of the threads may execute the blocks behind the other
+successor, or behind both if the shape does not decide. Nothing can be inserted there.
+The same holds behind a block that narrows EXEC and has only one successor, or widens
+EXEC again.
 
 Cost: linear in the instructions; one walk over the graph for each block that
 narrows EXEC and has no successor that widens it.
@@ -28,16 +27,16 @@ __all__ = ["VectorPlaces"]
 
 
 class VectorPlaces:
-    """The places of one function, looked at as they are asked for."""
+    """The insertion places of one function, computed on demand."""
 
     def __init__(self, function: Function, target: Target) -> None:
         self.function, self.target = function, target
         self._changes: dict[int, list[MaskChange]] = {}
 
     def objections(self, block: int, index: int) -> Iterator[str]:
-        """Why nothing can be inserted before an instruction of a block, if so.
+        """The reasons why nothing can be inserted before an instruction of a block, if any.
 
-        The place after the last instruction stands for the edges out too.
+        The place after the last instruction also stands for the edges out of the block.
         """
         changes = self._changes_of(block)
         narrowing = next((i for i, c in enumerate(changes) if c & MaskChange.NARROWS), None)
@@ -59,13 +58,13 @@ class VectorPlaces:
         return self._changes[block]
 
     def _wakes(self, block: int) -> bool:
-        """True if the first thing that a block does to EXEC is to widen it."""
+        """True if the first change of EXEC in a block widens it."""
         first = next((change for change in self._changes_of(block) if change), MaskChange.NONE)
         return bool(first & MaskChange.WIDENS)
 
     @cached_property
     def _partial_blocks(self) -> frozenset[int]:
-        """Blocks that stopped threads may pass without being woken, and all behind them."""
+        """The blocks that stopped threads may pass without waking, and all blocks behind them."""
         found: set[int] = set()
         if not self.target.masked_files:
             return frozenset()
@@ -78,7 +77,7 @@ class VectorPlaces:
         return frozenset(found)
 
     def _unsure(self, block: int) -> list[int]:
-        """Successors of a block that the threads it stops may enter, without being woken."""
+        """The successors of a block that the threads stopped in it may enter without waking."""
         changes = [change for change in self._changes_of(block) if change]
         narrows = [bool(change & MaskChange.NARROWS) for change in changes]
         if not any(narrows):
@@ -86,7 +85,7 @@ class VectorPlaces:
         successors = self.function.blocks[block].successors
         woken_here = any(c & MaskChange.WIDENS for c in changes[narrows.index(True) :])
         if woken_here or len(successors) != 2:
-            # What was stopped may have been woken again, or not by this one.
+            # The block may have woken other threads than those that it stopped.
             return list(successors)
         if sum(map(self._wakes, successors)) == 1:
             return []
@@ -97,7 +96,7 @@ class VectorPlaces:
         return list(successors)
 
     def _goes_on(self, start: int, other: int, narrowing: int) -> bool:
-        """True if a side leads to the other, or back to where threads were stopped."""
+        """True if a successor leads to the other one, or back to the narrowing block."""
         seen = {start}
         pending = [start]
         while pending:

@@ -22,7 +22,7 @@ from verilocc_bench.errors import InputError
 __all__ = ["MAXIMUM_EDITS", "edits_to_json", "parse_edits"]
 
 MAXIMUM_EDITS = 1_000_000
-"""More than any kernel has instructions; a longer list is damaged."""
+"""More than the instructions of any kernel; a longer list is damaged."""
 
 _T = TypeVar("_T")
 
@@ -32,7 +32,7 @@ _SLOT = re.compile(r"slot(0|[1-9]\d{0,5})(?:-(\d{1,6}))?", re.ASCII)
 
 
 def parse_edits(document: Any) -> Edits:
-    """The edits of a decoded answer. Raises InputError, which says which entry is wrong."""
+    """The edits of a decoded answer. Raises InputError that names the wrong entry."""
     if not isinstance(document, dict):
         raise InputError("expected an object as 'edits'")
     if unknown := sorted(document.keys() - {"new", "insert", "replace"}):
@@ -135,7 +135,7 @@ def _replacement(entry: Any) -> Replacement:
 
 
 def edits_to_json(edits: Edits) -> dict[str, Any]:
-    """The inverse of parse_edits; what is empty is left out."""
+    """The inverse of parse_edits; leaves out empty parts."""
     document: dict[str, Any] = {}
     if edits.new:
         document["new"] = {f"%{number}": name for number, name in sorted(edits.new.items())}

@@ -1,4 +1,4 @@
-"""Edits as an answer writes them, not yet read against a function.
+"""Edits as written in an answer, before they are read against a function.
 
 docs/split-track.md has the form and its meaning.
 """
@@ -32,7 +32,7 @@ NamedAssignment = Mapping[str, str]
 
 
 class EditKind(StrEnum):
-    """What can be inserted."""
+    """The kinds of insertions."""
 
     MOVE = "move"
     SPILL = "spill"
@@ -68,7 +68,7 @@ class SlotSpan:
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Before instruction `index` of a block; at its end where there is no such instruction."""
+    """The place before instruction `index` of a block, or at its end."""
 
     block: int
     index: int
@@ -76,7 +76,7 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class OnEdge:
-    """On the edge from one block to another."""
+    """The edge from one block to another."""
 
     source: int
     target: int
@@ -84,7 +84,7 @@ class OnEdge:
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Moves lanes: `(destination, source)` of one size; from a place: its constant."""
+    """Moves lanes of equal size. A source `At` is the constant that its instruction defines."""
 
     destination: RegisterSpan | SlotSpan
     source: RegisterSpan | SlotSpan | At
@@ -92,7 +92,7 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """Transfers of one kind that happen at once, somewhere; one, unless it is a move."""
+    """Simultaneous transfers of one kind at one place. Only a move has more than one."""
 
     where: At | OnEdge
     kind: EditKind
@@ -101,7 +101,7 @@ class Insertion:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """An operand that is to be read from, or written to, other lanes than its own.
+    """An operand that reads or writes other lanes than its own.
 
     `operand` counts the instruction's definitions, then its uses; -1 is its guard.
     """
@@ -114,7 +114,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """All edits of an answer; `new` holds the classes of new virtual registers, as written."""
+    """All edits of an answer; `new` has the classes of new virtual registers, as written."""
 
     new: Mapping[int, str]
     insertions: tuple[Insertion, ...] = ()
@@ -122,7 +122,7 @@ class Edits:
 
     @property
     def empty(self) -> bool:
-        """True if there are none."""
+        """True if there are no edits."""
         return not (self.new or self.insertions or self.replacements)
 
 
@@ -143,7 +143,7 @@ class Answer:
 
     @classmethod
     def of(cls, answer: AnswerLike) -> Answer:
-        """The answer itself, or the answer without edits that a mapping is."""
+        """The answer itself; a mapping becomes an answer without edits."""
         return answer if isinstance(answer, Answer) else cls(answer)
 
     @property
@@ -153,7 +153,7 @@ class Answer:
 
 
 AnswerLike = Answer | NamedAssignment
-"""What judges take: an answer, or the mapping of an answer without edits."""
+"""The input of judges: an answer, or the mapping of an answer without edits."""
 
 
 def assignment_alone(answer: AnswerLike) -> NamedAssignment:

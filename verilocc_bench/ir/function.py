@@ -1,6 +1,6 @@
 """Functions as register allocation sees them: blocks of instructions over lanes.
 
-Everything that allocation cannot depend on is absent: immediates, memory
+The IR leaves out everything that allocation cannot depend on: immediates, memory
 operands, symbols, and registers that no allocation can touch.
 """
 
@@ -49,12 +49,11 @@ class FixedUnits:
 class Operand:
     """One register operand of an instruction.
 
-    `undef` on a use: the value read does not matter. `undef` on the
-    definition of some lanes of a virtual register: the other lanes' old
-    values end here. `tied_to` (uses): the definition, by its place among the
-    instruction's definitions, that must be in the same register.
-    `early_clobber` (definitions): written before the instruction's uses are
-    read. `implicit`: not written out in the assembler's text.
+    The value of an `undef` use does not matter. An `undef` definition of some lanes of
+    a virtual register ends the old values of its other lanes. `tied_to` is set on a
+    use: the index of the definition that must lie in the same register. An
+    `early_clobber` definition is written before the instruction reads its uses. The
+    assembler's text does not show an `implicit` operand.
     """
 
     location: VirtualLanes | FixedUnits
@@ -68,7 +67,7 @@ class Operand:
 class Guard:
     """The predicate, one lane, under which an instruction takes effect.
 
-    It is always read. Where it does not hold (or, `negated`, where it does),
+    The instruction always reads it. If the predicate is false (or true, if `negated`),
     the instruction reads nothing else and defines nothing.
     """
 
@@ -78,7 +77,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """An opcode with its register operands: definitions, then uses; perhaps guarded."""
+    """An opcode with its register operands and perhaps a guard."""
 
     opcode: str
     definitions: tuple[Operand, ...] = ()
@@ -90,9 +89,9 @@ class Instruction:
 class Block:
     """A basic block; `successors` are indices into the function's blocks.
 
-    A block of two successors whose last instruction is guarded branches on
-    that guard: to the first successor where the instruction takes effect, to
-    the second where it does not. Every other choice among successors is free.
+    A block with two successors and a guarded last instruction branches on that guard:
+    to the first successor if the instruction takes effect, else to the second. Every
+    other choice among successors is free.
     """
 
     instructions: tuple[Instruction, ...]
@@ -100,7 +99,7 @@ class Block:
 
     @property
     def branch_guard(self) -> Guard | None:
-        """The guard that chooses between the two successors, if one does."""
+        """The guard that chooses between two successors, or None."""
         if len(self.successors) == 2 and self.instructions:
             return self.instructions[-1].guard
         return None
@@ -110,11 +109,11 @@ class Block:
 class Function:
     """One allocation problem. The entry is block 0.
 
-    `files` carries the budget: how many units of each file may be used.
-    `reserved` units lie within the budget and yet must not be assigned.
-    `virtual_registers[n]` is the class of `%n`. `maximum_occupancy` is the most
-    waves or warps that may run at once, however few registers they use; None
-    where the registers alone decide.
+    `files` has the budget: the number of units of each file that may be used.
+    `reserved` units are within the budget but must not be assigned.
+    `virtual_registers[n]` is the class of `%n`. `maximum_occupancy` is the most waves
+    or warps that may run at once, however few registers they use; None if the registers
+    alone decide.
     """
 
     target: str
@@ -138,13 +137,13 @@ class Function:
         return sum(len(block.instructions) for block in self.blocks)
 
     def instructions(self) -> Iterator[tuple[int, int, Instruction]]:
-        """All instructions with the index of their block and their place in it."""
+        """(block, index, instruction) of all instructions in order."""
         for block_index, block in enumerate(self.blocks):
             for index, instruction in enumerate(block.instructions):
                 yield block_index, index, instruction
 
     def classes(self) -> tuple[RegisterClass, ...]:
-        """The classes in use, each once: the one of most virtual registers, the others by name."""
+        """The classes in use: first the most frequent one, then the others by name."""
         counts = Counter(self.virtual_registers)
         by_name = sorted(counts, key=lambda c: (c.name, c.width))
         if by_name:

@@ -1,7 +1,7 @@
 """Register files, register classes and the names of physical registers.
 
 A *register unit* is one 32-bit physical register of a file (one bit for a
-predicate file). A *register class* says which bases a virtual register of
+predicate file). A *register class* lists the bases that a virtual register of
 `width` units may take.
 """
 
@@ -15,11 +15,11 @@ __all__ = ["BaseRange", "PhysicalRegister", "RegisterClass", "RegisterFile", "fo
 
 @dataclass(frozen=True, slots=True)
 class RegisterFile:
-    """A register file and how many of its units a function may use.
+    """A register file and the number of its units that a function may use.
 
-    `unit_names` is empty for a numbered file, whose units are called
-    `{name}{index}`; a file such as VCC names its units, and then `name` is
-    the name of all of them as one tuple.
+    `unit_names` is empty for a numbered file, whose units are called `{name}{index}`.
+    A file such as VCC names its units; `name` is then the name of all of them as one
+    tuple.
     """
 
     name: str
@@ -27,7 +27,7 @@ class RegisterFile:
     unit_names: tuple[str, ...] = ()
 
     def unit_name(self, index: int) -> str:
-        """The assembler's name of unit `index` (which may lie beyond `count`)."""
+        """The assembler's name of unit `index`, which may be beyond `count`."""
         return self.unit_names[index] if self.unit_names else f"{self.name}{index}"
 
 
@@ -49,10 +49,10 @@ class BaseRange:
 
 @dataclass(frozen=True, slots=True)
 class RegisterClass:
-    """Which base registers a virtual register of `width` units may take.
+    """The base registers that a virtual register of `width` units may take.
 
-    `ranges` holds one range a file, or several where the legal bases of a
-    file are no single progression; budgets are already applied.
+    `ranges` has one range for each file, or several if the legal bases of a file do not
+    form one progression. Budgets are already applied.
     """
 
     name: str
@@ -61,7 +61,7 @@ class RegisterClass:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of the files that the class draws on, each once, in order."""
+        """The distinct names of the files that the class draws on, in order."""
         return tuple(dict.fromkeys(r.file for r in self.ranges))
 
     def allows(self, file: str, base: int) -> bool:

@@ -1,7 +1,7 @@
-"""The normalized text: its printer.
+"""The printer of the normalized text.
 
-The grammar is the same for every architecture; docs/normalized-text.md has
-it in full. One line a block head, one line an instruction:
+The grammar is the same for every architecture; docs/normalized-text.md has it in full.
+Every block head and every instruction has one line:
 
     verilocc-bench 1
     target gfx942
@@ -14,12 +14,12 @@ it in full. One line a block head, one line an instruction:
     %0=COPY v0
     %1:V2.0!=V_LSHLREV_B32 %0
 
-`reserved` and `occupancy`, the most waves or warps that may run, stand only
-where the function has them. A virtual register is numbered by its first
-place in the text, where its class stands too, unless that is the header's
-first, the class of most. `.0` and `.2-3` are lanes; `!` marks undef, `&`
-early clobber, `~0` a use tied to definition 0, a leading `+` an implicit
-operand. A guard stands before its instruction: `@%4 %7=MOV %5`, `@!%4 BRA`.
+The lines `reserved` and `occupancy` (the most waves or warps that may run) are there
+only if the function has them. A virtual register is numbered by its first place in the
+text. Its class stands there, too, unless it is the first class of the header, which is
+the most frequent one. `.0` and `.2-3` are lanes; `!` marks undef, `&` early clobber,
+`~0` a use tied to definition 0, a leading `+` an implicit operand. A guard stands
+before its instruction: `@%4 %7=MOV %5`, `@!%4 BRA`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def instance_id(normalized: str) -> str:
 def print_function(function: Function) -> str:
     """The normalized text of a function, ending in a newline.
 
-    The function's virtual registers must be numbered by first mention (as
-    the parsers number them), which makes the text canonical.
+    The function's virtual registers must be numbered by first mention, as the parsers
+    do, so that the text is canonical.
     """
     printer = _Printer(function)
     lines = [FORMAT_LINE, f"target {function.target}"]
@@ -66,7 +66,7 @@ def print_function(function: Function) -> str:
 
 
 def format_class(register_class: RegisterClass, files: dict[str, RegisterFile]) -> str:
-    """A class as its header line has it: `V2 2 v/2`, `V.2 1 v[0-127]`."""
+    """A class in the form of its header line: `V2 2 v/2`, `V.2 1 v[0-127]`."""
     parts = [register_class.name, str(register_class.width)]
     for legal in register_class.ranges:
         text = legal.file

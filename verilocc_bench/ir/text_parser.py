@@ -1,9 +1,8 @@
-"""The normalized text: its parser, the exact inverse of the printer.
+"""The parser of the normalized text, the exact inverse of the printer.
 
-What is accepted prints as it was read: at the end the function is printed
-and compared, so that no second spelling of a function (and so no second id)
-exists. Linear in the length of the text. Every error names the line and what
-was expected there.
+An accepted text prints as it was read: the parser prints the function at the end and
+compares. So a function has only one spelling, and only one id. The cost is linear in
+the length of the text. Every error names the line and what was expected there.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from verilocc_bench.ir.text import FORMAT_LINE, print_function
 __all__ = ["MAXIMUM_UNITS", "parse_class", "parse_function"]
 
 MAXIMUM_UNITS = 4096
-"""No register file of any GPU is larger; a header that says so is damaged."""
+"""The most units of a register file: no GPU has a larger one, so a larger number is damage."""
 
 MAXIMUM_LINES = 500_000
 MAXIMUM_CHARACTERS = 32 << 20
@@ -52,10 +51,9 @@ _UNIT = re.compile(r"([A-Za-z]+)(\d{1,4})", re.ASCII)
 def parse_function(text: str, source: str = "<text>", *, canonical: bool = True) -> Function:
     """The function of a normalized text.
 
-    Raises InputError with the line and what was expected for anything that
-    the printer could not have printed. Without `canonical`, other spellings
-    of a function are accepted too, as hand-written texts may have them:
-    classes in any order, and spelled out at every first mention.
+    Raises InputError, with the line and what was expected, for anything that the
+    printer could not have printed. Without `canonical`, it also accepts the spellings
+    of hand-written texts: classes in any order, and spelled out at every first mention.
     """
     lines = text.count("\n")
     if lines > MAXIMUM_LINES or len(text) > MAXIMUM_CHARACTERS:
@@ -72,9 +70,9 @@ def parse_function(text: str, source: str = "<text>", *, canonical: bool = True)
 
 
 def parse_class(text: str, files: Mapping[str, RegisterFile]) -> RegisterClass:
-    """The class of a header line, such as `V2 2 v/2`; its name is not looked at.
+    """The class of a header line such as `V2 2 v/2`. It may have any name.
 
-    Raises InputError for anything else, and for bases beyond the files.
+    Raises InputError for any other text, and for bases beyond the files.
     """
     parts = text.split(" ")
     if len(parts) < 2 or not _WIDTH.fullmatch(parts[1]) or int(parts[1]) > 64:
@@ -153,7 +151,7 @@ class _TextParser:
         return int(text)
 
     def check_spelling(self, function: Function) -> None:
-        """Raises InputError at the first line that the printer spells in another way."""
+        """Raises InputError at the first line that the printer spells differently."""
         expected = print_function(function).split("\n")
         if expected == self.lines:
             return
@@ -305,7 +303,7 @@ class _TextParser:
         return operand
 
     def first_mention(self, register: int, class_name: str | None) -> None:
-        """Notes a virtual register; without a class it is of the header's first."""
+        """Adds a virtual register; without a class name it has the first class of the header."""
         if register != len(self.virtual_registers):
             raise self.error(
                 f"virtual registers are numbered by their first place in the text: "

@@ -38,8 +38,8 @@ VECTOR_BANKS = 4
 TERMINATORS = re.compile(
     r"S_C?BRANCH\w*|S_ENDPGM\w*|S_SETPC_B64\w*|SI_RETURN\w*|SI_TCRETURN\w*|SI_CS_CHAIN\w*|\w+_term(\.\w+)?"
 )
-# EXEC is in no register class, so that the text does not name it: a 64-bit
-# scalar operation without a definition writes EXEC.
+# No register class contains EXEC, so the text does not name it: a 64-bit scalar
+# operation without a definition writes EXEC.
 _MASK_WRITER = re.compile(
     r"S_(?!CMP|BITCMP|SETPC|SWAPPC|STORE|SCRATCH|BUFFER|ATOMIC)\w+_B64(_term)?"
 )
@@ -61,7 +61,7 @@ _SAVING = {
     "S_AND_SAVEEXEC_B64": MaskChange.NARROWS,
 }
 MASK_MARK = ".exec"
-"""Marks the opcode of an instruction that writes EXEC in a way that its name does not tell."""
+"""The suffix for the opcode of an instruction that writes EXEC in an unusual way."""
 
 _MASK_BY_NAME = re.compile(
     r"\w*(SAVEEXEC|WREXEC|CMPX|INIT_EXEC|INIT_WHOLE_WAVE|KILL_I1|WQM|WWM)\w*"
@@ -69,13 +69,13 @@ _MASK_BY_NAME = re.compile(
 
 
 def vector_use(used: Mapping[str, int]) -> int:
-    """VGPRs where no AGPR is used, else the AGPRs after the VGPRs, rounded up to 4."""
+    """The VGPRs, or with AGPRs: the VGPRs rounded up to 4, plus the AGPRs."""
     vgprs, agprs = used.get("v", 0), used.get("a", 0)
     return round_up(vgprs, ACCUMULATOR_OFFSET_GRANULARITY) + agprs if agprs else vgprs
 
 
 def occupancy_waves(used: Mapping[str, int]) -> int:
-    """Waves per SIMD that the registers allow, at most 8; 0 where they exceed the file."""
+    """Waves per SIMD that the registers allow, at most 8; 0 if they exceed the file."""
     waves = MAXIMUM_WAVES
     if vector := vector_use(used):
         waves = min(waves, VECTOR_REGISTERS // round_up(vector, VECTOR_GRANULARITY))
@@ -84,7 +84,7 @@ def occupancy_waves(used: Mapping[str, int]) -> int:
 
 
 def mask_change(instruction: Instruction) -> MaskChange:
-    """What an instruction may do to EXEC; where the opcode does not tell, anything."""
+    """The change that an instruction may make to EXEC; any change if the opcode is not known."""
     opcode = instruction.opcode
     if opcode in _SAVING:
         return _SAVING[opcode]

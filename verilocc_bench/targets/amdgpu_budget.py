@@ -1,10 +1,10 @@
-"""How many registers an AMDGPU kernel may use, from its attributes.
+"""The register budget of an AMDGPU kernel, from its attributes.
 
-The rules are LLVM 22's: AMDGPUSubtarget.cpp (waves per execution unit from
-the work-group size and `amdgpu-waves-per-eu`), GCNSubtarget.cpp (how
-`amdgpu-agpr-alloc`, `amdgpu-num-vgpr` and `amdgpu-num-sgpr` divide and cap
-the files), AMDGPUBaseInfo.cpp (counts for a number of waves). The tests
-compare them with what `llc` will hand out.
+The rules are LLVM 22's: AMDGPUSubtarget.cpp (waves per execution unit from the
+work-group size and `amdgpu-waves-per-eu`), GCNSubtarget.cpp (how `amdgpu-agpr-alloc`,
+`amdgpu-num-vgpr` and `amdgpu-num-sgpr` divide and cap the files), AMDGPUBaseInfo.cpp
+(counts for a number of waves). The tests compare them with the registers that `llc`
+assigns.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from verilocc_bench.targets.target import round_up
 __all__ = ["DEFAULT_MAX_THREADS", "Budget", "budget_from_attributes"]
 
 DEFAULT_MAX_THREADS = 1024
-"""LLVM's own largest work-group size for a kernel that states none."""
+"""LLVM's largest work-group size for a kernel that does not state one."""
 
 WAVE_SIZE = 64
 EXECUTION_UNITS = 4
@@ -41,11 +41,11 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a function may use.
+    """The budget of a function.
 
-    `vgprs`, `agprs` and `sgprs` are units of 32 bits. `waves` is the most that
-    run on an execution unit, however few registers each takes: LLVM allocates
-    the registers that no further wave has room for.
+    `vgprs`, `agprs` and `sgprs` are units of 32 bits. `waves` is the most waves that run
+    on an execution unit, however few registers each takes: LLVM allocates all registers
+    that would not give room to a further wave.
     """
 
     vgprs: int
@@ -61,9 +61,8 @@ def budget_from_attributes(
 ) -> Budget:
     """The budget of a kernel with those LLVM function attributes.
 
-    `max_threads` overrides the work-group size of the attributes; where
-    neither says it, it is 1,024, LLVM's default. Raises ValueError for an
-    attribute that is no number.
+    `max_threads` overrides the work-group size of the attributes; without both it is
+    1,024, LLVM's default. Raises ValueError for an attribute that is not a number.
     """
     sizes = _group_sizes(attributes, max_threads)
     least_waves, most_waves = _waves_per_eu(sizes, attributes)
@@ -100,8 +99,8 @@ def _group_sizes(attributes: Mapping[str, str], max_threads: int | None) -> tupl
 def _waves_per_eu(sizes: tuple[int, int], attributes: Mapping[str, str]) -> tuple[int, int]:
     """The least and the most waves per execution unit that LLVM makes room for.
 
-    A request counts only between what the largest group needs and what LDS
-    and the group sizes allow.
+    A request counts only if it is at least what the largest group needs and at most
+    what LDS and the group sizes allow.
     """
     lds = _pair(attributes.get("amdgpu-lds-size", ""))
     allowed = _most_waves(sizes, lds[0] if lds else 0)
@@ -118,7 +117,7 @@ def _waves(threads: int) -> int:
 
 
 def _most_waves(sizes: tuple[int, int], lds_bytes: int) -> int:
-    """Waves per execution unit that LDS, barriers and the group sizes allow at most."""
+    """The most waves per execution unit that LDS, barriers and the group sizes allow."""
     slots = MAXIMUM_WAVES * EXECUTION_UNITS
     by_lds = LDS_BYTES // max(lds_bytes, 1)
     if not by_lds:
@@ -165,7 +164,7 @@ def _divide(vector: int, agpr_alloc: str | None) -> tuple[int, int]:
 def _scalar(arch: str, attributes: Mapping[str, str], least_waves: int, most_waves: int) -> int:
     reserved = 6
     if arch == "gfx90a" and "amdgpu-no-flat-scratch-init" in attributes:
-        # gfx942 addresses scratch without SGPRs, and LLVM reserves them all the same.
+        # gfx942 addresses scratch without SGPRs, but LLVM still reserves them.
         reserved = 2 if "-xnack" in attributes.get("target-features", "") else 4
     limit = _max_scalar(least_waves)
     requested = _number(attributes.get("amdgpu-num-sgpr", "0"))

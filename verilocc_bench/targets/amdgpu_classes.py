@@ -1,8 +1,8 @@
-"""LLVM's AMDGPU register classes and register names, as gfx90a and gfx942 have them.
+"""LLVM's AMDGPU register classes and register names on gfx90a and gfx942.
 
-`amdgpu_classes.json` lists every allocatable class of LLVM 22 with the base
-registers that exist on these targets. It is generated from LLVM's own
-tables (`make register-classes`), and the tests compare it with them.
+`amdgpu_classes.json` lists every allocatable class of LLVM 22 with the base registers
+that exist on these targets. `make register-classes` generates it from LLVM's own tables,
+and the tests compare it with them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _HALF = re.compile(r"(.*)_(?:lo|hi)16")
 _VCC = {"vcc": FixedUnits("vcc", 0, 2), "vcc_lo": FixedUnits("vcc", 0, 1)}
 _VCC["vcc_hi"] = FixedUnits("vcc", 1, 1)
 
-# Registers that no allocatable class of these targets holds, or that LLVM always reserves.
+# Registers outside all allocatable classes of these targets, or always reserved by LLVM.
 _OUTSIDE = re.compile(
     r"(noreg|exec(_lo|_hi)?|scc|m0|mode|flat_scr(_lo|_hi)?(_ci|_vi)?|xnack_mask(_lo|_hi)?"
     r"|sgpr_null(64|_hi)?|lds_direct|t(ba|ma)(_lo|_hi)?|ttmp\d+(_ttmp\d+)*|src_\w+"
@@ -59,8 +59,8 @@ def class_bases(name: str) -> ClassBases | None:
 def fixed_units(name: str) -> FixedUnits | None:
     """The units of a physical register of machine IR such as `vgpr2_vgpr3`, without its `$`.
 
-    None for a name that is no VGPR, AGPR, SGPR or VCC of these targets. A
-    16-bit half is the whole unit.
+    None for a name that is not a VGPR, AGPR, SGPR or VCC of these targets. A 16-bit half
+    counts as the whole unit.
     """
     half = _HALF.fullmatch(name)
     whole = half[1] if half else name

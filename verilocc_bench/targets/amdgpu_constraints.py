@@ -1,8 +1,8 @@
-"""What AMDGPU instructions ask of their operands without a word of it in machine IR.
+"""The operand constraints of AMDGPU instructions that machine IR does not spell out.
 
-`amdgpu_constraints.json` lists the opcodes of LLVM 22's machine IR with tied
-operands and early clobbers. It is generated from LLVM's own tables
-(`make register-classes`), and the tests compare it with them.
+`amdgpu_constraints.json` lists the opcodes of LLVM 22's machine IR with tied operands
+and early clobbers. `make register-classes` generates it from LLVM's own tables, and the
+tests compare it with them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ __all__ = ["OperandConstraints", "operand_constraints"]
 
 @dataclass(frozen=True, slots=True)
 class OperandConstraints:
-    """Operands by their number, from 0: definitions that are early clobbers, and (use, definition)
-    pairs that are tied."""
+    """The early clobbers among the definitions, and the tied (use, definition) pairs.
+
+    Operands are numbered from 0.
+    """
 
     early_clobbers: tuple[int, ...]
     ties: tuple[tuple[int, int], ...]
@@ -46,5 +48,5 @@ def _table() -> dict[str, OperandConstraints]:
 
 
 def operand_constraints(opcode: str) -> OperandConstraints:
-    """The constraints of an opcode in the spelling of machine IR; none for an unknown one."""
+    """The constraints of an opcode, spelled as in machine IR; empty for an unknown one."""
     return _table().get(opcode, _NONE)

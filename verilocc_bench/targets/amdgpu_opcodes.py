@@ -1,12 +1,11 @@
-"""Instructions that tell for which architecture machine IR was made.
+"""Instructions that show for which architecture machine IR was made.
 
-gfx90a and gfx942 have most of their instructions in common. Here are, as
-patterns over the opcodes of machine IR, those that one of them has and the
-other lacks, and instructions of other generations that both lack. The lists
-are made for telling machine IR of another architecture from that of this one:
-they are no list of all that an architecture lacks.
+gfx90a and gfx942 have most of their instructions in common. The patterns over the
+opcodes of machine IR match instructions that only one of them has, and instructions of
+other generations that neither has. They serve to recognize machine IR of another
+architecture and are not complete.
 
-Source: LLVM 22's assembler for both; the tests ask it.
+Source: LLVM 22's assembler for both, which the tests ask.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ _PATTERNS = {
 
 
 def foreign_instruction(opcode: str, target: str) -> str | None:
-    """Says in a few words where an opcode belongs that `target` lacks; None for all others."""
+    """The architecture of an opcode that `target` lacks, in words; None for all others."""
     for name, pattern in _PATTERNS.items():
         if name != target and pattern.fullmatch(opcode):
             return f"of {name}, not of {target}" if name else f"not of {target}"

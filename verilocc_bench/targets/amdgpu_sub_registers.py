@@ -1,6 +1,6 @@
-"""LLVM's AMDGPU sub-register indices: the lanes of a tuple that each of them names.
+"""LLVM's AMDGPU sub-register indices, each with its lanes of a tuple.
 
-Every index of LLVM 22 names neighbouring lanes, or one 16-bit half of a lane.
+Every index of LLVM 22 names adjacent lanes, or one 16-bit half of a lane.
 LLVM spells 1 to 6, 8 and 16 lanes lane by lane (`sub2_sub3`). It spells 7 and
 9 to 12 lanes half by half (`lo16_hi16_sub1_lo16_sub1_hi16_…`), and leaves out
 `sub0` there. The tests compare the names with LLVM's own tables.
@@ -20,7 +20,7 @@ _COUNTS_BY_HALF = (7, 9, 10, 11, 12)
 
 @dataclass(frozen=True, slots=True)
 class SubRegister:
-    """`count` lanes from `first`; `half` is "lo16" or "hi16" where it is only half of one lane."""
+    """`count` lanes from `first`; `half` is "lo16" or "hi16" for half of one lane."""
 
     first: int
     count: int
@@ -47,4 +47,4 @@ def _sub_registers() -> Iterator[tuple[str, SubRegister]]:
 
 
 SUB_REGISTERS = dict(_sub_registers())
-"""Every index by its name; a name that is not here is not LLVM's."""
+"""Every index of LLVM by its name."""

@@ -1,21 +1,20 @@
-"""How many registers a thread of an NVIDIA kernel may name, from what its cubin says.
+"""The number of registers that a thread of an NVIDIA kernel may name, from its cubin.
 
 A multiprocessor of sm_80 has 65,536 registers, a quarter for each of its four
-partitions, and hands them out to whole warps, 8 a thread at a time. All warps
-of a block must fit at once, so W warps (rounded up to a multiple of 4) leave
-each thread 65,536 / 32 W registers, rounded down to 8. Besides, an instruction
-can name no more than 255, and `.maxnreg` in the PTX may allow fewer. Of the
-registers that a thread gets, ptxas keeps two back: with a limit of 64 it names
-R0 to R61.
+partitions. It gives them to whole warps, in units of 8 for each thread. All warps of a
+block must fit at once, so W warps (rounded up to a multiple of 4) leave each thread
+65,536 / 32 W registers, rounded down to 8. An instruction can name no more than 255
+registers, and `.maxnreg` in the PTX may allow fewer. ptxas keeps two of a thread's
+registers: with a limit of 64 it names R0 to R61.
 
-ptxas writes the block's size (`.reqntid` or `.maxntid`) and `.maxnreg` into the
-cubin's section `.nv.info.KERNEL`, but not `.minnctapersm`: whether that made it
-use fewer registers cannot be told from a cubin.
+ptxas writes the size of the block (`.reqntid` or `.maxntid`) and `.maxnreg` into the
+cubin's section `.nv.info.KERNEL`, but not `.minnctapersm`. So a cubin does not show if
+`.minnctapersm` made ptxas use fewer registers.
 
 Sources: PTX ISA, performance-tuning directives; CUDA C++ Programming Guide,
-technical specifications per compute capability; that warps count by fours, and
-the two that are kept back, by experiment with ptxas 13.5; names of the
-attributes as cuobjdump prints them.
+technical specifications per compute capability; experiments with ptxas 13.5 for the
+multiples of 4 and the two kept registers; names of the attributes as cuobjdump prints
+them.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ __all__ = [
 ]
 
 MAXIMUM_REGISTERS = 255
-"""What an instruction can name: R0 to R254."""
+"""The registers that an instruction can name: R0 to R254."""
 
 _MAXIMUM_THREADS = 1_024
 
@@ -56,10 +55,10 @@ _SIZED_FORMAT = 4
 
 @dataclass(frozen=True, slots=True)
 class LaunchBounds:
-    """What a kernel says about its launch.
+    """The launch bounds of a kernel.
 
-    `threads`: of a block, at most; None where the kernel does not say.
-    `maximum_registers`: of a thread, as `.maxnreg` has it (255: not said).
+    `threads` is the most threads of a block; None if the kernel does not say.
+    `maximum_registers` is a thread's limit by `.maxnreg`; 255 if the kernel has none.
     """
 
     threads: int | None = None
@@ -74,8 +73,8 @@ class LaunchBounds:
 def register_limit(threads: int | None, maximum_registers: int = MAXIMUM_REGISTERS) -> int:
     """Registers that a thread may get in a block of `threads`, which must be 1 to 1,024.
 
-    Without a block size only the instruction's 255 and `.maxnreg` count, as
-    for ptxas.
+    Without a block size only the 255 of instructions and `.maxnreg` count, as in ptxas.
+    Raises ValueError for another number of threads.
     """
     limit = min(MAXIMUM_REGISTERS, maximum_registers)
     if threads is None:
@@ -88,14 +87,15 @@ def register_limit(threads: int | None, maximum_registers: int = MAXIMUM_REGISTE
 
 
 def nameable_registers(limit: int) -> int:
-    """How many registers, from R0 on, ptxas names under a limit."""
+    """The number of registers, from R0 on, that ptxas names under a limit."""
     return max(0, limit - COMPILER_REGISTERS)
 
 
 def read_launch_bounds(information: bytes) -> LaunchBounds:
-    """The launch bounds in the bytes of a section `.nv.info.KERNEL` (none in no bytes).
+    """The launch bounds in the bytes of a section `.nv.info.KERNEL`; none in empty bytes.
 
-    InputError for bytes that are no list of attributes, or say the impossible.
+    Raises InputError for bytes that are not a list of attributes, or for impossible
+    bounds.
     """
     threads: int | None = None
     registers = MAXIMUM_REGISTERS
@@ -114,10 +114,10 @@ def read_launch_bounds(information: bytes) -> LaunchBounds:
 
 
 def _attributes(information: bytes) -> Iterator[tuple[int, bytes]]:
-    """Each attribute's code and value.
+    """The code and value of each attribute.
 
-    An attribute is a format byte, a code byte and two bytes more: the value
-    itself, or the size of one that follows.
+    An attribute is a format byte, a code byte and two more bytes: its value, or the
+    size of a value that follows.
     """
     position = 0
     while position < len(information):

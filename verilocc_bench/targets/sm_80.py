@@ -11,8 +11,8 @@ Sources
   register banks, 64 bits wide, by the parity of the register; a reuse cache
   for each operand slot.
 - Occupancy: the CUDA occupancy calculator's rule for compute capability 8.0:
-  registers are handed out to warps in units of 256, and each of the four
-  partitions of a multiprocessor has 16,384.
+  warps get registers in units of 256, and each of the four partitions of a
+  multiprocessor has 16,384.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from verilocc_bench.targets.target import Target, TargetFile, round_up
 __all__ = ["COMPILER_REGISTERS", "RESERVED", "SM_80"]
 
 COMPILER_REGISTERS = 2
-"""ptxas counts this many registers beyond the highest that it names, and the
-limit of a launch includes them."""
+"""ptxas counts this many registers beyond the highest one that it names. The limit of a
+launch includes them."""
 
 RESERVED = (FixedUnits("R", 1, 1), FixedUnits("UR", 0, 4))
-"""R1 is the stack pointer; ptxas names UR0 to UR3 in no kernel (measured with 13.5)."""
+"""R1 is the stack pointer. ptxas 13.5 never names UR0 to UR3 (measured)."""
 
 PARTITIONS = 4
 REGISTERS_PER_PARTITION = 16384
@@ -40,7 +40,7 @@ MAXIMUM_WARPS = 64
 
 
 def vector_use(used: Mapping[str, int]) -> int:
-    """The highest R and one."""
+    """The highest R plus one."""
     return used.get("R", 0)
 
 

@@ -1,4 +1,4 @@
-"""What a target is: its register files and what registers cost."""
+"""Targets: their register files and the costs of registers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["MaskChange", "Target", "TargetFile", "round_up"]
 
 
 class MaskChange(Flag):
-    """What an instruction may do to the set of threads that execute."""
+    """The change that an instruction may make to the set of executing threads."""
 
     NONE = 0
     WIDENS = 1
@@ -29,10 +29,10 @@ def _no_mask_change(_: Instruction) -> MaskChange:
 class TargetFile:
     """A register file of the hardware.
 
-    `count`: units that exist. `letter`: how class names spell the file.
-    `tuple_alignment`: tuples start at multiples of this, or of the smallest
-    power of two that holds them if that is less. `banks`: the bank of a
-    register is its number modulo this (1: no banks).
+    `count` is the number of its units. `letter` is its letter in class names. Tuples
+    start at multiples of `tuple_alignment`, or of the smallest power of two that is not
+    below their width if that is less. The bank of a register is its number modulo
+    `banks` (1: no banks).
     """
 
     name: str
@@ -43,7 +43,7 @@ class TargetFile:
     unit_names: tuple[str, ...] = ()
 
     def with_budget(self, count: int) -> RegisterFile:
-        """This file as a function sees it that may use `count` units."""
+        """This file in a function that may use `count` units."""
         return RegisterFile(self.name, min(count, self.count), self.unit_names)
 
     def usual_step(self, width: int) -> int:
@@ -55,28 +55,24 @@ class TargetFile:
 class Target:
     """A GPU architecture as data.
 
-    `vector_files` are those whose use is scored. `vector_use` turns the
-    count of registers used in each file (highest index + 1) into the number
-    that is scored; `occupancy` gives waves (AMD) or warps (NVIDIA) from the
-    same counts, at most `maximum_occupancy`. `class_letters` says what class
-    names have for the letters of some files, where that is not those letters in
-    alphabetical order.
+    The use of `vector_files` is scored. `vector_use` turns the registers used in each
+    file (highest index + 1) into the scored number. `occupancy` gives waves (AMD) or
+    warps (NVIDIA) from the same counts, at most `maximum_occupancy`. Class names have
+    the letters of their files in alphabetical order, unless `class_letters` replaces
+    them.
 
-    `guard_files`: the files whose registers can guard instructions.
-    `bank_ports`: how many registers one bank delivers at once.
-    `reuse_slots`: how many operand slots can keep what they read for the next
-    instruction. `copy_opcodes`: what copies one register to another.
-    `short_forms`: (opcodes, file) where instructions are shorter with an operand
-    that takes the whole of the file.
+    Registers of `guard_files` can guard instructions. One bank delivers `bank_ports`
+    registers at once. `reuse_slots` operand slots can keep what they read for the next
+    instruction. `copy_opcodes` copy one register to another. `short_forms` are
+    (opcodes, file): these instructions are shorter if an operand takes the whole file.
 
-    For edits. `terminators`: opcodes after which nothing can be inserted in a
-    block. `constant_opcodes`: without register uses these give the same value
-    at any place. `move_sources[file]`: the files from which a register of
-    `file` can be moved. `spill_files`: the files that spill slots take values
-    from. `masked_files`: moves between their registers happen only in the
-    threads that execute; `mask_change` says what an instruction may do to these.
-    `ties_equal_operands`: opcodes may tie a use to a definition without a word of
-    it in the text; then both name the same lanes.
+    For edits: nothing can be inserted in a block after an opcode in `terminators`.
+    `constant_opcodes` without register uses give the same value at any place. A register
+    of `file` can be moved from `move_sources[file]`. Spill slots take values from
+    `spill_files`. Moves between registers of `masked_files` happen only in executing
+    threads; `mask_change` gives the change of these threads by an instruction. With
+    `ties_equal_operands`, opcodes may tie a use to a definition that the text does not
+    mark; both then name the same lanes.
     """
 
     name: str
@@ -112,12 +108,11 @@ class Target:
     def make_class(
         self, width: int, bases: Mapping[str, tuple[BaseRange, ...]], budgets: Mapping[str, int]
     ) -> RegisterClass:
-        """The class of those bases within the budgets, under its canonical name.
+        """The class of the bases within the budgets, with its canonical name.
 
-        The name spells the files and the width: `V2`, `AV4`, `S`. Where the
-        bases are not all aligned ones that the budget has room for, the name
-        goes on with what they are instead: `V2.from1by2`. Equal problems
-        thus have equal names, whatever the compiler called its class.
+        The name spells the files and the width: `V2`, `AV4`, `S`. If the bases are not
+        all aligned bases within the budget, the name describes them: `V2.from1by2`. So
+        equal problems have equal names, whatever the compiler called its class.
         """
         ranges: list[BaseRange] = []
         letters: list[str] = []
@@ -145,7 +140,7 @@ class Target:
 def _clip(legal: BaseRange, room: int, usual_step: int) -> BaseRange:
     last = min(legal.last, room)
     last -= (last - legal.first) % legal.step
-    # A single base has no step of its own: the usual one keeps equal classes equal.
+    # A single base has no step; the usual step makes equal classes equal.
     step = legal.step if last > legal.first else usual_step
     return BaseRange(legal.file, legal.first, last, step)
 

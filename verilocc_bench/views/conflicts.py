@@ -1,13 +1,13 @@
-"""Which virtual registers conflict, and at which distances between their bases.
+"""The conflicts of virtual registers, with the distances between their bases.
 
-The rule is the verifier's: two lanes cannot share a unit where one is defined
-at a point at which the other is live (analysis.liveness), guards and lanes
-without a value taken into account there. Lane i of register a at base x is in
-unit x + i; so lanes i of a and j of b share a unit exactly where the base of b
-less the base of a, both counted in units of one file, is i - j.
+The rule is the verifier's: two lanes cannot share a unit if one is defined at a
+point at which the other is live (analysis.liveness, which knows guards and lanes
+without a value). Lane i of register a at base x is in unit x + i. So lanes i of a
+and j of b share a unit exactly if the base of b less the base of a is i - j, in
+units of one file.
 
-Cost: one sort of (definition, live lane) pairs, some hundreds for each
-definition; they are expanded in parts, so that memory is bounded.
+Cost: one sort of (definition, live lane) pairs, some hundreds for each definition.
+The pairs are expanded in parts, so memory is bounded.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ __all__ = ["Conflicts", "LiveRanges", "find_conflicts", "live_ranges"]
 Integers = NDArray[np.int64]
 
 PART = 1 << 21
-"""So many pairs of a definition and a live lane are expanded at a time."""
+"""The number of pairs of a definition and a live lane that are expanded at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveRanges:
-    """Where lanes are live, (lane, first point, last point), and where defined, (lane, point).
+    """The live ranges (lane, first point, last point) and the definitions (lane, point).
 
-    Lanes are numbered as in Liveness; both are sorted.
+    Lanes are numbered as in Liveness. Both lists are sorted.
     """
 
     live: tuple[Integers, Integers, Integers]
@@ -41,10 +41,11 @@ class LiveRanges:
 
 @dataclass(frozen=True, slots=True)
 class Conflicts:
-    """`pairs`: rows (a, b, base of b less base of a), a < b, sorted.
+    """The conflicts of a function.
 
-    `fixed`: rows (virtual register, unit of the base), sorted: legal bases at
-    which some lane collides with a physical register that the function names.
+    `pairs` has sorted rows (a, b, base of b less base of a) with a < b. `fixed` has
+    sorted rows (virtual register, unit of the base): the legal bases at which some
+    lane collides with a physical register that the function names.
     """
 
     pairs: Integers
@@ -52,7 +53,7 @@ class Conflicts:
 
 
 def live_ranges(problem: AllocationProblem) -> LiveRanges:
-    """The live ranges of all lanes; neighbouring segments are one range."""
+    """The live ranges of all lanes; adjacent segments are one range."""
     liveness = problem.liveness
     found = np.array(liveness.segments, np.int64).reshape(-1, 4)
     lane, first, last = found[np.lexsort((found[:, 1], found[:, 0])), :3].T
@@ -67,11 +68,11 @@ def live_ranges(problem: AllocationProblem) -> LiveRanges:
 
 
 def find_conflicts(problem: AllocationProblem, ranges: LiveRanges) -> Conflicts:
-    """The conflicts of a function. Registers that have no file in common have none."""
+    """The conflicts of a function. Registers without a common file have none."""
     lanes = _Lanes(problem)
     pairs, fixed = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for left, right in _meetings(problem, ranges):
-        # A definition is live where it is made: each lane meets itself, once.
+        # A lane is live where it is defined, so each lane meets itself once.
         virtual = (left < lanes.virtual) & (right < lanes.virtual)
         pairs.append(_distinct(lanes.encoded_pairs(left[virtual], right[virtual])))
         mixed = (left < lanes.virtual) != (right < lanes.virtual)
@@ -85,11 +86,11 @@ def find_conflicts(problem: AllocationProblem, ranges: LiveRanges) -> Conflicts:
 def _meetings(
     problem: AllocationProblem, ranges: LiveRanges
 ) -> Iterator[tuple[Integers, Integers]]:
-    """(defined lane, lane live at that point) of all definitions, in parts."""
+    """(defined lane, live lane) for every lane that is live at a definition, in parts."""
     lane, first, last = ranges.live
     defined, point = ranges.defined
     lengths = last - first + 1
-    # The lanes live at each point, one point after the other.
+    # The lanes that are live at each point, point by point.
     where = np.repeat(first - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
     live = np.repeat(lane, lengths)[np.argsort(where, kind="stable")]
     counts = np.bincount(where, minlength=len(problem.liveness.points))
@@ -108,7 +109,7 @@ def _meetings(
 
 
 def _distinct(codes: Integers) -> Integers:
-    """The codes sorted, each once. By a sort, which is faster here than numpy's hash tables."""
+    """The sorted distinct codes. A sort is faster here than numpy's hash tables."""
     ordered = np.sort(codes)
     new = np.ones(len(ordered), np.bool_)
     new[1:] = ordered[1:] != ordered[:-1]
@@ -116,7 +117,7 @@ def _distinct(codes: Integers) -> Integers:
 
 
 class _Lanes:
-    """The registers, places and files of lanes; conflicts as single integers, to be sorted."""
+    """The registers, indices and files of lanes, and conflicts as integers for sorting."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.problem = problem

@@ -1,4 +1,4 @@
-"""One tokenized example, and how examples are made."""
+"""Tokenized examples and their options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verilocc_bench.views.turns import get_training_format
 __all__ = ["IGNORED", "TokenizedExample", "TokenizedOptions"]
 
 IGNORED = -100
-"""The label of a token that is not learnt, as the losses of torch and transformers have it."""
+"""The label of a token that is not learnt, as in the losses of torch and transformers."""
 
 TooLong = Literal["skip", "cut_start", "cut_end"]
 Cuts = Literal["pieces", "whole"]
@@ -20,11 +20,10 @@ Cuts = Literal["pieces", "whole"]
 
 @dataclass(frozen=True, slots=True)
 class TokenizedExample:
-    """Token ids of a prompt and its completion; the three lists are of one length.
+    """The token ids of a prompt and its completion; the three lists have the same length.
 
-    `labels` are the ids of the completion, and -100 for the prompt where that
-    is masked. They stand at the same places as the ids: the model, or its
-    loss, shifts them.
+    `labels` are the ids of the completion, and -100 for a masked prompt. They are
+    aligned with the ids; the model or its loss shifts them.
     """
 
     input_ids: list[int]
@@ -34,17 +33,16 @@ class TokenizedExample:
 
 @dataclass(frozen=True, slots=True)
 class TokenizedOptions:
-    """How examples are made of rows. Raises InputError for options that cannot be met.
+    """The options for making examples of rows. Raises InputError for impossible options.
 
-    `prompt_format`: `whole`, `window`, `state` or `candidates`. `label`: see
-    parse_label. `maximum_tokens`: longer examples are left out (`too_long`
-    is `skip`), or lose their first (`cut_start`) or last tokens (`cut_end`);
-    None takes all. `mask_prompt`: only the completion is learnt. `every`:
-    `state` and `candidates` take about one decision of so many. `cuts`: the
-    completion is encoded in the pieces of constrained decoding, or as a
-    `whole`. `chat`: with the chat template; None where there is one.
-    `block_tokens`: examples are packed into blocks of so many tokens, and
-    longer ones count as too long.
+    `prompt_format` is `whole`, `window`, `state` or `candidates`. For `label` see
+    parse_label. An example longer than `maximum_tokens` is left out (if `too_long` is
+    `skip`), or loses its first (`cut_start`) or last tokens (`cut_end`); None takes
+    all. With `mask_prompt` only the completion is learnt. `state` and `candidates`
+    take about one decision in `every`. `cuts` encodes the completion in the pieces of
+    constrained decoding, or as a `whole`. `chat` applies the chat template; None does
+    so if there is one. With `block_tokens`, examples are packed into blocks of that
+    many tokens, and longer examples count as too long.
     """
 
     prompt_format: str = "candidates"

@@ -1,8 +1,8 @@
 """The graph of an allocation problem, as arrays.
 
-All arrays are of one dimension, of type int32, and named after what they
-describe: all `instruction_…` arrays have one entry an instruction, and so on.
-Edges are arrays of the same length. docs/views.md has the table of all.
+All arrays have one dimension and the type int32. Their names say what they describe:
+every `instruction_…` array has one entry for each instruction, and so on. Edges are
+arrays of the same length. docs/views.md has a table of all arrays.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Integers = NDArray[np.int32]
 
 
 class OperandRole(IntEnum):
-    """What an instruction does with an operand."""
+    """The role of an operand in its instruction."""
 
     DEFINITION = 0
     USE = 1
@@ -46,19 +46,21 @@ class ProblemGraph:
     *Files* are numbered as in `file_names`; the *base* of a register is the
     index of its first unit in its file. A virtual register has the legal bases
     of its class c: entries `class_first[c]` to `class_first[c + 1]` of
-    `base_file` and `base_index`, less those that `blocked_…` lists for it. An
-    assignment is valid exactly when each virtual register has such a base and
+    `base_file` and `base_index`, without those that `blocked_…` lists for it. An
+    assignment is valid exactly if each virtual register has such a base and
 
-    - no conflict holds: `conflict_left`, `conflict_right` are in one file, and
-      the base of the right less that of the left is `conflict_distance`;
-    - all ties do: `tie_left` and `tie_right` are in one file, and their bases
-      so far apart; `fixed_tie_register` is at that base of that file.
+    - no conflict holds. A conflict holds if `conflict_left` and `conflict_right` are in
+      one file and the base of the right less the base of the left is
+      `conflict_distance`;
+    - every tie holds. A tie holds if `tie_left` and `tie_right` are in one file and
+      their bases have the distance `tie_distance`; a fixed tie holds if
+      `fixed_tie_register` is at its base of its file.
 
-    *Points* number the places of the program where lanes live: 0 is the
-    entry, `instruction_point` is that after each instruction (analysis.liveness).
-    The range of a lane is from `live_first` to `live_last`, both included.
+    *Points* number the places of the program: 0 is the entry, and `instruction_point`
+    is the point after each instruction (analysis.liveness). The range of a lane is
+    from `live_first` to `live_last`, both included.
 
-    `label_file` and `label_base` are -1 where there is no label.
+    `label_file` and `label_base` are -1 without a label.
     `operand_place` counts the definitions of an instruction, or its uses;
     `operand_tied_to` is the place of the definition that a use is tied to, or -1.
     """
@@ -124,30 +126,30 @@ class ProblemGraph:
 
     @property
     def register_count(self) -> int:
-        """How many virtual registers there are."""
+        """The number of virtual registers."""
         return len(self.register_class)
 
     @property
     def instruction_count(self) -> int:
-        """How many instructions there are."""
+        """The number of instructions."""
         return len(self.instruction_opcode)
 
     @property
     def interference(self) -> Integers:
-        """The pairs of registers that conflict at some distance, each once: shape (2, pairs)."""
+        """The pairs of registers that conflict at some distance, each once; shape (2, pairs)."""
         left, right = self.conflict_left, self.conflict_right
         new = np.ones(len(left), np.bool_)
         new[1:] = (left[1:] != left[:-1]) | (right[1:] != right[:-1])
         return np.stack([left[new], right[new]])
 
     def to_dict(self) -> dict[str, Any]:
-        """All fields by name: arrays, and what is no array as text, list or number."""
+        """All fields by name: arrays, and other fields as text, list or number."""
         found = {field.name: getattr(self, field.name) for field in fields(self)}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> ProblemGraph:
-        """The inverse of to_dict, of arrays or lists. Raises InputError for a missing field."""
+        """The inverse of to_dict; takes arrays or lists. Raises InputError for a missing field."""
         found: dict[str, Any] = {}
         for field in fields(cls):
             if field.name not in values:

@@ -1,8 +1,7 @@
 """Builds the arrays of a graph, group by group.
 
-Cost: beside liveness, which the problem computes once, the conflicts
-(views.conflicts) and one pass over the operands: 0.1 milliseconds an
-instruction of real kernels in all.
+Cost: liveness, which the problem computes once, the conflicts (views.conflicts), and
+one pass over the operands: 0.1 ms for each instruction of real kernels in all.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ FIXED = (
 
 
 def graph_arrays(problem: AllocationProblem, vocabulary: OpcodeVocabulary) -> Arrays:
-    """All fields of a ProblemGraph but those of the label."""
+    """All fields of a ProblemGraph except those of the label."""
     return {
         "id": problem.id,
         "target": problem.target.name,
@@ -63,7 +62,7 @@ def graph_arrays(problem: AllocationProblem, vocabulary: OpcodeVocabulary) -> Ar
 
 
 def label_arrays(problem: AllocationProblem, answer: Mapping[str, str] | None) -> Arrays:
-    """The label's bases; -1 without one. Raises InputError for a label that is not legal."""
+    """The bases of the label; -1 without a label. Raises InputError for an illegal label."""
     classes = problem.function.virtual_registers
     if answer is None:
         return _columns(("label_file", "label_base"), [(-1, -1)] * len(classes))
@@ -116,7 +115,7 @@ def _classes(problem: AllocationProblem) -> Arrays:
 
 
 def _alignment(register_class: RegisterClass) -> int:
-    """The step of the bases; the smallest where files differ."""
+    """The step of the bases; the smallest one if files differ."""
     return min((bases.step for bases in register_class.ranges), default=1)
 
 
@@ -162,7 +161,7 @@ def _operands(problem: AllocationProblem) -> Arrays:
 
 
 def _all_operands(instruction: Instruction) -> list[tuple[int, int, Operand, int]]:
-    """(role, place, operand, NEGATED or 0): definitions, uses, and the guard if there is one."""
+    """(role, place, operand, NEGATED or 0) of the definitions, the uses and any guard."""
     found = [
         (int(OperandRole.DEFINITION), n, each, 0) for n, each in enumerate(instruction.definitions)
     ]
@@ -206,13 +205,13 @@ def _ranges_and_conflicts(problem: AllocationProblem) -> Arrays:
 
 
 def _virtual(problem: AllocationProblem, columns: Sequence[Any]) -> list[Any]:
-    """The rows of virtual lanes, whose numbers stand in the first column."""
+    """The rows of virtual lanes; the first column has the lane numbers."""
     kept = columns[0] < problem.liveness.virtual_lane_count
     return [column[kept] for column in columns]
 
 
 def _owners(problem: AllocationProblem) -> tuple[Integers, Integers]:
-    """The virtual register of each lane, and the lane's place in it."""
+    """The virtual register of each lane, and the index of the lane in it."""
     widths = np.array([c.width for c in problem.function.virtual_registers], np.int32)
     register = np.repeat(np.arange(len(widths), dtype=np.int32), widths)
     firsts = np.array(problem.liveness.lane_offsets, np.int32)
@@ -225,7 +224,7 @@ def _base(problem: AllocationProblem, unit: int) -> tuple[int, int]:
 
 
 def _ties(problem: AllocationProblem) -> Arrays:
-    """Ties of two virtual registers, and of one to a physical register."""
+    """The ties between virtual registers, and those to physical registers."""
     files = _file_numbers(problem)
     free: set[tuple[int, int, int]] = set()
     fixed: set[tuple[int, int, int]] = set()
@@ -234,7 +233,7 @@ def _ties(problem: AllocationProblem) -> Arrays:
         if isinstance(one, FixedUnits):
             one, other = other, one
         if isinstance(one, FixedUnits):
-            continue  # two physical registers: nothing that an allocator decides
+            continue  # an allocator does not decide about two physical registers
         if isinstance(other, FixedUnits):
             fixed.add((one.register, files[other.file], other.first - one.first))
         else:

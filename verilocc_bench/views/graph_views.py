@@ -1,4 +1,4 @@
-"""Graphs of rows, and answers of what a network says about a graph."""
+"""Makes graphs of rows, and answers from the output of a network."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def graph_of(
 ) -> ProblemGraph:
     """The graph of a problem, or of a row with its label (see parse_label).
 
-    Without a vocabulary opcodes are numbered as in that of this function
-    alone: then ids of two graphs cannot be compared. Raises InputError for a
-    row that is none, or whose label is not legal.
+    Without a vocabulary the opcodes of this function alone are numbered, so the ids of
+    two graphs cannot be compared. Raises InputError for an invalid row or an illegal
+    label.
     """
     wanted = parse_label(label)
     if isinstance(source, AllocationProblem):
@@ -50,9 +50,9 @@ def graph_of(
 def answer_from_arrays(graph: ProblemGraph, files: Bases, bases: Bases) -> dict[str, str]:
     """The answer that puts virtual register n at base `bases[n]` of file `files[n]`.
 
-    For the verifier to judge: it need not be legal. A negative file leaves
-    the register out. Raises InputError for a register that the hardware does
-    not have, and for arrays of another length.
+    The answer need not be legal; the verifier judges it. A negative file leaves the
+    register out. Raises InputError for a register that the hardware does not have, and
+    for arrays of another length.
     """
     if len(files) != graph.register_count or len(bases) != graph.register_count:
         raise InputError(
@@ -71,9 +71,9 @@ def answer_from_arrays(graph: ProblemGraph, files: Bases, bases: Bases) -> dict[
 class GraphView:
     """The graph of a row by columns, for `datasets.Dataset.map`; ProblemGraph.from_dict reads it.
 
-    Deterministic, and pickled so that the fingerprints of `datasets` are the
-    same in every process. Pass `features()` along, for the types of columns
-    that are empty in the first rows.
+    It is deterministic, and its pickle makes the fingerprints of `datasets` equal in
+    every process. Pass `features()` along: it gives the types of columns that are empty
+    in the first rows.
     """
 
     def __init__(self, vocabulary: OpcodeVocabulary, label: str = "compiler") -> None:
@@ -81,7 +81,7 @@ class GraphView:
         self.vocabulary, self.label = vocabulary, label
 
     def __call__(self, row: AnyRow) -> dict[str, Any]:
-        """The columns of one row, by name; `id` and `target` are of the same meaning as before."""
+        """The columns of one row by name; `id` and `target` keep their meaning."""
         return graph_of(row, self.vocabulary, label=self.label).to_dict()
 
     def features(self) -> Any:
@@ -99,7 +99,7 @@ class GraphView:
         return Features({f.name: others.get(f.name, numbers) for f in fields(ProblemGraph)})
 
     def __getstate__(self) -> dict[str, Any]:
-        # The version makes a fingerprint differ where graphs may.
+        # The version changes the fingerprint whenever graphs may change.
         return {"vocabulary": self.vocabulary, "label": self.label, "made_by": __version__}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
@@ -107,10 +107,10 @@ class GraphView:
 
 
 def _name(files: Sequence[TargetFile], file: int, base: int, width: int, number: int) -> str:
-    """How an answer names a base."""
+    """The name of a base in answers."""
     if file >= len(files) or not 0 <= base < files[file].count:
         raise InputError(f"%{number}: there is no register {base} of file {file}")
     found = files[file]
     if found.unit_names and base + width > found.count:
-        return found.unit_names[base]  # no tuple of that width is there, which the verifier says
+        return found.unit_names[base]  # no tuple of that width fits there; the verifier says so
     return base_name(found, base, width)

@@ -12,7 +12,7 @@ from verilocc_bench.views.tokenized import OUTCOMES, TokenizedView
 __all__ = ["tokenize_dataset"]
 
 BATCH_ROWS = 8
-"""A row of a large kernel gives thousands of examples; packed blocks end with a batch."""
+"""Rows of a batch. A large kernel gives thousands of examples; packed blocks end with a batch."""
 
 
 def tokenize_dataset(
@@ -24,12 +24,11 @@ def tokenize_dataset(
 ) -> tuple[Any, ViewReport]:
     """The examples of a dataset, as a dataset of the same kind, and the report on them.
 
-    Of a `datasets.Dataset` all are made at once (or taken from its cache) by
-    so many `processes`, and the report is complete, with a warning where
-    something was lost. A stream makes them as it is read; then the report is
-    the view's own, and grows. Examples do not depend on `batch_rows`; packed
-    blocks do, for each batch is packed on its own. Raises InputError where a
-    column is missing.
+    For a `datasets.Dataset`, `processes` make all examples at once (or its cache has
+    them), and the report is complete, with a warning about losses. For a stream,
+    examples are made as it is read, and the report is the view's own and grows.
+    Examples do not depend on `batch_rows`, but packed blocks do: each batch is packed
+    alone. Raises InputError for a missing column.
     """
     import datasets
 
@@ -71,7 +70,7 @@ def _features(view: TokenizedView) -> Any:
 
 
 def _summed(found: Any) -> ViewReport:
-    """The report of all batches."""
+    """The sum of the reports of all batches."""
     report = ViewReport()
     column = found.select_columns([OUTCOMES]).with_format("arrow")[:][OUTCOMES]
     for counts in column.to_pylist():

@@ -1,8 +1,8 @@
-"""Several short examples in one block of fixed length.
+"""Packs several short examples into one block of fixed length.
 
-Next fit: blocks are filled in the order of the examples, none is cut in two,
-and what is left of a block is padding. Deterministic and of one pass, so that
-it works on streams.
+Next fit: blocks are filled in the order of the examples, no example is split, and
+padding fills the rest of a block. Packing is deterministic and takes one pass, so it
+works on streams.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["PackedBlock", "pack"]
 
 @dataclass(frozen=True, slots=True)
 class PackedBlock:
-    """A block of examples; all lists are of the block's length.
+    """A block of examples; all lists have the length of the block.
 
-    `position_ids` begin at 0 in each example. `sequence_ids` are 1 in the
-    first example, 2 in the second, …, and 0 in the padding, where
-    `attention_mask` is 0 and `labels` are -100. So is the label of the first
-    token of each example: it does not follow from the example before.
+    `position_ids` begin at 0 in each example. `sequence_ids` are 1 in the first
+    example, 2 in the second, …, and 0 in the padding. There `attention_mask` is 0 and
+    `labels` are -100. The label of the first token of each example is -100, too: it
+    does not follow from the example before.
     """
 
     input_ids: list[int]
@@ -35,7 +35,7 @@ class PackedBlock:
 def pack(
     examples: Iterable[TokenizedExample], block_tokens: int, padding: int
 ) -> Iterator[PackedBlock]:
-    """Blocks of `block_tokens` tokens; examples must not be longer."""
+    """Packs examples into blocks of `block_tokens` tokens; no example may be longer."""
     waiting: list[TokenizedExample] = []
     room = block_tokens
     for example in examples:

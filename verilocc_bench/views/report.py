@@ -1,4 +1,4 @@
-"""What a view made of the rows, counted: nothing is left out or cut in silence."""
+"""Counts the outcomes of a view, so nothing is left out or cut silently."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LOG = logging.getLogger("verilocc_bench.views")
 
 
 class ExampleOutcome(StrEnum):
-    """What became of an example.
+    """The outcome of an example.
 
-    `whole`: it is there. `cut`: it is there, but was too long. `too_long`: it
-    was left out for its length. `no_label`: a row without an answer of the
-    kind that was asked for. `not_offered`: a decision whose prompt does not
-    offer what the label has (`candidates`).
+    `whole`: it is included. `cut`: it is included, but was too long. `too_long`: it is
+    left out for its length. `no_label`: the row has no answer of the requested kind.
+    `not_offered`: the prompt of a decision does not offer the base of the label
+    (`candidates`).
     """
 
     WHOLE = "whole"
@@ -29,14 +29,14 @@ class ExampleOutcome(StrEnum):
 
 
 LOSSES = (ExampleOutcome.CUT, ExampleOutcome.TOO_LONG, ExampleOutcome.NO_LABEL)
-"""Outcomes of which a warning tells; `not_offered` belongs to its prompt format."""
+"""The outcomes that lead to a warning; `not_offered` is normal for its prompt format."""
 
 
 class ViewReport:
-    """How many examples had each outcome.
+    """The number of examples with each outcome.
 
-    The logger `verilocc_bench.views` warns at the first loss, and then each
-    time that there are ten times as many.
+    The logger `verilocc_bench.views` warns at the first loss, and whenever there are ten
+    times as many.
     """
 
     def __init__(self) -> None:
@@ -54,11 +54,11 @@ class ViewReport:
 
     @property
     def losses(self) -> int:
-        """Examples that were cut or left out for their length, and rows without a label."""
+        """The examples that are cut or left out for their length, and the rows without a label."""
         return sum(self._counts[outcome] for outcome in LOSSES)
 
     def count(self, outcome: ExampleOutcome, times: int = 1) -> None:
-        """Counts an outcome, and warns where losses have grown tenfold."""
+        """Counts an outcome, and warns if losses have grown tenfold."""
         self._counts[outcome] += times
         if outcome in LOSSES and self.losses >= self._next_warning:
             self.warn()

@@ -1,8 +1,7 @@
-"""Rows as training code has them: Row objects, or mappings of the same columns.
+"""Rows in training code: Row objects, or mappings of the same columns.
 
-`datasets` gives rows as mappings. A view reads only the columns that it
-needs, so that a stream may carry no others: `normalized`, and the column that
-has the label.
+`datasets` gives rows as mappings. A view reads only the columns that it needs,
+`normalized` and the column of the label, so a stream may lack all others.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ class _Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Which answer of a row is learnt; `source` names one among `alternatives`, or an allocator."""
+    """The answer of a row to learn; `source` names one of `alternatives`, or an allocator."""
 
     kind: _Kind
     source: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that the answer is looked up in, one after the other."""
+        """The columns that may hold the answer, in the order of the look-up."""
         match self.kind:
             case _Kind.COMPILER:
                 return ("assignment",)
@@ -61,9 +60,9 @@ class Label:
                 return ("normalized",)
 
     def answer(self, row: AnyRow) -> dict[str, str] | None:
-        """The answer of a row; None where it has none of the kind.
+        """The answer of a row, or None if it has none of this kind.
 
-        Raises InputError where a column is missing or holds no answer.
+        Raises InputError if a column is missing or does not hold an answer.
         """
         columns = self.columns
         if self.kind is _Kind.ALLOCATOR:
@@ -82,15 +81,14 @@ class Label:
 
 
 def parse_label(text: str) -> Label:
-    """The label that `compiler`, `best`, `optimal` or one of the two forms with a name stands for.
+    """The label of a text: `compiler`, `best`, `optimal`, `alternative:…` or `allocator:…`.
 
-    `best` is the column `best_assignment` where a row has one, else the
-    compiler's. `optimal` is the same, of rows where it is proved that no
-    answer uses fewer vector registers; others have none. `alternative:SOURCE`
-    is that of the column `alternatives`, `allocator:NAME` what a built-in
-    allocator that sees the function alone answers, such as
-    `allocator:linear-scan`; it runs when the answer is asked for. Raises
-    InputError for anything else.
+    `best` is the column `best_assignment` if the row has it, else the compiler's
+    answer. `optimal` is the same for rows in which that answer provably uses the fewest
+    vector registers; other rows have none. `alternative:SOURCE` is an answer in the
+    column `alternatives`. `allocator:NAME` is the answer of a built-in allocator that
+    sees the function alone, such as `allocator:linear-scan`, which runs on demand.
+    Raises InputError for any other text.
     """
     name, colon, source = text.partition(":")
     named = {_Kind.ALTERNATIVE, _Kind.ALLOCATOR}
@@ -111,7 +109,7 @@ def parse_label(text: str) -> Label:
 
 
 def _allocated(name: str, row: AnyRow) -> dict[str, str] | None:
-    """What an allocator answers; None where it has no answer, or edits."""
+    """The answer of an allocator; None without an answer, or for one with edits."""
     try:
         answer = BUILT_IN[name].allocate(Request(problem_of(row)))
     except AllocationFailed:
@@ -122,8 +120,8 @@ def _allocated(name: str, row: AnyRow) -> dict[str, str] | None:
 def row_from_mapping(mapping: Mapping[str, Any]) -> Row:
     """The Row of a mapping, such as a row of a `datasets.Dataset`; further columns are left out.
 
-    Raises InputError, which names the row, where a column is missing, null
-    where it must not be, or of another type.
+    Raises InputError, with the name of the row, if a column is missing, has another
+    type, or is null and must not be.
     """
     import pyarrow as pa
 
@@ -137,7 +135,7 @@ def row_from_mapping(mapping: Mapping[str, Any]) -> Row:
 
 
 def column_of(row: AnyRow, column: str) -> Any:
-    """One column of a row. Raises InputError where a mapping lacks it."""
+    """One column of a row. Raises InputError if a mapping lacks it."""
     if isinstance(row, Row):
         return getattr(row, column)
     if column not in row:
@@ -146,7 +144,7 @@ def column_of(row: AnyRow, column: str) -> Any:
 
 
 def problem_of(row: AnyRow) -> AllocationProblem:
-    """The problem of a row, from its column `normalized`. Raises InputError for another text."""
+    """The problem of a row, from its column `normalized`. Raises InputError for an invalid text."""
     text = column_of(row, "normalized")
     if not isinstance(text, str):
         raise InputError("the column 'normalized' must hold a text", source=_name(row))
@@ -154,7 +152,7 @@ def problem_of(row: AnyRow) -> AllocationProblem:
 
 
 def _json_column(row: AnyRow, column: str) -> dict[str, Any] | None:
-    """The JSON object of a column; None where that is null."""
+    """The JSON object of a column, or None for null."""
     text = column_of(row, column)
     if text is None:
         return None
@@ -173,6 +171,6 @@ def _checked(answer: Any, row: AnyRow, column: str) -> dict[str, str]:
 
 
 def _name(row: AnyRow) -> str:
-    """What messages call a row."""
+    """The name of a row in messages."""
     identifier = row.id if isinstance(row, Row) else row.get("id")
     return f"row {identifier}" if isinstance(identifier, str) else "row"

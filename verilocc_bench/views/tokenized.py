@@ -1,14 +1,14 @@
 """Rows as token ids for causal language models.
 
-The prompt's ids are those that the evaluation harness feeds to a model with
-the same tokenizer, and the completion's those that it may say under
-constrained decoding: the harness's own codec makes both
-(model.transformers_model.token_codec). Nothing here needs torch; the
-tokenizer is whatever transformers has loaded.
+The ids of a prompt are those that the evaluation harness feeds to a model with the
+same tokenizer. The ids of a completion are those that the model may write under
+constrained decoding. The harness's own codec makes both
+(model.transformers_model.token_codec). Nothing here needs torch; the tokenizer is one
+that transformers loaded.
 
-Cost: mostly the prompts, each of which is made and encoded as it is asked. On
-one core an example of a kernel of 490 instructions takes 1.3 milliseconds in
-`state`, 2.9 in `candidates`, 20 in `window` and 475 in `whole`.
+Cost: mostly the prompts, each made and encoded on demand. On one core an example of a
+kernel of 490 instructions takes 1.3 ms in `state`, 2.9 ms in `candidates`, 20 ms in
+`window` and 475 ms in `whole`.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ Item = TokenizedExample | PackedBlock
 
 
 class TokenizedView:
-    """Makes examples of rows; `report` counts what became of them in this process.
+    """Makes examples of rows; `report` counts their outcomes in this process.
 
-    `examples(rows)` is a generator over rows of any kind. The object itself is
-    a function of batches, for `datasets.Dataset.map(view, batched=True)`:
-    deterministic, and pickled without what it caches or counts, so that the
-    fingerprints of `datasets` are the same in every process. Raises InputError
-    where the tokenizer cannot do what the options ask.
+    `examples(rows)` is a generator over rows of any kind. The object itself is a
+    function of batches, for `datasets.Dataset.map(view, batched=True)`. It is
+    deterministic, and its pickle has no caches and counts, so the fingerprints of
+    `datasets` are equal in every process. Raises InputError if the tokenizer cannot
+    satisfy the options.
     """
 
     def __init__(self, tokenizer: Any, options: TokenizedOptions | None = None) -> None:
@@ -68,14 +68,14 @@ class TokenizedView:
 
     @property
     def output_columns(self) -> tuple[str, ...]:
-        """The columns of an example, or of a block where examples are packed."""
+        """The columns of an example, or of a block if examples are packed."""
         item = TokenizedExample if self.options.block_tokens is None else PackedBlock
         return tuple(field.name for field in fields(item))
 
     def examples(self, rows: Iterable[AnyRow]) -> Iterator[Item]:
-        """The examples, or blocks, of rows; in their order, one row after the other.
+        """The examples, or blocks, of rows in order, row by row.
 
-        Raises InputError for a row that is none.
+        Raises InputError for an invalid row.
         """
         found = (example for row in rows for example in self._examples(row))
         if self.options.block_tokens is None:
@@ -86,8 +86,8 @@ class TokenizedView:
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[list[int]]]:
         """The examples of a batch of rows, by column.
 
-        A last one without tokens has the counts of the batch in the column
-        `outcomes`; so they outlive caches and other processes.
+        A last example without tokens has the counts of the batch in the column
+        `outcomes`, so the counts survive caches and other processes.
         """
         size = len(next(iter(batch.values()), ()))
         rows = [{name: values[n] for name, values in batch.items()} for n in range(size)]
@@ -98,7 +98,7 @@ class TokenizedView:
         return {**columns, OUTCOMES: [*([] for _ in items), counts]}
 
     def __getstate__(self) -> dict[str, Any]:
-        # The version and the hash make a fingerprint differ where prompts may.
+        # The version and the hash change the fingerprint whenever prompts may change.
         style = self._format.style
         made_by = [__version__, style.version, style.source_hash]
         return {"tokenizer": self.tokenizer, "options": self.options, "made_by": made_by}
@@ -143,7 +143,7 @@ class TokenizedView:
         return TokenizedExample(tokens, [1] * len(tokens), learnt + completion)
 
     def _fitted(self, example: TokenizedExample) -> TokenizedExample | None:
-        """An example within the limit; None where it is left out."""
+        """An example within the limit, or None if it is left out."""
         limit = self.options.limit
         if limit is None or len(example.input_ids) <= limit:
             self.report.count(ExampleOutcome.WHOLE)

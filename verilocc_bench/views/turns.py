@@ -1,9 +1,9 @@
-"""Prompts with the answers to be learnt, as the evaluation harness would ask and read them.
+"""Training turns: prompts with the answers to learn, as the evaluation harness has them.
 
-A turn's completion is cut into *pieces*: what the model cannot but say, the
-names that it chooses, and what ends a name. Constrained decoding encodes
-piece by piece, so a model that has been trained on other cuts is asked for
-tokens that it has not seen (see model.transformers_model.token_codec).
+The completion of a turn is cut into *pieces*: the text that the model must write, the
+names that it chooses, and the text that ends a name. Constrained decoding encodes piece
+by piece. A model trained on other cuts would be asked for tokens that it has not seen
+(see model.transformers_model.token_codec).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["TrainingFormat", "TrainingTurn", "get_training_format"]
 class TrainingTurn:
     """A conversation that ends with a prompt, and the completion in pieces.
 
-    `ends` says whether the model ends it by itself, with its end token: an
-    object is ended so, a name by its line break.
+    `ends` is True if the model ends the completion with its end token: it ends an object
+    that way, and a name by a line break.
     """
 
     messages: tuple[Message, ...]
@@ -39,7 +39,7 @@ class TrainingTurn:
 
 @dataclass(frozen=True, slots=True)
 class TrainingFormat:
-    """A prompt format, as training asks for it."""
+    """A prompt format for training."""
 
     style: PromptFormat
 
@@ -50,22 +50,22 @@ class TrainingFormat:
         every: int = 1,
         new_registers: int | None = None,
     ) -> Iterator[TrainingTurn]:
-        """The turns of a function, all as answered; see PromptFormat.demonstrations."""
+        """The turns of a function with their answers; see PromptFormat.demonstrations."""
         demonstrations = self.style.demonstrations(
             problem, answer, every=every, new_registers=new_registers
         )
         return map(self.turn, demonstrations)
 
     def turn(self, turn: Turn) -> TrainingTurn:
-        """A turn of this format with its system message, cut into pieces."""
+        """A turn of this format with its system message, and its completion cut into pieces."""
         asked = messages(self.style.system, (), turn.prompt)
         return TrainingTurn(asked, self.style.pieces(turn.completion), self.style.ends_with_token)
 
     def offers_all(self, every: int) -> bool:
-        """True if each decision that is missing among the turns was not offered by its prompt."""
+        """True if every decision without a turn is one that its prompt does not offer."""
         return self.style.decisions is not None and every == 1
 
 
 def get_training_format(name: str) -> TrainingFormat:
-    """The prompt format of that name. Raises InputError where there is none."""
+    """The prompt format of that name. Raises InputError for an unknown name."""
     return TrainingFormat(get_prompt_format(name))

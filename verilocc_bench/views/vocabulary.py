@@ -16,25 +16,25 @@ from verilocc_bench.views.rows import AnyRow, problem_of
 __all__ = ["UNKNOWN", "OpcodeVocabulary"]
 
 UNKNOWN = 0
-"""The id of an opcode that the vocabulary does not have."""
+"""The id of an opcode that is not in the vocabulary."""
 
 FORMAT = "verilocc-bench opcodes 1"
 
 
 @dataclass(frozen=True)
 class OpcodeVocabulary:
-    """The ids of opcodes: that of `opcodes[n]` is n + 1. They are sorted, each once."""
+    """The ids of opcodes: `opcodes[n]` has the id n + 1. The opcodes are sorted and distinct."""
 
     opcodes: tuple[str, ...]
 
     @classmethod
     def build(cls, rows: Iterable[AnyRow]) -> OpcodeVocabulary:
-        """The opcodes of all rows (those of the split `train`, for a fair test)."""
+        """The vocabulary of all rows. For a fair test pass the rows of the split `train`."""
         return cls.of_functions(problem_of(row).function for row in rows)
 
     @classmethod
     def of_functions(cls, functions: Iterable[Function]) -> OpcodeVocabulary:
-        """The opcodes of functions."""
+        """The vocabulary of these functions."""
         found = {
             instruction.opcode
             for function in functions
@@ -44,7 +44,7 @@ class OpcodeVocabulary:
 
     @classmethod
     def load(cls, path: Path) -> OpcodeVocabulary:
-        """The vocabulary of a file that `save` wrote. Raises InputError for another file."""
+        """The vocabulary in a file that `save` wrote. Raises InputError for any other file."""
         document = read_json(path)
         opcodes = document.get("opcodes") if isinstance(document, dict) else None
         if not isinstance(opcodes, list) or document.get("format") != FORMAT:
@@ -66,7 +66,7 @@ class OpcodeVocabulary:
 
     @property
     def size(self) -> int:
-        """How many ids there are, that of unknown opcodes included."""
+        """The number of ids, including the id of unknown opcodes."""
         return len(self.opcodes) + 1
 
     def id_of(self, opcode: str) -> int:

@@ -1,1 +1,1 @@
-"""gfx90a and gfx942: LLVM's machine IR in, machine IR and llc's code out."""
+"""gfx90a and gfx942: reads LLVM's machine IR, writes machine IR and llc's code."""

@@ -1,8 +1,8 @@
 """The machine code of one kernel, counted from LLVM's assembly for gfx90a and gfx942.
 
-Blocks begin at labels and behind branches, loops are natural loops over them.
-A count weighted by loops counts an instruction 10 to the power of its loop
-depth times. Cost: linear in the text.
+Blocks begin at labels and after branches; loops are natural loops over them. In a
+weighted count an instruction counts 10 to the power of its loop depth. Cost:
+linear in the text.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ _KINDS = {
     "flat": "flat_",
     "scratch": "scratch_",
 }
-"""How the opcodes of each kind begin; the first that fits counts."""
+"""The beginnings of the opcodes of each kind; the first match counts."""
 _PATTERNS = {kind: re.compile(starts) for kind, starts in _KINDS.items()}
 _LEAVES = re.compile(r"s_endpgm\w*|s_setpc\w*|s_branch")
 
 
 @dataclass(frozen=True, slots=True)
 class CodeCounts:
-    """What a kernel's assembly holds.
+    """The counts of a kernel's assembly.
 
-    `kinds` counts instructions by kind; `wait_states` is what the s_nop add
-    up to: LLVM puts them where the hardware needs distance between two
-    instructions. `register_moves` copy a register to a vector register.
-    `spill_code` are LLVM's own "Folded Spill" and "Folded Reload";
-    `long_encodings` the vector instructions in their form of 64 bits (`_e64`),
-    which many need only for an SGPR pair where VCC would do. Counts that are
-    `weighted` are by loops. `code_bytes` is None where the assembly does not say, and
-    `metadata` (registers, scratch bytes, waves) empty for what is no kernel.
+    `kinds` counts instructions by kind. `wait_states` is the sum of the s_nop,
+    which LLVM inserts where the hardware needs distance between two instructions.
+    `register_moves` copy a register to a vector register. `spill_code` counts
+    LLVM's "Folded Spill" and "Folded Reload". `long_encodings` counts vector
+    instructions in their 64-bit form (`_e64`), which many need only because an
+    SGPR pair takes the place of VCC. `weighted` counts weigh loops. `code_bytes` is
+    None if the assembly does not say it. `metadata` (registers, scratch bytes,
+    waves) is empty for a function that is not a kernel.
     """
 
     instructions: int
@@ -77,8 +77,7 @@ class CodeCounts:
 
 @dataclass(frozen=True, slots=True)
 class AssemblyLoop:
-    """An innermost loop: its label, how many loops it is in with itself, its instructions in the
-    order of the text."""
+    """An innermost loop: its label, its loop depth, and its instructions in order."""
 
     label: str
     depth: int
@@ -94,7 +93,7 @@ class _Block:
 
 
 def count_code(assembly: str, function: str) -> CodeCounts:
-    """Counts a function of an assembly. Raises InputError where there is no such function."""
+    """The counts of a function. Raises InputError if the assembly does not contain it."""
     blocks = _blocks(assembly, function)
     total, weighted = Counter[str](), Counter[str]()
     kinds = Counter[str]()
@@ -128,10 +127,11 @@ def count_code(assembly: str, function: str) -> CodeCounts:
 
 
 def innermost_loops(assembly: str, function: str) -> tuple[AssemblyLoop, ...]:
-    """The loops that contain no other, in the order of the text.
+    """The loops that contain no other loop, in the order of the text.
 
-    A loop is a label and the blocks down to the last branch back to it, less
-    those that are in fewer loops. Raises InputError where there is no such function.
+    A loop is a label and the blocks up to the last branch back to it, without
+    blocks of a smaller loop depth. Raises InputError if the assembly does not
+    contain the function.
     """
     blocks = _blocks(assembly, function)
     numbers = _numbers(blocks)
@@ -176,7 +176,7 @@ def _blocks(assembly: str, function: str) -> list[_Block]:
 
 
 def _lines(assembly: str, function: str) -> Iterator[tuple[str | None, str, str]]:
-    """(label, instruction, comment) of the lines of a function that have a label or code."""
+    """(label, instruction, comment) of each line of a function with a label or code."""
     start = _label_start(assembly, function)
     end = assembly.find("\n.Lfunc_end", start)
     if start < 0 or end < 0:
@@ -190,18 +190,18 @@ def _lines(assembly: str, function: str) -> Iterator[tuple[str | None, str, str]
 
 
 def _label_start(assembly: str, function: str) -> int:
-    """Where the label of a function stands, -1 for none; LLVM puts unusual names in quotes."""
+    """The offset of a function's label, or -1; LLVM puts unusual names in quotes."""
     quoted = function.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return max(assembly.find(f"\n{function}:"), assembly.find(f'\n"{quoted}":'))
 
 
 def _numbers(blocks: list[_Block]) -> dict[str, int]:
-    """The block of each label."""
+    """The number of the block of each label."""
     return {block.label: index for index, block in enumerate(blocks) if block.label is not None}
 
 
 def _target(block: _Block) -> str:
-    """The label that a block branches to; empty where it does not."""
+    """The label to which a block branches, or an empty text."""
     opcode, _, operand = block.instructions[-1].partition(" ") if block.instructions else ("",) * 3
     return operand if opcode.startswith(("s_branch", "s_cbranch")) else ""
 
@@ -220,7 +220,7 @@ def _kind(instruction: str) -> str:
 
 
 def _counted(instruction: str) -> dict[str, int]:
-    """What an instruction adds to each count."""
+    """The amount that an instruction adds to each count."""
     opcode, _, operands = instruction.partition(" ")
     states = int(operands, 0) + 1 if opcode == "s_nop" else 0
     sources = operands.split(", ")[1:]

@@ -25,7 +25,7 @@ __all__ = ["AmdgpuBackend"]
 
 
 class AmdgpuBackend:
-    """See Backend. Files are LLVM's machine IR before allocation; llc makes machine code of it."""
+    """See Backend. Files are LLVM's machine IR before allocation; llc makes machine code."""
 
     vendor = "amd"
     raw_format = "mir"
@@ -33,7 +33,7 @@ class AmdgpuBackend:
     own_allocation = "llc's own"
 
     def holds(self, _data: bytes) -> bool:
-        """False: machine IR is text, which other files are, too."""
+        """Always False: machine IR is text, and its first bytes do not identify it."""
         return False
 
     def read(self, data: bytes, source: Path, options: ReadOptions) -> MachineKernel:
@@ -59,7 +59,7 @@ class AmdgpuBackend:
         lower.check_output(output)
 
     def check_answer(self, answer: Answer, source: str | Path) -> None:
-        """Every answer can be lowered, one with edits, too."""
+        """Accepts every answer, with or without edits."""
 
     def lower(self, kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
         """See Backend."""

@@ -1,8 +1,8 @@
 """Two assignments of one kernel, compared by their machine code.
 
-What is counted and what llvm-mca estimates are kept apart, and where the two
-disagree the comparison says so in words. Neither is a measurement: only the
-hardware knows which of two kernels is faster.
+The counts and the estimates of llvm-mca stay apart; if they disagree, the
+comparison says so in words. Neither is a measurement: only the hardware shows
+which of two kernels is faster.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CLOSING_WORDS = (
 _EQUAL_CYCLES = 0.001  # of the cycles
 _CYCLES = "loop_cycles"
 
-# Metric: what fewer and more of it are called, and why llvm-mca cannot see it.
+# For each metric: the words for fewer and for more, and why llvm-mca does not see it.
 _WORDS = {
     "vector_registers": ("fewer vector registers", "more vector registers", None),
     "occupancy": ("a lower occupancy", "a higher occupancy", "it runs one wave alone"),
@@ -45,16 +45,16 @@ _MORE_IS_BETTER = {"occupancy"}
 
 @dataclass(frozen=True, slots=True)
 class CodeWorth:
-    """What the machine code of one assignment holds, and llvm-mca's word on its loops."""
+    """The counts of the machine code of one assignment, and llvm-mca's estimates of its loops."""
 
     code: CodeCounts
     loops: tuple[LoopEstimate, ...]
 
     @property
     def loop_cycles(self) -> float | None:
-        """One iteration of each innermost loop, times 10 for each loop around it.
+        """The cycles of one iteration of each innermost loop, times 10 for each loop around it.
 
-        None without a loop, or where a loop has no estimate.
+        None without a loop, or if a loop has no estimate.
         """
         total = 0.0
         for loop in self.loops:
@@ -70,10 +70,10 @@ class CodeWorth:
         conflicts: BankConflicts | None,
         identity_copies: int | None,
     ) -> dict[str, float | None]:
-        """The numbers of a comparison, by name, with what the answer itself says.
+        """The figures of a comparison by name, with those of the answer itself.
 
-        None for what is not known. `occupancy` is the answer's, `waves` that of
-        the code, which may need registers that no answer names.
+        An unknown figure is None. `occupancy` is the answer's occupancy; `waves` is
+        the code's, which may need registers that no answer names.
         """
         code = self.code
         return {
@@ -108,7 +108,7 @@ class CodeWorth:
 
 
 def analyse_assembly(assembly: str, function: str, arch: str, analyzer: Analyzer) -> CodeWorth:
-    """The worth of a kernel's assembly. Raises InputError where it has no such function."""
+    """The worth of a kernel's assembly. Raises InputError if it does not contain the function."""
     loops = estimate_loops(innermost_loops(assembly, function), arch, analyzer)
     return CodeWorth(count_code(assembly, function), loops)
 
@@ -116,10 +116,10 @@ def analyse_assembly(assembly: str, function: str, arch: str, analyzer: Analyzer
 def compare_metrics(
     answer: Mapping[str, float | None], other: Mapping[str, float | None]
 ) -> list[str]:
-    """Where the counts and llvm-mca's cycles disagree, in words, about the answer.
+    """The disagreements of the counts with llvm-mca's cycles, in words.
 
-    Nothing where there are no cycles, or all that differs points one way;
-    cycles within 0.1 % count as the same.
+    Empty without cycles, or if all differences point one way. Cycles within 0.1 %
+    count as equal.
     """
     cycles, before = answer.get(_CYCLES), other.get(_CYCLES)
     if cycles is None or before is None:
@@ -148,7 +148,7 @@ def _disagreements(
 
 
 def estimate_words(name: str, worth: CodeWorth) -> list[str]:
-    """What is missing from llvm-mca's estimate of one side, in words."""
+    """The gaps in llvm-mca's estimate of one side, in words."""
     if not worth.loops:
         return [f"{name}: there is no loop, and so no estimate by llvm-mca"]
     words = []

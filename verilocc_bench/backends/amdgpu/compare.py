@@ -1,4 +1,4 @@
-"""Two answers of one kernel, both through llc to machine code."""
+"""Compares two answers of one kernel by the machine code that llc makes of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SIDES = ("answer", "other")
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One assignment as machine code; no `answer` stands for llc's own allocation."""
+    """One assignment as machine code; `answer` is None for llc's own allocation."""
 
     name: str
     answer: Answer | None
@@ -60,7 +60,7 @@ class _Side:
 
 
 def check_tools() -> None:
-    """Raises InputError without llc, or with an llvm-mca that cannot be run."""
+    """Raises InputError without llc, or if llvm-mca exists but cannot be run."""
     find_llc()
     find_analyzer()
 
@@ -70,7 +70,7 @@ def compare(
 ) -> CodeComparison:
     """The comparison of two verified answers; one may be llc's own allocation.
 
-    Raises InputError without llc, or where it refuses the code.
+    Raises InputError without llc, or if llc refuses the code.
     """
     analyzer = find_analyzer()
     compared = {
@@ -134,7 +134,7 @@ def _document(kernel: MachineKernel, sides: dict[str, _Side], analyzer: Analyzer
 
 
 def _files(kernel: MachineKernel, sides: dict[str, _Side]) -> dict[str, str | bytes]:
-    """Both kernels as machine IR, assembly and object file, the answers, and the commands."""
+    """Both kernels as machine IR, assembly and object file, with the answers and commands."""
     files: dict[str, str | bytes] = {"commands.sh": _commands(kernel, sides)}
     for folder, side in sides.items():
         files[f"{folder}/kernel.mir"] = side.mir
@@ -147,9 +147,9 @@ def _files(kernel: MachineKernel, sides: dict[str, _Side]) -> dict[str, str | by
 
 
 def _commands(kernel: MachineKernel, sides: dict[str, _Side]) -> str:
-    """A script that makes the files again, and code objects that can be loaded."""
+    """A script that makes the files again, and loadable code objects."""
     name = kernel.name
-    name = name if name.isprintable() else json.dumps(name)  # it stays in its comment
+    name = name if name.isprintable() else json.dumps(name)  # a line break would end the comment
     target = f"-mtriple=amdgcn-amd-amdhsa -mcpu={kernel.problem.target.name}"
     lines = [
         "#!/bin/sh",

@@ -1,11 +1,10 @@
-"""What `llvm-mca` estimates of the innermost loops of a kernel's assembly.
+"""Estimates of `llvm-mca` for the innermost loops of a kernel's assembly.
 
-llvm-mca runs the loop's instructions 100 times in a model of the pipeline,
-straight on, as if no branch inside left the line. It knows nothing of
-register banks, memory or other waves: it sees latencies, issue, waits on
-counters. It is optional. The environment variable VERILOCC_BENCH_LLVM_MCA
-names the program; otherwise it is `llvm-mca-22` or `llvm-mca` of the PATH, of the
-release that llc has to be.
+llvm-mca runs the instructions of a loop 100 times in a model of the pipeline, as
+if every branch inside fell through. The model has latencies, issue and waits on
+counters, but no register banks, no memory and no other waves. The program is
+optional. The environment variable VERILOCC_BENCH_LLVM_MCA names it; otherwise it
+is `llvm-mca-22` or `llvm-mca` on the PATH, of the same release as llc.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ MCA_OPTIONS = (
     "--skip-unsupported-instructions=any",
     "--json",
 )
-"""The options of each run, but the one that names the architecture."""
+"""The options of each run without the architecture."""
 
 _VARIABLE = "VERILOCC_BENCH_LLVM_MCA"
 _NAMES = (f"llvm-mca-{LLVM_RELEASE}", "llvm-mca")
@@ -43,7 +42,7 @@ _SKIPPED = re.compile(r"^<stdin>:(\d+):\d+: (?:error|warning): ", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """The program and its version; no program where `reason` says why there is none."""
+    """The program and its version; without a program, `reason` says why."""
 
     program: str | None
     version: str | None
@@ -52,11 +51,11 @@ class Analyzer:
 
 @dataclass(frozen=True, slots=True)
 class LoopEstimate:
-    """An innermost loop and what llvm-mca says of one iteration.
+    """An innermost loop and llvm-mca's estimate of one iteration.
 
-    `cycles` is the total of 100 iterations over 100, `throughput` llvm-mca's
-    "Block RThroughput". Both are None where there is no estimate, and `reason`
-    says why. `skipped` are instructions, by opcode, that the model does not
+    `cycles` is the total of 100 iterations divided by 100; `throughput` is
+    llvm-mca's "Block RThroughput". Both are None without an estimate; `reason` then
+    says why. `skipped` counts, by opcode, the instructions that the model does not
     know and the estimate leaves out.
     """
 
@@ -72,7 +71,7 @@ class LoopEstimate:
 def find_analyzer() -> Analyzer:
     """llvm-mca of the right release, or the reason why there is none.
 
-    Raises InputError where the environment names one that is none such.
+    Raises InputError if the environment names a program that is not that.
     """
     named = os.environ.get(_VARIABLE)
     if named:
@@ -108,7 +107,7 @@ def _estimate(loop: AssemblyLoop, arch: str, analyzer: Analyzer) -> LoopEstimate
     if analyzer.program is None:
         return LoopEstimate(loop.label, loop.depth, count, None, None, {}, analyzer.reason)
     command = [analyzer.program, *MCA_OPTIONS, f"-mcpu={arch}", "-"]
-    # The label that a loop branches back to has to be there.
+    # The text must contain the label to which the loop branches back.
     text = "".join(f"{line}\n" for line in (f"{loop.label}:", *loop.instructions))
     try:
         done = _run(command, text)
@@ -128,7 +127,7 @@ def _estimate(loop: AssemblyLoop, arch: str, analyzer: Analyzer) -> LoopEstimate
 
 
 def _skipped(loop: AssemblyLoop, messages: str, count: int) -> dict[str, int]:
-    """The instructions that llvm-mca left out, by opcode; `count` is how many they are."""
+    """The `count` instructions that llvm-mca left out, by opcode."""
     lines = {int(line) - 2 for line in _SKIPPED.findall(messages)}
     known = [at for at in lines if 0 <= at < len(loop.instructions)]
     names = Counter(loop.instructions[at].partition(" ")[0] for at in known)
@@ -152,7 +151,7 @@ def _run(command: Sequence[str], text: str = "") -> subprocess.CompletedProcess[
 
 @cache
 def _version_of(program: str) -> str:
-    """The version of LLVM that a program says it is of; empty where it says none."""
+    """The version of LLVM that a program prints, or an empty text."""
     try:
         found = _VERSION.search(_run([program, "--version"]).stdout)
     except (OSError, subprocess.SubprocessError):

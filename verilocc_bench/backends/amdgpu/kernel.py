@@ -34,9 +34,9 @@ _VENDOR = "amd"
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """The text of a file, its module, one machine function of it, and that function normalized.
+    """The text of a file, its module, one machine function, and that function normalized.
 
-    `max_threads` is the work-group size that the user gave in place of the code's own.
+    `max_threads` is the work-group size that the user gave instead of the code's.
     """
 
     text: str
@@ -52,8 +52,8 @@ MachineKernel = Kernel[MachineCode]
 def read_kernel(data: bytes, source: Path, options: ReadOptions) -> MachineKernel:
     """The function that the options name, or the only one of the file.
 
-    Raises InputError with the line for what is no machine IR of the target,
-    or poses no problem that this package knows.
+    Raises InputError with the line if the file is not machine IR of the target, or
+    if this package does not support the function.
     """
     text, file, target = _open(data, source, options)
     return _kernel(text, file, options.function, target, options.max_threads)
@@ -72,7 +72,7 @@ def read_kernels(
 
 
 def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> MachineKernel:
-    """The first function of a raw row's text. Raises InputError for another than `problem`'s."""
+    """The first function of a raw row's text. Raises InputError if it is not `problem`."""
     file = MirFile(content, source)
     kernel = _kernel(content, file, file.names[0], problem.target, None)
     if kernel.problem.id != problem.id:
@@ -83,10 +83,10 @@ def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> Ma
 
 
 def check_work_group(kernel: MachineKernel) -> None:
-    """Raises InputError if `--max-threads` gave the kernel more registers than its code may have.
+    """Raises InputError if `--max-threads` gave the kernel more registers than its code allows.
 
-    The code's own work-group size stays in the code. With more registers than
-    it leaves, the kernel could not be launched.
+    The code keeps its own work-group size. The kernel could not be launched with
+    more registers than that size allows.
     """
     code = kernel.code
     if code.max_threads is None:

@@ -1,4 +1,4 @@
-"""An answer as a file: machine IR, or what llc makes of it."""
+"""Writes an answer to a file: as machine IR, or as llc's output from it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from verilocc_bench.files import is_stream
 __all__ = ["check_output", "lower", "run_llc_on", "write_answer"]
 
 _KINDS = {".s": "asm", ".o": "obj", ".mir": None}
-"""What llc calls each kind of file; machine IR needs no llc."""
+"""llc's name for each kind of file; machine IR needs no llc."""
 
 
 def check_output(output: Path) -> None:
-    """Raises InputError for a name that is no kind of file here, or where llc is missing for it."""
+    """Raises InputError for an unknown kind of file, or for a missing llc that it needs."""
     if _kind(output) is not None:
         find_llc()
 
@@ -36,8 +36,8 @@ def check_output(output: Path) -> None:
 def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
     """Machine IR, assembly or an object file with a verified answer in it.
 
-    The name of `output` decides which: `.mir`, `.s` or `.o`; assembly for a
-    stream. Raises InputError for what cannot be lowered or llc refuses.
+    The name of `output` decides the kind: `.mir`, `.s` or `.o`; a stream gets
+    assembly. Raises InputError if the answer cannot be lowered or llc refuses it.
     """
     kind = _kind(output)
     lowered = write_answer(kernel, answer)
@@ -65,7 +65,7 @@ def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
 
 
 def write_answer(kernel: MachineKernel, answer: Answer) -> LoweredMir:
-    """The machine IR with a verified answer in it. Raises InputError for what is not lowered."""
+    """The machine IR with a verified answer in it. Raises InputError if it cannot be lowered."""
     check_work_group(kernel)
     resolved = resolve_answer(kernel.problem, answer)
     return lower_amdgpu(
@@ -79,7 +79,7 @@ def write_answer(kernel: MachineKernel, answer: Answer) -> LoweredMir:
 
 
 def run_llc_on(kernel: MachineKernel, text: str, kind: str, options: Sequence[str]) -> bytes:
-    """What llc makes of a text of the kernel; errors name the kernel. `kind` is asm or obj."""
+    """llc's output for a text of the kernel. `kind` is asm or obj. Errors name the kernel."""
     try:
         return run_llc(text, kernel.problem.target.name, kind, options)
     except InputError as error:

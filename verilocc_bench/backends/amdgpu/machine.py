@@ -1,4 +1,4 @@
-"""Machine functions of LLVM's machine IR, as far as register allocation goes."""
+"""Machine functions of LLVM's machine IR: the parts that matter for register allocation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 class MachineOperandFlag(IntFlag):
-    """The flags of a register operand that bear on register allocation."""
+    """The flags of a register operand that matter for register allocation."""
 
     NONE = 0
     DEFINITION = 1
@@ -28,7 +28,7 @@ class MachineOperandFlag(IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class MachineOperand:
-    """A register operand: `%name` when virtual, `$name` when physical.
+    """A register operand: `%name` is virtual, `$name` physical.
 
     `tied_to` counts all operands of the instruction, as MIR does.
     """
@@ -50,12 +50,12 @@ class MachineInstruction:
     targets: tuple[int, ...]  # blocks named as operands
     line: int
     is_call: bool = False  # has a register mask
-    bundled: tuple[MachineInstruction, ...] = ()  # the members, where it is a bundle's head
+    bundled: tuple[MachineInstruction, ...] = ()  # the members, if it is the head of a bundle
 
 
 @dataclass(slots=True)
 class MachineBlock:
-    """`successors` is None where the text leaves them to be inferred."""
+    """A block; `successors` is None if the text leaves them to be inferred."""
 
     number: int
     line: int
@@ -74,16 +74,16 @@ class MachineFunction:
     class_lines: dict[str, int] = field(default_factory=dict)
     info: dict[str, str] = field(default_factory=dict)
     is_ssa: bool = False
-    no_virtual_registers: bool | None = None  # noVRegs, where the text says it
+    no_virtual_registers: bool | None = None  # noVRegs, if the text has it
     whole_wave: dict[str, int] = field(default_factory=dict)  # WWM_REG registers, their lines
     blocks: list[MachineBlock] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class MachineModule:
-    """Functions of a file, with the LLVM attributes and calling conventions of those that have IR.
+    """The functions of a file, with the LLVM attributes and calling conventions from its IR.
 
-    `calling_conventions` are spelled as in LLVM IR, `ccc` where it says nothing.
+    `calling_conventions` are spelled as in LLVM IR; the default is `ccc`.
     """
 
     functions: list[MachineFunction] = field(default_factory=list)

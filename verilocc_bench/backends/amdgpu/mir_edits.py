@@ -1,10 +1,9 @@
 """The edits of a split-track answer as lines of machine IR.
 
-Moves stand there as one pseudo instruction each until it is known which
-registers are free around them (amdgpu). Spills go through LLVM's own spill
-pseudo instructions and stack objects, one for each slot, so that LLVM writes
-the code that reaches the scratch memory; constants are the original
-instruction again, with another destination.
+A move is one pseudo instruction until the free registers around it are known.
+Spills use LLVM's own spill pseudo instructions and stack objects, one for each
+slot, so LLVM writes the code that accesses scratch memory. A constant is its
+original instruction with another destination.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _CONSTANT_FILES = {
     "AV_MOV_B32_IMM": {"v", "a"},
 }
 _IMMEDIATE = re.compile(r" = (?:[a-z-]+ )*\w+ (-?\d+)(?=,|$)", re.ASCII)
-# What instructions without room for a literal can hold, besides -16 to 64.
+# The constants that need no literal, besides -16 to 64.
 _INLINE_FLOATS = {
     struct.unpack("<I", struct.pack("<f", sign * size))[0]
     for sign in (1, -1)
@@ -59,8 +58,8 @@ def place_of(assignment: Assignment, lanes: VirtualLanes) -> FixedUnits:
 class EditLines:
     """Puts an answer's insertions into the blocks of a function's text.
 
-    The blocks' own lines must have their physical registers already, and
-    `constants[block, index]` the lines of constants as they were.
+    The blocks' own lines must already have physical registers.
+    `constants[block, index]` has the original lines of constants.
     """
 
     text: MirText
@@ -72,7 +71,7 @@ class EditLines:
     inserted: int = 0
 
     def insert(self) -> None:
-        """Does all of it: the insertions in blocks, those on edges, and the stack objects."""
+        """Inserts everything: lines in blocks, lines on edges, and the stack objects."""
         before: dict[tuple[int, int], list[str]] = {
             place: self.lines(actions) for place, actions in self.edited.before.items()
         }
@@ -102,11 +101,11 @@ class EditLines:
 
     @property
     def scalar_slots(self) -> int:
-        """How many slots hold SGPRs or VCC."""
+        """The number of slots that hold SGPRs or VCC."""
         return sum(scalar for _, scalar in self.slots)
 
     def lines(self, actions: Sequence[Action]) -> list[str]:
-        """The lines of some actions, one after another."""
+        """The lines of some actions in order."""
         lines: list[str] = []
         for action in actions:
             if isinstance(action, Move):
@@ -153,7 +152,7 @@ class EditLines:
         return lines
 
     def _access(self, unit: FixedUnits, slot: int) -> tuple[str, int, str]:
-        """(the pseudo instruction's part of the name, stack object, further operands)."""
+        """(part of the pseudo instruction's name, stack object, further operands)."""
         letter = _SPILL_LETTERS[unit.file]
         scalar = letter == "S"
         number = self.slots.setdefault(
@@ -181,7 +180,7 @@ class EditLines:
         return lines
 
     def _ends_plainly(self, block: int) -> bool:
-        """True if nothing but an unconditional branch stands after the last place to insert."""
+        """True if only an unconditional branch stands after the last insertion place."""
         cut = self.text.blocks[block]
         instructions = self.edited.function.blocks[block].instructions
         last = self._last_place(block)
@@ -210,7 +209,7 @@ class EditLines:
         lines: list[str] = []
         at = 0
         for number, place in enumerate(places):
-            # What emits no code stays before the instruction that it stood before.
+            # A line that emits no code stays before the instruction that it stood before.
             lines += block.lines[at:place]
             at = place
             if number == 0:
@@ -221,7 +220,7 @@ class EditLines:
         block.lines = lines + block.lines[at:]
 
     def _split_edge(self, own: list[MirBlock], source: int, target: int, lines: list[str]) -> None:
-        """Puts a block with these lines on an edge."""
+        """Inserts a block with these lines on an edge."""
         number = 1 + max(block.number for block in self.text.blocks)
         origin, goal = own[source], own[target]
         new = MirBlock(number, f"  bb.{number}:", f"    successors: %bb.{goal.number}", [*lines])
@@ -236,7 +235,7 @@ class EditLines:
             self.text.blocks.append(new)
 
     def _declare_slots(self) -> None:
-        """The stack objects in the function's keys; LLVM places them."""
+        """Declares the stack objects in the function's keys; LLVM places them."""
         if not self.slots:
             return
         rows = []
@@ -261,7 +260,7 @@ def _with_destination(line: str, units: FixedUnits) -> str:
 
 
 def _immediate(value: int, units: Sequence[FixedUnits]) -> list[str]:
-    """Moves of a constant's 32-bit parts; none where no instruction can do it."""
+    """Moves of a constant's 32-bit parts; empty if no instruction can do it."""
     lines: list[str] = []
     for place, unit in enumerate(units):
         part = (value >> 32 * place) & 0xFFFFFFFF

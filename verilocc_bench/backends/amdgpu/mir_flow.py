@@ -1,10 +1,10 @@
 """Liveness of physical registers in machine code, by 32-bit units.
 
-LLVM's later passes want to know which registers hold values where. A unit
-counts as live into a block where some path from there reads it before it is
-written anew, and some path to there has written it: a tuple may be read
-whole of which some lanes were never written. Cost: linear in the code, times
-the few rounds that loops take.
+LLVM's later passes need to know which registers hold values at each place. A unit
+is live into a block if some path from there reads it before writing it, and some
+path to there has written it (instructions may read a whole tuple of which some
+lanes were never written). Cost: linear in the code, times the few rounds that
+loops take.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FILE_SIZES = {"v": 256, "a": 256, "s": 128, "vcc": 2}
 
 
 def unit_mask(units: FixedUnits) -> int:
-    """The bits that stand for some units."""
+    """The bits of some units."""
     return ((1 << units.count) - 1) << (_FIRST_UNIT[units.file] + units.first)
 
 
@@ -48,7 +48,7 @@ def units_of_mask(mask: int) -> Iterator[FixedUnits]:
 
 @cache
 def operand_mask(operand: MachineOperand) -> int:
-    """The units that an operand touches; 0 for what is never allocated."""
+    """The units that an operand touches; 0 for registers that are never allocated."""
     units = None if operand.virtual else fixed_units(operand.name)
     if units is None:
         return 0
@@ -59,7 +59,7 @@ def operand_mask(operand: MachineOperand) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FlowStep:
-    """One instruction: the units it reads and writes, live and defined around it."""
+    """One instruction: the units that it reads and writes, and those live and defined around it."""
 
     instruction: MachineInstruction
     defined_before: int
@@ -70,14 +70,14 @@ class FlowStep:
 
 @dataclass(frozen=True, slots=True)
 class PhysicalFlow:
-    """`live_ins[b]`: units live into block b; `steps[b]`: its instructions in order."""
+    """`live_ins[b]` are the units live into block b, `steps[b]` its instructions in order."""
 
     live_ins: tuple[int, ...]
     steps: tuple[tuple[FlowStep, ...], ...]
 
 
 def analyse_flow(machine: MachineFunction, live_in: int) -> PhysicalFlow:
-    """The flow of an assigned function; `live_in`: what is defined at its entry."""
+    """The flow of an assigned function; the units `live_in` are defined at its entry."""
     codes = [[part for i in b.instructions for part in _parts(i)] for b in machine.blocks]
     effects = [[_effects(i) for i in code] for code in codes]
     successors = _successors(machine)
@@ -105,7 +105,7 @@ def analyse_flow(machine: MachineFunction, live_in: int) -> PhysicalFlow:
 
 
 def _parts(instruction: MachineInstruction) -> tuple[MachineInstruction, ...]:
-    """The instructions of a bundle, whose head only repeats what they say; else itself."""
+    """The members of a bundle, whose head only repeats them; else the instruction itself."""
     if instruction.bundled:
         own = () if instruction.opcode == "BUNDLE" else (instruction,)
         return (*own, *instruction.bundled)
@@ -113,7 +113,7 @@ def _parts(instruction: MachineInstruction) -> tuple[MachineInstruction, ...]:
 
 
 def _effects(instruction: MachineInstruction) -> tuple[int, int, int]:
-    """(units read, units written whole, units written)."""
+    """(units read, units written as a whole, units written)."""
     reads = full = writes = 0
     for _, operand in instruction.operands:
         mask = operand_mask(operand)

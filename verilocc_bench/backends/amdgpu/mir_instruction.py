@@ -1,8 +1,8 @@
 """Reads one instruction of LLVM's machine IR: definitions, opcode, operands.
 
-Whatever stands in a line must be known syntax: nothing is skipped silently.
-What allocation cannot depend on (memory operands, debug locations, flags,
-symbols, immediates) is checked for its form and dropped.
+Every part of a line must be known syntax; nothing is skipped silently. Parts that
+allocation cannot depend on (memory operands, debug locations, flags, symbols,
+immediates) are checked for their form and dropped.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _OTHER_OPERAND = re.compile(
     r"|blockaddress|lanemask|dbg-instr-ref)\(.*\).*|csr_\w+"
 )
 _CALL_OPERAND = re.compile(r"csr_\w+|CustomRegMask\(.*")
-_CALL = -1  # what stands for a register mask among the operands
+_CALL = -1  # the operand that stands for a register mask
 _TIED = re.compile(r"\(tied-def (\d{1,4})\)", re.ASCII)
 _BLOCK_TARGET = re.compile(r"%bb\.(\d{1,9})(?:\..*)?", re.ASCII)
 _INSTRUCTION_FLAGS = (
@@ -64,7 +64,7 @@ _TAIL = re.compile(
 
 
 class InstructionParser:
-    """Reads the instructions of one function, and notes classes that stand inline."""
+    """Reads the instructions of one function, and notes their inline classes."""
 
     def __init__(self, function: MachineFunction, source: str) -> None:
         self.function, self.source = function, source
@@ -76,7 +76,7 @@ class InstructionParser:
         return InputError(message, source=self.source, line=self.number)
 
     def parse(self, line: str, number: int) -> MachineInstruction:
-        """The instruction of one line, whose number is for errors."""
+        """The instruction of one line; errors name its number."""
         self.number = number
         text = self.without_tail(line)
         left, separator, right = text.partition(" = ")
@@ -104,7 +104,7 @@ class InstructionParser:
             elif parsed is not None:
                 targets.append(parsed)
             place += 1
-        # As LLVM's own parser does, where the text leaves the flag out.
+        # LLVM's own parser adds the flag, too, if the text lacks it.
         for early in operand_constraints(match[1]).early_clobbers:
             if early < len(operands) and operands[early][0] == early:
                 operand = operands[early][1]
@@ -157,7 +157,7 @@ class InstructionParser:
             return parsed
 
     def parse_operand(self, text: str) -> MachineOperand | int | None:
-        """As operand, of text that was not seen before."""
+        """Like `operand`, for a text that was not seen before."""
         match = _REGISTER.fullmatch(text)
         if match is None or match[2] in _NOT_REGISTERS:
             return self.parse_other_operand(text)
@@ -195,7 +195,7 @@ class InstructionParser:
 
 
 def _without_comments(text: str) -> str:
-    """The text without `/* … */` and a space before it; linear, whatever the text."""
+    """The text without `/* … */` and the space before it, in linear time."""
     kept: list[str] = []
     at = 0
     while (start := text.find("/*", at)) >= 0 and (end := text.find("*/", start + 2)) >= 0:
@@ -205,7 +205,7 @@ def _without_comments(text: str) -> str:
 
 
 def _without_tail_quoted(line: str) -> str:
-    """As without_tail, but blind to what stands between quotes."""
+    """Like `without_tail`, but ignores text between quotes."""
     pieces = re.split(r'("[^"]*")', line)
     kept: list[str] = []
     for index, piece in enumerate(pieces):

@@ -1,7 +1,6 @@
-"""The LLVM IR in a MIR file, as far as register allocation depends on it.
+"""Reads the LLVM IR in a MIR file: the attributes and calling convention of each function.
 
-For each function that it defines: its attributes, and how it is called. A
-definition may go over several lines; the rest of the IR is not looked at.
+A definition may span several lines. The rest of the IR is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _CALLING_CONVENTION = re.compile(r"(?:amdgpu|spir)_\w+|\w+cc|cc ?\d+")
 
 
 def read_module(lines: Sequence[str], module: MachineModule) -> None:
-    """Adds to `module` what the lines of LLVM IR say."""
+    """Adds the attributes and calling conventions in the lines of LLVM IR to `module`."""
     groups: dict[str, dict[str, str]] = {}
     tails: dict[str, str] = {}
     for line in _statements(lines):
@@ -44,7 +43,7 @@ def read_module(lines: Sequence[str], module: MachineModule) -> None:
 
 
 def _statements(lines: Sequence[str]) -> Iterator[str]:
-    """The lines, stripped; a definition up to its body, or attributes up to their end, is one."""
+    """The stripped lines; a definition up to its body, or an attribute group, is one item."""
     pending: list[str] = []
     end = _BODY_START
     for raw in lines:
@@ -63,7 +62,7 @@ def _statements(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _calling_convention(words: str) -> str:
-    """What stands for it between `define` and the name; LLVM's default is `ccc`."""
+    """The calling convention among the words between `define` and the name; default `ccc`."""
     found = (word for word in words.split() if _CALLING_CONVENTION.fullmatch(word))
     return next(found, "ccc")
 

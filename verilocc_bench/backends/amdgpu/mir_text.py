@@ -1,10 +1,9 @@
 """The text of a machine function as lines that can be rewritten.
 
-The parser says which lines are instructions and what their operands are;
-here the lines themselves are kept, so that whatever allocation does not look
-at (immediates, memory operands, flags) stays as it was, letter by letter.
-Debug values are dropped: which register holds a variable where is no part of
-an answer.
+The parser finds the instructions and their operands. This module keeps the lines
+themselves, so everything that allocation ignores (immediates, memory operands,
+flags) stays unchanged, letter by letter. Debug values are dropped: an answer does
+not say which register holds a variable.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _UNIT_NAMES = {"v": "vgpr", "a": "agpr", "s": "sgpr"}
 
 @dataclass(frozen=True, slots=True)
 class RegisterToken:
-    """A register operand as it stands in a line; `number` counts those of the line from 0."""
+    """A register operand in a line; `number` counts the register operands of the line from 0."""
 
     number: int
     flags: tuple[str, ...]
@@ -58,12 +57,12 @@ class RegisterToken:
     is_definition: bool
 
     def spelled(self, name: str, flags: tuple[str, ...]) -> str:
-        """The operand with another register and other flags; types and classes fall away."""
+        """The operand with another register and other flags, without types and classes."""
         return "".join(f"{flag} " for flag in flags) + f"${name}{self.tied}"
 
 
 def replace_registers(line: str, spell: Callable[[RegisterToken], str | None]) -> str:
-    """The line with every register operand spelled anew; None leaves one as it is."""
+    """The line with every register operand spelled anew; for None the operand stays."""
     tail = _tail_start(line)
     head, rest = line[:tail], line[tail:]
     equals = head.find(" = ")
@@ -100,7 +99,7 @@ def replace_registers(line: str, spell: Callable[[RegisterToken], str | None]) -
 
 
 def _tail_start(line: str) -> int:
-    """Where memory operands or the debug location start, outside quotes."""
+    """The offset of the memory operands or the debug location, outside quotes."""
     at = 0
     for index, piece in enumerate(re.split(r'("[^"]*")', line)):
         if index % 2 == 0 and (match := _TAIL.search(piece)):
@@ -123,8 +122,8 @@ def register_name(units: FixedUnits, half: str | None = None) -> str:
 class MirBlock:
     """A block: the line of its head, its successors' line and its instructions' lines.
 
-    `starts[i]` is where instruction i of the normalized function starts among
-    the lines. An empty line is one that went away.
+    `starts[i]` is the index of the line at which instruction i of the normalized
+    function starts. An empty line is a removed line.
     """
 
     number: int
@@ -136,7 +135,7 @@ class MirBlock:
 
 @dataclass(slots=True)
 class MirText:
-    """A file around one machine function, cut up: what stands before, the blocks, and after."""
+    """A file in parts: the text before a machine function's blocks, the blocks, and the rest."""
 
     before: list[str]
     blocks: list[MirBlock]
@@ -150,10 +149,10 @@ class MirText:
         machine: MachineFunction,
         successors: Sequence[Sequence[int]],
     ) -> MirText:
-        """The function's lines, debug values left out.
+        """The function's lines without debug values.
 
-        `successors` are those of each block by its place, for blocks whose
-        text leaves them to be inferred.
+        `successors` has the successors of each block, for blocks whose text leaves
+        them to be inferred.
         """
         lines = text.split("\n")
         first = machine.blocks[0].line - 1
@@ -173,7 +172,7 @@ class MirText:
 
     @property
     def first_stack_object(self) -> int:
-        """The first number that no stack object of the function has."""
+        """The first unused number of a stack object."""
         rows = self.before[self._section("stack") :]
         numbers = []
         for line in rows[1:]:
@@ -184,7 +183,7 @@ class MirText:
         return max(numbers, default=-1) + 1
 
     def declare_stack(self, rows: list[str], scalar: set[bool]) -> None:
-        """Adds stack objects, and says of what kind they are: of SGPRs, of vector registers."""
+        """Adds stack objects, and the flags for spilled SGPRs and spilled vector registers."""
         at = self._section("stack")
         self.before[at] = "stack:"
         self.before[at + 1 : at + 1] = rows
@@ -194,7 +193,7 @@ class MirText:
                     self.before[index] = f"  {_SPILLED[kind]}: true"
 
     def _section(self, name: str) -> int:
-        """Where a key of the function stands; it is added where there is none."""
+        """The line of a key of the function; adds the key if it is missing."""
         for index in range(len(self.before) - 1, self.first_key - 1, -1):
             if self.before[index].startswith(f"{name}:"):
                 return index
@@ -202,7 +201,7 @@ class MirText:
         return self.first_key
 
     def text(self, live_ins: Callable[[int], Sequence[str]]) -> str:
-        """The file, with `live_ins` of each block by its place."""
+        """The text of the file; `live_ins(b)` gives the live-ins of block b."""
         return "\n".join([*self.before, *self._body(live_ins), *self.after])
 
     def _body(self, live_ins: Callable[[int], Sequence[str]]) -> Iterator[str]:
@@ -248,7 +247,7 @@ def _cut_block(lines: list[str], first: int, end: int, block: MachineBlock) -> M
 
 
 def _assigned_header(lines: list[str]) -> list[str]:
-    """The keys of the function: it has no virtual registers any more."""
+    """The keys of the function once it has no virtual registers."""
     kept: list[str] = []
     section = ""
     for line in lines:

@@ -1,7 +1,7 @@
-"""The little YAML that the head of a machine function is made of.
+"""Reads the subset of YAML in the head of a machine function.
 
-Scalars, lists of scalars, and one level of keys: what LLVM prints there, and
-what people write by hand. Deeper levels are passed over.
+It has scalars, lists of scalars, and one level of keys, as LLVM prints them and
+people write them by hand. Deeper levels are skipped.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def read_scalar(text: str) -> str:
 def read_settings(value: str, rows: Sequence[str]) -> dict[str, str]:
     """The keys of a mapping with their values; a list is its items with `, ` between them.
 
-    `value` stands in the line of the mapping's own key, `rows` are the lines
-    below it. Keys with deeper ones below them have an empty value. Raises
-    InputError, whose line counts from the first row, for anything else.
+    `value` is the rest of the line of the mapping's own key, and `rows` are the
+    lines below it. A key with deeper keys below it has an empty value. Raises
+    InputError for anything else; its line counts from the first row.
     """
     text = _COMMENT.sub("", value).strip()
     if text:

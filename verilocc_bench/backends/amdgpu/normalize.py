@@ -1,9 +1,9 @@
-"""From machine functions of gfx90a and gfx942 to the IR that allocation works on.
+"""Turns machine functions of gfx90a and gfx942 into the IR of allocation problems.
 
-What allocation cannot depend on is dropped: immediates, memory operands,
-symbols, instruction flags, debug instructions, and physical registers that
-no class holds (EXEC, SCC, M0, …). Virtual registers are numbered by their
-first place in the text; blocks keep their order.
+It drops everything that allocation cannot depend on: immediates, memory operands,
+symbols, instruction flags, debug instructions, and physical registers that no
+class holds (EXEC, SCC, M0, …). Virtual registers are numbered by their first place
+in the text. Blocks keep their order.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ _RESERVED_INFO = (
     "longBranchReservedReg",
     "vgprForAGPRCopy",
 )
-# Which encoding or operand form an instruction has does not matter to
-# allocation: what it demands of its operands is in their classes.
+# The encoding and operand form of an instruction do not matter to allocation:
+# the classes of its operands express what it needs.
 _ENCODING = re.compile(r"(?:_e32|_e64|_vi|_vgprcd|_PSEUDO|_gfx\d\w*)+$")
 OUTSIDE = ".outside"
-"""Marks the opcode of a move from a register that the text does not name."""
+"""The suffix for the opcode of a move from a register that the text does not name."""
 _NO_ATTRIBUTES: dict[str, str] = {}
 _UNSEEN = "unseen"
 
@@ -76,7 +76,7 @@ class NormalizedMachineFunction:
 
 
 def is_ignored(instruction: MachineInstruction) -> bool:
-    """True if the instruction emits no code and reads nothing: debug and unwind notes."""
+    """True for debug and unwind notes, which emit no code and read nothing."""
     return _IGNORED.fullmatch(instruction.opcode) is not None
 
 
@@ -98,9 +98,9 @@ def normalize_machine_function(
 ) -> NormalizedMachineFunction:
     """The allocation problem of one machine function.
 
-    `max_threads` overrides the work-group size that the budget follows from.
-    Raises InputError with the line for classes, registers or syntax that
-    these targets do not have, and for functions that are refused by name.
+    `max_threads` overrides the work-group size, which decides the budget. Raises
+    InputError with the line for classes, registers or syntax that these targets
+    do not have, and for functions that are refused by name.
     """
     refuse_unsupported(machine, module, target, source)
     return _MirNormalizer(machine, module, target, max_threads, source).normalize()
@@ -173,7 +173,7 @@ class _MirNormalizer:
         return self.in_order({unit for unit in units if unit is not None})
 
     def in_order(self, units: set[FixedUnits]) -> tuple[FixedUnits, ...]:
-        """Units in the order of the target's files, the one that canonical texts have."""
+        """Units in the order of the target's files, as in canonical texts."""
         order = [file.name for file in self.target.files]
         return tuple(sorted(units, key=lambda u: (order.index(u.file), u.first, u.count)))
 
@@ -199,7 +199,7 @@ class _MirNormalizer:
         places: dict[int, int] = {}
         outside = False
         written = {place for place, o in operands if MachineOperandFlag.DEFINITION in o.flags}
-        # Numbers follow the text's order: all definitions before the first use.
+        # Numbers follow the order of the text, with all definitions before the uses.
         for place, operand in operands:
             if MachineOperandFlag.DEFINITION not in operand.flags:
                 continue
@@ -218,14 +218,14 @@ class _MirNormalizer:
                     if operand.tied_to not in written:
                         place = operand.tied_to
                         raise self.error(f"tied to operand {place}, no definition", machine.line)
-                    # A definition outside allocation ties nothing here.
+                    # A tie to a definition outside allocation has no effect.
                     use = replace(use, tied_to=places.get(operand.tied_to))
                 uses.append(use)
             elif MachineOperandFlag.IMPLICIT not in operand.flags:
                 outside = True
         opcode = self.opcode(machine.opcode)
         if outside and opcode in self.target.constant_opcodes:
-            opcode += OUTSIDE  # it copies EXEC, M0 or the like: no constant
+            opcode += OUTSIDE  # it copies EXEC, M0 or the like, so it is not a constant
         instruction = Instruction(opcode, tuple(definitions), tuple(uses))
         if is_misnamed_mask_writer(operands, instruction, self.target):
             return replace(instruction, opcode=opcode + MASK_MARK)
@@ -300,11 +300,11 @@ class _MirNormalizer:
 
 
 def _bundle_operands(head: MachineInstruction) -> Sequence[tuple[int, MachineOperand]]:
-    """A bundle's operands as those of one instruction.
+    """The operands of a bundle as those of one instruction.
 
-    The head repeats what its members say, and is left out where it does. A
-    definition that a later member's reads follow is an early clobber. Reads
-    of what the bundle itself defined are no reads.
+    Operands of the head that only repeat its members are left out. A definition
+    is an early clobber if a later member reads anything. Reads of values that the
+    bundle itself defines are left out.
     """
     operands: list[tuple[int, MachineOperand]] = []
     reads_follow = False
@@ -340,7 +340,7 @@ def _bundle_operands(head: MachineInstruction) -> Sequence[tuple[int, MachineOpe
 
 
 def _tied_from(operand: MachineOperand, offset: int) -> MachineOperand:
-    """The operand where the places of its instruction's operands start at `offset`."""
+    """The operand once the operands of its instruction start at `offset`."""
     if operand.tied_to is None:
         return operand
     return replace(operand, tied_to=offset + operand.tied_to)

@@ -1,9 +1,8 @@
 """A parallel move between physical units as machine instructions, one after another.
 
-A destination is written when nobody waits for its old value any more. What
-remains then are cycles: those of VGPRs alone are turned by V_SWAP_B32, any
-other needs a unit that is free at that place. Neighbouring copies of even
-pairs become one copy of 64 bits. Cost: linear in the units.
+A destination is written once no copy needs its old value. Only cycles remain:
+V_SWAP_B32 turns a cycle of VGPRs; any other needs a free unit. Adjacent copies of
+even pairs become one copy of 64 bits. Cost: linear in the units.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _SCALAR = ("s", "vcc")
 
 
 class BlockedCycle(Exception):
-    """Registers that are to change places, and no register is free; `units` are they."""
+    """The registers `units` must change places, but no register is free."""
 
     def __init__(self, units: Sequence[Unit]) -> None:
         super().__init__(units)
@@ -36,10 +35,10 @@ class BlockedCycle(Exception):
 
 
 def sequential_moves(pairs: Iterable[tuple[Unit, Unit]], free: Mapping[str, int]) -> list[str]:
-    """The instructions that do all (destination, source) at once.
+    """The instructions that carry out all copies (destination, source) at once.
 
-    `free[file]` is a unit of that file that holds nothing there. Raises
-    BlockedCycle.
+    `free[file]` is a unit of that file that holds no value there. Raises
+    BlockedCycle if a cycle needs a free unit and there is none.
     """
     sources = {destination: source for destination, source in pairs if destination != source}
     steps = list(_steps(sources, free))
@@ -68,7 +67,7 @@ def _steps(sources: dict[Unit, Unit], free: Mapping[str, int]) -> Iterator[_Step
 
 
 def _turned(cycle: list[Unit], free: Mapping[str, int]) -> Iterator[_Step]:
-    """Each unit of the cycle gets the value of the next one, the last that of the first."""
+    """Gives each unit of a cycle the value of the next one, and the last that of the first."""
     if all(file == "v" for file, _ in cycle):
         for destination, source in pairwise(cycle):
             yield _SWAP, destination, source
@@ -103,7 +102,7 @@ def _name(unit: Unit, count: int) -> str:
 
 
 def _is_pair(first: _Step, second: _Step) -> bool:
-    """True if two copies are one of an even pair, in files whose pairs one instruction moves."""
+    """True if two copies form one copy of an even pair that one instruction can do."""
     if first[0] == _SWAP or second[0] == _SWAP:
         return False
     for (file, unit), following in ((first[1], second[1]), (first[2], second[2])):

@@ -1,10 +1,10 @@
 """Reads LLVM machine IR (MIR) text into machine functions, syntax only.
 
-One pass over the lines, linear in their length. Documents are separated by
-`---` and ended by `...`; one of them may hold the LLVM IR module, of which
-`mir_module` reads what allocation depends on; the others are machine
-functions, or empty. Anything in a function body that is not known syntax is
-an error that names the line: nothing is skipped silently.
+One pass over the lines, linear in their length. Documents begin with `---` and
+end with `...`. One of them may hold the LLVM IR module, of which `mir_module`
+reads the parts that allocation depends on; the others are machine functions, or
+empty. Unknown syntax in a function body is an error that names the line; nothing
+is skipped silently.
 
 Limits: bodies must be past PHI elimination (`llc -stop-before=greedy`).
 Syntax reference: LLVM's "Machine IR (MIR) Format Reference Manual".
@@ -40,9 +40,9 @@ _WHOLE_WAVE = re.compile(r"flags: \[[^]]*\bWWM_REG\b")
 def parse_mir(text: str, source: str = "<mir>", function: str | None = None) -> MachineModule:
     """All machine functions of a MIR file, or the one of that name alone.
 
-    Raises InputError with file and line for anything that is not MIR, is cut
-    off, or uses syntax that this parser does not know. Where one function is
-    asked for, that is about this function: what is in the others is not read.
+    Raises InputError with file and line for a text that is not MIR, is cut off, or
+    uses syntax that this parser does not know. With `function`, only that
+    function's body is read.
     """
     file = MirFile(text, source)
     names = file.names if function is None else (function,)
@@ -51,10 +51,10 @@ def parse_mir(text: str, source: str = "<mir>", function: str | None = None) -> 
 
 
 class MirFile:
-    """A MIR file cut into its documents, whose functions are parsed one by one.
+    """A MIR file cut into its documents; functions are parsed one by one.
 
-    `module` has what its LLVM IR says, and no function yet. Raises InputError
-    for what is no MIR file.
+    `module` has the contents of its LLVM IR, and no functions. Raises InputError if
+    the text is not a MIR file.
     """
 
     def __init__(self, text: str, source: str = "<mir>") -> None:
@@ -89,7 +89,7 @@ class MirFile:
     def function(self, name: str | None = None) -> MachineFunction:
         """The function of that name, or the only one.
 
-        Raises InputError where there is none, or more than one, or it is not known syntax.
+        Raises InputError if there is none or more than one, or for unknown syntax.
         """
         names = ", ".join(self._places)
         if name is None:
@@ -113,7 +113,7 @@ class MirFile:
                 name = read_scalar(line[5:])
                 break
         else:
-            name = ""  # parsing the function says that it has no name
+            name = ""  # parsing the function reports the missing name
         if name in self._places:
             raise InputError(f"function {name!r} occurs twice", source=self.source, line=first)
         self._places[name] = (first, last)
@@ -279,7 +279,7 @@ class _FunctionParser:
             yield match
 
     def parse_bundle(self, line: str) -> MachineInstruction:
-        """The head of a bundle, which carries its members."""
+        """The head of a bundle, with its members."""
         head = self.instructions.parse(line[:-2], self.at + 1)
         start = self.at
         members: list[MachineInstruction] = []

@@ -1,18 +1,18 @@
-"""Machine functions that the rules of allocation here do not hold for: refused by name.
+"""Refuses machine functions to which the rules of allocation do not apply, by name.
 
-- MIR for another architecture, where its text tells: the triple, `target-cpu`,
-  an instruction that the target lacks, a tuple that may start at an odd register
-  in an instruction that takes none (gfx90a and gfx942 want even ones).
-- MIR from another place in the pipeline: in SSA form, before tied operands
-  became one register, or with its registers assigned already.
-- Functions that others call. They have to keep callee-saved registers, which
-  would count as free here. What `machineFunctionInfo` says decides
-  (`isEntryFunction`), as in LLVM; where it says nothing, the calling convention
-  of the LLVM IR; where there is no IR either, only a function that returns to
-  a caller is one. A function that returns is refused whatever it says of itself.
-- Calls: what they keep and destroy is not modelled.
-- Whole-wave mode: it writes lanes of a register that liveness along the
-  control flow graph does not know to be live. LLVM sets registers aside for it.
+- MIR for another architecture, if its text shows it: the triple, `target-cpu`, an
+  instruction that the target lacks, or a tuple that may start at an odd register
+  in an instruction that needs an even one (as on gfx90a and gfx942).
+- MIR from another place in the pipeline: in SSA form, before tied operands became
+  one register, or with assigned registers.
+- Functions that others call: they must keep callee-saved registers, which would
+  count as free here. `isEntryFunction` in `machineFunctionInfo` decides, as in
+  LLVM; without it, the calling convention of the LLVM IR; without IR, only a
+  function that returns to a caller counts as called. A function that returns is
+  always refused.
+- Calls: the registers that they keep and destroy are not modelled.
+- Whole-wave mode: it writes lanes of a register that are live outside the control
+  flow graph's liveness. LLVM sets registers aside for it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _WHOLE_WAVE = re.compile(
     r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
     r"|SI_WHOLE_WAVE_FUNC_(SETUP|RETURN)|SI_(SPILL|RESTORE)_S32_(TO|FROM)_VGPR"
 )
-# Their operands may be of any class; all others say what they take.
+# The operands of these may be of any class; all others restrict theirs.
 _ANY_CLASS = re.compile(
     r"COPY|IMPLICIT_DEF|KILL|BUNDLE|INLINEASM(_BR)?|REG_SEQUENCE|SUBREG_TO_REG|INSERT_SUBREG"
     r"|EXTRACT_SUBREG|DBG_\w+|PRED_COPY|AV_MOV_B64_IMM_PSEUDO"
@@ -54,7 +54,7 @@ _ANY_CLASS = re.compile(
 def refuse_unsupported(
     machine: MachineFunction, module: MachineModule, target: Target, source: str
 ) -> None:
-    """Raises InputError for a function that is none of ours, with the line."""
+    """Raises InputError with the line for a function that is not supported."""
     _Check(machine, module, target, source).run()
 
 
@@ -97,7 +97,7 @@ class _Check:
         if machine.is_ssa:
             raise self.error(f"the function is in SSA form: {_EXPECTED}")
         if machine.no_virtual_registers is None:
-            # Where the text says nothing, LLVM too goes by the registers that are there.
+            # Without the key, LLVM also decides by the registers in the text.
             assigned = not machine.classes and any(
                 fixed_units(operand.name)
                 for block in machine.blocks
@@ -159,7 +159,7 @@ class _Check:
             )
 
     def check_tie(self, use: int, definition: int, instruction: MachineInstruction) -> None:
-        """LLVM names one register twice, once its pass for two-address instructions is over."""
+        """Checks a tie: after LLVM's two-address pass both operands name one register."""
         operands = dict(instruction.operands)
         tied = [operands[place] for place in (use, definition) if place in operands]
         if len({(each.name, each.virtual, each.sub_register) for each in tied}) > 1:

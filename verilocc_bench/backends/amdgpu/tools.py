@@ -1,10 +1,10 @@
 """LLVM's `llc`, run as a process: from assigned machine IR to assembly or an object file.
 
-The release has to be the one that writes the dataset's machine IR, because
-the text of machine IR changes between releases. The environment variable
-VERILOCC_BENCH_LLC names the program; otherwise it is `llc-22` or `llc` of the
-PATH. Each run has a folder of its own, the same file name in it, and a time
-limit: equal input gives equal output, and no path gets into it.
+The release must be the one that writes the dataset's machine IR, because the text
+of machine IR changes between releases. The environment variable
+VERILOCC_BENCH_LLC names the program; otherwise it is `llc-22` or `llc` on the
+PATH. Each run has its own folder, a fixed file name and a time limit. So equal
+input gives equal output, and the output contains no path.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ LLC_OPTIONS = (
     "-O3",
     "-start-before=greedy",
     "-verify-machineinstrs",
-    "-amdgpu-spill-vgpr-to-agpr=0",  # spilled is spilled: AGPRs are for the answer to use
+    "-amdgpu-spill-vgpr-to-agpr=0",  # spills go to memory: the answer decides about AGPRs
 )
-"""The options of each run, but those that name the architecture and the kind of output."""
+"""The options of each run, without the architecture and the kind of output."""
 
 OWN_ALLOCATION_OPTIONS = ("-O3", "-start-before=greedy")
-"""The options of a run in which llc allocates by itself."""
+"""The options of a run in which llc allocates."""
 
 _VARIABLE = "VERILOCC_BENCH_LLC"
 _NAMES = (f"llc-{LLVM_RELEASE}", "llc")
@@ -68,7 +68,7 @@ _COMPLAINT = re.compile(r"^\*\*\* (Bad machine code: .*) \*\*\*$|^.*\b(?:fatal )
 
 
 class LlcFailed(InputError):
-    """llc took the code not; the message says its reason, `output` is all that it said."""
+    """llc refused the code; the message has its reason, `output` all that it printed."""
 
     def __init__(self, message: str, output: str = "") -> None:
         super().__init__(message)
@@ -76,7 +76,7 @@ class LlcFailed(InputError):
 
 
 def find_llc() -> Path:
-    """The program. Raises InputError where there is none of the right release."""
+    """The path of llc. Raises InputError if there is none of the right release."""
     named = os.environ.get(_VARIABLE)
     if named:
         if not os.access(named, os.X_OK) or not Path(named).is_file():
@@ -96,14 +96,14 @@ def find_llc() -> Path:
 
 
 def llc_version() -> str:
-    """The version of LLVM, as `22.1.8`; raises as find_llc does."""
+    """The version of LLVM, such as `22.1.8`. Raises InputError like find_llc."""
     return _version_of(find_llc())
 
 
 def run_llc(text: str, arch: str, kind: str, options: Sequence[str] = LLC_OPTIONS) -> bytes:
-    """What llc makes of machine IR; `kind` is `asm` or `obj`, as llc calls them.
+    """llc's output for machine IR; `kind` is `asm` or `obj`.
 
-    Raises LlcFailed where it refuses the code, and as find_llc does.
+    Raises LlcFailed if llc refuses the code, and InputError like find_llc.
     """
     llc = find_llc()
     arguments = [
@@ -125,10 +125,10 @@ def run_llc(text: str, arch: str, kind: str, options: Sequence[str] = LLC_OPTION
 
 
 def machine_code_counts(assembly: str, function: str) -> dict[str, int]:
-    """What a kernel's assembly says of its registers, scratch bytes and waves.
+    """The registers, scratch bytes and waves in a kernel's assembly.
 
-    Spill code takes registers that no answer names: lanes of a VGPR for SGPRs,
-    SGPRs for the address of the stack. Empty for a function that is no kernel.
+    Spill code takes registers that no answer names: lanes of a VGPR for SGPRs, and
+    SGPRs for the address of the stack. Empty for a function that is not a kernel.
     """
     start = assembly.find(f".amdhsa_kernel {function}\n")
     if start < 0:
@@ -157,7 +157,7 @@ def _version_of(path: Path) -> str:
 
 
 def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> tuple[int, str]:
-    """The status and all that the tool says. Raises InputError where it cannot be started."""
+    """The status and the whole output of a tool. Raises InputError if it cannot be started."""
     try:
         process = subprocess.Popen(
             [tool, *arguments],
@@ -170,7 +170,7 @@ def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> tu
     except OSError as error:
         raise InputError(f"cannot be run: {error.strerror}", source=tool) from None
     with process:
-        # Should we be killed, it ends all the same.
+        # The tool must end even if this process is killed.
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds))
             resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
@@ -186,7 +186,7 @@ def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> tu
 
 
 def _reason(output: str, status: int) -> str:
-    """llc's reason in one line: its first complaint, with what the verifier says about it."""
+    """llc's reason in one line: its first complaint, with the words of its verifier."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for index, line in enumerate(lines):
         if match := _COMPLAINT.match(line):
@@ -198,5 +198,5 @@ def _reason(output: str, status: int) -> str:
             reason = _ADDRESSES.sub("", "; ".join([match[1] or line, *about]))
             return f"llc: {reason}"[:_REASON_LENGTH]
     if status < 0:
-        return f"llc ended by signal {-status}"  # what it says then is a stack dump
+        return f"llc ended by signal {-status}"  # its output is a stack dump
     return f"llc ended with status {status}{': ' + lines[0] if lines else ''}"[:_REASON_LENGTH]

@@ -1,10 +1,10 @@
 """Writes an answer into the machine IR that its function came from (gfx90a, gfx942).
 
-Every virtual register operand becomes the physical register that the answer
-gives it, as LLVM's own rewriter does it: copies that became identities go
-away, `undef` marks go from definitions of lanes and come to uses of which no
-unit was written on any path, and each block says which registers are live
-into it. From there llc goes on to machine code, its machine verifier on.
+Every virtual register operand becomes the physical register of the answer, in the
+manner of LLVM's own rewriter. Identity copies are removed. Definitions of lanes
+lose their `undef` marks, and uses get one if no path has written any of their
+units. Each block lists its live-in registers. llc then makes machine code, with
+its machine verifier on.
 
 Cost: linear in the text.
 """
@@ -62,10 +62,10 @@ _COPY = re.compile(
 class LoweredMir:
     """Machine IR with an answer in it.
 
-    `instructions` are those of the text, `identity_copies` the ones that went
-    away, `inserted` the answer's own; `registers[file]` is how many registers
-    of a file the text needs, counted from its first. `llc_options` are those
-    that this text wants besides the usual ones.
+    `instructions` counts the instructions of the text, `identity_copies` the
+    removed ones, and `inserted` those of the answer's edits. `registers[file]` is
+    the number of registers of a file that the text needs, counted from the first.
+    `llc_options` are the options that this text needs besides the usual ones.
     """
 
     text: str
@@ -88,9 +88,9 @@ def lower_amdgpu(
 ) -> LoweredMir:
     """The file with the answer in it.
 
-    `machine` is parsed from `text`, `normalized` is its problem, and the
-    assignment has been verified; it names new registers too where the
-    function is `edited`. Raises InputError for what cannot be lowered.
+    `machine` must be parsed from `text`, `normalized` must be its problem, and the
+    assignment must be verified. With `edited`, the assignment includes the new
+    registers. Raises InputError if the answer cannot be lowered.
     """
     try:
         return _Lowering(text, machine, normalized, assignment, edited).lowered()
@@ -148,16 +148,16 @@ class _Lowering:
             if match is None or match["to"] != match["from"] or at in bundled:
                 continue
             self.identity_copies += 1
-            # What else such a copy says of its register, LLVM keeps as a KILL.
+            # LLVM keeps further operands and flags of such a copy as a KILL.
             keeps = match["more"] or "undef" in match["flags"]
             block.lines[at] = line.replace("COPY", "KILL", 1) if keeps else ""
 
     def code(self, block: int) -> list[MachineInstruction]:
-        """The instructions of a block that the normalized function has."""
+        """The instructions of a block that the normalized function contains."""
         return [i for i in self.machine.blocks[block].instructions if not is_ignored(i)]
 
     def replaced_tokens(self, block: int) -> dict[int, dict[int, VirtualLanes]]:
-        """The lanes that stand for the operands that an edit replaces, by line and operand."""
+        """The lanes that replace operands, by line and operand."""
         found: dict[int, dict[int, VirtualLanes]] = {}
         if self.edited is None:
             return found
@@ -202,7 +202,7 @@ class _Lowering:
         return token.spelled(register_name(units, half), flags)
 
     def finished(self) -> LoweredMir:
-        """The text with moves in order, live registers at the blocks, and marks set right."""
+        """The text with ordered moves, live-in registers of blocks, and corrected marks."""
         for block in self.text.blocks:
             block.lines = [line for line in block.lines if line]
         text = self.text.text(lambda _: ())
@@ -224,8 +224,8 @@ class _Lowering:
             lines = [moved.get(at, [line]) for at, line in enumerate(block.lines)]
             block.lines = [line for each in lines for line in each]
             if self.scalar_slots:
-                # To place the lanes of spilled SGPRs, LLVM reserves every other vector
-                # register for a while, and its verifier wants none of them renamable.
+                # While LLVM places the lanes of spilled SGPRs it reserves all other vector
+                # registers, and its verifier forbids `renamable` on reserved registers.
                 block.lines = [line.replace("renamable ", "") for line in block.lines]
         live_ins = [
             [register_name(unit) for unit in units_of_mask(mask & ~self.reserved)]
@@ -242,7 +242,7 @@ class _Lowering:
         )
 
     def marked(self, line: str, step: FlowStep) -> str:
-        """The line with `undef` on uses of what was never written, `dead` only on what is."""
+        """The line with `undef` on uses of unwritten units, and `dead` only on dead definitions."""
         undefined: set[int] = set()
         live: set[int] = set()
         for number, (_, operand) in enumerate(step.instruction.operands):
@@ -284,7 +284,7 @@ class _Lowering:
             raise InputError(f"a move in a circle through {names}: no register is free") from None
 
     def free(self, step: FlowStep) -> dict[str, int]:
-        """The first unit of each file that holds nothing before, in and after a step."""
+        """The first unit of each file that holds no value before, in and after a step."""
         taken = step.live_after | step.reads | step.writes | self.reserved
         free: dict[str, int] = {}
         for file in self.function.files:
@@ -295,7 +295,7 @@ class _Lowering:
         return free
 
     def options(self, used: int) -> tuple[str, ...]:
-        """LLVM puts spilled SGPRs into lanes of VGPRs that nothing uses; without one, to memory."""
+        """llc's options for spilled SGPRs: to lanes of an unused VGPR, or without one to memory."""
         file = self.function.file("v")
         unused = sum(
             not unit_mask(FixedUnits("v", index, 1)) & (used | self.reserved)
@@ -323,9 +323,9 @@ def _reads(operand: MachineOperand) -> bool:
 
 
 def _token_numbers(instruction: MachineInstruction) -> list[int | None]:
-    """Which register operand of the text each operand of the normalized instruction is.
+    """The register operand of the text for each operand of the normalized instruction.
 
-    None stands for the use that a definition of 16 bits implies: it follows its definition.
+    None stands for the use that a 16-bit definition implies; it follows the definition.
     """
     definitions: list[int | None] = []
     uses: list[int | None] = []

@@ -1,1 +1,1 @@
-"""sm_80: cubins in, as nvdisasm prints them, and cubins out."""
+"""sm_80: reads cubins as nvdisasm prints them, and writes patched cubins."""

@@ -27,7 +27,7 @@ __all__ = ["NvidiaBackend"]
 
 
 class NvidiaBackend:
-    """See Backend. Files are cubins: the code has the compiler's registers, and is patched."""
+    """See Backend. Files are cubins, with the compiler's registers; lowering patches them."""
 
     vendor = "nvidia"
     raw_format = "cubin"
@@ -69,7 +69,7 @@ class NvidiaBackend:
         return lower.lower(kernel, answer, output)
 
     def check_comparison(self) -> None:
-        """nvdisasm is looked for when the cubin is read."""
+        """Does nothing: reading the cubin has found nvdisasm already."""
 
     def compare(
         self, kernel: SassKernel, sides: Sequence[ComparedAllocation], *, with_files: bool

@@ -1,4 +1,4 @@
-"""Two answers of one kernel, both written into its cubin."""
+"""Compares two answers of one kernel by the cubins with them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def compare(
 ) -> CodeComparison:
     """The comparison of two verified answers.
 
-    Raises InputError where one is missing or has edits.
+    Raises InputError if an answer is missing or has edits.
     """
     described: dict[str, Any] = {}
     words: list[str] = []

@@ -1,13 +1,13 @@
-"""What a cubin holds besides its code: the architecture, the kernels and their registers.
+"""Reads the architecture of a cubin, its kernels and their register counts.
 
-A cubin is an ELF file of 64 bits, little-endian, for machine 190 (EM_CUDA).
-Each kernel has a section `.text.NAME` with its code, and `.nv.info.NAME` with
-its launch bounds. How many registers it needs stands twice: in bits 24 to 31
-of that section's sh_info, and in the attribute EIATTR_REGCOUNT of `.nv.info`,
-beside the number of the kernel's symbol.
+A cubin is a little-endian 64-bit ELF file for machine 190 (EM_CUDA). Each kernel
+has a section `.text.NAME` with its code, and a section `.nv.info.NAME` with its
+launch bounds. Its register count stands in two places: in bits 24 to 31 of the
+code section's sh_info, and in the attribute EIATTR_REGCOUNT of `.nv.info`, beside
+the number of the kernel's symbol.
 
-The architecture is in e_flags: from ABI version 8 on (ptxas 13) in bits 8 to
-15, before in bits 0 to 7.
+The architecture is in e_flags: in bits 8 to 15 from ABI version 8 on (ptxas 13),
+in bits 0 to 7 before.
 
 Sources: the ELF specification; names of the attributes as cuobjdump prints
 them; the places by experiment with ptxas 12.8, 13.1 and 13.5.
@@ -51,11 +51,11 @@ _SIZED_FORMAT = 4
 
 @dataclass(frozen=True, slots=True)
 class CubinKernel:
-    """A kernel and where it stands in the file; offsets and sizes in bytes.
+    """A kernel and its place in the file; offsets and sizes are in bytes.
 
-    `symbol_index` is its number in the symbol table.
-    `register_count` includes the two that ptxas adds to those it names. It
-    stands in one byte at `register_count_offset`, and as 32 bits at each of
+    `symbol_index` is its number in the symbol table. `register_count` includes the
+    two registers that ptxas adds to those it names. It stands in one byte at
+    `register_count_offset`, and as 32 bits at each of
     `register_attribute_offsets`.
     """
 
@@ -71,13 +71,13 @@ class CubinKernel:
 
 @dataclass(frozen=True, slots=True)
 class Cubin:
-    """A cubin's architecture (`sm_80`) and kernels in the order of its symbol table."""
+    """The architecture (`sm_80`) and the kernels of a cubin, in the order of its symbol table."""
 
     architecture: str
     kernels: tuple[CubinKernel, ...]
 
     def kernel(self, name: str | None, source: str | Path | None = None) -> CubinKernel:
-        """The kernel of that name, or the only one. InputError, about `source`, otherwise."""
+        """The kernel of that name, or the only one. Raises InputError about `source` otherwise."""
         names = ", ".join(kernel.name for kernel in self.kernels)
         if name is None:
             if len(self.kernels) > 1:
@@ -94,15 +94,15 @@ class Cubin:
 
 
 def is_cubin(data: bytes) -> bool:
-    """True if data begins as an ELF file, and so is no text."""
+    """True if the data begins like an ELF file, so it cannot be text."""
     return data.startswith(_MAGIC)
 
 
 def read_cubin(data: bytes, source: str | Path | None = None) -> Cubin:
-    """What the cubin says of itself.
+    """The architecture and kernels of a cubin.
 
-    InputError, about `source`, for what is no cubin, not all of one, or has
-    no kernel; MissingExtraError without pyelftools.
+    Raises InputError about `source` if the data is not a whole cubin or has no
+    kernel, and MissingExtraError without pyelftools.
     """
     try:
         from elftools.elf.elffile import ELFFile
@@ -205,7 +205,7 @@ def _sections(elf: ELFFile, data: bytes) -> list[_ElfSection]:
 
 
 def _check_overlap(sections: list[_ElfSection]) -> None:
-    """No two sections share bytes of the file."""
+    """Raises InputError if two sections share bytes of the file."""
     in_order = sorted((s for s in sections if s.size), key=lambda s: (s.offset, s.index))
     for before, after in pairwise(in_order):
         if before.offset + before.size > after.offset:
@@ -288,7 +288,7 @@ def _string(data: bytes, strings: _ElfSection, offset: int) -> str:
 
 
 def _register_counts(data: bytes, section: _ElfSection | None) -> dict[int, tuple[int, ...]]:
-    """Where the register counts stand in the file, by the number of the symbol they are for."""
+    """The offsets of the register counts in the file, by the number of their symbol."""
     found: dict[int, tuple[int, ...]] = {}
     if section is None:
         return found

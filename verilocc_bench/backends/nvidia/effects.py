@@ -1,7 +1,8 @@
-"""What an instruction defines and uses: the table of operations applied to operands.
+"""The definitions and uses of an instruction, from the table of operations.
 
-An opcode or a list of operands that no row covers is a RejectedKernel; nothing
-is guessed. Both steps are cached: a kernel repeats few forms many times.
+Raises RejectedKernel for an opcode or a list of operands that no row covers;
+nothing is guessed. Both steps are cached, since a kernel repeats few forms many
+times.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _SLOT = re.compile(
     r"(?:(?P<name>D|UD|S|US|R|A)(?P<count>[124])|(?P<other>PD|UPD|P|UP|MD|MU|J|I|C|SR|B|SB|L))(\??)"
 )
 _HIDDEN = re.compile(r"H(32|64)")
-# The kinds of operand that each slot takes.
+# The kinds of operands that each slot takes.
 _KINDS = {
     "D": "R", "UD": "U", "S": "RrUuIC", "US": "UuIC", "R": "Rr", "A": "A",
     "PD": "P", "UPD": "Q", "P": "PpQq", "UP": "Qq", "MD": "M", "MU": "M",
@@ -36,10 +37,10 @@ _NO_UNIFORM = 63
 
 @dataclass(frozen=True, slots=True)
 class DecodedEffects:
-    """What one instruction's text says that it defines and uses.
+    """The definitions and uses of one instruction, by its text.
 
-    `hidden_bit` is where the encoding holds the uniform pair that addresses
-    memory, or None.
+    `hidden_bit` is the bit of the encoding where the uniform pair that addresses
+    memory stands, or None.
     """
 
     definitions: tuple[RegisterReference, ...]
@@ -104,7 +105,7 @@ def _accepts(form: OperationForm, modifiers: str) -> bool:
 
 
 def matching_forms(opcode: str) -> Iterator[OperationForm]:
-    """The rows that cover an opcode with its modifiers, whatever its operands."""
+    """The rows that cover an opcode with its modifiers, with any operands."""
     for prefix, form in _forms_by_stem().get(opcode.partition(".")[0], ()):
         match = prefix.fullmatch(opcode)
         if match is not None and _accepts(form, match[match.re.groups]):
@@ -113,13 +114,13 @@ def matching_forms(opcode: str) -> Iterator[OperationForm]:
 
 @lru_cache(maxsize=1 << 12)
 def _patterns(opcode: str) -> tuple[_Pattern, ...]:
-    """The patterns of an opcode's row; a RejectedKernel without one."""
+    """The patterns of an opcode's row. Raises RejectedKernel without a row."""
     forms = tuple(matching_forms(opcode))
     if not forms:
         raise RejectedKernel("unknown-opcode", f"opcode {opcode} is not in the table for sm_80")
     assert len(forms) == 1, (opcode, forms)
     alternatives = forms[0].operands.split("|")
-    # A hidden pair stands at the end of the last alternative, and such rows have one only.
+    # A row with a hidden pair has one alternative, and the pair is its last slot.
     return tuple(_pattern(text) for text in alternatives)
 
 
@@ -134,12 +135,12 @@ def _plan(opcode: str, kinds: str) -> _Plan | None:
 
 
 def effects_of(opcode: str, operands: tuple[str, ...]) -> DecodedEffects:
-    """What `opcode` with these printed operands defines and uses.
+    """The definitions and uses of `opcode` with these printed operands.
 
-    Raises RejectedKernel for an opcode or operands that the table does not
-    cover, InputError for an operand of no known form.
+    Raises RejectedKernel for an opcode or operands that the table does not cover,
+    and InputError for an operand of unknown form.
     """
-    _patterns(opcode)  # an unknown opcode is told by name, whatever its operands look like
+    _patterns(opcode)  # an unknown opcode is reported first, whatever its operands are
     parsed = [parse_operand(text) for text in operands]
     plan = _plan(opcode, "".join([operand.kind for operand in parsed]))
     if plan is None:
@@ -168,7 +169,7 @@ def _uncovered(opcode: str, operands: tuple[str, ...]) -> RejectedKernel:
 
 
 def _masked(operands: list[SassOperand], place: int) -> Iterator[RegisterReference]:
-    """The predicates that the mask at the end names; all seven without a mask."""
+    """The predicates in the mask at the end; without a mask, all seven."""
     mask = operands[-1].value if operands[-1].kind == "I" else 0x7F
     for index in range(7):
         if mask is None or mask >> index & 1:
@@ -178,10 +179,10 @@ def _masked(operands: list[SassOperand], place: int) -> Iterator[RegisterReferen
 def _address(
     slot: _Slot, operand: SassOperand, place: int, opcode: str, operands: tuple[str, ...]
 ) -> Iterator[RegisterReference]:
-    """The registers of an address: 32 bits each, 64 where the operation or `.64` says so.
+    """The registers of an address: 32 bits each, or 64 if the operation or `.64` says so.
 
-    What a uniform register or a 32-bit one means beside a 64-bit base was not
-    seen, and is refused.
+    Raises RejectedKernel for a 64-bit base with a uniform or a 32-bit register: no
+    known code has it.
     """
     wide = slot.name == "A" and slot.count == 2
     for register in operand.address:
@@ -193,7 +194,7 @@ def _address(
 
 
 def hidden_pair(encoding: int, bit: int) -> RegisterReference | None:
-    """The uniform pair at `bit` of the encoding, or None where there is none."""
+    """The uniform pair at `bit` of the encoding, or None if there is none."""
     if not encoding & _UNIFORM_PAIR_BIT:
         return None
     first = encoding >> bit & 0x3F

@@ -1,11 +1,10 @@
 """The bit field of each register that an instruction refers to.
 
-An instruction's line of the table (encoding_table) is found by its opcode, the
-low 12 bits of its word and its printed operands, and is taken only if every
-field holds the very number that is printed, and every predicate that may be
-left out and is, PT. So a wrong line is a RejectedKernel rather than a wrong
-patch; that the right bits were patched is proven afterwards all the same
-(proof).
+The opcode of an instruction, the low 12 bits of its word and its printed operands
+select its line of the table (encoding_table). The line counts only if every field
+holds exactly the printed number, and PT for every omitted predicate. So a wrong
+line leads to a RejectedKernel, not to a wrong patch. `proof` still proves
+afterwards that the right bits were patched.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from verilocc_bench.errors import RejectedKernel
 __all__ = ["REUSE_BITS", "BitField", "register_fields", "reuse_fields", "reuse_mask"]
 
 REUSE_BITS = range(122, 126)
-"""One for each operand slot; nothing is known to use the last."""
+"""One bit for each operand slot; no known instruction uses the last."""
 
 _OPCODE_BITS = 0xFFF
 _FORM_BITS = 0xE00
@@ -60,21 +59,21 @@ class BitField:
         return ((1 << self.width) - 1) << self.start
 
     def read(self, word: int) -> int:
-        """What the field holds."""
+        """The value of the field."""
         return (word & self.mask) >> self.start
 
     def write(self, word: int, value: int) -> int:
-        """The word with `value`, which must fit, in the field."""
+        """The word with `value` in the field. The value must fit."""
         assert 0 <= value < 1 << self.width
         return word & ~self.mask | value << self.start
 
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """Where the registers of one printed operand of these kinds stand.
+    """The places of the registers of one printed operand of these kinds.
 
-    `bit` is for a register or a predicate, `general` and `uniform` for the R
-    and the UR of an address.
+    `bit` is the place of a register or a predicate; `general` and `uniform` are the
+    places of the R and the UR of an address.
     """
 
     kind: str
@@ -85,14 +84,14 @@ class _Element:
 
 
 _Alignment = tuple[tuple[_Element, ...], tuple[int, ...]]
-"""The element of each printed operand, and the bits of the predicates that are left out."""
+"""The element of each printed operand, and the bits of the omitted predicates."""
 
 
 def register_fields(instruction: SassInstruction) -> Mapping[int, BitField]:
     """The field of each reference that is not fixed, by its number (see webs.ReferenceKey).
 
-    RejectedKernel (`unknown-encoding`) for an instruction that the table does
-    not cover.
+    Raises RejectedKernel (`unknown-encoding`) for an instruction that the table
+    does not cover.
     """
     elements = _elements(instruction)
     operands = [parse_operand(text) for text in instruction.operands]
@@ -134,7 +133,7 @@ def reuse_fields(instruction: SassInstruction) -> Mapping[int, BitField]:
 
 
 def reuse_mask(slot: int) -> int:
-    """The bit of the word that says that a slot's operand is kept."""
+    """The bit of the word that marks the operand of a slot as kept."""
     return 1 << REUSE_BITS[slot]
 
 
@@ -158,9 +157,9 @@ def _uncovered(instruction: SassInstruction) -> RejectedKernel:
 def _bit(
     reference: RegisterReference, elements: tuple[_Element, ...], operands: list[SassOperand]
 ) -> int | None:
-    """Where the field of a reference begins."""
+    """The first bit of the field of a reference."""
     if reference.operand < 0:
-        # The pair that is not printed stands where the address's uniform register would.
+        # The hidden pair stands at the place of the address's uniform register.
         bits = [element.uniform for element in elements if element.uniform is not None]
         return bits[0] if len(bits) == 1 else None
     element = elements[reference.operand]
@@ -170,7 +169,7 @@ def _bit(
 
 
 def _elements(instruction: SassInstruction) -> tuple[_Element, ...]:
-    """The one alignment of the table's lines with the operands that the word agrees with."""
+    """The only alignment of the table's lines with the operands that agrees with the word."""
     operands = tuple(parse_operand(text) for text in instruction.operands)
     kinds = "".join(operand.kind for operand in operands)
     word = instruction.encoding
@@ -187,7 +186,7 @@ def _elements(instruction: SassInstruction) -> tuple[_Element, ...]:
 
 
 def _agrees(element: _Element, operand: SassOperand, word: int) -> bool:
-    """True if the word holds the registers of an operand there, or their constants."""
+    """True if the word holds the registers of an operand, or their constants, in its fields."""
     if operand.address:
         return all(
             bit is not None and BitField(bit, _WIDTHS[register.file]).read(word) == register.index
@@ -213,7 +212,7 @@ def _alignments(opcode: str, code: int, kinds: str) -> tuple[_Alignment, ...]:
 
 
 def _align(elements: tuple[_Element, ...], kinds: str) -> Iterator[_Alignment]:
-    """The ways to leave out optional elements such that each operand has one of its kind."""
+    """The ways to omit optional elements so that each operand has one of its kind."""
     if not elements:
         if not kinds:
             yield (), ()
@@ -229,7 +228,7 @@ def _align(elements: tuple[_Element, ...], kinds: str) -> Iterator[_Alignment]:
 
 @cache
 def _lines() -> Mapping[tuple[str, int], list[tuple[str, tuple[_Element, ...]]]]:
-    """(modifier, elements) of the table's lines, by the opcode's stem and the word's code."""
+    """(modifier, elements) of each line of the table, by the opcode's stem and the word's code."""
     lines: dict[tuple[str, int], list[tuple[str, tuple[_Element, ...]]]] = defaultdict(list)
     for line in ENCODINGS.strip().splitlines():
         if not line:

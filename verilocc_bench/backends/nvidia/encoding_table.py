@@ -1,21 +1,20 @@
-"""Where the 128-bit words of sm_80 hold the registers that an instruction prints.
+"""The places of printed registers in the 128-bit words of sm_80.
 
-One line a form: the opcode without modifiers (`*` and a modifier that it must
-have, where the modifier moves fields), the low 12 bits of the words in
-hexadecimal, and after the colon the first bit of the field of each printed
-operand:
+Each form has one line: the opcode without modifiers (with `*` and a modifier, if
+that modifier moves fields), the low 12 bits of the words in hexadecimal, and after
+the colon the first bit of the field of each printed operand:
 
     16            a register (8 bits, uniform ones 6) or a predicate (3 bits)
-    81?           a predicate that is not printed where the field says PT
-    [24+32]       an address or an indexed constant: its R at 24, its UR at 32, where
-                  also the uniform pair stands that is not printed; [24] or [+32]: one only
+    81?           a predicate that is not printed if the field says PT
+    [24+32]       an address or an indexed constant: its R at 24, its UR or the hidden
+                  uniform pair at 32; [24] or [+32]: only one of them
     -             no register field
 
-The guard is at 12 in every word. A source is read through operand slot 0 if
-its field is at 24; slots 1 and 2 are those at 32 and 64, but see SECOND_SLOT.
+The guard is at 12 in every word. A source with its field at 24 is read through
+operand slot 0, at 32 through slot 1, at 64 through slot 2, but see SECOND_SLOT.
 
-Source: found by changing each bit of example words of every form and having
-nvdisasm 13.5 print them; the tests do it again, row by row.
+Source: experiments that change each bit of example words of every form and print
+them with nvdisasm 13.5; the tests repeat them, row by row.
 """
 
 from __future__ import annotations
@@ -333,7 +332,7 @@ YIELD 946:
 ENCODINGS = (
     _MEMORY + _MATRIX + _FLOATING_POINT + _CONVERSION + _INTEGER + _UNIFORM + _PREDICATE_AND_SYSTEM
 )
-"""All lines; see the head of the module."""
+"""All lines; the head of the module explains them."""
 
 REUSE = (
     "BMMA BMSK DADD DFMA DMMA DMUL DSETP F2FP FADD FFMA FMNMX FMUL FSEL FSET FSETP HADD2 HFMA2 "
@@ -346,8 +345,8 @@ NO_THIRD_SLOT = frozenset({"BMMA", "DMMA", "HMMA", "IMMA"})
 """Operations of REUSE whose third source, the accumulator, cannot be kept."""
 
 SECOND_SLOT = frozenset({0x400, 0x600, 0xE00})
-"""In words with these bits among 0xe00, what stands at 32 is the third source (an
-immediate, a constant or a uniform register), and the field at 64 is slot 1."""
+"""In words with these bits among 0xe00, the third source (an immediate, a constant or a
+uniform register) stands at 32, and the field at 64 is slot 1."""
 
 THIRD_SLOT_AT_32 = frozenset({0x221, 0x22A, 0x230, 0x233, 0x234})
-"""Words that have the field at 32 as slot 2: these operations have no slot 1."""
+"""Words whose field at 32 is slot 2: their operations have no slot 1."""

@@ -1,14 +1,13 @@
 """Control flow of SASS, thread by thread.
 
-Blocks begin at branch targets and after instructions that leave. A guarded
-branch falls through where its guard fails; a guarded EXIT has the empty block
-at the end as the place it leaves to. CALL.REL.NOINC in a function without any
-RET never comes back: ptxas leaves long loops by it, and it is a jump. Real
-calls are beyond what we can analyse (the callee's registers are its own), and
-so are jumps through tables: both reject the kernel by name.
+Blocks begin at branch targets and after instructions that leave. A guarded branch
+falls through if its guard fails; a guarded EXIT leads to the empty block at the
+end. CALL.REL.NOINC in a function without any RET never returns: ptxas leaves long
+loops by it, so it is a jump. Real calls cannot be analysed (a callee has registers
+of its own), nor can jumps through tables; both reject the kernel by name.
 
-BSSY, BSYNC, BREAK, WARPSYNC and the like make threads wait for each other and
-jump nowhere that falling through would not lead to.
+BSSY, BSYNC, BREAK, WARPSYNC and the like make threads wait for each other. They
+jump only to places to which falling through leads as well.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ _PLAIN_JUMPS = {"BRA", "CALL.REL.NOINC"}
 
 @dataclass(frozen=True, slots=True)
 class SassBlock:
-    """The instructions with these indices; successors as the IR has them.
+    """The indices of a block's instructions, and its successors as in the IR.
 
-    Where the last instruction is a guarded branch or exit, the first
-    successor is where it leads. The exit block has no instruction.
+    If the last instruction is a guarded branch or exit, it leads to the first
+    successor. The exit block has no instruction.
     """
 
     instructions: tuple[int, ...]
@@ -38,7 +37,7 @@ class SassBlock:
 
 
 def has_effect(instruction: SassInstruction) -> bool:
-    """True if an instruction does anything: none under @!PT does, and no NOP."""
+    """True unless an instruction is a NOP or never executes (@!PT)."""
     return not instruction.never and opcode_stem(instruction.opcode) != "NOP"
 
 
@@ -50,7 +49,7 @@ def opcode_stem(opcode: str) -> str:
 def control_flow(function: SassFunction) -> tuple[SassBlock, ...]:
     """The blocks that the entry reaches, in order of address, the exit block last.
 
-    Raises RejectedKernel for control flow that is not plain jumps.
+    Raises RejectedKernel for control flow other than plain jumps.
     """
     instructions = function.instructions
     if not instructions:
@@ -101,7 +100,7 @@ def _jump_target(function: SassFunction, instruction: SassInstruction, returns: 
 def _successors(
     instructions: Sequence[SassInstruction], last: int, targets: dict[int, int]
 ) -> tuple[int, ...]:
-    """Where the block that ends with instruction `last` goes: indices, or _EXIT."""
+    """The successors of the block that ends with instruction `last`: indices, or _EXIT."""
     instruction = instructions[last]
     following = last + 1
     found: tuple[int, ...]

@@ -1,34 +1,34 @@
 """Register hazards that the waits of a kernel do not cover.
 
-An instruction of fixed latency is kept apart from its neighbours by stall
-counts. One of variable latency (memory, conversions, MUFU …) reads its
-sources and writes its destinations at times that nobody knows; it may count
-one of six barriers up until it has read (bits 113 to 115 of the encoding) or
-until it has written (110 to 112), and a later instruction waits until all
-barriers of its mask (116 to 121) are at zero before it starts. DEPBAR.LE with
-count 0 waits likewise.
+Stall counts keep an instruction of fixed latency apart from its neighbours. An
+instruction of variable latency (memory, conversions, MUFU …) reads its sources and
+writes its destinations at unknown times. It may raise one of six barriers until it
+has read (bits 113 to 115 of the encoding) or until it has written (bits 110 to
+112). A later instruction waits until all barriers of its mask (bits 116 to 121)
+are at zero. DEPBAR.LE with count 0 waits, too.
 
-The model, a forward dataflow over the blocks. A *reader* is an instruction
-that may still have to read its general registers (predicates and uniform
-registers are read at the start), a *writer* one that may still have to write
-its destinations. Each carries the set of barriers of which any one, once
-waited for, says that it is done: its own (its write barrier says that it has
-read, too), and those that later instructions of the same queue count, because
-a queue works in order: of a run of loads ptxas lets only the last one count.
-At joins, what is outstanding on some path is outstanding, and a barrier says
-so only if it does on all paths that have it outstanding.
+The model is a forward dataflow over the blocks. A *reader* is an instruction that
+may still read its general registers (predicates and uniform registers are read at
+the start). A *writer* may still write its destinations. Each carries a set of
+barriers; waiting for any one of them shows that it is done. The set holds its own
+barrier (a write barrier shows that it has read, too), and the barriers of later
+instructions of the same queue, because a queue works in order: in a run of loads
+ptxas lets only the last one raise a barrier. At joins, an instruction that is
+outstanding on some path is outstanding, and a barrier stays in its set only if it
+is there on all paths on which the instruction is outstanding.
 
-A hazard is an instruction that writes what a reader has to read (WAR) or a
-writer has to write (WAW), or reads what a writer has to write (RAW). No WAR
-within one queue of readers: the later instruction reads, and so writes, later.
+A hazard is an instruction that writes a register that a reader has yet to read
+(WAR) or a writer has yet to write (WAW), or that reads a register that a writer has
+yet to write (RAW). Readers of one queue have no WAR: the later instruction reads,
+and so writes, later.
 
-Limits: distances in cycles between instructions of fixed latency are not
-modelled (NVIDIA publishes none for sm_80), so that "no hazard" is no proof
-that any recolouring runs. Which operations are variable, what shares a queue
-and what is read at the start was measured: it is what ptxas 13.5 relies on in
-its own code, and no more. Optimized code has no hazard under its own assignment
-in all that was measured; code without any control information (ptxas -O0) has
-many, so write-back leaves out what the original has too.
+Limits: the model has no distances in cycles between instructions of fixed latency
+(NVIDIA publishes none for sm_80), so "no hazard" does not prove that a recolouring
+runs. Experiments show which operations have variable latency, which share a queue
+and which registers are read at the start; the model relies on no more than ptxas
+13.5 does in its own code. All measured optimized code has no hazard under its own
+assignment. Code without control information (ptxas -O0) has many, so write-back
+leaves out the hazards of the original.
 
 Source: Jia, Maggioni, Staiger and Scarpazza, arXiv 1804.06826, section 2.1
 (control information).
@@ -50,7 +50,7 @@ __all__ = ["Hazard", "HazardKind", "find_hazards"]
 
 
 class HazardKind(StrEnum):
-    """What the later instruction must not do yet."""
+    """The access that the later instruction must not make yet."""
 
     WRITE_AFTER_READ = "write-after-read"
     WRITE_AFTER_WRITE = "write-after-write"
@@ -59,7 +59,7 @@ class HazardKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """The instruction at index `later` may meet `earlier`, still at work, in `registers`."""
+    """The instruction at `later` may access `registers` while the one at `earlier` is at work."""
 
     kind: HazardKind
     earlier: int
@@ -79,10 +79,10 @@ _VARIABLE = _operations(
 """The operations of variable latency."""
 
 _READ_QUEUE = _operations("ATOMS LDG LDGSTS LDL LDS LDSM SHFL STG STL STS")
-"""These read their registers in the order of the text; of others, each only after its like."""
+"""These read registers in the order of the text; others only in order with their own kind."""
 
 _WRITE_QUEUE = _operations("ATOMS LDS LDSM SHFL")
-"""These write their registers in the order of the text; likewise."""
+"""These write registers in the order of the text; others only in order with their own kind."""
 
 _QUEUES = {
     "DADD": "double precision", "DFMA": "double precision", "DMUL": "double precision",
@@ -91,7 +91,7 @@ _QUEUES = {
     "BREV": "special functions", "F2F": "special functions", "F2I": "special functions",
     "FRND": "special functions", "I2F": "special functions",
 }  # fmt: skip
-"""Operations of one unit read and write in the order of the text; the rest among their like."""
+"""Operations of one unit read and write in order; others only in order with their own kind."""
 
 _NO_BARRIER = 7
 _FILE_OFFSETS = {"R": 0, "UR": 256, "P": 320, "UP": 328}
@@ -103,12 +103,12 @@ _Item = tuple[int, int]
 """(instruction, _READS or _WRITES)."""
 
 _State = dict[_Item, int]
-"""What is outstanding, and a bit for each barrier that says that it is done."""
+"""The outstanding items, each with a bit for every barrier that shows that it is done."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TimedInstruction:
-    """What the model needs of an instruction; registers as bit sets of all files.
+    """The parts of an instruction that the model needs; registers are bit sets of all files.
 
     The queues are None for an instruction of fixed latency.
     """
@@ -127,7 +127,7 @@ class _TimedInstruction:
 def find_hazards(function: SassFunction) -> tuple[Hazard, ...]:
     """The hazards of a function in order of the later instruction.
 
-    Raises RejectedKernel where the control flow is beyond what can be analysed.
+    Raises RejectedKernel if the control flow cannot be analysed.
     """
     return _Analysis(function, control_flow(function)).hazards()
 
@@ -160,7 +160,7 @@ class _Analysis:
         )
 
     def _entries(self) -> list[_State]:
-        """What is outstanding before each block."""
+        """The outstanding items before each block."""
         entries: list[_State] = [{} for _ in self.blocks]
         pending = dict.fromkeys([0]) if self.blocks else {}
         visited: set[int] = set()
@@ -178,7 +178,7 @@ class _Analysis:
         return entries
 
     def _start(self, state: _State, step: _TimedInstruction) -> None:
-        """Adds an instruction to what is outstanding."""
+        """Adds the items of an instruction to the outstanding ones."""
         if step.read_queue is None:
             return
         counted = _bit(step.read_barrier)
@@ -218,7 +218,7 @@ def _wait(state: _State, waits: int) -> None:
 
 
 def _join(into: _State, state: _State) -> bool:
-    """True if `into` changed."""
+    """Joins `state` into another. True if that changes."""
     changed = False
     for item, barriers in state.items():
         old = into.get(item)
@@ -261,7 +261,7 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
 
 
 def _depbar(instruction: SassInstruction) -> int:
-    """The barriers that `DEPBAR.LE SB0, 0x0, {3,2}` waits for; a count above 0 says nothing."""
+    """The barriers that `DEPBAR.LE SB0, 0x0, {3,2}` waits for; none for a count above 0."""
     waits = 0
     if len(instruction.operands) > 1 and instruction.operands[1] == "0x0":
         waits |= 1 << int(instruction.operands[0].removeprefix("SB"))

@@ -26,7 +26,7 @@ _VENDOR = "nvidia"
 
 @dataclass(frozen=True, slots=True)
 class SassCode:
-    """The bytes of a cubin, one kernel of it as disassembled, and that kernel normalized."""
+    """The bytes of a cubin, one disassembled kernel, and that kernel normalized."""
 
     cubin: bytes
     function: SassFunction
@@ -39,8 +39,8 @@ SassKernel = Kernel[SassCode]
 def read_kernel(data: bytes, source: Path, options: ReadOptions) -> SassKernel:
     """The kernel that the options name, or the only one of the cubin.
 
-    Raises InputError for what is no whole cubin of sm_80, or holds
-    instructions whose effects are not known.
+    Raises InputError if the data is not a whole cubin for sm_80, or contains
+    instructions with unknown effects.
     """
     _check_architecture(source, options)
     try:
@@ -74,13 +74,13 @@ def read_kernels(
 def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> SassKernel:
     """The kernel of a raw row's cubin, in base64.
 
-    Raises InputError for code that does not pose `problem`.
+    Raises InputError if the code is not `problem`.
     """
     try:
         cubin = base64.b64decode(content, validate=True)
     except binascii.Error:
         raise InputError("expected the cubin in base64", source=source) from None
-    # The row's budget says what limit it was made with.
+    # The row's budget gives the register limit that it was made with.
     budget = next(file.count for file in problem.function.files if file.name == "R")
     try:
         _, function = load_kernel(cubin, source)
@@ -98,7 +98,7 @@ def _check_architecture(source: Path, options: ReadOptions) -> None:
 
 
 def _register_limit(kernel: CubinKernel, max_threads: int | None) -> int:
-    """Registers that a thread may have; `max_threads` replaces the block's size in the cubin."""
+    """The registers of a thread; `max_threads` replaces the size of the block in the cubin."""
     bounds = kernel.launch_bounds
     if max_threads is not None:
         bounds = replace(bounds, threads=max_threads)

@@ -1,8 +1,7 @@
-"""The gate: our definitions and uses against NVIDIA's own life ranges.
+"""The gate: compares our definitions and uses with NVIDIA's own life ranges.
 
-Where the two differ in any row, the kernel is rejected. What nvdisasm is known
-to show in another way than it is stands in one table of exceptions; nothing
-else is tolerated.
+A difference in any row rejects the kernel. One table lists the exceptions, where
+nvdisasm is known to show something else than the truth; nothing else is tolerated.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class LifeRangeMismatch:
-    """The first place where our definitions and uses are not those of the life ranges.
+    """The first difference between our definitions and uses and the life ranges.
 
-    `line` is that of the instruction in its disassembly, 0 where the function
-    has no instruction at `address`. `ours` and `theirs` name the registers of `file`.
+    `line` is the line of the instruction in its disassembly, or 0 if the function
+    has no instruction at `address`. `ours` and `theirs` name registers of `file`.
     """
 
     address: int
@@ -51,7 +50,7 @@ class LifeRangeMismatch:
 
 
 class _Tolerance(Enum):
-    """In what way the marks of a row may differ from our definitions and uses."""
+    """The ways in which the marks of a row may differ from our definitions and uses."""
 
     EXTRA = "the life ranges may define and use more"
     PREDICATE_BOTH = "a predicate operand that we use may be marked as used and defined"
@@ -60,7 +59,7 @@ class _Tolerance(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Exception:
-    """A difference that is understood, for an operation (the opcode up to its first dot)."""
+    """A known difference of an operation (the opcode up to its first dot)."""
 
     operation: str
     files: tuple[str, ...]
@@ -95,7 +94,7 @@ _EXCEPTIONS = (
         "the predicates of the mask are never marked",
     ),
 )
-"""Every difference that the gate lets pass. (B registers need none: neither side has them.)"""
+"""Every difference that the gate accepts. (Neither side has B registers.)"""
 
 _TOLERANCES = {
     (each.operation, file): each.tolerance for each in _EXCEPTIONS for file in each.files
@@ -103,17 +102,17 @@ _TOLERANCES = {
 
 
 def check_marks(function: SassFunction, ranges: LifeRanges) -> LifeRangeMismatch | None:
-    """The gate: are our definitions and uses those of NVIDIA's life ranges?
+    """The first difference from NVIDIA's life ranges, or None if all rows agree.
 
-    Each instruction's definitions and uses, its guard among the uses, must
-    equal the marks of its row, in every file; `_EXCEPTIONS` has what may
-    differ. An instruction that never executes has the marks it would have
-    under another guard. Trailing NOPs have no row. None: all agree.
+    In every file, the definitions and uses of each instruction, with its guard
+    among the uses, must equal the marks of its row, but for `_EXCEPTIONS`. An
+    instruction that never executes has the marks that it would have under another
+    guard. Trailing NOPs have no row.
     """
     instructions = function.instructions
     for instruction, row in zip_longest(instructions, ranges.rows):
         if row is None:
-            # Trailing NOPs only: a row missing before would shift all that follow.
+            # Only trailing NOPs lack a row; an earlier missing row would shift all later ones.
             if instruction.opcode != "NOP":
                 return _misplaced(instruction, "an instruction", "no row")
         elif instruction is None:
@@ -161,7 +160,7 @@ def _tolerated(
     ours: tuple[int, int],
     marks: Marks,
 ) -> bool:
-    """Do the marks of the file `FILES[at]` differ from `ours` in the tolerated way alone?"""
+    """True if the marks of the file `FILES[at]` differ from `ours` only in the tolerated way."""
     defined, used = ours
     match tolerance:
         case _Tolerance.EXTRA:
@@ -180,7 +179,7 @@ def _tolerated(
 
 
 def fixed_masks(instruction: SassInstruction) -> tuple[FileMasks, FileMasks]:
-    """The registers that the instruction defines and uses and that no others can replace."""
+    """The fixed registers that an instruction defines, and those that it uses."""
     return (
         file_masks(reference for reference in instruction.definitions if reference.fixed),
         file_masks(reference for reference in instruction.uses if reference.fixed),
@@ -188,7 +187,7 @@ def fixed_masks(instruction: SassInstruction) -> tuple[FileMasks, FileMasks]:
 
 
 def file_masks(references: Iterable[RegisterReference]) -> FileMasks:
-    """The registers that `references` name, a mask for each of `FILES`."""
+    """The registers of these references, as a mask for each of `FILES`."""
     masks = dict.fromkeys(FILES, 0)
     for reference in references:
         masks[reference.file] |= ((1 << reference.count) - 1) << reference.first

@@ -1,13 +1,13 @@
-"""NVIDIA's own life ranges, read from `nvdisasm -c -lrm narrow`.
+"""Reads NVIDIA's own life ranges from `nvdisasm -c -lrm narrow`.
 
 Each instruction has a row with one character for each register in up to four
 panes: `^` definition, `v` use, `x` both, `:` in use, blank not in use.
 
     /*0070*/  IMAD.WIDE R6, R8, R9, c[0x0][0x168] ;  // |  8 :: :: ^^vv |        | 2 ::  |
 
-The panes of a function stand at fixed columns, which its header gives; the
-number before the marks counts the registers in use. A pane is absent where
-the function uses no register of that file; trailing NOPs have no row.
+The header of a function gives the fixed columns of its panes. The number before
+the marks counts the registers in use. A pane is absent if the function uses no
+register of that file. Trailing NOPs have no row.
 
 Source: CUDA Binary Utilities, "nvdisasm", option `--life-range-mode`, and the
 legend that nvdisasm prints below each function. Cost: linear in the text; a
@@ -35,7 +35,7 @@ FILES = ("R", "P", "UR", "UP")
 """The register files in the order of the panes."""
 
 FileMasks = tuple[int, int, int, int]
-"""Registers of each of `FILES`: bit k stands for register k."""
+"""The registers of each of `FILES`: bit k is register k."""
 
 _FILE_OF_PANE = {"GPR": "R", "PRED": "P", "UGPR": "UR", "UPRED": "UP"}
 _SECTION = re.compile(r'\s*\.section\s+\.text\.([^,]+),"ax')
@@ -46,9 +46,9 @@ _RULE = re.compile(r"// (\+-[-+]*\+)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """The marks of one pane in one row: bit k stands for register k.
+    """The marks of one pane in one row: bit k is register k.
 
-    `live` has every register with a mark, those defined or used here included.
+    `live` has every register with a mark, including those defined or used.
     """
 
     defined: int
@@ -82,9 +82,9 @@ class LifeRanges:
 def parse_life_ranges(text: str, source: str = "<life ranges>") -> dict[str, LifeRanges]:
     """The life ranges of each function in the output of `nvdisasm -c -lrm narrow`.
 
-    A function is a section `.text.NAME`; a device function that a kernel calls
-    stands in the kernel's section, and is part of its rows. Text that is not
-    in that form raises InputError.
+    A function is a section `.text.NAME`. A device function that a kernel calls is in
+    the kernel's section, and part of its rows. Raises InputError for text of
+    another form.
     """
     try:
         functions = _LifeRangeReader(text.splitlines()).functions()
@@ -96,7 +96,7 @@ def parse_life_ranges(text: str, source: str = "<life ranges>") -> dict[str, Lif
 
 
 class _Binary(dict[int, str]):
-    """A translation of marks into binary digits; what is no mark becomes no digit."""
+    """A translation of marks into binary digits; other characters become no digit."""
 
     def __init__(self, ones: str) -> None:
         super().__init__((ord(mark), "1" if mark in ones else "0") for mark in " :^vx")
@@ -110,9 +110,9 @@ _DEFINED, _USED, _LIVE = _Binary("^x"), _Binary("vx"), _Binary(":^vx")
 
 @dataclass(frozen=True, slots=True)
 class _Pane:
-    """A pane at the columns `start` to `end` of a line, `end` at its right bar.
+    """A pane at the columns `start` to `end` of a line; its right bar is at `end`.
 
-    Register 0 stands at `first`. Strings repeat, so their marks are kept in `seen`.
+    Register 0 is at `first`. Strings repeat, so `seen` keeps their marks.
     """
 
     file: str
@@ -130,14 +130,14 @@ class _Pane:
         return known
 
     def _parse(self, segment: str) -> Marks:
-        """`segment` is the count of registers, their marks, and the right bar."""
+        """The marks of a segment: the count of registers, their marks, and the right bar."""
         if len(segment) != self.end + 1 - self.start or segment[-1] != "|":
             raise InputError(f"expected the right bar of pane {self.file} at column {self.end + 1}")
         first = self.first - self.start
         last = first + self.columns
         if segment[last:-1].strip():
             raise InputError(f"pane {self.file}: expected blanks right of {self.columns} registers")
-        # The highest register comes first in a binary number.
+        # A binary number has the highest register first.
         cells = segment[last - 1 : first - 1 : -1]
         try:
             live = int(cells.translate(_LIVE), 2)
@@ -152,7 +152,7 @@ class _Pane:
 
 
 def _count(text: str) -> int:
-    """The number before the marks, 0 where it is blank, -1 where it is none."""
+    """The number before the marks; 0 for blanks, -1 for anything else."""
     text = text.strip()
     if not text:
         return 0
@@ -160,7 +160,7 @@ def _count(text: str) -> int:
 
 
 class _LifeRangeReader:
-    """A pass over the lines; one section is open at most, and its panes once seen."""
+    """A pass over the lines, with the open section and its panes, if there is one."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
@@ -184,7 +184,7 @@ class _LifeRangeReader:
         return InputError(message, line=self._next)
 
     def _function(self, column: int) -> None:
-        """Read from the rule that opens a function's panes to the one that closes them."""
+        """Reads the panes of a function, from the opening rule to the closing one."""
         if self._name is None:
             raise self._error("expected a .section .text before the panes")
         if self._name in self._found:
@@ -194,7 +194,7 @@ class _LifeRangeReader:
         self._name = None
 
     def _header(self, column: int) -> list[_Pane]:
-        """The panes between the rule just read and the next one."""
+        """The panes between the last rule and the next one."""
         rule = self._lines[self._next - 1].rstrip()
         bars = [at for at in range(column, len(rule)) if rule[at] == "+"]
         header: list[str] = []
@@ -218,10 +218,10 @@ class _LifeRangeReader:
         return panes
 
     def _pane(self, header: list[str], start: int) -> _Pane:
-        """The pane whose header, cut to its columns, is given.
+        """The pane of a header that is cut to its columns.
 
-        The name stands in the first line; the digits of a register's number
-        stand above each other in the others, behind a `#` in the last.
+        The first line has the name. The other lines have the digits of the register
+        numbers, one above the other; the last begins with `#`.
         """
         file = _FILE_OF_PANE.get(header[0].strip())
         if file is None:
@@ -254,7 +254,7 @@ class _LifeRangeReader:
             elif line.startswith("// +-", column) or _SECTION.match(line):
                 break
             elif _ENCODING.match(line):
-                # There the marks stand beside an instruction's second line.
+                # With encodings, the marks stand beside the second line of an instruction.
                 raise self._error("expected no encodings; leave out nvdisasm's option -hex")
         if not line.startswith("// +-", column):
             raise self._error(f"expected the rule that closes the panes of {self._name!r}")

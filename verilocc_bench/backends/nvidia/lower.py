@@ -1,4 +1,4 @@
-"""An answer as a cubin, and what to say of it."""
+"""Writes an answer into a cubin, and describes the result."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def check_answer(answer: Answer, source: str | Path) -> None:
 
 
 def lower(kernel: SassKernel, answer: Answer, _output: Path) -> LoweredCode:
-    """The cubin with a verified answer in it. Raises InputError for what cannot be lowered."""
+    """The cubin with a verified answer in it. Raises InputError if it cannot be lowered."""
     lowered = write_answer(kernel, answer)
     return LoweredCode(lowered.data, describe(lowered), _lines(lowered))
 
 
 def write_answer(kernel: SassKernel, answer: Answer) -> LoweredCubin:
-    """The patched cubin, proven. Raises InputError for what cannot be lowered."""
+    """The patched and proven cubin. Raises InputError if the answer cannot be lowered."""
     check_answer(answer, kernel.source)
     code, registers = kernel.code, resolve_answer(kernel.problem, answer).registers
     try:
@@ -57,7 +57,7 @@ def write_answer(kernel: SassKernel, answer: Answer) -> LoweredCubin:
 
 
 def describe(lowered: LoweredCubin) -> dict[str, Any]:
-    """What was changed, and whether the cubin is taken to run, as JSON."""
+    """The changes to the cubin, and true if it is taken to run, as JSON."""
     instructions = lowered.function.instructions
     return {
         "function": lowered.function.name,

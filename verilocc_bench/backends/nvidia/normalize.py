@@ -1,10 +1,10 @@
-"""From SASS to the IR that allocation works on, with the compiler's own assignment.
+"""Turns SASS into the IR of allocation problems, with the compiler's own assignment.
 
-What allocation cannot depend on is dropped: immediates, constant banks,
+It drops everything that allocation cannot depend on: immediates, constant banks,
 addresses, the constants RZ, URZ, PT and UPT, convergence barriers, NOPs,
-instructions under @!PT and all that the entry does not reach. R1, the stack
-pointer, is fixed. Virtual registers are numbered by their first place in the
-text: the registers that the compiler chose leave no trace in it.
+instructions under @!PT, and code that the entry does not reach. R1, the stack
+pointer, is fixed. Virtual registers are numbered by their first place in the text,
+so the compiler's registers leave no trace in it.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ __all__ = ["NormalizedSass", "normalize_sass"]
 
 @dataclass(frozen=True, slots=True)
 class NormalizedSass:
-    """A function of the IR, where its virtual registers stand in the code, and in what registers.
+    """A function of the IR, and the places of its virtual registers in the code.
 
-    `places` maps references of instructions (see webs.ReferenceKey) to
-    virtual registers and the first lane; `assignment` is the compiler's own.
+    `places` maps references of instructions (see webs.ReferenceKey) to virtual
+    registers and the first lane. `assignment` is the compiler's own.
     """
 
     name: str
@@ -64,9 +64,9 @@ class NormalizedSass:
 def normalize_sass(function: SassFunction, register_limit: int) -> NormalizedSass:
     """The allocation problem of one SASS function.
 
-    `register_limit`: how many registers a thread may have, those included
-    that ptxas adds to what it names. Raises RejectedKernel where the code is
-    beyond what can be analysed.
+    `register_limit` is the number of registers that a thread may have, with those
+    that ptxas adds to the ones it names. Raises RejectedKernel if the code cannot
+    be analysed.
     """
     blocks = control_flow(function)
     webs = find_webs(function, blocks)

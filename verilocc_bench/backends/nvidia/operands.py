@@ -1,7 +1,7 @@
-"""What a printed operand of SASS is: a register, a predicate, an address, a number.
+"""Reads the printed operands of SASS: registers, predicates, addresses, numbers.
 
-Source: CUDA Binary Utilities, "nvdisasm"; the forms are those that nvdisasm
-13 prints for sm_80. A form that is not listed here is an error.
+Source: CUDA Binary Utilities, "nvdisasm"; the forms are those that nvdisasm 13
+prints for sm_80. Any other form is an error.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["AddressRegister", "OperandKind", "SassOperand", "parse_operand"]
 
 
 class OperandKind(StrEnum):
-    """The kinds, by one letter each, so that a pattern can match a list of operands.
+    """The kinds of operands, with one letter each, so a pattern can match a list of operands.
 
-    A register is `plain` without a sign, an absolute value or a part of it
-    (`-R4`, `|R4|`, `R4.H1_H1`): only a plain one can be defined.
+    A register is `plain` without a sign, an absolute value or a part (`-R4`,
+    `|R4|`, `R4.H1_H1`). Only a plain register can be defined.
     """
 
     REGISTER = "R"
@@ -44,7 +44,7 @@ class OperandKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AddressRegister:
-    """A register of an address; `count` is None where the operation decides its width."""
+    """A register of an address; `count` is None if the operation decides its width."""
 
     file: str
     index: int
@@ -57,8 +57,8 @@ class SassOperand:
 
     `file` and `index` name the register of a register operand; `index` is
     None for the constants RZ, URZ, PT and UPT. `address` are the registers of
-    an address or of a constant's index, a printed descriptor before the rest;
-    `label` what a branch names; `value` the number of an integer immediate.
+    an address or of a constant's index, after a printed descriptor. `label` is the
+    target of a branch. `value` is the number of an integer immediate.
     """
 
     kind: OperandKind
@@ -92,7 +92,7 @@ _LIMITS = {"R": 255, "UR": 63}  # the encodings of RZ and URZ
 
 @lru_cache(maxsize=1 << 16)
 def parse_operand(text: str) -> SassOperand:
-    """The operand that `text` prints, without `.reuse`; an InputError (no place) if unknown."""
+    """The operand of a text without `.reuse`. Raises InputError without a place if unknown."""
     if (match := _REGISTER.fullmatch(text)) is not None:
         return _register(match, text)
     if (match := _PREDICATE.fullmatch(text)) is not None:

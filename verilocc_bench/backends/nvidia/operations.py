@@ -1,4 +1,4 @@
-"""The operations of sm_80, and what they do to their operands: one row a form.
+"""The operations of sm_80 and their effects on operands, with one row for each form.
 
 Sources: CUDA Binary Utilities, "Instruction Set Reference", Ampere; PTX ISA,
 the shapes of `mma` and `ldmatrix` fragments; the widths were checked against
@@ -7,20 +7,20 @@ the life ranges that nvdisasm prints.
 A row's `operands` is a list of slots; `|` separates alternatives, `?` marks a
 slot that may be absent:
 
-    D1 D2 D4     defines so many general registers        UD1 UD2   uniform ones
+    D1 D2 D4     defines that many general registers      UD1 UD2   uniform ones
     PD           defines a predicate                      UPD       a uniform one
     S1 S2 S4     uses general or uniform registers, or an immediate or a constant
     R1 R2 R4     uses general registers                   US1 US2   as S, never general
     P            uses a predicate of either file          UP        a uniform one
-    A1 A2        an address of so many registers, where `.64` does not say it
+    A1 A2        an address of that many registers, unless it says `.64`
     MD MU        PR, defined or used: the predicates in the mask that ends the operands
     J            a register pair to jump to, with a label or an offset
     I C SR B SB L   immediate, constant, special register, B register, scoreboard(s), label
     H32 H64      (last) the uniform pair in the bits of the encoding from there on,
                  not printed, of an address `[Rn.64]`, where the opcode has bit 0x800
 
-A jump that depends on an operand (BRX, `BRA P0, …`) is told by its uses; its
-record does not have all the targets.
+A jump that depends on an operand (BRX, `BRA P0, …`) has uses; its record does not
+contain all targets.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ __all__ = ["OPERATION_FORMS", "OperationForm"]
 class OperationForm:
     """One row.
 
-    `opcode` is what the opcode starts with, in this order; of the modifiers
-    that follow it, one of each group of `requires` (`S64|U64 F64` is two
-    groups) must be there, and the rest be among `allows`.
+    The opcode must start with `opcode`. Among its further modifiers there must be one
+    of each group of `requires` (`S64|U64 F64` are two groups), and the others must be
+    in `allows`.
     """
 
     opcode: str
@@ -63,7 +63,7 @@ _MMA_S4 = "S4 U4 SAT "
 
 
 def _memory() -> Iterator[OperationForm]:
-    """Loads, stores and atomics; the width is the modifier's."""
+    """Loads, stores and atomics; a modifier gives the width."""
     for count, width in ((1, ""), (2, "64"), (4, "128")):
         small = _SMALL if count == 1 else ""
         allows = _MEMORY + small

@@ -1,13 +1,12 @@
 """Proof that a patched cubin is the renaming of the original, and nothing else.
 
-It starts from the two files and the wanted register of each reference, and
-knows nothing of how the patch was made: both are disassembled, and each
-instruction must have the same address, opcode, guard and target, the printed
-operands with the registers renamed, and the renamed definitions and uses,
-also those that are not printed. In the files all bytes must be the same but
-those of the kernel's instructions and of its register counts; in an
-instruction all bits but those of register fields and of `.reuse` marks, which
-may only be cleared.
+The proof starts from the two files and the wanted register of each reference. It
+does not know how the patch was made. Both files are disassembled. Each instruction
+must have the same address, opcode, guard and target, the printed operands with
+renamed registers, and the renamed definitions and uses, printed or not. All bytes
+of the files must be equal, except those of the kernel's instructions and of its
+register counts. All bits of an instruction must be equal, except those of register
+fields and of `.reuse` marks, which may only be cleared.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from verilocc_bench.errors import VerilocError
 __all__ = ["ProofFailed", "Renaming", "prove_bytes", "prove_instructions"]
 
 Renaming = Mapping[tuple[int, int], int]
-"""The first register that a reference shall name, by its key (see webs.ReferenceKey)."""
+"""The first register that each reference must name, by its key (see webs.ReferenceKey)."""
 
 _ALL_BITS = (1 << 128) - 1
 
 
 class ProofFailed(VerilocError):
-    """A patched cubin is not what was asked for: a mistake in this package, not in the input."""
+    """A patched cubin is wrong: a mistake in this package, not in the input."""
 
 
 def prove_instructions(original: SassFunction, lowered: SassFunction, renaming: Renaming) -> None:
@@ -43,7 +42,7 @@ def prove_instructions(original: SassFunction, lowered: SassFunction, renaming: 
     pairs = zip(original.instructions, lowered.instructions, strict=True)
     for index, (before, after) in enumerate(pairs):
         wanted = _renamed(before, index, renaming)
-        # The line and the encoding are no part of the text; the bits are looked at below.
+        # The line and the encoding are not part of the text; the bits are checked below.
         found = replace(after, line=before.line, encoding=before.encoding)
         if wanted != found:
             raise ProofFailed(
@@ -54,7 +53,7 @@ def prove_instructions(original: SassFunction, lowered: SassFunction, renaming: 
 
 
 def prove_bytes(before: bytes, after: bytes, kernel: CubinKernel) -> None:
-    """Raises ProofFailed where bytes changed that hold no instruction and no register count."""
+    """Raises ProofFailed if bytes outside instructions and register counts changed."""
     if len(before) != len(after):
         raise ProofFailed(f"{kernel.name}: the size of the file changed")
     start, end = kernel.code_offset, kernel.code_offset + kernel.code_size
@@ -88,7 +87,7 @@ def _text(instruction: SassInstruction) -> str:
 
 
 def _renamed(instruction: SassInstruction, index: int, renaming: Renaming) -> SassInstruction:
-    """The instruction as it shall be printed."""
+    """The instruction with its registers renamed, as it must be printed."""
     operands = list(instruction.operands)
     references: list[RegisterReference] = []
     both = (*instruction.definitions, *instruction.uses)
@@ -119,7 +118,7 @@ _NAME = re.compile(r"(?<![\w.$])(UR|UP|R|P)(\d{1,3})(?!\w)")
 
 
 def _renamed_text(text: str, names: Mapping[tuple[str, int], int]) -> str:
-    """An operand with its registers renamed; what a label is called stays."""
+    """An operand with its registers renamed; names of labels stay."""
     head, tick, label = text.partition("`")
 
     def rename(match: re.Match[str]) -> str:

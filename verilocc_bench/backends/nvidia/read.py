@@ -1,7 +1,7 @@
-"""Kernels of a cubin, disassembled and checked against NVIDIA's own life ranges.
+"""Reads kernels of a cubin: disassembles them and checks NVIDIA's own life ranges.
 
-One kernel is read without the others: what nvdisasm or our tables do not know
-in them does not matter to it.
+One kernel is read without the others, so it does not matter if nvdisasm or our
+tables do not know something in them.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _SECTION = re.compile(r"^//-+ \.text\.(\S+) +-+$", re.MULTILINE)
 def disassembled_function(data: bytes, source: str | Path, name: str | None = None) -> SassFunction:
     """The only kernel of a cubin for sm_80, or the one of that name.
 
-    Raises InputError for what is no whole cubin for sm_80 or has not that one
-    kernel, RejectedKernel for instructions whose effects are not known.
+    Raises InputError if the data is not a whole cubin for sm_80 or lacks that
+    kernel, and RejectedKernel for instructions with unknown effects.
     """
     cubin = _read_cubin(data, source)
     kernel = cubin.kernel(name, source)
@@ -50,8 +50,8 @@ def load_kernel(
 ) -> tuple[CubinKernel, SassFunction]:
     """The only kernel of a cubin, or the one of that name, past the gate.
 
-    Errors are those of disassembled_function; besides, it raises RejectedKernel
-    if NVIDIA's own life ranges contradict our definitions and uses.
+    Raises the errors of disassembled_function, and RejectedKernel if NVIDIA's own
+    life ranges contradict our definitions and uses.
     """
     cubin = _read_cubin(data, source)
     kernel = cubin.kernel(name, source)
@@ -66,8 +66,8 @@ def load_kernels(
 ) -> Iterator[tuple[CubinKernel, SassFunction | str]]:
     """Each kernel of a cubin past the gate, or the reason why it cannot be read.
 
-    nvdisasm runs twice, and more often only where it fails. Raises InputError
-    for what is no whole cubin for sm_80, MissingExtraError without nvdisasm.
+    nvdisasm runs twice, and more often only if it fails. Raises InputError if the
+    data is not a whole cubin for sm_80, and MissingExtraError without nvdisasm.
     """
     cubin = _read_cubin(data, source)
     yield from _load_group(_with_new_header(data), source, cubin, cubin.kernels)
@@ -105,7 +105,7 @@ def _load_group(
 def check_life_ranges(function: SassFunction, text: str, source: str | Path) -> None:
     """The gate: raises RejectedKernel if the life ranges contradict our reading of the function.
 
-    `text` is what nvdisasm prints with `--print-life-ranges`.
+    `text` is the output of nvdisasm with `--print-life-ranges`.
     """
     ranges = parse_life_ranges(text, f"{source}, its life ranges").get(function.name)
     if ranges is None:
@@ -133,7 +133,7 @@ def _parse_code(text: str, kernel: CubinKernel, source: str | Path) -> SassFunct
 
 
 def _sections(text: str) -> dict[str, str]:
-    """What nvdisasm prints of each function, with what stands before the first one."""
+    """The output of nvdisasm for each function, each with the text before the first one."""
     starts = [*_SECTION.finditer(text)]
     ends = [match.start() for match in starts[1:]] + [len(text)]
     head = text[: starts[0].start()] if starts else ""
@@ -143,16 +143,16 @@ def _sections(text: str) -> dict[str, str]:
 
 
 def _selection(cubin: Cubin, kernels: Sequence[CubinKernel]) -> list[int]:
-    """What nvdisasm is told to show; nothing where it is all that there is."""
+    """The symbols that nvdisasm must show; empty for all."""
     if len(kernels) == len(cubin.kernels):
         return []
     return [kernel.symbol_index for kernel in kernels]
 
 
 def _with_new_header(data: bytes) -> bytes:
-    """A cubin of ptxas 12 as ptxas 13 would head it: nvdisasm 13 knows no life ranges of others.
+    """A cubin of ptxas 12 with the header of ptxas 13: nvdisasm 13 needs it for life ranges.
 
-    Three places in the header differ: the identification, its version, the flags.
+    Three parts of the header differ: the identification, its version, the flags.
     """
     if data[_ABI_VERSION_BYTE] != _OLD_ABI_VERSION:
         return data

@@ -1,4 +1,4 @@
-"""SASS as read from nvdisasm: functions of instructions with what they define and use.
+"""SASS from nvdisasm: functions of instructions with their definitions and uses.
 
 Sources: CUDA Binary Utilities, "nvdisasm"; the register files are those of
 the Volta to Ampere generations (R, UR, P, UP).
@@ -16,11 +16,10 @@ __all__ = ["RegisterReference", "SassFunction", "SassGuard", "SassInstruction"]
 class RegisterReference:
     """`count` consecutive registers of `file` ("R", "UR", "P" or "UP") from `first`.
 
-    `operand` is the index of the printed operand that names them, or -1 where
-    they stand in the encoding alone (the uniform pair that addresses global
-    memory). `fixed`: the instruction can name these registers only (the
-    predicates in a mask), no others could stand for them.
-    The constants RZ, URZ, PT and UPT are no references.
+    `operand` is the index of the printed operand that names them, or -1 if they stand
+    in the encoding alone (the uniform pair that addresses global memory). `fixed` is
+    True if the instruction can name no other registers (the predicates in a mask).
+    The constants RZ, URZ, PT and UPT are not references.
     """
 
     file: str
@@ -32,7 +31,7 @@ class RegisterReference:
 
 @dataclass(frozen=True, slots=True)
 class SassGuard:
-    """The predicate that decides whether an instruction takes effect: `@P0`, `@!UP1`."""
+    """The predicate under which an instruction takes effect: `@P0`, `@!UP1`."""
 
     file: str
     index: int
@@ -43,13 +42,12 @@ class SassGuard:
 class SassInstruction:
     """One instruction.
 
-    `address` is its offset in the section in bytes; `line` its 1-based line in
-    the disassembly; `opcode` has its modifiers (`IMAD.WIDE.U32`). `operands`
-    are the printed ones, without `.reuse`. `guard` is None for `@PT`;
-    `never` says `@!PT`: it has no effect. `definitions` and `uses` are in the
-    order in which they are printed, hidden ones last; the guard is in
-    neither. `encoding` is the 128-bit word. `target` is the label that a
-    branch, a call or a BSSY names.
+    `address` is its offset in the section, in bytes. `line` is its 1-based line in the
+    disassembly. `opcode` includes its modifiers (`IMAD.WIDE.U32`). `operands` are the
+    printed ones, without `.reuse`. `guard` is None for `@PT`. `never` is True for
+    `@!PT`: the instruction has no effect. `definitions` and `uses` are in the order
+    of the print, hidden ones last, without the guard. `encoding` is the 128-bit word.
+    `target` is the label that a branch, a call or a BSSY names.
     """
 
     address: int
@@ -68,9 +66,9 @@ class SassInstruction:
 class SassFunction:
     """A function: its instructions in order of address, 16 bytes each.
 
-    `labels` says which instruction a label stands before; it may be the
-    number of instructions, at the end. `register_count` is what the section
-    says that the function needs (SHI_REGISTERS).
+    `labels` maps a label to the instruction after it, or to the number of
+    instructions at the end. `register_count` is the count in the section
+    (SHI_REGISTERS).
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""Reads what `nvdisasm -c -hex` prints: functions, labels, instructions, encodings.
+"""Reads the output of `nvdisasm -c -hex`: functions, labels, instructions, encodings.
 
-An instruction is two lines, the text with the low 64 bits and then the high 64
-bits. Cost: linear in the text; an instruction's text is analysed once for each
-time it differs. Limits: sm_80; a line of no known form is an InputError, an
-operation that the table does not cover a RejectedKernel.
+An instruction takes two lines: its text with the low 64 bits, then the high 64
+bits. Cost: linear in the text; equal texts of instructions are analysed once.
+Limits: only sm_80. A line of unknown form raises InputError, and an operation that
+the table does not cover raises RejectedKernel.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _INSTRUCTION_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class _Body:
-    """What an instruction's text says; its place and its encoding are not in it."""
+    """The content of an instruction's text, without its place and its encoding."""
 
     opcode: str
     operands: tuple[str, ...]
@@ -64,10 +64,9 @@ class _UnfinishedFunction:
 def parse_sass(text: str, source: str = "<disassembly>") -> tuple[SassFunction, ...]:
     """The functions of a disassembly, one for each code section, in the order of the text.
 
-    Raises InputError (with `source` and the line) for anything that is not
-    the output of `nvdisasm -c -hex` for sm_80, or not all of it, and
-    RejectedKernel (`unknown-opcode`, `unknown-operands`) for an instruction
-    whose definitions and uses are not known.
+    Raises InputError, with `source` and the line, if the text is not the whole
+    output of `nvdisasm -c -hex` for sm_80, and RejectedKernel (`unknown-opcode`,
+    `unknown-operands`) for an instruction with unknown definitions and uses.
     """
     return _SassParser(source).parse(text)
 
@@ -165,7 +164,7 @@ class _SassParser:
         )
 
     def other_line(self, line: str) -> None:
-        """A label or a directive."""
+        """Reads a label or a directive."""
         if (match := _LABEL.fullmatch(line)) is not None:
             self.label(match[1])
         elif (match := _SECTION.fullmatch(line)) is not None:
@@ -202,7 +201,7 @@ class _SassParser:
         self.section = _UnfinishedFunction(name, self.number)
 
     def finish_section(self) -> None:
-        """Checks that the section is whole, and adds its function."""
+        """Checks that the section is complete, and adds its function."""
         section, self.section = self.section, None
         if section is None:
             return

@@ -1,13 +1,12 @@
 """NVIDIA's assembler and disassembler, run as processes.
 
-Both come from PyPI and belong together: `ptxas` and `nvdisasm` of one release.
-What lies on the PATH is not looked at, because another release allocates
-differently; who wants one all the same names the file in the environment
+Both come from PyPI and must be of one release. The PATH is not searched, because
+another release allocates differently. The environment can name another file
 (`VERILOCC_BENCH_PTXAS`, `VERILOCC_BENCH_NVDISASM`).
 
-Each run has a folder of its own, the same file name in it, an environment
-without variables, and a time limit: equal input gives equal output, whatever
-the machine, and a cubin holds no path.
+Each run has its own folder, a fixed file name, an environment without variables,
+and a time limit. So equal input gives equal output on every machine, and a cubin
+contains no path.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ CUDA_OPTIONS: dict[str, tuple[str, ...]] = {
     "nvdisasm": ("--print-code", "--print-instruction-encoding"),
     "nvdisasm life ranges": ("--print-code", "--life-range-mode", "narrow"),
 }
-"""The options of each run, for what records how a result was made."""
+"""The options of each run, for records of how a result was made."""
 
 _PACKAGES: dict[CudaTool, str] = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
 _VARIABLES: dict[CudaTool, str] = {
@@ -57,20 +56,20 @@ _PURPOSES: dict[CudaTool, str] = {
 }
 _ASSEMBLY_SECONDS = 300
 _DISASSEMBLY_SECONDS = 20
-_DISASSEMBLY_BYTES_PER_SECOND = 20_000  # a tenth of what it does
+_DISASSEMBLY_BYTES_PER_SECOND = 20_000  # a tenth of its usual speed
 _REASON_LENGTH = 200
 _VERSION = re.compile(r"\bV(\d+(?:\.\d+)+)")
 
 
 class _ToolFailed(Exception):
-    """The tool gave no result; the message is one line for people."""
+    """The tool gave no result; the message is one line."""
 
 
 def find_tool(tool: CudaTool) -> Path:
-    """The tool's file.
+    """The path of a tool.
 
-    InputError where the environment names a file that cannot be run,
-    MissingExtraError where the package is not installed.
+    Raises InputError if the environment names a file that cannot be run, and
+    MissingExtraError if the package is not installed.
     """
     named = os.environ.get(_VARIABLES[tool])
     if named:
@@ -84,16 +83,16 @@ def find_tool(tool: CudaTool) -> Path:
 
 
 def tool_version(tool: CudaTool) -> str:
-    """The tool's version, as `13.5.37`; raises as find_tool does."""
+    """The version of a tool, such as `13.5.37`. Raises errors like find_tool."""
     return _version_of(find_tool(tool))
 
 
 def assemble(ptx: str, *, maximum_registers: int | None = None) -> bytes:
     """The cubin for sm_80 that ptxas makes of a PTX module, at its usual optimization.
 
-    `maximum_registers` replaces what the kernels themselves say (`.maxnreg`).
-    RejectedKernel of the kind `ptxas-failed` where ptxas takes the text not, or
-    no end; raises as find_tool does where there is no ptxas.
+    `maximum_registers` replaces the limits of the kernels themselves (`.maxnreg`).
+    Raises RejectedKernel (`ptxas-failed`) if ptxas refuses the text or does not end,
+    and errors like find_tool.
     """
     options = [*CUDA_OPTIONS["ptxas"]]
     if maximum_registers is not None:
@@ -115,8 +114,8 @@ def assemble(ptx: str, *, maximum_registers: int | None = None) -> bytes:
 def disassemble(cubin: bytes, source: str | Path | None = None, symbols: Sequence[int] = ()) -> str:
     """The code of a cubin as nvdisasm prints it, each instruction with its 128 bits.
 
-    All of it, or that of the functions whose symbols have those numbers.
-    InputError, about `source`, for what is no cubin.
+    `symbols` selects functions by the numbers of their symbols; empty means all.
+    Raises InputError about `source` if the data is not a cubin.
     """
     return _disassemble(cubin, CUDA_OPTIONS["nvdisasm"], source, symbols)
 
@@ -124,9 +123,9 @@ def disassemble(cubin: bytes, source: str | Path | None = None, symbols: Sequenc
 def life_ranges(cubin: bytes, source: str | Path | None = None, symbols: Sequence[int] = ()) -> str:
     """The code of a cubin beside NVIDIA's own register life ranges, in the narrow form.
 
-    All of it, or that of the functions whose symbols have those numbers.
-    InputError, about `source`, for what is no cubin, and for cubins of a ptxas
-    before 13: nvdisasm 13 knows no life ranges for their header.
+    `symbols` selects functions by the numbers of their symbols; empty means all.
+    Raises InputError about `source` if the data is not a cubin, or a cubin of a ptxas
+    before 13: nvdisasm 13 gives no life ranges for such a header.
     """
     return _disassemble(cubin, CUDA_OPTIONS["nvdisasm life ranges"], source, symbols)
 
@@ -170,7 +169,7 @@ def _version_of(path: Path) -> str:
 
 
 def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> str:
-    """What the tool prints. Raises _ToolFailed, and InputError where it cannot be started."""
+    """The output of a tool. Raises _ToolFailed, or InputError if it cannot be started."""
     try:
         process = subprocess.Popen(
             [tool, *arguments],
@@ -183,7 +182,7 @@ def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> st
     except OSError as error:
         raise InputError(f"cannot be run: {error.strerror}", source=tool) from None
     with process:
-        # nvdisasm does not end on some damaged cubins. Should we be killed, it still is.
+        # nvdisasm does not end on some damaged cubins. It must end even if this process is killed.
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds))
         try:
@@ -202,7 +201,7 @@ def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> st
 
 
 def _first_error(name: str, output: bytes, status: int) -> str:
-    """One line for people: the first that says error or fatal, else the first of all."""
+    """The first line of the output that says error or fatal, else the first line."""
     lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if re.search(r"\b(error|fatal)\b", line)]
     if errors or lines:

@@ -1,21 +1,19 @@
-"""Webs: which definitions and uses of a physical register are one value.
+"""Webs: the definitions and uses of physical registers that form one value.
 
 A *site* is one register unit that one instruction defines. Sites that reach a
-common use belong together; the classes of that relation are the webs
-(Muchnick, "Advanced Compiler Design and Implementation", section 16.3.3).
-Reaching definitions are exact over paths and predicate values
-(analysis.lane_flow): a guarded definition leaves the others standing where
-its guard fails, and only there. So two values that merely follow each other
-in a register under guards stay two webs, and nothing of the compiler's
-choice of registers shows in what belongs together.
+common use belong together; the classes of this relation are the webs (Muchnick,
+"Advanced Compiler Design and Implementation", section 16.3.3). Reaching definitions
+are exact over paths and predicate values (analysis.lane_flow): a guarded definition
+leaves earlier ones in place exactly where its guard fails. So two values that only
+follow each other in a register under guards are two webs, and the webs do not
+depend on the compiler's choice of registers.
 
-Webs that one operand names together form a *group*: a tuple of 1, 2 or 4
-registers with the offset of each web in it. Nothing but offsets within
-operands decides what is grouped.
+Webs that one operand names together form a *group*: a tuple of 1, 2 or 4 registers
+with the offset of each web in it. Only offsets within operands decide the groups.
 
-A use that no definition reaches is a web of its own. Registers that an
-instruction names by their number (predicates in a mask) pin their web there;
-the stack pointer R1 is pinned everywhere.
+A use that no definition reaches is a web. An instruction that names a register by
+its number (predicates in a mask) pins its web; the stack pointer R1 is always
+pinned.
 
 Cost: a forward dataflow over sites, linear in practice.
 """
@@ -55,7 +53,7 @@ WIDTHS = (1, 2, 4)
 
 @dataclass(frozen=True, slots=True)
 class WebGroup:
-    """Webs that are allocated together: `width` registers of `file`, from `base` as compiled."""
+    """Webs that are allocated together: `width` registers of `file`, compiled at `base`."""
 
     file: str
     width: int
@@ -64,7 +62,7 @@ class WebGroup:
 
 @dataclass(frozen=True, slots=True)
 class ReferencePlace:
-    """A reference as registers `offset` and following of a group."""
+    """The place of a reference: the registers of a group from `offset` on."""
 
     group: int
     offset: int
@@ -72,7 +70,7 @@ class ReferencePlace:
 
 @dataclass(frozen=True, slots=True)
 class WebGroups:
-    """The groups, and where each reference lies; those in `places` alone are allocated."""
+    """The groups, and the place of each reference. Only references in `places` are allocated."""
 
     groups: tuple[WebGroup, ...]
     places: Mapping[ReferenceKey, ReferencePlace]
@@ -85,7 +83,7 @@ def guard_reference(instruction: SassInstruction) -> RegisterReference | None:
 
 
 def references(instruction: SassInstruction) -> Iterator[tuple[int, RegisterReference, bool]]:
-    """(number, reference, whether it is a definition): guard, definitions, uses."""
+    """(number, reference, True for a definition) of the guard, the definitions and the uses."""
     guard = guard_reference(instruction)
     if guard is not None:
         yield GUARD, guard, False
@@ -101,11 +99,11 @@ def units_of(reference: RegisterReference) -> list[Unit]:
 
 
 def find_webs(function: SassFunction, blocks: Sequence[SassBlock]) -> WebGroups:
-    """The webs of a function's instructions that the entry reaches, as groups.
+    """The groups of webs of a function's instructions that the entry reaches.
 
-    Raises RejectedKernel where operands tie registers in no way that tuples
-    of 1, 2 or 4 aligned registers could have, where a guard reads a predicate
-    that nothing has written, and where guards are beyond analysis.
+    Raises RejectedKernel if operands tie registers in a way that no tuple of 1, 2 or
+    4 aligned registers has, if a guard reads a predicate that nothing has written,
+    and if the guards exceed the bounds of the analysis.
     """
     finder = _SiteForest(function, blocks)
     try:
@@ -116,7 +114,7 @@ def find_webs(function: SassFunction, blocks: Sequence[SassBlock]) -> WebGroups:
 
 
 class _SiteForest:
-    """Sites and the classes that common uses put them into (a union-find forest)."""
+    """Sites and their classes by common uses (a union-find forest)."""
 
     def __init__(self, function: SassFunction, blocks: Sequence[SassBlock]) -> None:
         self.function, self.blocks = function, blocks
@@ -138,7 +136,7 @@ class _SiteForest:
         return site
 
     def instructions(self) -> Iterator[tuple[int, int, SassInstruction]]:
-        """(block, index, instruction) of all that can have an effect."""
+        """(block, index, instruction) of every instruction that can have an effect."""
         for number, block in enumerate(self.blocks):
             for index in block.instructions:
                 instruction = self.function.instructions[index]
@@ -231,7 +229,7 @@ class _SiteForest:
                         self.pinned.add(site)
 
     def _join(self, key: ReferenceKey, offset: int, unit: Unit, reached: int) -> int:
-        """The class of a use: of all sites that reach it, or its own where none does."""
+        """The class of a use: of all sites that reach it, or a new one if none does."""
         found = reached & self.sites_of.get(unit, 0)
         if not found:
             site = self.new_site(*key, offset, unit)
@@ -254,11 +252,11 @@ class _SiteForest:
 
 
 def _group(function: SassFunction, finder: _SiteForest) -> WebGroups:
-    """Ties webs that operands name together, and lays the groups out."""
+    """Ties webs that operands name together, and lays out the groups."""
     leader: dict[int, tuple[int, int]] = {}
 
     def locate(web: int) -> tuple[int, int]:
-        """(leader, offset from it) of a web."""
+        """The leader of a web, and the offset from it."""
         above, offset = leader.get(web, (web, 0))
         if above == web:
             return web, 0

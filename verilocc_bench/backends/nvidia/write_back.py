@@ -1,15 +1,15 @@
 """Puts an assignment into the cubin that its kernel came from.
 
-The register fields of the kernel's instructions get the assignment's
-registers, `.reuse` marks go where the neighbours of an instruction have
-changed, and the register counts follow the highest register; all else stays,
-so that the compiler's own assignment gives back the same bytes. The result is
-disassembled again and proven (proof).
+The register fields of the kernel's instructions get the registers of the assignment.
+`.reuse` marks are cleared where the neighbours of an instruction changed. The
+register counts follow the highest register. Everything else stays, so the compiler's
+own assignment gives the same bytes. The result is disassembled again and proven
+(proof).
 
-A cubin with other registers need not run: ptxas placed waits and stalls for
-its own. It is taken to run where all registers are merely permuted, each old
-one always for the same new one, because then every dependency between
-instructions stays as it was; and where the hazards module finds none.
+A cubin with other registers need not run, because ptxas placed waits and stalls for
+its own registers. The cubin is taken to run in two cases: if the assignment only
+permutes the registers, because then every dependency between instructions stays; and
+if the hazards module finds no hazard.
 
 Cost: two runs of nvdisasm, and linear in the code.
 """
@@ -48,10 +48,10 @@ _INSTRUCTION_BYTES = 16
 class LoweredCubin:
     """A cubin with an assignment in it.
 
-    `function` is the kernel as disassembled from `data`; hazards count its
-    instructions. `hazards_before` are those that the model sees under the
-    compiler's own registers, which only shows that it does not know the code;
-    `hazards` are none of them. `reasons` say why it is not taken to run; none of them: it is.
+    `function` is the kernel disassembled from `data`; hazards count its instructions.
+    `hazards_before` are the hazards under the compiler's own registers: they only show
+    that the model does not know the code. `hazards` are the others. `reasons` say why
+    the cubin is not taken to run; it is empty if the cubin is.
     """
 
     data: bytes
@@ -65,7 +65,7 @@ class LoweredCubin:
 
     @property
     def runnable(self) -> bool:
-        """True if it computes what the original does, as far as can be known."""
+        """True if the cubin is taken to compute what the original does."""
         return not self.reasons
 
 
@@ -78,10 +78,9 @@ def lower_sass(
 ) -> LoweredCubin:
     """The cubin with `assignment` in place of the compiler's registers.
 
-    `original` is a kernel of this very cubin, disassembled, and `normalized`
-    its problem; the assignment has been verified. Raises RejectedKernel for
-    an instruction whose encoding is not known, and ProofFailed where the
-    result is not what it should be.
+    `original` must be a disassembled kernel of this cubin, `normalized` its problem, and
+    the assignment verified. Raises RejectedKernel for an instruction of unknown
+    encoding, and ProofFailed if the result is wrong.
     """
     kernel = read_cubin(cubin, source).kernel(normalized.name, source)
     if kernel.code_size != len(original.instructions) * _INSTRUCTION_BYTES:
@@ -119,7 +118,7 @@ def lower_sass(
 def _renaming(
     function: SassFunction, normalized: NormalizedSass, assignment: Assignment
 ) -> Renaming:
-    """The first register of each reference that is allocated."""
+    """The first register of each allocated reference."""
     found: dict[ReferenceKey, int] = {}
     for key, lanes in normalized.places.items():
         base = assignment[lanes.register]
@@ -151,7 +150,7 @@ def _old_register(function: SassFunction, key: ReferenceKey) -> tuple[str, int] 
 
 
 def _patched(index: int, instruction: SassInstruction, renaming: Renaming) -> int:
-    """The instruction's word with the new registers in its fields."""
+    """The word of an instruction with the new registers in its fields."""
     word = instruction.encoding
     written: dict[int, int] = {}
     for number, field in register_fields(instruction).items():
@@ -165,14 +164,13 @@ def _patched(index: int, instruction: SassInstruction, renaming: Renaming) -> in
 
 
 def _stale_reuse_marks(function: SassFunction, words: list[int]) -> Iterator[tuple[int, int]]:
-    """(instruction, marks to clear).
+    """Yields (instruction, marks to clear).
 
-    A mark keeps the value of an operand slot for a later instruction that
-    reads the same register through the same slot. For how long, and what
-    ends it, is not documented; so a mark stays only where none of the later
-    instructions of its block reads the marked register through that slot
-    that did not do so before, and the next that did still does. Marks never
-    stand at the end of a block.
+    A mark keeps the value of an operand slot for a later instruction that reads the
+    same register through the same slot. The documentation does not say how long it is
+    kept. So a mark stays only under two conditions on the later instructions of its
+    block: only those that read the marked register through that slot before do so now,
+    and the next one that did so still does. No mark stands at the end of a block.
     """
     fields = [reuse_fields(instruction) for instruction in function.instructions]
     for block in control_flow(function):
@@ -193,14 +191,17 @@ def _stale_reuse_marks(function: SassFunction, words: list[int]) -> Iterator[tup
 
 
 def _keeps_neighbours(old: list[int], new: list[int]) -> bool:
-    """True if later readers, the last first, are some of the old ones, the next among them."""
+    """True if the new readers are among the old ones, and the next old one is still a reader.
+
+    Both lists have the last reader first.
+    """
     return set(new) <= set(old) and (not old or (bool(new) and new[-1] == old[-1]))
 
 
 def _register_count(kernel: CubinKernel, function: SassFunction, renaming: Renaming) -> int:
-    """What the kernel needs: ptxas counts two beyond the highest register that it names.
+    """The register count of the kernel: the highest named register, plus 1, plus ptxas's own 2.
 
-    A highest register that stays keeps the count.
+    The count stays if the highest register stays.
     """
     old = new = -1
     for index, instruction in enumerate(function.instructions):
@@ -233,7 +234,7 @@ def _reasons(
 
 
 def _is_permutation(function: SassFunction, renaming: Renaming) -> bool:
-    """True if each register, wherever it stands, became one other, and no two the same."""
+    """True if every register became the same new one everywhere, and no two became the same."""
     forward: dict[tuple[str, int], int] = {}
     backward: dict[tuple[str, int], int] = {}
     for file, old, new in _renamed_registers(function, renaming):
@@ -247,7 +248,7 @@ def _is_permutation(function: SassFunction, renaming: Renaming) -> bool:
 def _renamed_registers(
     function: SassFunction, renaming: Mapping[ReferenceKey, int]
 ) -> Iterator[tuple[str, int, int]]:
-    """(file, old register, new register) of all references."""
+    """(file, old register, new register) of every register in a reference."""
     for index, instruction in enumerate(function.instructions):
         guard = guard_reference(instruction)
         references = [*enumerate((*instruction.definitions, *instruction.uses))]
