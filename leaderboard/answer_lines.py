@@ -1,8 +1,8 @@
-"""The lines of a file of answers, found without holding them, and within bounds.
+"""Finds the lines of a file of answers without holding them in memory, within bounds.
 
-The lines of a function lie anywhere in the file, its samples in their order.
-Compressed files are unpacked next to the results, never further than honest
-answers to these functions can be long.
+The lines of a function may be anywhere in the file; its samples keep their
+order. Compressed files are unpacked next to the results, but only up to the
+length that honest answers to these functions can have.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ __all__ = ["FoundLines", "FunctionLines", "byte_limits", "check_size", "index_li
 
 PIECE_BYTES = 1 << 20
 LINE_BYTES = 4_096
-"""What a line may have in any case: an id, or a failure's message."""
+"""Bytes that any line may have: for an id, or a failure's message."""
 
 REGISTER_BYTES = 48
-"""What each virtual register adds: `"%1234": "ttmp12", ` has 20 bytes."""
+"""Bytes for each virtual register: `"%1234": "ttmp12", ` has 20."""
 
 EDIT_BYTES = 256
-"""What each virtual register, and each instruction, adds on the split track."""
+"""Bytes for each virtual register and each instruction on the split track."""
 
 _ID = re.compile(rb'\s*\{\s*"id"\s*:\s*"([0-9a-f]{16})"')
 
 
 @dataclass(slots=True)
 class FunctionLines:
-    """Where the samples of a function stand, as (offset, length), and a hash of them.
+    """The places of a function's samples, as (offset, length), and a hash of them.
 
-    `count` is how many there are; no more places are kept than are allowed.
+    `count` is the number of samples; `places` holds at most the allowed number.
     """
 
     count: int = 0
@@ -50,7 +50,7 @@ class FunctionLines:
 
 @dataclass(slots=True)
 class FoundLines:
-    """The lines of a file by function; and how many are of others, the first of which is named."""
+    """The lines of a file by function; the number of lines of other functions, and the first."""
 
     functions: dict[str, FunctionLines] = field(default_factory=dict)
     strange: str | None = None
@@ -58,7 +58,7 @@ class FoundLines:
 
 
 def byte_limits(rows: Mapping[str, Row]) -> dict[str, int]:
-    """How long the answer to each function may be, in bytes."""
+    """The longest answer to each function, in bytes."""
     found = {}
     for identifier, row in rows.items():
         limit = LINE_BYTES + REGISTER_BYTES * row.n_virtual_registers
@@ -69,9 +69,9 @@ def byte_limits(rows: Mapping[str, Row]) -> dict[str, int]:
 
 
 def check_size(path: Path, limit_bytes: int) -> None:
-    """Raises InputError for a file of more than `limit_bytes`, before any of them is read.
+    """Raises InputError for a file of more than `limit_bytes`, before any byte is read.
 
-    Compressed or not: what is compressed is not longer.
+    The limit holds for compressed files, too: they are not longer.
     """
     handle = open_file(path)
     try:
@@ -82,10 +82,10 @@ def check_size(path: Path, limit_bytes: int) -> None:
 
 
 def unpacked(path: Path, work: Path, limit_bytes: int) -> Path:
-    """The file itself, or what is in it, unpacked into `work`.
+    """The file itself, or its content unpacked into `work`.
 
-    Raises InputError for a file with more than `limit_bytes` in it, and for
-    one that cannot be unpacked.
+    Raises InputError if the content has more than `limit_bytes`, or cannot be
+    unpacked.
     """
     check_size(path, limit_bytes)
     with os.fdopen(open_file(path), "rb") as file:
@@ -103,7 +103,7 @@ def unpacked(path: Path, work: Path, limit_bytes: int) -> Path:
 
 
 def _pieces(file: BinaryIO, path: Path) -> Iterator[bytes]:
-    """What is in a gzip file of one member, with nothing behind it: more could hide much work."""
+    """The content of a gzip file of one member. Anything behind it could hide much work."""
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     data = b""
     try:
@@ -128,11 +128,11 @@ def _too_long(path: Path, limit_bytes: int) -> InputError:
 
 
 def index_lines(path: Path, limits: Mapping[str, int], samples: int, shown: Path) -> FoundLines:
-    """The lines of every function that `limits` has, and which others there are.
+    """The lines of each function in `limits`, and the number of lines of other functions.
 
-    Of each function one place more than `samples` is kept at most. Raises
-    InputError, about `shown`, for a line that is too long or does not begin
-    with its id.
+    Keeps at most `samples` + 1 places of each function. Raises InputError,
+    which names `shown`, for a line that is too long or does not begin with its
+    id.
     """
     found = FoundLines()
     longest = max(limits.values(), default=LINE_BYTES)

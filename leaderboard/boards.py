@@ -1,4 +1,4 @@
-"""The frozen tasks that the leaderboard has: which functions of which dataset."""
+"""The frozen tasks of the leaderboard: which functions of which dataset."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ SPLITS = (
     "test_unseen_head_dimension",
     "test_unseen_data_type",
 )
-"""Splits that are no board's; a dataset may have fewer."""
+"""Splits that are on no board; a dataset may have fewer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
     """One track of one dataset's test split, frozen by its hash.
 
-    `dataset` is its name for people, `hash` that of all rows of the split,
-    `functions` their number.
+    `dataset` is its name for people, `hash` is the hash of all rows of the
+    split, `functions` their number.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class BoardCopy:
-    """A board, and a copy of its dataset that the reviewer trusts: a folder, or on the Hub."""
+    """A board with a copy of its dataset that the reviewer trusts: a folder, or on the Hub."""
 
     board: Board
     dataset: str
     revision: str | None = None
 
     def rows(self) -> tuple[Row, ...]:
-        """The functions. Raises InputError for a copy that has others."""
+        """The functions of the board. Raises InputError for a copy with other functions."""
         board = self.board
         found = load_rows(
             self.dataset, split=board.split, track=board.track, revision=self.revision
@@ -62,7 +62,7 @@ class BoardCopy:
         return found.rows
 
     def where_else(self, identifier: str) -> str | None:
-        """The split or track that has a function which is not the board's; None where none has."""
+        """The split or track with a function that is not on the board; None if there is none."""
         board, tracks = self.board, ("assign", "split")
         places = [(board.split, track) for track in tracks if track != board.track]
         places += [(split, track) for track in tracks for split in SPLITS]
@@ -78,6 +78,6 @@ class BoardCopy:
 
 @cache
 def boards() -> tuple[Board, ...]:
-    """All boards, the first the one that is shown first."""
+    """All boards, in the order in which they are shown."""
     text = Path(__file__).with_name("boards.json").read_text("utf-8")
     return tuple(Board(**each) for each in json.loads(text))

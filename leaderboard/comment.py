@@ -19,9 +19,9 @@ LENGTH = 500
 
 
 def plain(text: object) -> str:
-    """Text of strangers as Markdown that shows it and does nothing else: no link, no mention.
+    """Text of strangers as Markdown code, so that it cannot make links or mentions.
 
-    As code: addresses in plain text become links however they are escaped.
+    Escaping is not enough: the Hub makes links of addresses in plain text.
     """
     words = "".join(c if unicodedata.category(c) not in UNSEEN else " " for c in str(text))
     words = " ".join(words.replace("`", "'").split())[:LENGTH].rstrip()

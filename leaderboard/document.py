@@ -1,4 +1,4 @@
-"""The verdict on a submission as one JSON document: what the page is made from."""
+"""The verdict on a submission as one JSON document, from which the page is made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["FORMAT", "code_hash", "document_text", "refused", "revalidated"]
 FORMAT = 1
 KS = (1, 10, 100)
 REPEATED = 0.9
-"""So large a share of one answer among a function's samples counts as repetition."""
+"""The share of one answer among a function's samples from which on they count as repeated."""
 
 TOLERANCE = 0.0005
 """Claims are compared to three digits."""
@@ -40,7 +40,7 @@ RevalidationDocument = dict[str, Any]
 def refused(
     submission: Submission | None, board: Board | None, refusals: Sequence[Refusal], files: Any
 ) -> RevalidationDocument:
-    """The document of a submission that is not taken."""
+    """The document of a refused submission."""
     return _document(submission, board, files) | {
         "accepted": False,
         "refusals": [refusal.to_json() for refusal in refusals],
@@ -58,7 +58,7 @@ def revalidated(
 ) -> RevalidationDocument:
     """The document of a submission whose answers were all judged.
 
-    `examples` are answers that may be drawn: id, sample and assignment.
+    `examples` are answers for pictures: id, sample and assignment.
     """
     found = [verdicts[row.id].row_result(row, board.split) for row in rows]
     ks = tuple(k for k in KS if k <= submission.samples)
@@ -137,7 +137,7 @@ def _document(
 
 
 def _compare(submission: Submission, results: Mapping[str, Any]) -> list[RevalidationDocument]:
-    """Every claim beside what was found; `found` is None where there is no such figure."""
+    """Each claim beside the figure that was found; `found` is None if there is no such figure."""
     compared = []
     for task, figures in submission.claims.items():
         for figure, claimed in figures.items():
@@ -154,7 +154,7 @@ def _marks(
     judged: Sequence[FunctionVerdict],
     claims: Sequence[RevalidationDocument],
 ) -> Any:
-    """What a reader should know of the answers; none of it makes them worse."""
+    """Remarks for readers of the answers; no remark makes an answer worse."""
     total = sum(len(verdict.samples) for verdict in judged)
     marked = False
     for name, words in (
@@ -191,13 +191,13 @@ def code_hash() -> str:
 
 
 def document_text(document: Mapping[str, Any]) -> str:
-    """The text of a document's file: a line for each kernel, task, claim and so on."""
+    """The text of the document's file: one line for each kernel, task, claim and so on."""
     fields = ",\n".join(f" {json.dumps(key)}: {_lines(value)}" for key, value in document.items())
     return f"{{\n{fields}\n}}\n"
 
 
 def _lines(value: Any) -> str:
-    """A value as JSON; what has parts, one in a line."""
+    """A value as JSON; a value with parts has one line for each part."""
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(f"  {_json(each)}" for each in value) + "\n ]"
     if isinstance(value, Mapping) and value:

@@ -1,4 +1,4 @@
-"""A submission begun from what `evaluate` wrote: all that a run knows, and what people must add."""
+"""Drafts a submission from a run of `evaluate`; people add what the run does not know."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from verilocc_bench.files import MIB, open_input, opened_to_write, write_atomica
 __all__ = ["TO_FILL_IN", "draft"]
 
 TO_FILL_IN = ("name", "authors", "contact", "training_data", "hardware", "licence", "command")
-"""What no run can know."""
+"""Keys that people must fill in."""
 
 HEAD = """\
 # What each field means: docs/leaderboard.md. These are to be filled in:
@@ -39,7 +39,7 @@ command:
 def draft(run: Path, folder: Path) -> None:
     """Writes the answers of a run and a submission.yaml to a new folder.
 
-    Raises InputError for a run of part of a board, or of none, and for a
+    Raises InputError for a run that does not answer a whole board, and for a
     folder that exists.
     """
     if folder.exists():
@@ -57,7 +57,7 @@ def draft(run: Path, folder: Path) -> None:
 
 
 def _check_complete(document: dict[str, Any], answers: Path, run: Path) -> None:
-    """Raises InputError where samples are missing that the run should have."""
+    """Raises InputError if samples of the run are missing."""
     overall = document["results"]["overall"]
     failures, due = overall["infrastructure_failures"], overall["samples"]
     if failures:
@@ -84,7 +84,7 @@ def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
             raise InputError(f"this run is of part of the board (--{key})", source=run)
     if config["budget"] != "full":
         raise InputError("this run is at another budget (--budget)", source=run)
-    # Of several samples evaluate measures the first valid one, the leaderboard the middle one.
+    # evaluate measures the first valid sample of several, the leaderboard the middle one.
     named = [key for key in CLAIMED if config["samples"] == 1 or key.startswith("pass@")]
     claims = {
         task: {key: record[key] for key in named if record.get(key) is not None}

@@ -1,4 +1,4 @@
-"""A submission looked at before any answer is judged: is it whole, and what it says it is?"""
+"""Examines a submission before any answer is judged: is it whole, and what it claims to be?"""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from verilocc_bench.errors import InputError
 __all__ = ["Answers", "Examined", "examine"]
 
 NAMED = 5
-"""So many functions are named where there may be hundreds."""
+"""The most functions that a refusal names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers of a submission, found: the file, and the lines of each function.
+    """The answers of a submission: the file, and the lines of each function.
 
-    `strange_lines` are of functions that it has not to answer; the first is `strange`.
+    `strange_lines` counts lines of functions that are not asked; `strange` is
+    the first of these functions.
     """
 
     path: Path
@@ -43,9 +44,9 @@ class Answers:
 
 @dataclass(slots=True)
 class Examined:
-    """What is known of a submission; with `refusals` the rest may be missing.
+    """The findings about a submission; if there are `refusals`, the rest may be missing.
 
-    `files` has hashes by name, `rows` the functions that it has to answer.
+    `files` holds hashes by name, `rows` the functions that must be answered.
     """
 
     submission: Submission | None = None
@@ -59,11 +60,10 @@ class Examined:
 def examine(
     folder: Path, work: Path, dataset: str | None = None, revision: str | None = None
 ) -> Examined:
-    """Looks at a submission; compressed answers are unpacked into `work`.
+    """Examines a submission; compressed answers are unpacked into `work`.
 
-    `dataset` is a copy of the board's that is trusted. Raises InputError for
-    one that has other functions; whatever is wrong with the submission is
-    among the refusals.
+    `dataset` is a trusted copy of the board's dataset. Raises InputError if it
+    has other functions. Faults of the submission are among the refusals.
     """
     found = Examined()
     try:
@@ -82,7 +82,7 @@ def examine(
     work.mkdir(parents=True, exist_ok=True)
     try:
         path, limits = answers_file(folder), byte_limits(found.rows)
-        # Line breaks, and answers to functions that are refused by name, need some room too.
+        # Line breaks, and answers to functions that are refused by name, need some room, too.
         total = found.submission.samples * sum(limits.values())
         check_size(path, total)
         found.files[path.name] = _sha256(path)
@@ -110,7 +110,7 @@ def _board(submission: Submission) -> Board:
 
 
 def _refusal(kind: str, error: InputError, folder: Path) -> Refusal:
-    """An error as a refusal; files are named as in the folder, wherever that lies."""
+    """An error as a refusal; a file has the name that it has in the folder."""
     place = str(error).removesuffix(" ".join(error.message.split())).rstrip(": ")
     place = place.removeprefix(str(folder)).lstrip("/") or "the folder"
     return Refusal(kind, " ".join(error.message.split()), place)
@@ -132,7 +132,7 @@ def _find_answers(
 def _mismatches(
     answers: Answers, rows: Mapping[str, Row], submission: Submission, copy: BoardCopy
 ) -> Iterator[Refusal]:
-    """Functions that are missing, that do not belong there, or have other than so many samples."""
+    """Functions that are missing, that do not belong, or that have the wrong number of samples."""
     place = "answers"
     if answers.strange is not None:
         known = {row.id: row for row in copy.rows()}

@@ -18,9 +18,9 @@ _KNOWN = frozenset({SUBMISSION, README, *ANSWERS})
 
 
 def check_folder(folder: Path) -> None:
-    """Raises InputError for a folder with anything in it but plain files under known names.
+    """Raises InputError if a folder holds anything but plain files with known names.
 
-    Nothing in it is opened.
+    Opens none of them.
     """
     try:
         with os.scandir(folder) as entries:
@@ -61,7 +61,7 @@ def answers_file(folder: Path) -> Path:
 
 
 def open_file(path: Path) -> int:
-    """A descriptor of a plain file, never of what a link names. Raises InputError otherwise."""
+    """A descriptor of a plain file. Raises InputError for a link or anything else."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -73,6 +73,6 @@ def open_file(path: Path) -> int:
 
 
 def read_small(path: Path, limit_bytes: int) -> bytes:
-    """The bytes of a plain file; at most one more than the limit."""
+    """The bytes of a plain file, at most `limit_bytes` + 1 of them."""
     with os.fdopen(open_file(path), "rb") as file:
         return file.read(limit_bytes + 1)

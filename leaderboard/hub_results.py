@@ -3,12 +3,13 @@
     python -m leaderboard.hub_results ENTRIES --model OWNER/NAME --page URL
     python -m leaderboard.hub_results ENTRIES --format eval-yaml
 
-The first is `.eval_results/verilocc-bench.yaml` for the model's repository, with
-the results of all entries whose link `model` leads there, if these are of the
-same authors: anybody may link to it. `--page` is where the leaderboard is, so
-that a reader finds how they were found. The second is `eval.yaml` for the
-dataset's repository, with every task of all entries. `--format model-index` is
-the older form of the first, for the model's card.
+The first writes `.eval_results/verilocc-bench.yaml` for the model's repository.
+It has the results of all entries whose link `model` leads there, and these
+must have the same authors: anybody may link to a model. `--page` is the
+leaderboard's address, so that a reader can look up how the results were found.
+The second writes `eval.yaml` for the dataset's repository, with every task of
+all entries. `--format model-index` writes the older form of the first, for the
+model's card.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def hub_results(
     revision: str | None = None,
     page: str | None = None,
 ) -> str:
-    """The text of a file for the Hub. Raises InputError where no entry has to do with it."""
+    """The text of a file for the Hub. Raises InputError if no entry concerns the model."""
     if not folder.is_dir():
         raise InputError("expected a folder of revalidated submissions", source=folder)
     entries = [
@@ -116,7 +117,7 @@ def _who(entry: BoardEntry) -> str:
 
 
 def _as_results(entry: BoardEntry, model: str | None, revision: str | None) -> dict[str, Any]:
-    """A document of revalidation in the form of results.json, as far as the Hub asks for it."""
+    """A document of revalidation in the form of results.json, with the keys that the Hub needs."""
     document, submission, board = entry.document, entry.submission, entry.document["board"]
     architectures = {task.split("/")[0] for task in document["results"]} - {"overall"}
     whole = next(each for each in boards() if each.name == board["name"]).functions

@@ -1,7 +1,7 @@
-"""One function of a submission: every sample judged by two checkers, and measured.
+"""Judges one function of a submission: two checkers judge every sample, and it is measured.
 
-Works on the lines alone, in a process of its own; what it gives back is plain
-JSON, so that it can be kept and read again.
+This runs in a process of its own and reads the lines alone. Its result is
+plain JSON, so that it can be kept and read again.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ __all__ = ["EITHER", "FunctionVerdict", "judge_function"]
 
 
 NEARLY_ALL = 0.95
-"""An answer is a label's copy if it gives so many virtual registers what the label does."""
+"""The share of equal registers from which on an answer counts as a copy of a label."""
 
 EITHER = "either"
-"""The name under which samples are counted that copy one label or the other."""
+"""The name for the sum of samples that copy one label or the other."""
 
 EDITS_AN_INSTRUCTION = 2
-"""Spilling everything needs 0.35 on kernels of `mini`; every edit takes time to check."""
+"""The most edits for each instruction: checking takes time. Spilling all of `mini` needs 0.35."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionVerdict:
-    """What became of the samples of one function.
+    """The verdict on the samples of one function.
 
-    `outcome` is the quality of the middle one of the valid samples, by the
-    cost of edits, registers, then bank conflicts: so the order of samples
-    decides nothing. `distinct` counts answers that differ, `repeated` how often
-    the most frequent one is given, `labels` samples that say what a compiler's
-    label or the dataset's best answer says, or EITHER. `label_conflicts` are the bank conflicts of
-    the compiler's label. `disagreements` counts samples of which the two
-    checkers say different things.
+    `outcome` is the quality of the middle one of the valid samples, sorted by
+    the cost of edits, registers, then bank conflicts: the order of samples
+    decides nothing. `distinct` counts different answers, `repeated` counts the
+    most frequent one, `labels` counts samples that copy a compiler's label, the
+    dataset's best answer, or EITHER. `label_conflicts` are the bank conflicts
+    of the compiler's label. `disagreements` counts samples on which the two
+    checkers disagree.
     """
 
     id: str
@@ -92,13 +92,13 @@ class FunctionVerdict:
         )
 
     def row_result(self, row: Row, split: str) -> RowResult:
-        """The same as evaluate has it."""
+        """The same as `evaluate` records it."""
         return RowResult(row, split, self.samples, self.outcome)
 
 
 @dataclass(slots=True)
 class _Known:
-    """What is kept of an answer that was judged: it may come again, but is long."""
+    """What is kept of a judged answer: it may come again, but is long."""
 
     sample: Sample
     outcome: Outcome | None
@@ -108,7 +108,7 @@ class _Known:
 
 
 def judge_function(row: Row, path: Path, places: Sequence[tuple[int, int]]) -> FunctionVerdict:
-    """The verdict on the samples of a function, whose lines stand at these places of a file."""
+    """The verdict on the samples of a function; `places` are its lines in the file."""
     prepared = PreparedRow(row)
     known: dict[str, _Known] = {}
     order: list[_Known] = []
@@ -136,9 +136,10 @@ def judge_function(row: Row, path: Path, places: Sequence[tuple[int, int]]) -> F
 
 
 def _sample(prepared: PreparedRow, line: bytes, path: Path, known: dict[str, _Known]) -> _Known:
-    """A line judged, or what the same answer was judged before."""
+    """The verdict on a line, or the earlier one on the same answer."""
     identifier, said = _read(line, path)
-    if identifier != prepared.row.id:  # a second "id", or one that is hidden from a search
+    # The line has a second "id", or one that a search does not find.
+    if identifier != prepared.row.id:
         message = "the line has another id than it begins with"
         said = PredictedFailure(FailureKind.UNPARSABLE, message)
     if isinstance(said, Answer) and said.has_edits:
@@ -158,7 +159,7 @@ def _sample(prepared: PreparedRow, line: bytes, path: Path, known: dict[str, _Kn
 
 
 def _edits(answer: Answer) -> int:
-    """What is moved, spilled, reloaded and made again, register by register."""
+    """The moves, spills, reloads and rematerializations, register by register."""
     return sum(len(insertion.transfers) for insertion in answer.edits.insertions)
 
 
@@ -172,18 +173,18 @@ def _read(line: bytes, path: Path) -> tuple[str, Answer | PredictedFailure]:
 
 
 def _judged(prepared: PreparedRow, response: Response) -> _Known:
-    """A sample with its quality, and whether the independent checker says the same."""
+    """A sample with its quality, and true if the independent checker agrees."""
     judged = judge(prepared.verifier, response, 0)
     sample = replace(judged.sample, verify_seconds=0.0)
     answer, verdict = judged.answer, judged.verdict
     if answer is None or verdict is None:
         return _Known(sample, None, True, ())
     agreed = True
-    if not answer.has_edits:  # with edits it was the independent one that judged
+    if not answer.has_edits:  # the independent checker alone judges edits
         first = Word(FAST, verdict)
         try:
             second = prepared.judges.word(INDEPENDENT, answer)
-        except InputError:  # beyond its bounds, which the fast one has not
+        except InputError:  # beyond the bounds of the independent checker alone
             agreed = False
         else:
             agreed = not Opinion((first, second)).disagreements()

@@ -1,4 +1,4 @@
-"""A submission made ready to be sent: examined, its answers compressed, under a path of its own."""
+"""Packs a submission for sending: examines it, compresses its answers, and gives it a path."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEVEL = 9
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A folder that holds a submission as it is sent, and where it goes in the repository."""
+    """A folder with a submission as it is sent, and its path in the repository."""
 
     folder: Path
     path: str
@@ -39,14 +39,14 @@ class Package:
 
 
 def path_of(name: str, board: str) -> str:
-    """Where a submission of that name to a board goes: one place for names that look alike."""
+    """The path of a submission to a board: names that look the same get the same path."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     return f"{ROOT}/{board}/{slug or 'unnamed'}"
 
 
 @contextmanager
 def packed(folder: Path, dataset: str | None, revision: str | None) -> Iterator[Package]:
-    """The package of a submission, in a folder that is gone afterwards.
+    """The package of a submission, in a folder that is deleted when the context ends.
 
     Raises InputError, with all reasons, for a submission that would be refused.
     """
@@ -72,7 +72,7 @@ def packed(folder: Path, dataset: str | None, revision: str | None) -> Iterator[
 
 
 def _compress(source: Path, target: Path) -> None:
-    """The same bytes for the same bytes: no time, no name."""
+    """Compresses without a time and a name: the same bytes give the same bytes."""
     with (
         source.open("rb") as answers,
         opened_to_write(target) as file,

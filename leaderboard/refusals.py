@@ -1,4 +1,4 @@
-"""Why a submission is not taken."""
+"""The reasons for which a submission is refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Refusal"]
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason: what kind it is of, what is wrong, and where."""
+    """One reason: its kind, the fault, and the place."""
 
     kind: str
     message: str

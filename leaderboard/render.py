@@ -29,7 +29,7 @@ __all__ = ["main", "render"]
 MADE_BY = "Made by `python -m leaderboard.render`"
 
 MINI = "mini"
-"""This dataset is always there."""
+"""The dataset that is always there."""
 
 SPACE = f"""\
 ---
@@ -72,10 +72,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def render(entries: Path, output: Path, *, dataset: str | None = None) -> int:
-    """Writes the site, and says how many files it has; what else is in the folder goes.
+    """Writes the site, says how many files it has, and deletes other files of the folder.
 
     Raises InputError for entries that cannot be read, and for a folder that
-    is no site.
+    does not hold a site.
     """
     if not entries.is_dir():
         raise InputError("expected a folder of revalidated submissions", source=entries)
@@ -118,13 +118,13 @@ def _files(
 
 
 def _is_site(folder: Path) -> bool:
-    """Whether an earlier run wrote it: only then may it go."""
+    """True if an earlier run wrote the folder: only then may it be deleted."""
     path = folder / "README.md"
     return path.is_file() and MADE_BY in path.read_text("utf-8", errors="replace")
 
 
 def _rows(board: Board, dataset: str | None) -> tuple[Row, ...]:
-    """The functions of a board; none without a copy of it."""
+    """The functions of a board; empty without a copy of its dataset."""
     dataset = MINI if board.dataset == MINI else dataset
     if dataset is None:
         return ()

@@ -2,13 +2,13 @@
 
     python -m leaderboard.revalidate FOLDER [--dataset DATASET] [--output DIR] [--jobs N]
 
-Every answer is judged by the fast check and by the independent checker, and
-every figure is computed anew. Writes revalidation.json, what the page is made
-from, and comment.md, the same in words. Ends with status 0 where the
-submission is taken, 1 where it is refused, 2 where nothing can be said.
+The fast check and the independent checker judge every answer, and every figure
+is computed anew. Writes revalidation.json, from which the page is made, and
+comment.md, the same in words. The exit status is 0 if the submission is
+accepted, 1 if it is refused, 2 if it cannot be judged.
 
-Nothing of a submission is executed, and nothing is written but in the output
-folder. A run that was interrupted goes on from the functions that are judged.
+Nothing of a submission is executed, and files are written in the output folder
+alone. An interrupted run goes on with the functions that are not judged yet.
 """
 
 from __future__ import annotations
@@ -88,16 +88,16 @@ def revalidate(
     revision: str | None = None,
     jobs: int = 1,
 ) -> dict[str, Any]:
-    """The verdict on a submission, which is written to `output` too.
+    """The verdict on a submission, which is also written to `output`.
 
-    `dataset` is a copy that the reviewer trusts. Raises InputError where
-    nothing can be said: no such folder, or a copy that is not the board's.
+    `dataset` is a copy that the reviewer trusts. Raises InputError if there is
+    no such folder, or if the copy has other rows than the board.
     """
     if not folder.is_dir():
         raise InputError("expected the folder of a submission", source=folder)
     if output.resolve().is_relative_to(folder.resolve()):
         raise InputError("expected a folder outside of the submission", source=output)
-    for name in (COMMENT, REVALIDATION):  # what an earlier run said is not said of this one
+    for name in (COMMENT, REVALIDATION):  # the words of an earlier run are not about this one
         (output / name).unlink(missing_ok=True)
     document = _revalidated(folder, output / WORK, dataset, revision, jobs)
     write_atomically(output / COMMENT, comment(document))
@@ -126,7 +126,7 @@ def _revalidated(
 def _examples(
     answers: Answers, rows: Sequence[Row], verdicts: Mapping[str, FunctionVerdict]
 ) -> Iterator[dict[str, Any]]:
-    """The answer that was measured to the smallest function of each task that has a valid one."""
+    """For each task, the measured answer to the smallest function that has a valid answer."""
     smallest: dict[str, Row] = {}
     for row in rows:
         task = f"{row.arch}/{row.family}"
@@ -146,7 +146,7 @@ def _examples(
 def _judge(
     answers: Answers, rows: Mapping[str, Row], path: Path, jobs: int
 ) -> dict[str, FunctionVerdict]:
-    """The verdict on every function; those that stand in the file at `path` are read from it."""
+    """The verdict on every function; verdicts in the file at `path` are read from it."""
     keys = {
         identifier: fingerprint(
             [
@@ -161,7 +161,7 @@ def _judge(
     }
     found = _read_judged(path, keys)
     todo = [identifier for identifier in rows if identifier not in found]
-    # The longest first, so that no process is left alone with one at the end.
+    # The longest first, so that no process is left with a long one at the end.
     todo.sort(key=lambda each: -rows[each].n_instructions * len(answers.lines[each].places))
     with (
         path.open("ab") as file,
@@ -192,9 +192,9 @@ def _judge(
 
 
 def _read_judged(path: Path, keys: Mapping[str, str]) -> dict[str, FunctionVerdict]:
-    """What an earlier run judged, of the same answers by the same code.
+    """The verdicts of an earlier run on the same answers by the same code.
 
-    Says how many lines are damaged: what they held is judged again.
+    Reports the number of damaged lines; their functions are judged again.
     """
     found: dict[str, FunctionVerdict] = {}
     damaged = 0

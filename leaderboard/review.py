@@ -4,9 +4,9 @@
                                  [--output DIR] [--comment] [--merge]
 
 Fetches what the pull request adds, revalidates it, and writes the verdict to
-the output folder. `--comment` says the verdict there, `--merge` merges what is
-taken. Nothing that it holds is executed. Ends with status 0 where the
-submission is taken, 1 where it is refused, 2 where nothing can be said.
+the output folder. `--comment` posts the verdict, `--merge` merges an accepted
+submission. Nothing of the pull request is executed. The exit status is 0 if the
+submission is accepted, 1 if it is refused, 2 if it cannot be judged.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def review(
     revision: str | None = None,
     jobs: int = 1,
 ) -> dict[str, Any]:
-    """The verdict on a pull request, which is written to `output` with what it adds."""
+    """The verdict on a pull request; it is written to `output` with the files that were added."""
     commit = _head(repository, number)
     source = {"repository": repository, "number": number, "commit": commit}
     files, refusals = _added(repository, commit)
@@ -113,7 +113,7 @@ def review(
 
 
 def _head(repository: str, number: int) -> str:
-    """The commit that a pull request is at now: what is reviewed does not change under way."""
+    """The head of a pull request now: the review is of this commit, whatever comes after."""
     from huggingface_hub import HfApi
 
     info = partial(HfApi().repo_info, repository, repo_type=KIND, revision=f"refs/pr/{number}")
@@ -136,7 +136,7 @@ def _base(repository: str, commit: str) -> str:
 
 
 def _added(repository: str, commit: str) -> tuple[dict[str, int], list[Refusal]]:
-    """The files that a pull request adds, with sizes; and why it is more than a submission."""
+    """The files that a pull request adds, with sizes, and why it does more than submit."""
     before = _files(repository, _base(repository, commit))
     after, now = _files(repository, commit), _files(repository, "main")
     added = {path: size for path, (_, size) in after.items() if path not in before}
@@ -167,7 +167,7 @@ def _added(repository: str, commit: str) -> tuple[dict[str, int], list[Refusal]]
 
 
 def _files(repository: str, revision: str) -> dict[str, tuple[str, int]]:
-    """All files of a revision: what identifies their content, and their size."""
+    """All files of a revision with the identity of their content and their size."""
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
 
@@ -183,7 +183,7 @@ def _files(repository: str, revision: str) -> dict[str, tuple[str, int]]:
 
 
 def _fetch(repository: str, commit: str, files: dict[str, int], folder: Path) -> None:
-    """Plain copies of the files, without their path: that was checked."""
+    """Copies the files without their paths, which were checked before."""
     from huggingface_hub import HfApi
 
     folder.mkdir(parents=True)

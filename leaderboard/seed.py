@@ -39,9 +39,10 @@ MINI = "mini"
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """One entry to make: its name, evaluate's arguments, and what no run knows of a submission.
+    """One entry to make: its name, evaluate's arguments, and what people say of a submission.
 
-    `architectures` is None where all are answered, `boards` where it is on all of its track.
+    `architectures` is None if all are answered, `boards` if it is on all boards
+    of its track.
     """
 
     name: str
@@ -52,7 +53,7 @@ class Seed:
     fields: Mapping[str, Any]
 
     def is_of(self, board: Board) -> bool:
-        """Whether a board has it."""
+        """True if the entry is on a board."""
         return self.track == board.track and (self.boards is None or board.name in self.boards)
 
 
@@ -122,9 +123,9 @@ def seeds() -> tuple[Seed, ...]:
 
 
 def seed(entry: Seed, board: Board, dataset: str, work: Path, *, jobs: int = 1) -> dict[str, Any]:
-    """The document of an entry, evaluated on a copy of the board's dataset and revalidated.
+    """Evaluates an entry on a copy of the board's dataset, and revalidates it; its document.
 
-    Raises InputError where the run fails or is refused.
+    Raises InputError if the run fails or is refused.
     """
     folder = work / board.name / entry.name
     where = [] if board.track == "assign" else ["--track", board.track]

@@ -1,4 +1,4 @@
-"""Text of strangers that is to be shown: what it may hold, so that it is what it looks like."""
+"""Rules for text of strangers that pages show: it must look like what it is."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from urllib.parse import urlsplit
 __all__ = ["NAME", "UNSEEN", "text_problem", "url_problem"]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+()-]{0,59}", re.ASCII)
-"""Names of submissions: plain characters, so that no two that differ look the same."""
+"""Names of submissions: plain characters, so that different names look different."""
 
 UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
-"""Categories of characters that show nothing, or turn or break what is around them."""
+"""Categories of characters that are invisible, or that turn or break the text around them."""
 
 BLANK = frozenset(
     "\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f"
     + "".join(map(chr, range(0xFE00, 0xFE10)))
     + "".join(map(chr, range(0xE0100, 0xE01F0)))
 )
-"""Letters, symbols and marks that look like nothing."""
+"""Letters, symbols and marks that look empty."""
 
 STACKED = 2
-"""So many marks one letter may bear."""
+"""The most marks on one letter."""
 
 URL_LENGTH = 300
 _HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+", re.ASCII)
 
 
 def text_problem(text: object, limit: int) -> str | None:
-    """What is wrong with a text of one line; None if nothing is.
+    """The fault of a text of one line; None if it is fine.
 
     Control and format characters (line breaks, marks that turn the direction
     of text, characters without width) can make it look like another.
@@ -53,7 +53,7 @@ def text_problem(text: object, limit: int) -> str | None:
 
 
 def url_problem(url: object) -> str | None:
-    """What is wrong with a link; None if nothing is."""
+    """The fault of a link; None if it is fine."""
     problem = text_problem(url, URL_LENGTH)
     if problem is not None:
         return problem
@@ -72,7 +72,7 @@ def url_problem(url: object) -> str | None:
 
 
 def _most_marks(text: str) -> int:
-    """The most marks that follow each other, when letters are taken apart from theirs."""
+    """The most marks in a row, after letters are separated from their marks."""
     most = marks = 0
     for character in unicodedata.normalize("NFD", text):
         marks = marks + 1 if unicodedata.category(character) in ("Mn", "Me") else 0

@@ -1,4 +1,4 @@
-"""YAML of strangers, as plain data: no aliases, no tags, no key twice, bounded size and depth."""
+"""YAML of strangers as plain data: no aliases, tags or repeated keys; bounded size and depth."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["LIMIT_BYTES", "parse_yaml"]
 LIMIT_BYTES = 64 << 10
 DEPTH = 8
 _KEY = re.compile(r"[A-Za-z0-9_@./ -]{1,60}", re.ASCII)
-"""Keys are shown in messages."""
+"""The form of a key: messages show keys."""
 
 
 class _Refused(Exception):
-    """What this reader does not take, with the place."""
+    """A refusal of this reader, with the place."""
 
     def __init__(self, message: str, mark: yaml.Mark) -> None:
         super().__init__(message)
@@ -31,12 +31,12 @@ NUMBER_LENGTH = 40
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader without what can make much of little, or two things of one."""
+    """SafeLoader without aliases, which can expand without bounds, and without repeated keys."""
 
     depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """A node; an alias could repeat it without end."""
+        """A node. Raises _Refused for an alias, which could repeat it without end."""
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
             raise _Refused("anchors and aliases are not taken", event.start_mark)
@@ -50,7 +50,7 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: ARG002
-        """A mapping of texts; SafeLoader lets a later key take the place of an earlier one."""
+        """A mapping of texts. Raises _Refused for a repeated key, which SafeLoader would accept."""
         seen: set[str] = set()
         for key, _ in node.value:
             name = self.construct_object(key, deep=True)
@@ -62,13 +62,13 @@ class _Loader(yaml.SafeLoader):
         return dict(super().construct_mapping(node, deep=True))
 
     def construct_number(self, node: Any) -> Any:
-        """A whole number; of thousands of digits it could be read, and never be written again."""
+        """A whole number. Raises _Refused for one that is too long for Python to write."""
         if len(node.value) > NUMBER_LENGTH:
             raise _Refused(f"a number of {len(node.value):,} characters", node.start_mark)
         return self.construct_yaml_int(node)
 
     def flatten_mapping(self, node: Any) -> None:
-        """Merge keys (`<<`) are keys like others."""
+        """Treats merge keys (`<<`) as plain keys."""
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_number)
@@ -94,6 +94,6 @@ def parse_yaml(data: bytes, source: Path) -> Any:
         line = None if place is None else place.line + 1
         raise InputError(f"expected YAML: {error.problem}", source=source, line=line) from None
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
-        # Characters that YAML does not have; numbers of too many digits; dates that are none.
+        # Characters that YAML does not have, numbers with too many digits, impossible dates.
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"expected YAML: {reason}", source=source) from None

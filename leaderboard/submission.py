@@ -1,8 +1,8 @@
-"""What `submission.yaml` says, checked field by field.
+"""Reads `submission.yaml` and checks it field by field.
 
-docs/leaderboard.md has the form. Every field that is wrong is named, not only
-the first. Nothing that it says decides a number on the leaderboard; claims are
-compared with what is found.
+docs/leaderboard.md describes the form. Every wrong field is named, not only
+the first. No field decides a number on the leaderboard; claims are compared
+with the figures that revalidation finds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["MOST_SAMPLES", "Submission", "read_submission"]
 
 FORMAT = 1
 MOST_SAMPLES = 100
-"""So many answers to a function a submission may have."""
+"""The most answers to a function in a submission."""
 
 MOST_VERIFIER_CALLS = 100
 MOST_AUTHORS = 50
@@ -44,11 +44,11 @@ _HASH = re.compile(r"[0-9a-f]{16,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a submission says of itself.
+    """A submission's description of itself.
 
-    `parameters` is None for what is no model or does not say; `samples` is
-    the number of answers to each function, `verifier_calls` how many attempts
-    each of them took at most; `architectures` are those that it answers.
+    `parameters` is None if there is no model or no count. `samples` is the
+    number of answers to each function, `verifier_calls` the most attempts at
+    each of them, `architectures` the architectures that it answers.
     """
 
     name: str
@@ -82,9 +82,9 @@ class Submission:
 
 
 def read_submission(folder: Path) -> tuple[Submission | None, list[Refusal]]:
-    """What submission.yaml says, or all that is wrong with it.
+    """The fields of submission.yaml, or a refusal for each wrong one.
 
-    Raises InputError for a file that is no YAML of the kind that is taken.
+    Raises InputError for a file that is not YAML of the accepted kind.
     """
     path = folder / SUBMISSION
     document = parse_yaml(read_small(path, LIMIT_BYTES), path)
@@ -94,7 +94,7 @@ def read_submission(folder: Path) -> tuple[Submission | None, list[Refusal]]:
 
 
 class _ManifestReader:
-    """Takes fields out of a document, and notes what is wrong."""
+    """Takes fields out of a document, and notes their faults."""
 
     def __init__(self, document: Any) -> None:
         self.refusals: list[Refusal] = []

@@ -1,4 +1,4 @@
-"""A package sent: to a folder, or as a pull request on the Hub's submissions dataset."""
+"""Sends a package to a folder, or as a pull request to the Hub's submissions dataset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KIND = "dataset"
 
 
 def write_folder(package: Package, output: Path) -> Path:
-    """Writes a package under `output`, whole or not at all; gives back its folder."""
+    """Writes a package under `output`, whole or not at all; returns its folder."""
     target = output / package.path
     if target.exists():
         raise InputError("there is a submission of this name already", source=target)
@@ -29,10 +29,10 @@ def write_folder(package: Package, output: Path) -> Path:
 
 
 def open_pull_request(package: Package, repository: str) -> str:
-    """Opens a pull request that adds a package to a dataset's repository; its address.
+    """Opens a pull request that adds a package to a dataset's repository; returns its address.
 
-    Raises InputError where the Hub refuses, or has a submission of this name;
-    then nothing is there but, perhaps, contents that nobody sees.
+    Raises InputError if the Hub refuses, or already has a submission of this
+    name. At most some contents are then on the Hub, which nobody sees.
     """
     from huggingface_hub import CommitOperationAdd, HfApi, get_token
 
@@ -54,7 +54,7 @@ def open_pull_request(package: Package, repository: str) -> str:
         create_pr=True,
     )
     try:
-        # Not asked twice: a second attempt could open a second pull request.
+        # Sent once: a second attempt could open a second pull request.
         made = ask_once(repository, commit)
     except HubError as error:
         if not error.may_be_done:

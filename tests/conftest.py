@@ -1,4 +1,12 @@
-"""Fixtures that several rooms of the tests share."""
+"""What all tests share: which of them are slow, and fixtures for compilers.
+
+`make test-fast` leaves out the tests with the marker `slow`: those that train,
+compile, ask a server or a browser, start many processes, or take more than a
+second of processor time. A whole folder is slow if it stands in SLOW_FOLDERS,
+and a test if it asks for one of SLOW_FIXTURES. A slow file says `pytestmark =
+pytest.mark.slow` below its imports; a slow test in a quick file has the
+decorator `@pytest.mark.slow`.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +15,34 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, find_tool
 from verilocc_bench.errors import InputError
+
+TESTS = Path(__file__).parent
+SLOW_FOLDERS = ("benchmarks", "examples", "hub", "report", "training")
+SLOW_FIXTURES = {"cuda", "llc"}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Without slow tests, passes over slow files: importing what they need takes long."""
+    if config.option.markexpr != "not slow" or not collection_path.name.startswith("test_"):
+        return None
+    folder = collection_path.relative_to(TESTS).parts[0]
+    slow = re.search(r"^pytestmark = \[?\s*pytest\.mark\.slow", collection_path.read_text(), re.M)
+    return folder in SLOW_FOLDERS or slow is not None or None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests of slow folders and fixtures."""
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if folder in SLOW_FOLDERS or fixtures & SLOW_FIXTURES:
+            item.add_marker(pytest.mark.slow)
 
 
 def find_llc() -> str | None:

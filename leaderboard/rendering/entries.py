@@ -1,4 +1,4 @@
-"""What the page shows of each revalidated submission, and figures for every choice of kernels."""
+"""The entries that the page shows, and their figures for every choice of kernels."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Scope:
 
     @property
     def key(self) -> str:
-        """What the page's script calls it."""
+        """The name of the choice in the page's script."""
         return f"{self.architecture}|{self.family}|{self.size}"
 
     def has(self, kernel: KernelRecord) -> bool:
-        """Whether a kernel is among them."""
+        """True if the choice contains a kernel."""
         architecture, family = kernel["task"].split("/")
         return (
             self.architecture in (ALL, architecture)
@@ -58,14 +58,14 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class EntryFigures:
-    """What is found of some kernels; None where it cannot be computed.
+    """Figures over some kernels; None if a figure cannot be computed.
 
-    `passed` has (k, share, low, high); `valid` kernels have a valid answer,
-    which all that follows is over. `registers` is the geometric mean of
-    vector registers over the label's, `conflicts` bank conflicts over the
-    label's, `above_bound` registers above the lower bound, `gained` and `lost`
-    kernels whose occupancy changed, `spill_cost` and `move_cost` means on the
-    split track.
+    `passed` has (k, share, low, high). `valid` counts kernels with a valid
+    answer; the other figures are over these. `registers` is the geometric mean
+    of vector registers over the label's, `conflicts` is bank conflicts over the
+    label's, `above_bound` is registers above the lower bound, `gained` and
+    `lost` count kernels with another occupancy, `spill_cost` and `move_cost`
+    are means on the split track.
     """
 
     kernels: int
@@ -81,7 +81,7 @@ class EntryFigures:
 
 
 def size_of(kernel: KernelRecord) -> str:
-    """The group of a kernel by its number of virtual registers."""
+    """The size group of a kernel, by its number of virtual registers."""
     below = 1
     for size in SIZES:
         if kernel["n_virtual_registers"] < size:
@@ -98,13 +98,13 @@ class BoardEntry:
 
     @property
     def submission(self) -> Mapping[str, Any]:
-        """What it says of itself."""
+        """The submission's description of itself."""
         found: Mapping[str, Any] = self.document["submission"]
         return found
 
     @property
     def board(self) -> str:
-        """Which board it is on."""
+        """The name of its board."""
         return str(self.document["board"]["name"])
 
     @property
@@ -114,7 +114,7 @@ class BoardEntry:
 
     @cached_property
     def path(self) -> str:
-        """Its page, from the root of the site."""
+        """The path of its page, from the root of the site."""
         place = path_of(self.submission["name"], self.board).removeprefix(f"{ROOT}/")
         return f"entries/{place}.html"
 
@@ -126,11 +126,11 @@ class BoardEntry:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """What only such entries are compared with that have the same: assistance, decoding."""
+        """Assistance and decoding: only entries that agree in both are compared."""
         return self.submission["assistance"], self.submission["decoding"]
 
     def figures(self, scope: Scope, count: int) -> EntryFigures | None:
-        """Its figures for the `count` kernels of a scope; None where some have no answer of it."""
+        """Its figures for the `count` kernels of a scope; None if some are not answered."""
         kernels = [kernel for kernel in self.kernels if scope.has(kernel)]
         if not kernels or len(kernels) < count:
             return None
@@ -173,15 +173,15 @@ class BoardEntry:
 
     @property
     def is_split(self) -> bool:
-        """Whether its answers may have edits."""
+        """True if its answers may have edits."""
         return bool(self.document["board"]["track"] == "split")
 
 
 def scopes(entries: Sequence[BoardEntry], functions: int) -> list[tuple[Scope, int]]:
-    """Every choice that leaves some kernels of these entries, with their count; all come first.
+    """Every choice that leaves some kernels of these entries, with their number; all come first.
 
-    `functions` is how many the board has. Entries answer whole architectures:
-    where none answers one of them, nobody answers all.
+    `functions` is the number of functions on the board. Entries answer whole
+    architectures: if no entry answers an architecture, no entry answers all.
     """
     kernels = {kernel["id"]: kernel for entry in entries for kernel in entry.kernels}.values()
     tasks = {kernel["task"] for kernel in kernels}
@@ -206,10 +206,10 @@ def _lower_end(size: str) -> int:
 
 
 def read_entries(folder: Path) -> list[BoardEntry]:
-    """The entries in a folder, however deep, that were accepted; by board, then name.
+    """The accepted entries in a folder and its subfolders, by board and name.
 
-    Raises InputError for a file that is no document of revalidation, and for
-    two entries of one name.
+    Raises InputError for a file that is not a document of revalidation, and for
+    two entries with one name.
     """
     found: dict[str, BoardEntry] = {}
     for path in sorted(folder.rglob("*.json")):

@@ -1,4 +1,4 @@
-"""The pages as text: Jinja templates, with everything escaped that is not ours."""
+"""The pages as text: Jinja templates in which all text of strangers is escaped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["BoardPage", "board_page", "entry_page"]
 
 @dataclass(frozen=True, slots=True)
 class PageSection:
-    """One table: entries that are shown the same and decoded in the same way."""
+    """One table: entries with the same assistance and decoding."""
 
     assistance: str
     decoding: str
@@ -34,7 +34,7 @@ class PageSection:
 
 @dataclass(frozen=True)
 class BoardPage:
-    """All that a board's page shows."""
+    """Everything that a board's page shows."""
 
     board: Board
     entries: Sequence[BoardEntry]
@@ -42,7 +42,7 @@ class BoardPage:
 
     @property
     def sections(self) -> list[PageSection]:
-        """The tables, those with the least help first."""
+        """The tables, those with the least assistance first."""
         kinds = sorted(
             {entry.kind for entry in self.entries},
             key=lambda kind: (_place(kind[0], ASSISTANCE), _place(kind[1], DECODING)),
@@ -54,7 +54,7 @@ class BoardPage:
 
     @cached_property
     def scopes(self) -> list[tuple[Scope, int]]:
-        """The choices of kernels, with their counts."""
+        """The choices of kernels, with their numbers."""
         return scopes(self.entries, self.board.functions)
 
     @cached_property
@@ -67,7 +67,7 @@ class BoardPage:
 
     @property
     def choices(self) -> dict[str, list[str]]:
-        """What there is to choose, by question."""
+        """The options of each choice, by question."""
         found: dict[str, list[str]] = {"architecture": [], "family": [], "size": []}
         for scope, _ in self.scopes:
             for name, value in asdict(scope).items():
@@ -77,7 +77,7 @@ class BoardPage:
 
     @property
     def bound(self) -> dict[str, float | None]:
-        """The lower bound over the label's registers, by scope; none where there may be spills."""
+        """The lower bound over the label's registers, by scope; empty if answers may spill."""
         if self.board.track == "split":
             return {}
         kernels = {kernel["id"]: kernel for entry in self.entries for kernel in entry.kernels}
@@ -189,7 +189,7 @@ def _digest(text: str) -> str:
 
 
 def _script_json(data: Any) -> Any:
-    """JSON that can stand in an HTML script element, whatever it holds."""
+    """JSON that is safe inside an HTML script element."""
     import markupsafe
 
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))

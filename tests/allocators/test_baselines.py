@@ -34,6 +34,7 @@ def test_answers_are_valid_or_absent_on_generated_functions(name: str) -> None:
     assert answered > 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear-scan", "graph-coloring"])
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 def test_answers_are_valid_or_absent_on_real_kernels(row, name) -> None:  # type: ignore[no-untyped-def]

@@ -12,6 +12,8 @@ from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.tools import assemble, find_tool
 from verilocc_bench.cli import main
 
+pytestmark = pytest.mark.slow
+
 HEAD = ".version 8.7\n.target sm_80\n.address_size 64\n"
 KERNEL = """
 .visible .entry NAME(.param .u64 data)

@@ -16,6 +16,8 @@ from verilocc_bench.cli import main
 from verilocc_bench.cli.evaluate_command import UNAVAILABLE
 from verilocc_bench.dataset import load_rows
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = [sys.executable, "-m", "verilocc_bench"]
 ROW = min(load_rows("mini").rows, key=lambda row: row.n_instructions)
 UNREACHABLE = "http://127.0.0.1:9/v1"

@@ -21,6 +21,8 @@ from verilocc_bench.errors import InputError
 
 pytest.importorskip("triton", reason="the extra 'build' is not installed")
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 10
 
 

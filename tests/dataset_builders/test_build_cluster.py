@@ -14,6 +14,8 @@ pytest.importorskip("distributed", reason="the extra 'dask' is not installed")
 
 from tests.dataset_builders.test_build_faults import LIMIT, POINTS, ROOT, content, finished, run
 
+pytestmark = pytest.mark.slow
+
 DRIVER = """
 import sys
 from functools import partial

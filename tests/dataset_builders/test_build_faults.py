@@ -22,6 +22,8 @@ from dataset_builders.sweeps import sweep_named
 from tests.dataset_builders.fake_build import results_of, write_plainly
 from tests.dataset_builders.fake_compilers import compile_but, compile_fake, is_rejected
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 LIMIT = 24
 POINTS = sweep_named("small").points(["gfx942"])[:LIMIT]

@@ -19,6 +19,8 @@ from dataset_builders.execution.tasks import MOST_FAILURES, Execution, Lost, _Ta
 from tests.dataset_builders.fake_compilers import fail, process_ids
 from verilocc_bench.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 Task = tuple[str, str] | int
 
 

@@ -11,6 +11,8 @@ from dataset_builders.compilers import toolchains
 from dataset_builders.sweeps import SWEEPS
 from verilocc_bench.errors import MissingExtraError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("module", "package"),

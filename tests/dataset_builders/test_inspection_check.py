@@ -39,6 +39,8 @@ from verilocc_bench.verify import FastVerifier, FindingKind
 pytest.importorskip("rapidfuzz", reason="the extra 'build' is not installed")
 pytest.importorskip("numba", reason="the extra 'build' is not installed")
 
+pytestmark = pytest.mark.slow
+
 REDUCE = "ff6a8c95c1702273"
 """Of gfx90a, in train and in a cluster with that of gfx942; it has an alternative,
 and a better label of as many registers."""

@@ -16,6 +16,8 @@ from verilocc_bench.errors import InputError, MissingExtraError
 
 pytest.importorskip("triton", reason="the extra 'build' is not installed")
 
+pytestmark = pytest.mark.slow
+
 REDUCE = "ff6a8c95c1702273"
 REDUCE_942 = "283d953e61cef95c"
 REDUCE_SM = "52dedc6393ee792f"

@@ -7,6 +7,8 @@ import pytest
 from dataset_builders.kernels.specifications import KERNELS, ParameterValue
 from tests.dataset_builders.kernel_cases import Case, Outcome, print_outcomes, run_cases
 
+pytestmark = pytest.mark.slow
+
 MODULE = "tests.dataset_builders.test_kernels_mha"
 
 SMALL: dict[str, ParameterValue] = {

@@ -9,6 +9,8 @@ from verilocc_bench.errors import RejectedKernel
 
 pytest.importorskip("llvmlite", reason="the extra 'build' is not installed")
 
+pytestmark = pytest.mark.slow
+
 KERNEL = """
 define amdgpu_kernel void @k(ptr addrspace(1) %p) {
   store i32 1, ptr addrspace(1) %p

@@ -13,6 +13,8 @@ from dataset_builders.sweeps import SWEEPS, SweepPoint
 
 pytest.importorskip("sklearn", reason="the extra 'build' is not installed")
 
+pytestmark = pytest.mark.slow
+
 
 def candidates(name_of: dict[str, str]) -> list[RowCandidate]:
     points = SWEEPS["default"].points(["gfx942"])[:300]

@@ -27,7 +27,7 @@ ROWS = [
 ]
 
 
-pytestmark = pytest.mark.usefixtures("cuda")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cuda")]
 
 
 @pytest.fixture(params=ROWS, ids=lambda row: f"{row.kernel}-{row.id}")

@@ -62,6 +62,7 @@ def list_in_a_new_process(hash_seed: str) -> str:
     ).stdout
 
 
+@pytest.mark.slow
 def test_listing_needs_no_triton_and_depends_on_nothing() -> None:
     first, second = list_in_a_new_process("1"), list_in_a_new_process("2")
     assert first == second
@@ -69,12 +70,14 @@ def test_listing_needs_no_triton_and_depends_on_nothing() -> None:
     assert [line.split() for line in first.splitlines()] == here
 
 
+@pytest.mark.slow
 def test_keys_are_unique_and_safe_as_file_names(sweep: Sweep) -> None:
     keys = [point.key for point in sweep.points()]
     assert len(set(keys)) == len(keys) == sweep.count()
     assert all(re.fullmatch(r"[a-z0-9_-]{1,100}", key) for key in keys)
 
 
+@pytest.mark.slow
 def test_an_architecture_alone_gets_its_own_points(sweep: Sweep) -> None:
     everything = sweep.points()
     for arch in sweep.archs:

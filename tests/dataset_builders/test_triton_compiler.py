@@ -25,6 +25,8 @@ from dataset_builders.kernels.specifications import KERNELS, NVIDIA_OPTIONS, OPT
 from dataset_builders.sweeps import SweepPoint, make_point
 from verilocc_bench.errors import MissingExtraError
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 needs_triton = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="triton is not installed"

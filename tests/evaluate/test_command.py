@@ -394,6 +394,7 @@ for r in requests():
 """
 
 
+@pytest.mark.slow
 def test_the_number_of_processes_changes_nothing(make: Make, problem: AllocationProblem) -> None:
     requests = [Request(problem, sample, sample << 11) for sample in range(12)]
     found = []
@@ -463,6 +464,7 @@ for place, response in allocator.respond([Request(problem, sample) for sample in
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["end", "SIGINT", "SIGKILL"])
 def test_programs_do_not_outlive_us(end: str, tmp_path: Path) -> None:
     marker = f"VERILOCC_TEST_{random.getrandbits(64):x}"

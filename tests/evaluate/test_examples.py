@@ -22,6 +22,8 @@ from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluate.models.command import command_allocator
 from verilocc_bench.verify import Verifier
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COMPILE = "cc -std=c99 -O2 -o first_fit first_fit.c"
 

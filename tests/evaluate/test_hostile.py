@@ -19,6 +19,8 @@ from verilocc_bench.evaluate.records import RowResult, Sample
 from verilocc_bench.evaluate.runner import RunSettings, settle
 from verilocc_bench.evaluate.summary import Summary, summarise
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 MODULE = "python:tests.evaluate.hostile_allocators"
 ONE = ["--arch", "gfx942", "--family", "gemm", "--limit", "1"]

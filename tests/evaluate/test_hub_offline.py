@@ -11,6 +11,8 @@ import pytest
 
 from verilocc_bench.dataset import embedded_path, load_rows
 
+pytestmark = pytest.mark.slow
+
 OFFLINE = {"HF_HUB_OFFLINE": "1"}
 UNREACHABLE = {"HF_ENDPOINT": "http://127.0.0.1:9"}
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

@@ -17,6 +17,8 @@ from verilocc_bench.dataset import load_rows, rows_hash, write_parquet
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.hub_results import eval_results_yaml, eval_yaml, model_index_yaml
 
+pytestmark = pytest.mark.slow
+
 
 def documents(**changes: Any) -> dict[str, dict[str, Any]]:
     found = {

@@ -28,7 +28,10 @@ needs_inspect = pytest.mark.skipif(
     find_spec("inspect_ai") is None,
     reason="needs the package inspect-ai (extra: inspect)",
 )
-pytestmark = pytest.mark.filterwarnings("default")  # of the packages that it stands on
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("default"),  # of the packages that it stands on
+]
 
 SAMPLES = 3
 

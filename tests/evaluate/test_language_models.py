@@ -17,6 +17,8 @@ import pytest
 from verilocc_bench.cli import main
 from verilocc_bench.evaluate.schema import read_results
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SMALL = ["--arch", "gfx942", "--family", "gemm", "--limit", "1"]
 

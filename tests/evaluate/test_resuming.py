@@ -21,6 +21,8 @@ from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluate.ledger import Ledger, checked_line, read_checked
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 MODEL = "python:tests.evaluate.allocators_for_tests:stochastic"
 ROWS = load_rows("mini").rows

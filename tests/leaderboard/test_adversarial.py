@@ -434,6 +434,7 @@ NEUTRALIZED: dict[str, Spoil] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NEUTRALIZED)
 def test_it_counts_as_a_wrong_answer(name: str, arena: Arena, tmp_path: Path) -> None:
     folder = submitted(arena).write(tmp_path / "submission")
@@ -521,6 +522,7 @@ def test_a_comment_has_an_end(arena: Arena, tmp_path: Path) -> None:
     assert "- and 4" in text or "more" in text
 
 
+@pytest.mark.slow
 def test_memory_stays_small(arena: Arena, tmp_path: Path) -> None:
     """A bomb of 4 GiB, and a file of 2 GiB without a line break, in a process that has 1 GiB."""
     bomb = submitted(arena).write(tmp_path / "bomb")

@@ -36,6 +36,8 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.answers import answer_to_json
 from verilocc_bench.dataset import Row, load_rows
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["arena_folder"]
 
 SHARP = "<img src=x onerror=alert(1)>"

@@ -34,6 +34,8 @@ from verilocc_bench.cli import main as verilocc_bench
 from verilocc_bench.evaluate.records import Sample
 from verilocc_bench.verify import IndependentVerifier, Verdict
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["arena", "arena_folder"]
 
 

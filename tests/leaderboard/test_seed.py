@@ -12,6 +12,8 @@ from leaderboard.rendering.entries import read_entries
 from leaderboard.seed import ENTRIES, main, seeds
 from verilocc_bench.allocators import BUILT_IN
 
+pytestmark = pytest.mark.slow
+
 FAST = ("linear-scan", "mini")
 
 

@@ -19,6 +19,8 @@ from tests.hub.server import LocalHub
 from tests.leaderboard.submissions import Arena, arena, arena_folder, submitted
 from verilocc_bench.cli import main
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["arena", "arena_folder"]
 
 REPOSITORY = "verilocc/submissions"

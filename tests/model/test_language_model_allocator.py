@@ -39,6 +39,8 @@ from verilocc_bench.model.language_model import (
 )
 from verilocc_bench.model.prompts import get_prompt_format
 
+pytestmark = pytest.mark.slow
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "language_model"
 GREEDY = AllocatorOptions(strategy=SamplingStrategy.GREEDY, batch_size=4)
 RANDOM = replace(GREEDY, strategy=SamplingStrategy.RANDOM)

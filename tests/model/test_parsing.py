@@ -123,6 +123,7 @@ PIECES = st.lists(
 ).map("".join)  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None, database=None, derandomize=True)
 @given(st.one_of(st.text(), PIECES), st.sampled_from(list(Finish)))
 def test_no_words_crash(text: str, finish: Finish) -> None:

@@ -98,6 +98,7 @@ def follower(answer: dict[str, str]) -> ScriptedModel:
     return ScriptedModel(say, choose)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("options", [FREE, GUIDED, CONSTRAINED], ids=lambda o: o.decoding)
 def test_a_model_that_says_the_label_is_right(name: str, options: AllocatorOptions) -> None:

@@ -33,6 +33,8 @@ from verilocc_bench.model.language_model import (
     Segment,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -28,6 +28,8 @@ from verilocc_bench.model.advice import Advice
 from verilocc_bench.model.allocator import language_model_allocator
 from verilocc_bench.model.transformers_model import load_transformers_model
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

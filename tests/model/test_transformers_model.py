@@ -33,6 +33,8 @@ from verilocc_bench.model.language_model import (
 )
 from verilocc_bench.model.transformers_model import token_codec
 
+pytestmark = pytest.mark.slow
+
 TEMPLATE = (
     "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}{% endfor %}"
     "{% if add_generation_prompt %}<answer>{% endif %}"

@@ -26,6 +26,8 @@ from verilocc_bench.verify import verifier as verifier_module
 from verilocc_bench.verify.symbolic import SymbolicChecker
 from verilocc_bench.verify.symbolic.checker import Judgement
 
+pytestmark = pytest.mark.slow
+
 MUTANTS = 20_000
 """A campaign that has not found a deliberate error by then does not look for it."""
 

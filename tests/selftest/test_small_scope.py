@@ -32,6 +32,8 @@ from verilocc_bench.selftest.small_scope.grammar import Family, Grammar, Registe
 from verilocc_bench.selftest.small_scope.judging import NOT_SHOWN, FunctionJudge
 from verilocc_bench.verify.executor import Executor
 
+pytestmark = pytest.mark.slow
+
 LANES = Family(
     name="test lanes",
     target="gfx942",

@@ -20,6 +20,8 @@ from verilocc_bench.targets.amdgpu_classes import (
 from verilocc_bench.targets.amdgpu_constraints import operand_constraints
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS, SubRegister
 
+pytestmark = pytest.mark.slow
+
 Llc = Callable[..., str]
 ENCODINGS = re.compile(r"pc_reg|sgpr_null\d{3}|(ttmp\d+|sgpr_null|m0)(_ttmp\d+)*_(vi|gfx\w+)\w*")
 

@@ -21,6 +21,8 @@ from verilocc_bench.edits import assignment_alone
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 from verilocc_bench.verify import FastVerifier, FindingKind
 
+pytestmark = pytest.mark.slow
+
 ROWS = [row for row in load_rows("mini").rows if row.arch.startswith("gfx")]
 RAW = {
     raw.id: raw.content

@@ -44,6 +44,7 @@ def difference(run: Executor, paths: int = PATHS, steps: int = STEPS) -> Miscomp
     return next((each for each in found if each is not None), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
 def test_accepted_answers_compute_what_they_should(row: Row) -> None:
     problem = AllocationProblem.from_text(row.normalized)
@@ -56,6 +57,7 @@ def test_accepted_answers_compute_what_they_should(row: Row) -> None:
         assert difference(executor(problem, answer)) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row", [row for row in ROWS if row.arch == "sm_80"], ids=lambda row: f"{row.kernel}-{row.id}"
 )

@@ -13,6 +13,8 @@ from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.verify import FastVerifier
 
+pytestmark = pytest.mark.slow
+
 MUTANTS = 10_000
 ROWS = load_rows("mini").rows
 SHARE = -(-MUTANTS // len(ROWS))

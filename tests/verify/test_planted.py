@@ -21,6 +21,8 @@ from verilocc_bench.targets import get_target
 from verilocc_bench.verify import FindingKind, Verifier
 from verilocc_bench.verify.judges import JUDGES, Judges
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).with_name("planted")
 NAMES = sorted(path.stem for path in FOLDER.glob("*.mir"))
 FIXED = {"live_in", "vcc_between"}

@@ -20,6 +20,8 @@ from verilocc_bench.verify import FastVerifier, Finding, FindingKind
 from verilocc_bench.verify.smt import SMTVerifier
 from verilocc_bench.verify.smt_constraints import all_constraints
 
+pytestmark = pytest.mark.slow
+
 if importlib.util.find_spec("z3") is None:
     REASON = "needs z3-solver (the extra exact)"
     if os.environ.get("CI") == "true":

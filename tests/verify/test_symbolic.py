@@ -57,6 +57,7 @@ def only(findings: tuple[Finding, ...]) -> Finding:
     return findings[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
 @pytest.mark.parametrize("start", range(0, 1500, 300))
 def test_verdicts_agree_with_the_fast_check(start: int, guarded: bool) -> None:
@@ -80,6 +81,7 @@ def test_verdicts_agree_with_the_fast_check(start: int, guarded: bool) -> None:
             assert findings == tuple(sorted(findings, key=Finding.sort_key))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
 def test_verdicts_on_mutants_of_labels_agree_with_the_fast_check(row: Row) -> None:
     problem = AllocationProblem.from_text(row.normalized)
@@ -260,6 +262,7 @@ def explosive(count: int) -> str:
     return "\n".join([*lines, f"OP {written}"]) + "\n"
 
 
+@pytest.mark.slow
 def test_guards_beyond_the_limit_are_refused() -> None:
     count = 16
     answer = {f"%{n}": f"P{n % 7}" for n in range(2 * count)} | {f"%{2 * count}": "R4"}

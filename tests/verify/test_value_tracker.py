@@ -469,6 +469,7 @@ def collisions(seed: int, guarded: bool) -> Iterator[tuple[Function, Finding]]:
             yield function, finding
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
 def test_histories_agree_with_a_walk_over_instructions(guarded: bool) -> None:
     told = 0

@@ -35,6 +35,8 @@ from verilocc_bench.views import (
     tokenize_dataset,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def no_bars() -> Any:

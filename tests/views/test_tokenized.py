@@ -39,6 +39,8 @@ from verilocc_bench.views import (
     problem_of,
 )
 
+pytestmark = pytest.mark.slow
+
 FORMATS = ("whole", "window", "state", "candidates")
 TEMPLATE = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}"

@@ -14,6 +14,8 @@ from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, machine_code_count
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.verify import Verifier
 
+pytestmark = pytest.mark.slow
+
 POINTS_OF_DEFAULT = 50
 
 CAPPED = """\

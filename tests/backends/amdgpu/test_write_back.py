@@ -14,6 +14,8 @@ from verilocc_bench.backends.amdgpu.tools import LlcFailed, run_llc
 from verilocc_bench.backends.amdgpu.write_back import lower_amdgpu
 from verilocc_bench.dataset import Row
 
+pytestmark = pytest.mark.slow
+
 Llc = Callable[..., str]
 every_row = pytest.mark.parametrize(
     "row", ROWS, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"

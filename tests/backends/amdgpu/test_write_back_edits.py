@@ -16,6 +16,8 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import VirtualLanes
 
+pytestmark = pytest.mark.slow
+
 Llc = Callable[..., str]
 # One of each architecture, with loops, and with AGPRs in the budget.
 CHOSEN = [

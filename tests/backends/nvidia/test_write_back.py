@@ -29,6 +29,8 @@ from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.errors import AllocationFailed, InputError, RejectedKernel
 from verilocc_bench.ir import PhysicalRegister
 
+pytestmark = pytest.mark.slow
+
 KERNELS = pytest.mark.parametrize("ptx", [LOOP, PRODUCT], ids=["loop", "product"])
 ROWS = [row for row in load_rows("mini").rows if row.arch == "sm_80"]
 
