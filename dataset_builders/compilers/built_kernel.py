@@ -1,4 +1,4 @@
-"""What compiling a sweep point gives: a row, its raw machine code, and where the time went."""
+"""The result of compiling a sweep point: a row, its raw machine code, and the times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LICENSE = "Apache-2.0"
 
 @dataclass(slots=True)
 class Timings:
-    """Seconds spent on one kernel, by where they went.
+    """Seconds spent on one kernel, by stage.
 
     `compiler_seconds`: LLVM on AMD, ptxas and nvdisasm on NVIDIA.
     """
@@ -65,7 +65,7 @@ def make_row(
         params=point.parameters_json,
         track=track,
         normalized=problem.normalized,
-        # In the order of the virtual registers, which is no sorted order of their names.
+        # In the order of the virtual registers, which differs from the sorted order of names.
         assignment=None if label is None else json.dumps(label, separators=(",", ":")),
         label_source=label_source,
         alternatives=json.dumps(alternatives, separators=(",", ":")),

@@ -1,4 +1,4 @@
-"""From a sweep point to a row, by the way of its architecture."""
+"""From a sweep point to a row, for every architecture."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["build_kernel"]
 
 
 def build_kernel(point: SweepPoint, llvm: LLVMCompiler, cache: Path | None = None) -> BuiltKernel:
-    """The row of one point. Raises RejectedKernel with the reason where there is none.
+    """The row of one point. Raises RejectedKernel, with the reason, if there is none.
 
-    `cache` is where Triton may keep files.
+    `cache` is a folder in which Triton may keep files.
     """
     if point.arch == "sm_80":
         return build_nvidia_kernel(point, cache)

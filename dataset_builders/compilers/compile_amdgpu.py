@@ -35,7 +35,7 @@ __all__ = ["build_amdgpu_kernel"]
 def build_amdgpu_kernel(
     point: SweepPoint, llvm: LLVMCompiler, cache: Path | None = None
 ) -> BuiltKernel:
-    """The row of one point. Raises RejectedKernel with the reason where there is none."""
+    """The row of one point. Raises RejectedKernel, with the reason, if there is none."""
     timings = Timings()
     started = time.perf_counter()
     kernel = compile_to_llvm_ir(point, cache)
@@ -47,7 +47,7 @@ def build_amdgpu_kernel(
     try:
         row = _make_row(point, kernel, texts, llvm.version)
     except InputError as error:
-        # The compiler's own output is not what the parser knows: our limit, said by name.
+        # The parser does not know the compiler's own output: a limit of ours, so name it.
         raise RejectedKernel("unsupported-machine-ir", str(error)) from error
     raw = RawRow(row.id, "mir", texts.before)
     timings.own_seconds = time.perf_counter() - lowered
@@ -75,7 +75,7 @@ def _make_row(
         track, used = "split", _registers_used(greedy, problem)
         absent["llvm-greedy"] = f"live ranges split: {split}"
     if track == "assign":
-        # The second baseline may well have no mapping; the row says why.
+        # The second baseline may have no mapping; then the row says why.
         basic = _basic_label(problem, machine, texts, normalized)
         if isinstance(basic, str):
             absent["llvm-basic"] = basic
@@ -104,7 +104,7 @@ def _verified_label(
     answer = answer_from_assignment(problem, assignment)
     verdict = FastVerifier(problem).verify(answer)
     if not verdict.valid:
-        # LLVM knows undefined lanes that its printed text does not show: such a
+        # LLVM knows undefined lanes that its printed text does not show. Such a
         # label belongs to a function that the text cannot express.
         finding = verdict.findings[0]
         raise RejectedKernel(
@@ -121,7 +121,7 @@ def _basic_label(
     texts: MachineIRTexts,
     normalized: NormalizedMachineFunction,
 ) -> dict[str, str] | str:
-    """The answer of LLVM's basic allocator, or why it has none."""
+    """The answer of LLVM's basic allocator, or the reason why there is none."""
     if texts.basic is None:
         return "LLVM failed"
     try:
@@ -134,7 +134,7 @@ def _basic_label(
 
 
 def _registers_used(machine: MachineFunction, problem: AllocationProblem) -> dict[str, int]:
-    """Highest index + 1 of every file that allocated machine IR names."""
+    """Highest index + 1 in each file, over the registers in allocated machine IR."""
     used = {file.name: 0 for file in problem.target.files}
     names = {name for block in machine.blocks for name in block.live_ins}
     names |= {

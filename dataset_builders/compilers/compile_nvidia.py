@@ -1,10 +1,10 @@
-"""From a sweep point of sm_80 to a row: Triton, ptxas, and dataflow over what ptxas made.
+"""From a sweep point of sm_80 to a row: Triton, ptxas, and dataflow over ptxas's machine code.
 
-ptxas shows no machine IR before its allocation. The pair is recovered from
-the machine code: definitions and uses are checked against NVIDIA's own life
-ranges, webs become virtual registers, and the registers that ptxas gave them
-are the label. The schedule and any spill code are ptxas's own, made for that
-very assignment.
+ptxas does not show machine IR before its allocation, so the pair is recovered
+from the machine code. Definitions and uses are checked against NVIDIA's own
+life ranges, webs become virtual registers, and the registers that ptxas gave
+them are the label. The schedule and any spill code are ptxas's own, made for
+exactly this assignment.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WARP_THREADS = 32
 
 
 def build_nvidia_kernel(point: SweepPoint, cache: Path | None = None) -> BuiltKernel:
-    """The row of one point. Raises RejectedKernel with the reason where there is none."""
+    """The row of one point. Raises RejectedKernel, with the reason, if there is none."""
     timings = Timings()
     started = time.perf_counter()
     kernel = compile_to_ptx(point, cache)
@@ -59,7 +59,7 @@ def build_nvidia_kernel(point: SweepPoint, cache: Path | None = None) -> BuiltKe
     try:
         row = _make_row(point, kernel, cubin, text, ranges)
     except InputError as error:
-        # NVIDIA's own output is not what the parser knows: our limit, said by name.
+        # The parser does not know NVIDIA's own output: a limit of ours, so name it.
         raise RejectedKernel("unsupported-disassembly", str(error)) from error
     raw = RawRow(row.id, "cubin", base64.b64encode(cubin).decode())
     timings.own_seconds = time.perf_counter() - assembled
@@ -91,7 +91,7 @@ def _make_row(
     label: dict[str, str] | None = answer
     used = verdict.registers_used
     if asked and _exceeds_budget(verdict):
-        # What ptxas itself makes of that budget: other code, in another order.
+        # ptxas's own code at that budget: other instructions, in another order.
         reference = assemble(kernel.ptx, maximum_registers=limit)
         other = parse_sass(disassemble(reference, point.key))[0]
         label, used = None, _registers_named(other, problem.target)
@@ -115,13 +115,13 @@ def _make_row(
 
 
 def _exceeds_budget(verdict: Verdict) -> bool:
-    """Whether the budget is all that is wrong."""
+    """True if the budget is the only thing that is violated."""
     kinds = {finding.kind for finding in verdict.findings}
     return kinds == {FindingKind.OVER_BUDGET}
 
 
 def _registers_named(function: SassFunction, target: Target) -> dict[str, int]:
-    """Highest index + 1 of every file that the code names."""
+    """Highest index + 1 in each file, over the registers that the code names."""
     used = {file.name: 0 for file in target.files}
     for instruction in function.instructions:
         for reference in instruction.definitions + instruction.uses:

@@ -1,11 +1,11 @@
 """The compiler's own assignment, read off its machine IR before and after allocation.
 
-LLVM keeps the order of instructions while it allocates. Walking both
-versions side by side gives every virtual register its physical one. Only
-three differences are harmless: copies that became identities and vanished,
-the KILL that such a copy may leave, and implicit operands appended behind an
-instruction's own. Anything else (a copy, a spill, a rematerialization) means
-that a live range was split: no mapping says what the compiler did.
+LLVM keeps the order of instructions while it allocates. So walking both
+versions in parallel gives each virtual register its physical one. Three
+differences are harmless: a copy that became an identity and vanished, the KILL
+that such a copy may leave, and implicit operands appended after an
+instruction's own. Any other difference (a copy, a spill, a rematerialization)
+means that a live range was split, and no mapping can express that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["LiveRangesSplit", "read_label"]
 
 
 class LiveRangesSplit(Exception):
-    """The compiler split live ranges; the message says where it first shows."""
+    """The compiler split live ranges; the message names the first place that shows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ def read_label(
 ) -> Assignment:
     """The assignment that turns `before` into `after`.
 
-    Raises LiveRangesSplit where the two differ by more than vanished
-    identity copies, and RejectedKernel where they do not correspond at all.
+    Raises LiveRangesSplit if the two differ by more than vanished identity
+    copies, and RejectedKernel if they do not correspond at all.
     """
     if len(before.blocks) != len(after.blocks):
         raise RejectedKernel(
@@ -73,7 +73,7 @@ _Runs = tuple[list[MachineInstruction], list[MachineInstruction]]
 def _align(
     left: list[MachineInstruction], right: list[MachineInstruction]
 ) -> list[tuple[_Pair | None, _Runs | None]]:
-    """Instructions that correspond, and the runs of copies between them."""
+    """Pairs of corresponding instructions, and the runs of copies between them."""
     found: list[tuple[_Pair | None, _Runs | None]] = []
     i = j = 0
     while i < len(left) or j < len(right):
@@ -134,10 +134,10 @@ def _base(left: MachineOperand, right: MachineOperand) -> PhysicalRegister | Non
 
 
 def _match_copies(runs: list[_Runs], registers: dict[str, PhysicalRegister]) -> None:
-    """Finds which copies vanished, with the help of what the other instructions say.
+    """Finds the copies that vanished, with the help of the other instructions.
 
-    Copies within a run keep their order. A run is settled when it can be:
-    first those whose copies all remain, then the others, until none changes.
+    Copies within a run keep their order. First come the runs whose copies all
+    remain; the others are tried again until no run changes.
     """
     waiting = runs
     while waiting:
@@ -174,9 +174,9 @@ def _solutions(
     right: list[MachineInstruction],
     known: dict[str, PhysicalRegister],
 ) -> list[dict[str, PhysicalRegister]]:
-    """What the ways to match `right` to a subsequence of `left` say; at most two ways.
+    """The assignments that follow from matching `right` to a subsequence of `left`; at most two.
 
-    A copy that is not matched must have become an identity.
+    A copy without a match must have become an identity.
     """
     found: list[dict[str, PhysicalRegister]] = []
 
@@ -219,7 +219,7 @@ def _vanished(
     known: dict[str, PhysicalRegister],
     learned: dict[str, PhysicalRegister],
 ) -> dict[str, PhysicalRegister] | None:
-    """What follows from `copy` being an identity; None if it cannot be one."""
+    """The assignments that follow if `copy` is an identity; None if it cannot be one."""
     (_, target), (_, source) = copy.operands[0], copy.operands[1]
     places = [_place(operand, known, learned) for operand in (target, source)]
     if places[0] is not None and places[1] is not None:
@@ -239,7 +239,7 @@ def _place(
     known: dict[str, PhysicalRegister],
     learned: dict[str, PhysicalRegister],
 ) -> PhysicalRegister | None:
-    """The unit where an operand of a copy starts, as far as it is known."""
+    """The unit where an operand of a copy starts, if it is known."""
     if not operand.virtual:
         units = fixed_units(operand.name)
         return None if units is None else PhysicalRegister(units.file, units.first)

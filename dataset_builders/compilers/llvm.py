@@ -33,9 +33,9 @@ ALLOCATION_OPTIONS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class MachineIRTexts:
-    """Machine IR before allocation, and after that of LLVM's two allocators.
+    """Machine IR before allocation, and after each of LLVM's two allocators.
 
-    `basic` is None where LLVM's basic allocator fails on the kernel.
+    `basic` is None if LLVM's basic allocator fails on the kernel.
     """
 
     before: str
@@ -44,7 +44,7 @@ class MachineIRTexts:
 
 
 class LLVMCompiler:
-    """Three LLVM processes, started when first needed. Use it as a context manager."""
+    """Three LLVM processes, which start when they are first needed. A context manager."""
 
     def __init__(self) -> None:
         self._workers = {
@@ -69,13 +69,13 @@ class LLVMCompiler:
         return self._workers["before"].version
 
     def compile(self, arch: str, llvm_ir: str) -> MachineIRTexts:
-        """The three texts of a kernel. Raises RejectedKernel where LLVM fails."""
+        """The three texts of a kernel. Raises RejectedKernel if LLVM fails."""
         before = self._workers["before"].compile(arch, llvm_ir)
         greedy = self._workers["greedy"].compile(arch, llvm_ir)
         return MachineIRTexts(before, greedy, self._basic(arch, llvm_ir))
 
     def _basic(self, arch: str, llvm_ir: str) -> str | None:
-        """None where LLVM fails; where it crashes, twice: it may have been killed from outside."""
+        """The text, or None if LLVM fails. A crash, perhaps a kill from outside, is tried twice."""
         for _ in range(2):
             try:
                 return self._workers["basic"].compile(arch, llvm_ir)

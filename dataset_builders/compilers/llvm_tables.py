@@ -1,10 +1,10 @@
 """LLVM's own AMDGPU tables, read from the library inside llvmlite.
 
-TableGen's tables (register names, register classes with their members, what
-instructions ask of their operands) are constant data of the library. This
-module finds them by their symbols and reads them through the loaded image, so
-that what this package says about them can be generated from LLVM and compared
-with it. Linux on x86-64, where llvmlite's library keeps its symbol table.
+TableGen's tables (register names, register classes with their members,
+constraints on operands of instructions) are constant data of the library. This
+module finds them by their symbols and reads them from the loaded library. So
+this package's tables are generated from LLVM, and compared with it. Works on
+Linux on x86-64, where llvmlite's library keeps its symbol table.
 
     python -m dataset_builders.compilers.llvm_tables verilocc_bench/targets
 
@@ -251,12 +251,12 @@ def constraint_table_text() -> str:
 
 
 def _read_constraints() -> Iterator[tuple[str, list[str]]]:
-    """The opcodes of machine IR with what they ask of their operands."""
+    """The opcodes of machine IR, with the constraints on their operands."""
     image = _Image()
     places, names, records = map(image.data, (_OPCODE_PLACES, _OPCODE_NAMES, _OPCODES))
     count = len(places) // 4
     operands_start = count * _OPCODE_RECORD.size
-    # The records stand in reverse order, so that those of operands follow the first one.
+    # The records are in reverse order: those of operands follow the first record.
     for opcode, (place,) in enumerate(struct.iter_unpack("<I", places)):
         start = operands_start - (opcode + 1) * _OPCODE_RECORD.size
         fields = _OPCODE_RECORD.unpack_from(records, start)

@@ -1,9 +1,9 @@
 """A process that turns LLVM IR into machine IR under one set of LLVM options.
 
-LLVM's options are global to a process and can be set once, so each set has a
-process of its own, and a crash of LLVM takes nothing else along. Reads one
-JSON request a line (`{"cpu": …, "ir": …}`) from standard input, writes one
-JSON answer a line (`{"mir": …}` or `{"error": …}`) to standard output.
+LLVM's options are global to a process and can be set only once. So each set has
+a process of its own, and a crash of LLVM ends that process alone. It reads one
+JSON request per line (`{"cpu": …, "ir": …}`) from standard input, and writes
+one JSON answer per line (`{"mir": …}` or `{"error": …}`) to standard output.
 
     python -m dataset_builders.compilers.llvm_worker -stop-before=greedy
 """

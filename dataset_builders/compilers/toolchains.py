@@ -1,4 +1,4 @@
-"""What each vendor's rows are compiled with, and what their provenance says of it."""
+"""The compilers of each vendor's rows, and what a row's provenance says of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ __all__ = ["Toolchain", "check_packages", "toolchain_of", "toolchains_of"]
 class Toolchain:
     """The tools behind Triton for the targets of one vendor.
 
-    `hashes` are the keys of a row's provenance that hold a SHA-256.
-    `label_source` is the column of that name, by the provenance's versions;
-    `versions` gives the tools' versions by name. `check` raises
-    MissingExtraError where a tool is not installed, with the words that say
-    what it is for.
+    `hashes`: the keys of a row's provenance that hold a SHA-256.
+    `label_source`: the column of that name, from the provenance's versions.
+    `versions`: the tools' versions, by name. `check` raises MissingExtraError
+    if a tool is not installed; its argument says what needs it.
     """
 
     options: Mapping[str, tuple[str, ...]]

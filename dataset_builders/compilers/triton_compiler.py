@@ -1,12 +1,11 @@
 """From a sweep point to LLVM IR (AMD) or PTX (NVIDIA), with Triton and without a GPU.
 
-Triton is imported when the first kernel is compiled, never before. Line
-information is off, so that the text does not depend on the folder that the
-kernels lie in. Only the stages up to the text that a compiler with a register
-allocator takes run: LLVM's for AMD, ptxas for NVIDIA.
+Triton is imported when the first kernel is compiled. Line information is off,
+so the text does not depend on the kernels' folder. Only the stages before the
+register allocator run: the text goes to LLVM for AMD, to ptxas for NVIDIA.
 
-Vendors' mathematical libraries stay out: Triton would link NVIDIA's libdevice
-into a kernel that calls it; here such a kernel fails.
+Vendors' mathematical libraries are left out. Triton would link NVIDIA's
+libdevice into a kernel that calls it; here such a kernel fails.
 """
 
 from __future__ import annotations
@@ -69,11 +68,11 @@ class CompilationFailed(RejectedKernel):
 
 @dataclass(frozen=True, slots=True)
 class CompiledKernel:
-    """What Triton made of a point.
+    """Triton's output for a point.
 
     `ptx` is made from `llvm_ir` for NVIDIA, and empty for AMD. `options` are the
-    compile options that were asked for; `source_hash` is the SHA-256 of the
-    modules that the kernel's source lies in.
+    compile options that were asked for. `source_hash` is the SHA-256 of the
+    modules with the kernel's source.
     """
 
     llvm_ir: str
@@ -87,7 +86,7 @@ class CompiledKernel:
 
 
 def kernel_source_hash(point: SweepPoint) -> str:
-    """The SHA-256, in hex, of the source of the point's kernel and of what it imports from us."""
+    """The SHA-256, in hex, of the kernel's source and of what it imports from this package."""
     digest = hashlib.sha256()
     for path in _source_files(point.specification.module):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -97,9 +96,9 @@ def kernel_source_hash(point: SweepPoint) -> str:
 def compile_to_llvm_ir(point: SweepPoint, cache_directory: Path | None = None) -> CompiledKernel:
     """Compiles a point for an AMD target.
 
-    `cache_directory` is where Triton may keep files; without one they go to a
-    temporary folder. MissingExtraError where Triton is not installed,
-    CompilationFailed for everything that Triton does not accept.
+    `cache_directory` is a folder in which Triton may keep files; without one
+    they go to a temporary folder. Raises MissingExtraError if Triton is not
+    installed, and CompilationFailed for everything that Triton rejects.
     """
     if not point.arch.startswith("gfx"):
         raise CompilationFailed(point.key, f"no way to LLVM IR for {point.arch}")
@@ -107,7 +106,7 @@ def compile_to_llvm_ir(point: SweepPoint, cache_directory: Path | None = None) -
 
 
 def compile_to_ptx(point: SweepPoint, cache_directory: Path | None = None) -> CompiledKernel:
-    """Compiles a point for an NVIDIA target; the rest is as for compile_to_llvm_ir."""
+    """Compiles a point for an NVIDIA target; otherwise like `compile_to_llvm_ir`."""
     if not point.arch.startswith("sm_"):
         raise CompilationFailed(point.key, f"no way to PTX for {point.arch}")
     return _compile(point, cache_directory)
@@ -188,16 +187,16 @@ def _backend_options(point: SweepPoint, backend: Any) -> Any:
     if point.arch.startswith("gfx"):
         return backend.parse_options(asked)
     if not asked["maxnreg"]:
-        del asked["maxnreg"]  # Triton's way to say that there is no limit
+        del asked["maxnreg"]  # Triton's word for no limit
     options = backend.parse_options(asked | {"ptx_version": _PTX_VERSION})
-    # The options are frozen, and name libdevice whatever one asks for. With no
-    # library to link, a call of one stays visible.
+    # The options are frozen, and always name libdevice. Without a library to
+    # link, a call of one stays visible.
     object.__setattr__(options, "extern_libs", ())
     return options
 
 
 def _options(point: SweepPoint) -> dict[str, int]:
-    # How many registers the allocator is asked for is no matter of the code.
+    # The code does not depend on the number of registers that allocators are asked for.
     names = (n for n in OPTIONS if n in point.parameters and n != "asked_maxnreg")
     return {name: point.parameters.integer(name) for name in names}
 
@@ -276,9 +275,9 @@ def _import_triton() -> Any:
 
 @contextlib.contextmanager
 def _triton_environment(cache_directory: Path) -> Iterator[None]:
-    """Triton's variables as we need them, whatever the user's are; put back afterwards.
+    """Sets Triton's variables as we need them, whatever the user's are; restores them afterwards.
 
-    Triton and LLVM read dozens of variables that change the code, most of them
+    Triton and LLVM read dozens of variables that change the code: most of them
     when they use them, some when a kernel is first imported.
     """
     theirs = {n: v for n, v in os.environ.items() if n.startswith(_VARIABLE_PREFIXES)}
@@ -297,7 +296,7 @@ def _replace_environment(old: Mapping[str, str], new: Mapping[str, str]) -> None
 
 
 def _one_line(error: BaseException) -> str:
-    """The first line that says something, without folders."""
+    """The first line with any text, without folders."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     text = lines[-1] if lines else ""
     text = re.sub(r"\S*/(?=[^/\s]+)", "", text)

@@ -1,1 +1,1 @@
-"""What a finished dataset folder holds: is it sound, how do two differ, can rows be made again."""
+"""Finished dataset folders: checking one, comparing two, and rebuilding rows."""

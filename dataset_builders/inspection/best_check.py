@@ -1,9 +1,8 @@
-"""The columns about the best answer that is known: is it better, is its bound proved?
+"""Checks the columns about the best known answer: is it better, and is its bound proved?
 
-The certificate is checked by analysis.lower_bounds, which for kinds of bounds
-that a solver found asks the solver again; the combined costs of answers that
-use as many registers are those by which the release compares them. Both need
-packages of the extra `exact`.
+analysis.lower_bounds checks the certificate; for bounds that a solver found it
+asks the solver again. Answers with equal registers are compared by the same
+costs as in the release. Both need packages of the extra `exact`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _Problem = tuple[CheckKind, str]
 
 @dataclass(frozen=True, slots=True)
 class JudgedRow:
-    """A valid answer, and the registers that it uses by file."""
+    """A valid answer with the registers that it uses, by file."""
 
     answer: NamedAssignment
     used: Mapping[str, int]
@@ -38,11 +37,11 @@ class JudgedRow:
 def best_problems(
     row: Row, problem: AllocationProblem, label: JudgedRow | None, better: JudgedRow | None
 ) -> Iterator[_Problem]:
-    """What is wrong with what the columns say of a row's answers.
+    """The faults of the columns about a row's best answer.
 
-    `label` is None where the label is no valid answer, `better` where there is
-    no valid `best_assignment`. Raises MissingExtraError where costs are to be
-    compared and numba is not installed.
+    `label` is None if the label is invalid, `better` if there is no valid
+    `best_assignment`. Raises MissingExtraError if costs must be compared and
+    numba is not installed.
     """
     if label is not None and better is not None:
         yield from _comparison(problem, label, better)
@@ -64,7 +63,7 @@ def _comparison(
     if waves < own_waves:
         yield CheckKind.BEST, f"the best assignment's occupancy is {waves}, the label's {own_waves}"
     if (used, waves) == (own, own_waves):
-        # It needs numba, which nothing else does here.
+        # It needs numba, and nothing else here does.
         from verilocc_bench.allocators.search.comparison import answer_cost
 
         costs = [
@@ -113,9 +112,9 @@ def _count_problems(row: Row, best: JudgedRow | None) -> Iterator[_Problem]:
 def certificate_problems(
     row: Row, problem: AllocationProblem, document: dict[str, Any]
 ) -> Iterator[_Problem]:
-    """What is wrong with a certificate.
+    """The faults of a certificate.
 
-    Raises MissingExtraError where a solver found it, and is not installed.
+    Raises MissingExtraError if a solver found it that is not installed.
     """
     kind, column = CheckKind.CERTIFICATE, "the column 'best_certificate'"
     try:

@@ -1,4 +1,4 @@
-"""The card's configs: each must say exactly the files that it stands for."""
+"""Checks the configs of a card: each must name exactly its files."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _Config = dict[str, set[str]]
 
 
 def check_card(folder: Path, places: Sequence[ParquetPlace], findings: Findings) -> None:
-    """Compares the configs in the YAML head of the card with the Parquet files that exist."""
+    """Compares the configs in the YAML head of the card with the existing Parquet files."""
     if not (folder / CARD).is_file():
-        return  # found elsewhere
+        return  # another check reports it
 
     def add(message: str) -> None:
         findings.add(CheckKind.CARD, CARD, message)
@@ -62,7 +62,7 @@ def _yaml_head(text: str) -> dict[str, Any]:
 
 
 def _configs(head: dict[str, Any], files: Sequence[str]) -> dict[str, _Config]:
-    """Configs by name, their patterns resolved. Raises InputError for another form."""
+    """Configs by name, with their patterns resolved. Raises InputError for another form."""
     configs: dict[str, _Config] = {}
     for each in head["configs"]:
         if not isinstance(each, dict) or not isinstance(each.get("data_files"), list):
@@ -83,7 +83,7 @@ def _configs(head: dict[str, Any], files: Sequence[str]) -> dict[str, _Config]:
 
 
 def _resolved(patterns: Iterable[str], files: Sequence[str]) -> Iterable[str]:
-    """The files that patterns match; as on the Hub, `*` does not go beyond a slash."""
+    """The files that match patterns. As on the Hub, `*` does not match a slash."""
     for pattern in patterns:
         parts = pattern.split("/")
         for file in files:

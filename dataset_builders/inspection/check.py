@@ -1,8 +1,8 @@
-"""Is a dataset folder sound? Everything that can be wrong with it is looked for, and listed.
+"""Checks a dataset folder, and lists everything that is wrong with it.
 
-Files go through memory a few rows at a time; of each row a few hundred bytes
-stay, to compare rows with each other and with the lists. Rows are looked at in
-many processes, where nearly all of the time goes to judging their labels.
+Files go through memory a few rows at a time. A few hundred bytes of each row
+stay, to compare rows with each other and with the lists. Many processes look at
+rows: nearly all of the time goes to judging their labels.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ __all__ = ["check_dataset"]
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Rows that stand one after the other in a file, the first in `place`."""
+    """Consecutive rows of a file; `place` is the first one's."""
 
     file: ParquetPlace
     place: int
@@ -66,9 +66,9 @@ def check_dataset(
 ) -> CheckReport:
     """Everything that is wrong with a dataset folder; see CheckKind.
 
-    Without `labels` no assignment is verified. Raises InputError where the
-    folder is no dataset, MissingExtraError where distances in leakage.json
-    cannot be computed.
+    Without `labels` no assignment is verified. Raises InputError if the folder
+    is not a dataset, and MissingExtraError if distances in leakage.json cannot
+    be computed.
     """
     folder = locate_dataset(str(folder))
     findings = Findings()
@@ -107,7 +107,7 @@ def _origin(manifest: dict[str, Any] | None) -> RowOrigin:
 
 
 def _has_its_columns(folder: Path, place: ParquetPlace, findings: Findings) -> bool:
-    """Whether the rows of a file can be looked at; findings for all that differs."""
+    """True if the rows of a file can be read. Adds findings for all differences."""
     row_type = RawRow if place.raw else Row
     try:
         columns, count = read_columns(folder / place.file)
@@ -118,7 +118,7 @@ def _has_its_columns(folder: Path, place: ParquetPlace, findings: Findings) -> b
         findings.add(CheckKind.PARQUET, place.file, "the file has no rows")
     for fault in column_faults(columns, row_type):
         findings.add(CheckKind.SCHEMA, place.file, fault)
-    # Whether columns may be null does not keep anybody from reading the others.
+    # Rows can be read even if a column may be null that should not.
     lenient = {name: (kind, name in NULLABLE) for name, (kind, _) in columns.items()}
     return not any("order" not in fault for fault in column_faults(lenient, row_type))
 
@@ -130,7 +130,7 @@ def _batches(
     findings: Findings,
     progress: bool,
 ) -> Iterator[_Batch]:
-    """All rows and raw rows; the texts of the wanted ones stay in `content`."""
+    """All rows and raw rows in batches. Keeps the texts of the wanted ones in `content`."""
     by_file = {place: read_columns(content.folder / place.file)[1] for place in places}
     total = sum(count for place, count in by_file.items() if not place.raw)
     with tqdm(total=total, desc="check", unit="row", disable=None if progress else True) as bar:
@@ -167,7 +167,7 @@ def _results(
 
 
 def _look_at(batch: _Batch, origin: RowOrigin, labels: bool) -> _Result:
-    """What stays of some rows, and what is wrong with each of them alone."""
+    """What is kept of some rows, and what is wrong with each of them alone."""
     findings = Findings()
     if batch.file.raw:
         raws = [RawRow(**values) for _, values in _without_nulls(batch, findings)]
@@ -182,7 +182,7 @@ def _look_at(batch: _Batch, origin: RowOrigin, labels: bool) -> _Result:
 
 
 def _without_nulls(batch: _Batch, findings: Findings) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows, by place, that have nulls only where some row may have them."""
+    """The rows, by place, without those that have nulls in columns where no row may."""
     for place, values in enumerate(batch.rows, batch.place):
         nulls = [name for name, value in values.items() if value is None and name not in NULLABLE]
         for name in nulls:
@@ -210,7 +210,7 @@ def _row_facts(row: Row, file: ParquetPlace, place: int) -> CheckedRow:
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """A JSON object; None for anything else, which is found elsewhere."""
+    """A JSON object; None for anything else, which another check reports."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

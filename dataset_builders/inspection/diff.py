@@ -1,8 +1,8 @@
-"""How two dataset folders differ: rows, their columns and splits, versions, rejections.
+"""The differences between two dataset folders: rows, columns, splits, versions, rejections.
 
-Rows are known by their ids, so a kernel whose function changed has another row;
-such rows are paired by their sweep points. Folders of older layouts can be
-compared too: columns that one of them lacks count as null.
+Rows are identified by their ids. A kernel whose function changed has another
+id; such rows are paired by their sweep points. Folders of older layouts can be
+compared, too: a column that one of them lacks counts as null.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ __all__ = ["DatasetDiff", "RowChange", "diff_datasets"]
 
 _RAW_COLUMNS = ("format", "content")
 _BY_CONTENT = {MANIFEST, REJECTED, ROW_LIST}
-"""Files that are compared by what they say, or that follow from the rows."""
+"""Files that are compared by content, or that follow from the rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """A row whose columns (those of its raw row begin with `raw `) differ.
+    """A row with different columns; the names of its raw row's begin with `raw `.
 
-    `registers` are the vector registers of the label before and after, where
-    the label is another.
+    `registers` are the vector registers of the label before and after, if the
+    label changed.
     """
 
     id: str
@@ -55,10 +55,10 @@ class RowChange:
 class DatasetDiff:
     """All differences, in a stable order.
 
-    Rows by id; `replaced` are (point, id before, id after), `moved` (id, split
-    before, split after). `manifest` has values before and after by key, and
-    `rejected` the kinds by point, null where there is none. `files` are other
-    files with different bytes.
+    Rows are named by id. `replaced` has (point, id before, id after), `moved`
+    has (id, split before, split after). `manifest` has the values before and
+    after by key, `rejected` the kinds before and after by point, null for none.
+    `files` are other files with different bytes.
     """
 
     added: tuple[str, ...]
@@ -72,7 +72,7 @@ class DatasetDiff:
 
     @property
     def equal(self) -> bool:
-        """Whether there is no difference."""
+        """True if there is no difference."""
         return not any(
             (
                 *(self.added, self.removed, self.replaced, self.moved, self.changed),
@@ -82,7 +82,7 @@ class DatasetDiff:
 
     @property
     def columns(self) -> dict[str, int]:
-        """How many rows differ in each column."""
+        """The number of rows that differ in each column."""
         return dict(sorted(Counter(c for row in self.changed for c in row.columns).items()))
 
     def to_json(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ _NULL = 0
 
 
 def diff_datasets(old: Path, new: Path, *, progress: bool = True) -> DatasetDiff:
-    """The differences between two folders. Raises InputError where one is no dataset."""
+    """The differences between two folders. Raises InputError if one is not a dataset."""
     folders = [locate_dataset(str(folder)) for folder in (old, new)]
     before, after = (_read_rows(folder, progress) for folder in folders)
     added, removed, replaced = _pair(before, after)
@@ -159,7 +159,7 @@ def _row(values: Mapping[str, Any], split: str) -> _Row:
 
 
 def _member(text: object, key: str) -> Any:
-    """A member of a JSON object; None where there is none."""
+    """A member of a JSON object; None if there is none."""
     try:
         value = json.loads(str(text))
     except ValueError:
@@ -177,7 +177,7 @@ def _hash(value: object) -> int:
 def _pair(
     before: Mapping[str, _Row], after: Mapping[str, _Row]
 ) -> tuple[list[str], list[str], list[tuple[str, str, str]]]:
-    """Ids that are new, those that are gone, and (point, gone, new) of one sweep point."""
+    """The ids that are new, the ids that are gone, and (point, old id, new id) of common points."""
     gone = {row.point: each for each, row in before.items() if each not in after}
     new = {row.point: each for each, row in after.items() if each not in before}
     replaced = [(point, gone[point], new[point]) for point in sorted(gone.keys() & new.keys())]
@@ -197,7 +197,7 @@ def _change(identifier: str, old: _Row, new: _Row) -> RowChange | None:
 
 
 def _flat_manifest(folder: Path) -> dict[str, Any]:
-    """Values by key, and by key and name for objects; without the hashes of files."""
+    """Values by key, and by key and name for objects, without the hashes of files."""
     flat: dict[str, Any] = {}
     for key, value in read_manifest(folder).items():
         if isinstance(value, dict):
@@ -208,7 +208,7 @@ def _flat_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _rejected(folder: Path) -> dict[str, str]:
-    """The kind of rejection by point."""
+    """The kinds of rejection by point."""
     path = folder / REJECTED
     lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     kinds: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The JSON files of a dataset folder: their forms, and reading them with findings for errors."""
+"""The JSON files of a dataset folder: their schemas, and reading them with findings for errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 Line = tuple[int, dict[str, Any]]
-"""The number of a line, from 1, and the object in it."""
+"""The number of a line, from 1, with its object."""
 
 _TEXT = {"type": "string"}
 _COUNT = {"type": "integer", "minimum": 0}
@@ -114,11 +114,11 @@ def _faults(document: Any, form: Draft202012Validator) -> Iterator[str]:
 def check_document(
     folder: Path, name: str, form: Draft202012Validator, kind: CheckKind, findings: Findings
 ) -> dict[str, Any] | None:
-    """The document of a file; None, with findings, where it has another form."""
+    """The document of a file; None, with findings, if it has another form."""
     try:
         document = read_json(folder / name)
     except InputError as error:
-        if (folder / name).exists():  # else its absence is found elsewhere
+        if (folder / name).exists():  # otherwise another check reports its absence
             findings.add(kind, name, error.message)
         return None
     faults = list(_faults(document, form))
@@ -130,7 +130,7 @@ def check_document(
 def check_lines(
     folder: Path, name: str, form: Draft202012Validator, kind: CheckKind, findings: Findings
 ) -> Iterator[Line]:
-    """The well-formed lines of a file, with findings for the others. An empty file has none."""
+    """The well-formed lines of a file, with findings for the others. An empty file has no lines."""
     path = folder / name
     try:
         data = read_data(path) if path.is_file() and path.stat().st_size else b""

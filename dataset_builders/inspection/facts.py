@@ -1,4 +1,4 @@
-"""What the check keeps of each row, to compare rows with each other and with the lists."""
+"""What the check keeps of each row, to compare it with other rows and with the lists."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["CheckedRawRow", "CheckedRow", "Content"]
 class CheckedRow:
     """A row without its long columns.
 
-    `point` and `raw_sha256` (of the raw machine IR or code) are what its
-    provenance says, empty where it says nothing; `params` is the decoded
-    column, None where it is no JSON object.
+    `point` and `raw_sha256` (of the raw machine IR or code) come from its
+    provenance; they are empty if it does not tell. `params` is the decoded
+    column, or None if that is not a JSON object.
     """
 
     id: str
@@ -38,7 +38,7 @@ class CheckedRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRawRow:
-    """A raw row without its content, whose SHA-256 is `content_sha256`; empty if it has none."""
+    """A raw row without its content, whose SHA-256 is `content_sha256`; empty without content."""
 
     id: str
     file: str
@@ -49,7 +49,7 @@ class CheckedRawRow:
 
 @dataclass(slots=True)
 class Content:
-    """A dataset folder as far as it was read: facts in the order of files and places in them."""
+    """The part of a dataset folder that was read, in the order of files and of rows in them."""
 
     folder: Path
     manifest: dict[str, Any] | None
@@ -57,4 +57,4 @@ class Content:
     rows: list[CheckedRow] = field(default_factory=list)
     raws: list[CheckedRawRow] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
-    """`normalized` of the rows that were asked for."""
+    """`normalized` of the rows whose texts were asked for."""

@@ -1,4 +1,4 @@
-"""Files of a dataset folder: those of the manifest, no others, unchanged; shards without gaps."""
+"""Checks the files of a folder: those of the manifest, no others, unchanged, no missing shards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def file_sha256(path: Path) -> str:
 def check_files(
     folder: Path, files: Sequence[str], manifest: Mapping[str, Any] | None, findings: Findings
 ) -> None:
-    """Compares what lies in the folder with what the manifest lists."""
+    """Compares the files of the folder with the manifest's list."""
     present = set(files)
     listed: Mapping[str, str] = {} if manifest is None else manifest["files"]
     for name in _REQUIRED:
@@ -56,7 +56,7 @@ def check_files(
 
 
 def check_shards(files: Iterable[str], findings: Findings) -> list[ParquetPlace]:
-    """The Parquet files with paths of rows or raw rows; each set of shards must be whole."""
+    """The Parquet files with paths of rows or raw rows. Reports incomplete sets of shards."""
     places: list[ParquetPlace] = []
     for file in files:
         place = parquet_place(file)

@@ -1,4 +1,4 @@
-"""What `dataset check` finds, as data."""
+"""The findings of `dataset check`, as data."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ class CheckKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class CheckFinding:
-    """One thing that is wrong: in which file (relative to the folder), in which row, and what.
+    """One fault: its file (relative to the folder), its row, and a message.
 
-    `row` is the id of a row, or empty. The message says what was found and what was expected.
+    `row` is the id of a row, or empty. The message tells what was found and
+    what was expected.
     """
 
     file: str
@@ -74,8 +75,10 @@ class CheckFinding:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """Everything that is wrong with a folder, in a stable order; `rows` of both tracks, `files`
-    of every kind."""
+    """Everything that is wrong with a folder, in a stable order.
+
+    `rows` counts the rows of both tracks, `files` the files of every kind.
+    """
 
     findings: tuple[CheckFinding, ...]
     rows: int
@@ -83,7 +86,7 @@ class CheckReport:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there are no findings."""
         return not self.findings
 
     def to_json(self) -> dict[str, Any]:
@@ -98,10 +101,10 @@ class CheckReport:
 
 @dataclass(slots=True)
 class Findings:
-    """Findings as they are made."""
+    """A growing list of findings."""
 
     found: list[CheckFinding] = field(default_factory=list)
 
     def add(self, kind: CheckKind, file: str, message: str, row: str = "") -> None:
-        """Notes one thing that is wrong."""
+        """Adds one finding."""
         self.found.append(CheckFinding(file, row, kind, message))

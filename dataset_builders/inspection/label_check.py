@@ -1,4 +1,4 @@
-"""Every assignment of a row judged again, by two checkers that share no analysis."""
+"""Judges every assignment of a row again, by two checkers that share no analysis."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NAMES = {FAST: "fast check", INDEPENDENT: "independent checker"}
 
 
 class _RowJudges:
-    """Both checkers of one function; the valid answers are kept in `valid`."""
+    """Both checkers of one function; `valid` keeps the valid answers."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.judges = Judges(problem, tuple(_NAMES))
         self.valid: dict[str, JudgedRow] = {}
 
     def problems(self, kind: CheckKind, what: str, answer: Any) -> Iterator[_Problem]:
-        """What the checkers have against an answer; `what` names it."""
+        """The faults that the checkers find in an answer; `what` names it."""
         if not isinstance(answer, dict) or not all(isinstance(v, str) for v in answer.values()):
             yield CheckKind.JSON, f"{what} must map virtual registers to names of registers"
             return
@@ -60,10 +60,10 @@ class _RowJudges:
 def label_problems(
     row: Row, problem: AllocationProblem, documents: Mapping[str, dict[str, Any]]
 ) -> Iterator[_Problem]:
-    """What is wrong with a row's label, its alternatives, its best assignment and its bound.
+    """The faults of a row's label, its alternatives, its best assignment and its bound.
 
-    Raises MissingExtraError where a bound or a cost cannot be looked at for
-    want of a package.
+    Raises MissingExtraError if a bound or a cost needs a package that is not
+    installed.
     """
     judges = _RowJudges(problem)
     if "assignment" in documents:
@@ -107,7 +107,7 @@ def _use_problems(
 def split_track_problems(
     row: Row, problem: AllocationProblem, documents: Mapping[str, dict[str, Any]]
 ) -> Iterator[_Problem]:
-    """What is wrong with the use of registers of a row that has no label."""
+    """The faults in the registers of a row that has no label."""
     if documents.get("alternatives"):
         yield CheckKind.ALTERNATIVE, "the split track has alternatives: expected none"
     used = documents.get("registers_used")

@@ -1,4 +1,4 @@
-"""Where things lie in a dataset folder, and where the folder is."""
+"""The layout of a dataset folder, and how to find the folder."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LEAKAGE = "leakage.json"
 TIMEOUT_SECONDS = 10.0
 
 _IGNORED = {".gitattributes"}
-"""What the Hub adds to a repository by itself."""
+"""Files that the Hub adds to a repository by itself."""
 
 _PARQUET = re.compile(
     r"(raw/)?(data|split)/([^/]+)/([^/]+)/([^/-]+)-(\d{5})-of-(\d{5})\.parquet", re.ASCII
@@ -44,7 +44,7 @@ _TRACKS = {"data": "assign", "split": "split"}
 
 @dataclass(frozen=True, slots=True)
 class ParquetPlace:
-    """What the path of a Parquet file (`file`, relative to the folder) says about its rows."""
+    """The parts of a Parquet file's path; `file` is relative to the folder."""
 
     file: str
     raw: bool
@@ -62,12 +62,12 @@ class ParquetPlace:
 
     @property
     def bucket(self) -> tuple[str, str, str, str]:
-        """Track folder, architecture, family, split: the same for rows and their raw rows."""
+        """Track folder, architecture, family, split: equal for rows and their raw rows."""
         return self.folder, self.arch, self.family, self.split
 
 
 def parquet_place(file: str) -> ParquetPlace | None:
-    """What a path says; None for one that no file of rows has."""
+    """The parts of a path; None if it is not the path of a file of rows."""
     match = _PARQUET.fullmatch(file)
     if match is None:
         return None
@@ -82,13 +82,13 @@ def parquet_places(folder: Path, *, raw: bool) -> list[ParquetPlace]:
 
 
 def files_in(folder: Path) -> list[str]:
-    """All files of a folder by their paths in it, sorted."""
+    """The paths of all files in a folder, relative to it and sorted."""
     paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     return sorted(path for path in paths if path not in _IGNORED)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a dataset folder. Raises InputError where there is none."""
+    """The manifest of a dataset folder. Raises InputError if there is none."""
     document = read_json(folder / MANIFEST)
     if not isinstance(document, dict):
         raise InputError("expected a JSON object", source=folder / MANIFEST)
@@ -96,9 +96,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def locate_dataset(name: str, *, hub: bool = False) -> Path:
-    """The folder of `mini`, of a folder, or with `hub` of a dataset on the Hub, downloaded whole.
+    """The folder of `mini` or of a path, or with `hub` of a whole download from the Hub.
 
-    Raises InputError where there is no such dataset.
+    Raises InputError if there is no such dataset.
     """
     if name == EMBEDDED:
         return embedded_path()
@@ -117,7 +117,7 @@ def locate_dataset(name: str, *, hub: bool = False) -> Path:
 
 
 def _download(name: str) -> Path:
-    """A dataset of the Hub in the local cache; where the Hub is not reached, what lies there."""
+    """A dataset of the Hub in the local cache; without a connection, the copy that is there."""
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, RepositoryNotFoundError
 

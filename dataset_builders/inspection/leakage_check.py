@@ -1,4 +1,4 @@
-"""leakage.json: every row outside train with its nearest in train, and distances that are right."""
+"""Checks leakage.json: it must list every row outside train, with right distances."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ __all__ = ["check_leakage", "sampled_pairs"]
 TRAINING = "train"
 SAMPLE = 20
 TOLERANCE = 1e-4
-"""Distances and shares are written with four digits."""
+"""Distances and shares have four digits."""
 
 
 def sampled_pairs(document: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The entries whose distances are computed again: always the same of one document."""
+    """The entries whose distances are computed again: the same ones for each document."""
     rows = sorted(document["rows"], key=lambda row: str(row["id"]))
     return random.Random(0).sample(rows, min(SAMPLE, len(rows)))  # noqa: S311  no secret
 
 
 def check_leakage(document: Mapping[str, Any], content: Content, findings: Findings) -> None:
-    """Compares the document with the rows; `content.texts` has those of the sampled pairs."""
+    """Compares the document with the rows; `content.texts` has the texts of the sampled pairs."""
     splits = {row.id: row.split for row in content.rows}
     entries: Sequence[dict[str, Any]] = document["rows"]
     _check_entries(entries, splits, findings)
@@ -105,7 +105,7 @@ def _check_distance(entry: Mapping[str, Any], texts: Mapping[str, str], findings
     from dataset_builders.release.similarity import distance, instruction_tokens
 
     if entry["id"] not in texts or entry["nearest"] not in texts:
-        return  # found already
+        return  # another check has reported it
     expected = distance(
         instruction_tokens(texts[entry["id"]]), instruction_tokens(texts[entry["nearest"]])
     )

@@ -1,4 +1,4 @@
-"""rows.jsonl, rejected.jsonl and the manifest's counts against the rows and the sweep."""
+"""Checks rows.jsonl, rejected.jsonl and the manifest's counts against the rows and the sweep."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["check_lists"]
 def check_lists(content: Content, findings: Findings) -> None:
     """Compares the lists and the manifest with the rows, and both with the sweep."""
     lines = check_lines(content.folder, ROW_LIST, ROW_LIST_FORM, CheckKind.ROW_LIST, findings)
-    if (content.folder / ROW_LIST).is_file():  # its absence is found elsewhere
+    if (content.folder / ROW_LIST).is_file():  # another check reports its absence
         _check_row_list(list(lines), content, findings)
     rejected = dict(
         check_lines(content.folder, REJECTED, REJECTED_FORM, CheckKind.REJECTED, findings)
@@ -75,7 +75,7 @@ def _line_of(row: CheckedRow, raw_digest: str | None) -> dict[str, Any]:
 
 def _check_order(listed: list[str], rows: list[str], findings: Findings) -> None:
     if sorted(listed) != sorted(rows):
-        return  # told row by row already
+        return  # reported row by row before
     for number, (found, expected) in enumerate(zip_longest(listed, rows), 1):
         if found != expected:
             message = f"line {number}: expected {expected}: lines go by file and place in it"
@@ -84,7 +84,7 @@ def _check_order(listed: list[str], rows: list[str], findings: Findings) -> None
 
 
 def _check_rejected(rejected: Mapping[int, dict[str, Any]], findings: Findings) -> Counter[str]:
-    """The points of the lines, each of which must say its point as its parameters do."""
+    """The points of the lines. Reports each whose parameters give another point."""
     points: Counter[str] = Counter()
     for number, line in rejected.items():
         points[line["point"]] += 1
@@ -123,7 +123,7 @@ def _check_counts(
 def _check_sweep(
     content: Content, manifest: Mapping[str, Any], rejected: Counter[str], findings: Findings
 ) -> None:
-    """Every point of the sweep must be a row or rejected, and every row in its point's split."""
+    """Reports points of the sweep that are neither rows nor rejected, and rows in a wrong split."""
     taken = Counter(row.point for row in content.rows if row.point) + rejected
     for key, count in sorted(taken.items()):
         if count > 1 and key in rejected:
@@ -140,7 +140,9 @@ def _check_sweep(
     for key in sorted(taken.keys() - points.keys()):
         message = f"the sweep {sweep.name!r} has no point {key}"
         findings.add(CheckKind.SWEEP, MANIFEST, message)
-    if manifest["points"] == len(points):  # else it was built of the sweep's first points alone
+    if manifest["points"] == len(
+        points
+    ):  # otherwise it was built from the first points of the sweep
         for key in sorted(points.keys() - taken.keys()):
             message = f"the point {key} of the sweep {sweep.name!r} is neither a row nor rejected"
             findings.add(CheckKind.SWEEP, MANIFEST, message)

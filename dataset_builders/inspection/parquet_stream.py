@@ -1,4 +1,4 @@
-"""Rows of Parquet files a few at a time, and whether a file has the columns of its kind."""
+"""Reads rows of Parquet files a few at a time, and checks the columns of a file."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from verilocc_bench.errors import InputError
 __all__ = ["NULLABLE", "ParquetColumns", "column_faults", "read_columns", "stream_rows"]
 
 BATCH_ROWS = 16
-"""So many rows are in memory at once, beside one row group in its compressed form."""
+"""The rows in memory at once, besides one compressed row group."""
 
 NULLABLE = frozenset(
     name
     for name, hint in get_type_hints(Row).items()
     if get_origin(hint) in (Union, types.UnionType)
 )
-"""The columns of Row that may be null in some row."""
+"""The columns of Row that may be null."""
 
 ParquetColumns = dict[str, tuple[str, bool]]
-"""Column to (type, whether it may be null)."""
+"""By column: its type, and true if it may be null."""
 
 _ARROW_TYPES = {str: "string", int: "int64", bool: "bool"}
 
 
 def _expected(row_type: type[Row | RawRow]) -> ParquetColumns:
-    """The columns that the fields of a row's class stand for, in their order."""
+    """The columns for the fields of a row's class, in their order."""
     columns: ParquetColumns = {}
     for name, hint in get_type_hints(row_type).items():
         alternatives = [a for a in (get_args(hint) or (hint,)) if a is not types.NoneType]
@@ -39,14 +39,14 @@ def _expected(row_type: type[Row | RawRow]) -> ParquetColumns:
 
 
 def read_columns(path: Path) -> tuple[ParquetColumns, int]:
-    """The columns of a Parquet file, and how many rows it has. Raises InputError for others."""
+    """The columns of a Parquet file and its number of rows. Raises InputError for other files."""
     with open_parquet(path) as (_, file):
         columns = {each.name: (str(each.type), each.nullable) for each in file.schema_arrow}
         return columns, file.metadata.num_rows
 
 
 def column_faults(columns: ParquetColumns, row_type: type[Row | RawRow]) -> Iterator[str]:
-    """Each way in which columns are not those of a class of rows."""
+    """The differences between some columns and those of a class of rows."""
     expected = _expected(row_type)
     for name, (kind, nullable) in expected.items():
         found = columns.get(name)
@@ -66,7 +66,7 @@ def column_faults(columns: ParquetColumns, row_type: type[Row | RawRow]) -> Iter
 def stream_rows(
     path: Path, columns: list[str] | None = None, size: int = BATCH_ROWS
 ) -> Iterator[list[dict[str, Any]]]:
-    """The rows of a file in order, at most `size` at a time. Raises InputError as read_columns."""
+    """The rows of a file in order, at most `size` at a time. InputError as in `read_columns`."""
     for table in parquet_batches(path, columns, size):
         try:
             yield table.to_pylist()

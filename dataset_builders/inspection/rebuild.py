@@ -1,7 +1,8 @@
-"""Rows made again from their sweep points alone, and compared byte for byte.
+"""Compiles rows again from their sweep points alone, and compares them byte for byte.
 
-Compared are all columns that compiling determines, and the raw machine IR or
-code. What only the whole dataset knows (clusters, better labels) is left out.
+It compares all columns that compiling determines, and the raw machine IR or
+code. Columns that only the whole dataset can give (clusters, better labels)
+are left out.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _SHOWN_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """What became of a row: nothing in `difference` where it was made again, byte for byte."""
+    """The result for a row; `difference` is empty if it is the same, byte for byte."""
 
     id: str
     point: str
@@ -56,15 +57,18 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True)
 class RebuildReport:
-    """Rows in the order of rows.jsonl; `versions` are (dataset's, here) by tool, where they
-    differ (None where it is not here)."""
+    """The results in the order of rows.jsonl.
+
+    `versions` are (dataset's, this machine's) by tool, if they differ; None
+    stands for a tool that is not here.
+    """
 
     rows: tuple[Rebuilt, ...]
     versions: dict[str, tuple[str, str | None]]
 
     @property
     def equal(self) -> bool:
-        """Whether every row was made again."""
+        """True if every row came out the same."""
         return all(row.difference is None for row in self.rows)
 
     def to_json(self) -> dict[str, Any]:
@@ -88,9 +92,9 @@ def rebuild_rows(
     jobs: int = 1,
     progress: bool = True,
 ) -> RebuildReport:
-    """Compiles `sample` rows again, those of `ids`, or without both all.
+    """Compiles `sample` rows again, or the rows of `ids`, or without both all rows.
 
-    Raises InputError where the folder has no rows.jsonl or lacks an id,
+    Raises InputError if the folder has no rows.jsonl or lacks an id, and
     MissingExtraError without the packages that compile.
     """
     folder = locate_dataset(str(folder))
@@ -112,7 +116,7 @@ def rebuild_rows(
 
 
 def differing_versions(folder: Path) -> dict[str, tuple[str, str | None]]:
-    """Versions of tools in the manifest that are others here, or not here."""
+    """Tools whose versions here differ from the manifest's, or that are not here."""
     recorded = read_manifest(folder).get("versions")
     differing: dict[str, tuple[str, str | None]] = {}
     for name, there in sorted(recorded.items() if isinstance(recorded, dict) else ()):
@@ -133,7 +137,7 @@ def _version_here(name: str) -> str | None:
 
 
 def _row_list(folder: Path) -> list[dict[str, Any]]:
-    """The lines of rows.jsonl. Raises InputError for the first that is wrong."""
+    """The lines of rows.jsonl. Raises InputError for the first wrong one."""
     path = folder / ROW_LIST
     if not path.is_file():
         message = f"there is no {ROW_LIST}, from which rows are made again"
@@ -153,7 +157,7 @@ def _row_list(folder: Path) -> list[dict[str, Any]]:
 def _chosen(
     lines: list[dict[str, Any]], sample: int | None, seed: int, ids: Collection[str], folder: Path
 ) -> list[dict[str, Any]]:
-    """The lines of the rows to be made again, in their order."""
+    """The lines of the rows to compile, in their order."""
     known = {line["id"] for line in lines}
     for identifier in ids:
         if identifier not in known:
@@ -167,7 +171,7 @@ def _chosen(
 
 
 def _need_tools(archs: Collection[str]) -> None:
-    """Raises MissingExtraError where something that compiles is not installed."""
+    """Raises MissingExtraError if a tool that compiles is not installed."""
     purpose = "making rows again"
     check_packages({"triton": "triton"}, purpose)
     for toolchain in toolchains_of(archs):
@@ -175,7 +179,7 @@ def _need_tools(archs: Collection[str]) -> None:
 
 
 def _difference(folder: Path, line: dict[str, Any]) -> str | None:
-    """The first thing in which a row differs from what its line gives; None where nothing does."""
+    """The first difference between a row and the result of compiling its line; None without one."""
     try:
         row, raw = _stored(folder, line)
         point = point_from_json(line["arch"], line["kernel"], canonical_json(line["params"]))
@@ -213,7 +217,7 @@ def _compare(column: str, stored: object, made: object) -> Iterator[str]:
 
 
 def _stored(folder: Path, line: dict[str, Any]) -> tuple[Row, RawRow]:
-    """The row of a line and its raw row. Raises InputError where there are none."""
+    """The row of a line and its raw row. Raises InputError if one is missing."""
     place = parquet_place(line["file"])
     if place is None or place.raw or not (folder / line["file"]).is_file():
         message = f"row {line['id']}: there is no file of rows {line['file']!r}"
@@ -230,7 +234,7 @@ def _stored(folder: Path, line: dict[str, Any]) -> tuple[Row, RawRow]:
     return row, raw
 
 
-# Rows are made again in the order of the files: one of each kind is enough.
+# Rows are compiled in the order of the files, so caching one file of each kind is enough.
 @lru_cache(1)
 def _rows(path: Path) -> dict[str, Row]:
     return {row.id: row for row in read_parquet(path, Row)}

@@ -1,4 +1,4 @@
-"""What rows are to each other: ids once, groups and clusters whole, each with its raw row."""
+"""Checks how rows relate: unique ids, whole groups and clusters, one raw row for each row."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _check_whole(
     kind: CheckKind,
     findings: Findings,
 ) -> None:
-    """Finds each row that lies in another split than the first row of the same key."""
+    """Reports each row in another split than the first row with the same key."""
     first: dict[str, CheckedRow] = {}
     for row in rows:
         other = first.setdefault(key(row), row)

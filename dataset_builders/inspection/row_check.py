@@ -1,8 +1,8 @@
-"""Everything about one row that the row alone shows: columns, sweep point, sizes, labels.
+"""Checks what one row shows by itself: columns, sweep point, sizes, labels.
 
-The labels are judged by the fast check and by the independent checker. Cost:
-some 120 microseconds for each instruction of a row with one label, two thirds
-of it in the independent checker.
+The fast check and the independent checker judge the labels. Cost: about 120
+microseconds for each instruction of a row with one label, two thirds of it in
+the independent checker.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from verilocc_bench.targets import TARGETS
 __all__ = ["RowOrigin", "RowProblem", "row_problems"]
 
 RowProblem = tuple[CheckKind, str]
-"""What is wrong, and a message."""
+"""A kind of fault and a message."""
 
 _SORTED_COLUMNS = ("params", "pressure", "registers_used", "provenance")
 _LABEL_COLUMNS = ("assignment", "alternatives", "best_assignment")
 _OF_THE_BEST = (*BEST_COLUMNS, "bank_conflicts")
 _WHERE_BETTER = ("best_assignment", "best_source")
-"""Null where no answer is known that is better than the label."""
+"""Columns that are null if no known answer is better than the label."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowOrigin:
-    """What a manifest says of all rows: versions by tool, source hash by module of kernels."""
+    """The parts of a manifest that hold for all rows: versions by tool, source hashes by module."""
 
     versions: Mapping[str, str]
     kernel_sources: Mapping[str, str]
@@ -50,7 +50,7 @@ class RowOrigin:
 def row_problems(
     row: Row, place: ParquetPlace, origin: RowOrigin, *, labels: bool
 ) -> Iterator[RowProblem]:
-    """All that is wrong with a row; without `labels` no assignment is verified."""
+    """All faults of a row; without `labels` no assignment is verified."""
     yield from _place_problems(row, place)
     yield from _null_problems(row)
     documents, problems = _documents(row)
@@ -107,7 +107,7 @@ def _null_problems(row: Row) -> Iterator[RowProblem]:
 
 
 def _documents(row: Row) -> tuple[dict[str, dict[str, Any]], list[RowProblem]]:
-    """The JSON columns that hold objects; what is wrong with the others, or their spelling."""
+    """The JSON columns that hold objects. Reports those that do not, and unusual spellings."""
     documents: dict[str, dict[str, Any]] = {}
     problems: list[RowProblem] = []
     for column in (*_SORTED_COLUMNS, *_LABEL_COLUMNS, "best_certificate"):
@@ -132,7 +132,7 @@ def _documents(row: Row) -> tuple[dict[str, dict[str, Any]], list[RowProblem]]:
 
 
 def _canonical(column: str, value: dict[str, Any]) -> tuple[str, str]:
-    """How the value of a column is spelt, and what that says about order."""
+    """The canonical spelling of a column's value, and words about its order."""
     if column in _SORTED_COLUMNS:
         return canonical_json(value), "sorted keys, "
     if column in _LABEL_COLUMNS:
@@ -141,7 +141,7 @@ def _canonical(column: str, value: dict[str, Any]) -> tuple[str, str]:
 
 
 def _label_json(value: dict[str, Any]) -> str:
-    """Labels are in the order of the virtual registers, which is no sorted order of names."""
+    """A label as JSON, in the order of the virtual registers, not in the sorted order of names."""
     return json.dumps(_in_register_order(value), separators=(",", ":"))
 
 
@@ -169,7 +169,7 @@ def _point(row: Row) -> tuple[SweepPoint | None, list[RowProblem]]:
 
 
 def _group(point: SweepPoint) -> str | None:
-    """The group of a point; None where a parameter has a value that no kernel knows."""
+    """The group of a point; None if a parameter has a value that no kernel knows."""
     try:
         return point.group
     except KeyError:

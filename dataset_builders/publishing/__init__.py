@@ -1,1 +1,1 @@
-"""From a dataset folder to the Hub: what changed, in one commit."""
+"""Publishes a dataset folder to the Hub: the changes, in one commit."""

@@ -1,7 +1,7 @@
-"""Contents first, then one commit: made once, whatever becomes of the Hub's reply.
+"""Sends contents, then makes one commit: exactly once, even if the Hub's reply is lost.
 
-A reply can be lost after the commit was made. The branch is then looked at
-before anything is tried again: where it holds the folder's files, all is done.
+A reply can be lost after the commit was made. So before another attempt the
+branch is read: if it holds the folder's files, the work is done.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from verilocc_bench.errors import InputError
 __all__ = ["Committed", "send_and_commit"]
 
 Committed = tuple[str, str | None]
-"""The commit, and the address of the pull request that it is in."""
+"""The commit, and the address of its pull request, if it has one."""
 
 _NOTHING = "nothing was published"
 
@@ -35,7 +35,8 @@ def send_and_commit(
 ) -> Committed:
     """Brings the branch, or a new pull request, from `state` to the `local` files.
 
-    Raises InputError where it stays as it is, or somebody else has changed it.
+    Raises InputError if the branch stays as it is, or if somebody else has
+    changed it.
     """
     operations = dataset.operations(plan)
     _send(request, dataset, operations)
@@ -81,7 +82,7 @@ def _looked_up(
     before: RepositoryState,
     failure: HubError,
 ) -> str | None:
-    """The commit that holds the files, where one came after all; None where nothing has changed."""
+    """The commit with the files, if it was made after all; None if nothing has changed."""
     if not (failure.may_be_done or failure.is_conflict):
         return None
     try:
@@ -103,7 +104,7 @@ def _looked_up(
 
 
 def _worth_another_try(request: PublishRequest, failure: HubError) -> bool:
-    """A second attempt must not open a second pull request."""
+    """True if another attempt is safe: it must not open a second pull request."""
     return failure.is_refused_for_now or (failure.may_be_done and not request.create_pr)
 
 

@@ -1,7 +1,7 @@
-"""Which files are the dataset: those of a folder, and those that are owned in a repository.
+"""The files of the dataset: those of a folder, and those of a repository that belong to it.
 
-The card is published with examples that load the repository which it goes to,
-and the manifest with the hash of that card. The folder stays as it is.
+The card's examples are published with the name of the repository, and the
+manifest with that card's hash. The folder itself does not change.
 """
 
 from __future__ import annotations
@@ -26,17 +26,20 @@ CARD, MANIFEST = "README.md", "manifest.json"
 FOLDERS = ("data", "split", "raw", "plots")
 FILES = frozenset({"README.md", "manifest.json", "rows.jsonl", "rejected.jsonl", "leakage.json"})
 KEPT_FILES = frozenset({"eval.yaml"})
-"""Published where a folder has them, left alone where it has not: `build` writes none."""
+"""Files that are published if a folder has them, and are otherwise left alone.
+
+`build` does not write them.
+"""
 
 BLOCK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFile:
-    """A file of the folder. `path` is relative to it, with slashes.
+    """A file of the folder; `path` is relative to it, with slashes.
 
-    `sha256` is what the Hub knows a large file by, `blob_id` (git's SHA-1)
-    what it knows any other by.
+    The Hub identifies a large file by `sha256`, and any other by `blob_id`
+    (git's SHA-1).
     """
 
     path: str
@@ -47,21 +50,21 @@ class LocalFile:
 
 
 def is_owned(path: str) -> bool:
-    """Whether a file of a repository is the dataset's, and goes when the folder has it no more."""
+    """True if a file of a repository belongs to the dataset, and goes if the folder lacks it."""
     return path in FILES or (path.split("/", maxsplit=1)[0] in FOLDERS and "/" in path)
 
 
 def is_published(path: str) -> bool:
-    """Whether a file of the folder belongs to the dataset."""
+    """True if a file of the folder belongs to the dataset."""
     return is_owned(path) or path in KEPT_FILES
 
 
 @contextmanager
 def published_files(folder: Path, repository: str) -> Iterator[Mapping[str, LocalFile]]:
-    """The dataset's files in a folder by path, without hidden ones, as a repository will have them.
+    """The dataset's files in a folder by path, as a repository will have them; no hidden files.
 
-    The card and the manifest may lie elsewhere, until the context ends. Raises
-    InputError for links and anything else that is no plain file.
+    The card and the manifest may be temporary files, until the context ends.
+    Raises InputError for links and everything that is not a plain file.
     """
     found = _local_files(folder)
     with TemporaryDirectory(prefix="verilocc-bench-") as temporary:
@@ -69,7 +72,7 @@ def published_files(folder: Path, repository: str) -> Iterator[Mapping[str, Loca
 
 
 def _own_card(found: Mapping[str, LocalFile], repository: str, work: Path) -> dict[str, LocalFile]:
-    """The card that names the repository, and the manifest; nothing where it does so already."""
+    """The card with the repository's name, and the manifest; empty if the folder's card has it."""
     if CARD not in found:
         return {}
     text = read_text(found[CARD].location)
@@ -81,7 +84,7 @@ def _own_card(found: Mapping[str, LocalFile], repository: str, work: Path) -> di
     if MANIFEST in found:
         manifest = read_json(found[MANIFEST].location)
         manifest["files"][CARD] = changed[CARD].sha256
-        # As the release writes it.
+        # The same form as the release writes.
         write_atomically(work / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
         changed[MANIFEST] = _read(MANIFEST, work / MANIFEST)
     return changed

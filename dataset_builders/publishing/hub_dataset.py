@@ -1,4 +1,4 @@
-"""A dataset's repository on the Hub: its state, and the few things that publishing does to it."""
+"""A dataset's repository on the Hub: its state, and the requests that publishing makes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ FILES_AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class RepositoryState:
-    """A repository as it was found; without a `head` there is no such branch (yet).
+    """The state of a repository; `head` is None if the branch does not exist.
 
-    `files` are those of the branch, or of the main branch where it is still to be made.
+    `files` are the files of the branch, or of the main branch if the branch
+    does not exist.
     """
 
     exists: bool = False
@@ -38,7 +39,7 @@ class RepositoryState:
 
 
 class HubDataset:
-    """Requests about one repository, each of which raises HubError where it fails."""
+    """Requests about one repository. Each raises HubError if it fails."""
 
     def __init__(self, identifier: str) -> None:
         from huggingface_hub import HfApi
@@ -56,18 +57,18 @@ class HubDataset:
 
     @property
     def address(self) -> str:
-        """Where people find it."""
+        """The repository's address for people."""
         return f"{self._api.endpoint}/datasets/{self.identifier}"
 
     def require_token(self) -> None:
-        """Raises InputError where there is none; whether it is good the Hub will say."""
+        """Raises InputError if there is no token; the Hub decides if it is valid."""
         from huggingface_hub import get_token
 
         if get_token() is None:
             raise InputError(LOGGED_OUT, source=self.identifier)
 
     def state(self, branch: str) -> RepositoryState:
-        """What the repository holds at a branch or pull request now."""
+        """The state of the repository at a branch or pull request now."""
         from huggingface_hub.errors import RepositoryNotFoundError
 
         def find() -> Any:
@@ -97,7 +98,7 @@ class HubDataset:
         return self._api.list_repo_refs(self.identifier, repo_type=KIND, include_pull_requests=True)
 
     def files(self, commit: str | None) -> list[RemoteFile]:
-        """All files of a commit; none where there is no commit."""
+        """All files of a commit; empty without a commit."""
         if commit is None:
             return []
         return ask(self.identifier, lambda: list(self._listed(commit)))
@@ -114,7 +115,7 @@ class HubDataset:
                 yield RemoteFile(entry.path, entry.size, entry.blob_id, sha256)
 
     def create(self, *, private: bool) -> None:
-        """Makes the repository, private where asked, else as the owner's settings say."""
+        """Makes the repository: private if asked, otherwise by the owner's settings."""
         create = partial(
             self._api.create_repo, self.identifier, repo_type=KIND, private=private or None
         )
@@ -134,17 +135,17 @@ class HubDataset:
         return HubError(reason, self.identifier, status=error.status)
 
     def create_branch(self, branch: str, start: str) -> None:
-        """Makes a branch that begins at a commit."""
+        """Makes a branch that starts at a commit."""
         create = partial(self._api.create_branch, self.identifier, branch=branch, revision=start)
         ask(self.identifier, partial(create, repo_type=KIND, exist_ok=True))
 
     def tag(self, name: str, commit: str) -> None:
-        """Names a commit."""
+        """Makes a tag for a commit."""
         create = partial(self._api.create_tag, self.identifier, tag=name, revision=commit)
         ask(self.identifier, partial(create, repo_type=KIND))
 
     def operations(self, plan: UploadPlan) -> Operations:
-        """The plan as the Hub's client takes it."""
+        """The plan in the form of the Hub's client."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         return Operations(
@@ -155,7 +156,7 @@ class HubDataset:
     def send(
         self, files: Sequence[CommitOperationAdd], branch: str, *, create_pr: bool, jobs: int
     ) -> None:
-        """Sends contents, which nobody sees before there is a commit; not what the Hub has."""
+        """Sends the contents that the Hub lacks. They are invisible before the commit."""
         ask_once(
             self.identifier,
             lambda: self._api.preupload_lfs_files(
@@ -178,7 +179,7 @@ class HubDataset:
         *,
         create_pr: bool,
     ) -> CommitInfo:
-        """All operations in one commit, if the branch is still at `parent`; no second attempt."""
+        """Makes all operations in one commit if the branch is still at `parent`; tries once."""
         return ask_once(
             self.identifier,
             lambda: self._api.create_commit(
@@ -195,17 +196,17 @@ class HubDataset:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """What a commit does."""
+    """The operations of a commit."""
 
     additions: Sequence[CommitOperationAdd]
     deletions: Sequence[CommitOperationDelete]
 
     @property
     def all(self) -> list[CommitOperationAdd | CommitOperationDelete]:
-        """Both, for one commit."""
+        """All operations of the commit."""
         return [*self.additions, *self.deletions]
 
     def batches(self) -> Iterable[Sequence[CommitOperationAdd]]:
-        """The files to send, some at a time."""
+        """The files to send, in batches."""
         starts = range(0, len(self.additions), FILES_AT_ONCE)
         return (self.additions[start : start + FILES_AT_ONCE] for start in starts)

@@ -1,4 +1,4 @@
-"""What a repository lacks of a folder, and holds that the folder has no more."""
+"""The differences between a repository and a folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["RemoteFile", "UploadPlan", "make_plan"]
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:
-    """A file of a repository: `sha256` for one that is stored as a large file, else None."""
+    """A file of a repository; `sha256` is None if it is not stored as a large file."""
 
     path: str
     size_bytes: int
@@ -20,7 +20,7 @@ class RemoteFile:
     sha256: str | None
 
     def holds(self, file: LocalFile) -> bool:
-        """Whether it is the same content."""
+        """True if the contents are the same."""
         if self.sha256 is not None:
             return self.sha256 == file.sha256
         return self.blob_id == file.blob_id
@@ -28,7 +28,7 @@ class RemoteFile:
 
 @dataclass(frozen=True, slots=True)
 class UploadPlan:
-    """The changes of one commit, each sorted by path."""
+    """The changes of one commit, each list sorted by path."""
 
     added: tuple[LocalFile, ...]
     changed: tuple[LocalFile, ...]
@@ -37,22 +37,22 @@ class UploadPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the repository holds the folder already."""
+        """True if the repository holds the folder already."""
         return not (self.added or self.changed or self.deleted)
 
     @property
     def sent(self) -> tuple[LocalFile, ...]:
-        """The files that are new or other than in the repository."""
+        """The files that are new or changed."""
         return self.added + self.changed
 
     @property
     def sent_bytes(self) -> int:
-        """What the Hub does not have yet, if none of it was sent before."""
+        """The bytes to send, if nothing was sent before."""
         return sum(file.size_bytes for file in self.sent)
 
 
 def make_plan(local: Mapping[str, LocalFile], remote: Mapping[str, RemoteFile]) -> UploadPlan:
-    """The changes that make the dataset's files in a repository those of a folder."""
+    """The changes that turn the dataset's files in a repository into those of a folder."""
     added = [file for path, file in sorted(local.items()) if path not in remote]
     changed = [
         file

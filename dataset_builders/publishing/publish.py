@@ -1,10 +1,9 @@
-"""Makes a dataset's repository on the Hub hold what a folder holds, in one commit.
+"""Makes a dataset's repository on the Hub hold a folder's files, in one commit.
 
-Contents go first: large files that the Hub has already are not sent again, so
-that a publication that was interrupted goes on from there. Then one commit
-adds, changes and deletes everything, if the branch is still where it was when
-it was compared; until then nobody sees anything of it. At last the commit is
-read back and compared.
+Contents are sent first. The Hub keeps large files, so an interrupted
+publication goes on. Then one commit adds, changes and deletes everything, if
+the branch is still where it was when it was compared; before that nothing is
+visible. At last the commit is read back and compared.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ __all__ = ["publish_dataset"]
 
 
 def publish_dataset(request: PublishRequest) -> Publication:
-    """Publishes a folder that passes its check, or says what that would change.
+    """Publishes a folder that passes its check; a dry run only says what would change.
 
-    Raises InputError for a folder that does not pass, for a request that what
-    is there contradicts, and where the Hub cannot be reached or refuses; the
-    branch then is as it was, unless the message says otherwise.
+    Raises InputError for a folder that does not pass, for a request that
+    contradicts the repository, and if the Hub cannot be reached or refuses.
+    The branch is then unchanged, unless the message says otherwise.
     """
     dataset = HubDataset(request.repository)
     if not request.dry_run:
         dataset.require_token()
     with _undisturbed():
-        # What is wrong there should show before a check of many minutes.
+        # Errors of the request should show before a check that takes minutes.
         _check_state(request, dataset.state(request.branch))
     _check_folder(request)
     with published_files(request.folder, request.repository) as local, _undisturbed():
@@ -90,7 +89,7 @@ def _publish(
 def _prepared(
     request: PublishRequest, dataset: HubDataset, state: RepositoryState
 ) -> RepositoryState:
-    """The state when there is a repository, and in it the branch."""
+    """The state after the repository and the branch were made, if they did not exist."""
     if not state.exists:
         dataset.create(private=request.private)
         state = dataset.state(request.branch)
@@ -104,7 +103,7 @@ def _prepared(
 
 
 def _check_tag(request: PublishRequest, state: RepositoryState, *, moves: bool) -> None:
-    """A tag that is there must name what is published: a release is never moved."""
+    """Raises InputError if the tag names another commit: a release never moves."""
     tagged = None if request.tag is None else state.tags.get(request.tag)
     if tagged is not None and (moves or tagged != state.head):
         raise InputError(
@@ -117,7 +116,7 @@ def _check_tag(request: PublishRequest, state: RepositoryState, *, moves: bool) 
 def _check_published(
     request: PublishRequest, dataset: HubDataset, commit: str, local: Mapping[str, LocalFile]
 ) -> None:
-    """A repository's .gitignore, for one, keeps files out without a word."""
+    """Raises InputError if the commit lacks files: a .gitignore, for one, leaves them out."""
     rest = make_plan(local, {file.path: file for file in dataset.files(commit)})
     if not rest.is_empty:
         first = [*(file.path for file in rest.sent), *rest.deleted][0]
@@ -143,7 +142,7 @@ def _tag(request: PublishRequest, dataset: HubDataset, state: RepositoryState, c
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Neither log lines nor warnings of the client, which quote servers, nor its many bars."""
+    """Silences the client's log lines and warnings, which quote servers, and its many bars."""
     import huggingface_hub
     from huggingface_hub.utils.tqdm import (
         are_progress_bars_disabled,

@@ -1,4 +1,4 @@
-"""What is to be published, where, and what became of it."""
+"""What to publish and where, and the result."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ MESSAGE = "Publish the dataset"
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
-    """A folder and a repository, as in owner/name.
+    """A folder and a repository, as owner/name.
 
-    `branch` is made where there is none; refs/pr/N is a pull request that is
-    open. `private` counts for a repository that is made, `tag` names the
-    commit, `jobs` is processes of the check and connections. Raises InputError
-    for a request that contradicts itself.
+    `branch` is made if it does not exist; refs/pr/N is an open pull request.
+    `private` holds for a new repository, `tag` names the commit, `jobs` is the
+    number of processes for the check and of connections. Raises InputError for
+    a request that contradicts itself.
     """
 
     folder: Path
@@ -47,11 +47,11 @@ class PublishRequest:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What became of a request: `plan` is what was, or in a dry run would be, changed.
+    """The result of a request: `plan` is the change that was made, or would be in a dry run.
 
-    `commit` is the one that holds the folder's files; None in a dry run.
-    `pull_request` is the address of one that was opened; `created` says
-    whether the repository is, or in a dry run would be, a new one.
+    `commit` holds the folder's files; None in a dry run. `pull_request` is the
+    address of a new one. `created` is true if the repository is new, or would
+    be in a dry run.
     """
 
     plan: UploadPlan

@@ -9,4 +9,4 @@ RELEASE_PACKAGES = {
     "rapidfuzz": "rapidfuzz",
     "scikit-learn": "sklearn",
 }
-"""What a release needs beside what compiles, with the modules' names; all in the extra `build`."""
+"""The packages that a release needs besides the compilers, with their modules; extra `build`."""

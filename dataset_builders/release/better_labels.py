@@ -1,15 +1,15 @@
-"""Labels better than the compiler's, how good they are proved to be, and bank conflicts.
+"""Better labels than the compiler's, how good they are proved to be, and bank conflicts.
 
-Answers come from the row's alternatives and from the allocator `best`, which
-begins with the label, and finds a lower bound besides, with what proves it. An
-answer is better than another by `answer_cost` for the objective `registers`:
-fewer vector registers, then a higher occupancy, then a smaller combined cost
-(bank conflicts, copies and long encodings, weighted by loop depth); of a lower
-occupancy than the compiler's none is taken.
+Answers come from the row's alternatives and from the allocator `best`. It
+starts with the label, and also finds a lower bound and its proof. An answer is
+better than another by `answer_cost` for the objective `registers`: fewer vector
+registers, then higher occupancy, then less combined cost (bank conflicts,
+copies and long encodings, weighted by loop depth). Answers with a lower
+occupancy than the compiler's are not taken.
 
-Whole datasets are worked through by many processes into a journal of their
-own, so that an interrupted release goes on. Cost: seconds for each row, nearly
-all of it the search's.
+Many processes work through a whole dataset. A journal of its own keeps their
+results, so that an interrupted release goes on. A row takes seconds, nearly all
+of them in the search.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ from verilocc_bench.verify import FastVerifier, Verdict
 __all__ = ["ALLOCATORS", "better_label", "better_labels"]
 
 ALLOCATORS = ("best",)
-"""What is asked besides the row's alternatives."""
+"""The allocators that are asked besides the row's alternatives."""
 
 OPTIONS = SearchOptions()
-"""How it is asked."""
+"""The options of the search."""
 
 
 def better_labels(
@@ -54,9 +54,9 @@ def better_labels(
     *,
     progress: bool = True,
 ) -> dict[str, dict[str, Any]]:
-    """By id what `better_label` says of rows, which are loaded when their turn comes.
+    """The results of `better_label` by id; a row is loaded when its turn comes.
 
-    `folder` keeps what is done. Raises InputError where a row is beyond its
+    `folder` keeps finished results. Raises InputError for a row that exceeds its
     time limit or ends its process twice: its label could not be judged either.
     """
     with Journal(folder, _fingerprint()) as journal:
@@ -81,7 +81,7 @@ def better_labels(
 
 
 def _fingerprint() -> dict[str, Any]:
-    """All that decides what is found."""
+    """Everything that decides the results."""
     return {
         "allocators": list(ALLOCATORS),
         "objective": OPTIONS.objective.value,
@@ -95,8 +95,8 @@ def _fingerprint() -> dict[str, Any]:
 def better_label(row: Row) -> dict[str, Any]:
     """The `best_` columns and `bank_conflicts` of a row that has a label.
 
-    Raises MissingExtraError without the extra `exact`, or `build`, and
-    ContradictionError where an answer is below what the search proved.
+    Raises MissingExtraError without the extra `exact` or `build`, and
+    ContradictionError for an answer below the bound that the search proved.
     """
     assert row.label is not None
     problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
@@ -120,7 +120,7 @@ def better_label(row: Row) -> dict[str, Any]:
 def _search(
     problem: AllocationProblem, label: NamedAssignment
 ) -> tuple[dict[str, NamedAssignment], LowerBound]:
-    """Answers by what found them, and the bound that is proved."""
+    """Answers by the name of their allocator, and the bound that was proved."""
     # numba and ortools take longer to import than all the rest of a build.
     from verilocc_bench.allocators.search.comparison import assignment_of
     from verilocc_bench.allocators.search.portfolio import Search
@@ -139,7 +139,7 @@ def _best_answer(
     verifier: FastVerifier,
     searched: Mapping[str, NamedAssignment],
 ) -> tuple[str | None, NamedAssignment]:
-    """The best answer, and what found it; the label, and None, where none is better."""
+    """The best answer with its source; the label with None if no answer is better."""
     from verilocc_bench.allocators.search.comparison import answer_cost
 
     assert row.label is not None

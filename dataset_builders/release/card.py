@@ -1,7 +1,7 @@
 """The dataset card: a head for the Hub, and a datasheet for readers.
 
-A function of the dataset's figures and its manifest: the same give the same
-text, without dates.
+It is a function of the dataset's figures and its manifest, without dates: equal
+input gives equal text.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _SIZE_CATEGORIES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K
 
 
 def write_card(folder: Path, manifest: Mapping[str, Any], repository: str = HUB_NAME) -> list[Path]:
-    """Writes the card of a dataset folder, and its plots where there are 200 rows or more.
+    """Writes the card of a dataset folder, and its plots if there are at least 200 rows.
 
-    All files but the manifest must be there. Returns what was written, relative
-    to the folder. Raises MissingExtraError where plots need matplotlib.
+    All files but the manifest must exist. Returns the written files, relative
+    to the folder. Raises MissingExtraError if plots need matplotlib.
     """
     statistics = statistics_of(folder)
     plots: list[str] = []

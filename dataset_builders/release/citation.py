@@ -1,4 +1,4 @@
-"""BibTeX of the software and of the paper that it stands on, from CITATION.cff."""
+"""BibTeX for the software and the paper behind it, from CITATION.cff."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CITATION = "CITATION.cff"
 
 @cache
 def read_citation() -> Mapping[str, Any]:
-    """CITATION.cff, of the package or of the repository. Raises InputError where it is missing."""
+    """CITATION.cff of the package or of the repository. Raises InputError if it is missing."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package, package.parent):
         path = folder / CITATION
@@ -29,7 +29,7 @@ def read_citation() -> Mapping[str, Any]:
 
 
 def bibtex(citation: Mapping[str, Any], doi: str | None) -> str:
-    """One entry for the software, with `doi` where there is one, and one for each reference."""
+    """One entry for the software, with its `doi` if there is one, and one for each reference."""
     software = {
         "title": citation["title"],
         "author": _authors(citation["authors"]),
@@ -69,7 +69,7 @@ def _preprint(reference: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _authors(authors: list[Mapping[str, str]]) -> str:
-    """Names as BibTeX wants them; a group's name in braces is one name."""
+    """Names in BibTeX's form; a group's name is in braces, so that it counts as one name."""
     return " and ".join(
         f"{{{author['name']}}}"
         if "name" in author

@@ -1,13 +1,12 @@
-"""Kernels that are the same, or nearly: one of a kind stays, and near ones share a split.
+"""Equal and nearly equal kernels: one of several equal ones stays, and near ones share a split.
 
-Exact duplicates have the same normalized text: of them the first point of the
-sweep stays. Near duplicates are at most `NEAR_DISTANCE` apart (see similarity):
-the same function but for a few instructions. Sweep groups keep most of them in
-one split by themselves; of a near pair that lies in two splits, the kernel in
-the split further to the back of `SPLITS` stays and the other one is left out, so
-that tests of generalization lose nothing and training does. Kernels of the
-embedded dataset `mini` count as one more test split, so that it can be used to
-look at models that were trained on `train`.
+Exact duplicates have the same normalized text; the first point of the sweep
+stays. Near duplicates are at most `NEAR_DISTANCE` apart (see similarity): the
+same function except for a few instructions. Sweep groups keep most of them in
+one split. If a near pair lies in two splits, the kernel in the later split of
+`SPLITS` stays and the other one is left out: so training loses kernels, not the
+tests of generalization. Kernels of the embedded dataset `mini` count as one
+more test split, so that `mini` can test models that were trained on `train`.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class RowCandidate:
 
 
 def exact_duplicates(candidates: Sequence[tuple[str, str]]) -> dict[str, Rejection]:
-    """By point key: the later ones of those (point key, id) that have the same id."""
+    """For (point key, id) pairs, the rejections of those whose id came before; by point key."""
     first: dict[str, str] = {}
     rejected: dict[str, Rejection] = {}
     for key, identifier in candidates:
@@ -61,7 +60,7 @@ def exact_duplicates(candidates: Sequence[tuple[str, str]]) -> dict[str, Rejecti
 
 
 def near_pairs(candidates: Sequence[RowCandidate]) -> list[Pair]:
-    """Pairs of candidates, by place, that are near each other; in order."""
+    """Pairs of places of candidates that are near each other, sorted."""
     corpus = Corpus([candidate.tokens for candidate in candidates])
     found = corpus.pairs_within(NEAR_DISTANCE)
     return sorted(found, key=lambda pair: (pair[0], pair[1].place))
@@ -70,10 +69,10 @@ def near_pairs(candidates: Sequence[RowCandidate]) -> list[Pair]:
 def near_duplicates_across(
     candidates: Sequence[RowCandidate], pairs: Iterable[Pair], embedded: Mapping[str, Tokens]
 ) -> dict[str, Rejection]:
-    """By point key: those left out because a near one is in another split, or embedded.
+    """The rejections of candidates that are near one in another split or in `mini`; by point key.
 
-    `embedded` has the functions of `mini` by id; only training splits are kept
-    clear of them.
+    `embedded` has the functions of `mini` by id; they reject candidates of
+    training splits only.
     """
     order = list(SPLITS)
     rejected = _near_embedded(candidates, embedded)
@@ -108,7 +107,7 @@ def _near(distance: float, other: str) -> Rejection:
 
 
 def clusters(ids: Sequence[str], pairs: Iterable[Pair]) -> list[str]:
-    """For each place the name of its cluster: the smallest id of those connected by pairs."""
+    """The cluster of each place: the smallest id of those that pairs connect."""
     parents = list(range(len(ids)))
 
     def root(place: int) -> int:

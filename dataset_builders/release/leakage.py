@@ -1,4 +1,4 @@
-"""How near the rows of the other splits are to what a model was trained on."""
+"""The distances of the rows of other splits from the training rows."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _DIGITS = 4
 def leakage_report(
     candidates: Sequence[RowCandidate], embedded: Mapping[str, Tokens], *, progress: bool = True
 ) -> dict[str, Any]:
-    """For each row outside `train` its nearest training row and their distance; a JSON document.
+    """The nearest training row of each row outside `train`, with its distance; a JSON document.
 
-    `summary` has the figures by split; `embedded` the same for `mini`. Both are
-    empty where nothing is in `train`.
+    `summary` has the figures by split, `embedded` the same for `mini`. Both are
+    empty if `train` is empty.
     """
     training = [candidate for candidate in candidates if candidate.split == "train"]
     others = [candidate for candidate in candidates if candidate.split != "train"]

@@ -1,17 +1,17 @@
-"""Can sweep metadata tell the splits apart? Then a split would hold another kind of row.
+"""Probes the splits: can sweep metadata tell them apart? They should hold similar rows.
 
 For each split, a classifier learns to tell its rows from those of `train` by
-their sweep parameters, architecture and kernel: once logistic regression, once
-the nearest neighbours. Each sweep group is in one fold of the cross-validation
-alone, because groups are what splits keep whole: that a group is in `test` says
-nothing of another. The figure is the area under the ROC curve; 0.5 is a coin.
-Chance alone moves it by some hundredths, the more the fewer groups a split has:
-`chance_low` and `chance_high` hold 95 % of what the same classifier reaches when
-the split's name is dealt anew among the groups. At most `_ROWS` rows of each
-group are looked at, the first ones by the hash of their points.
+their sweep parameters, architecture and kernel: once by logistic regression,
+once by nearest neighbours. Cross-validation keeps each sweep group in one fold,
+as splits do, so that one row of a group tells nothing of another. The figure is
+the area under the ROC curve; guessing gives 0.5. Chance moves it by some
+hundredths, and more for splits with few groups: `chance_low` and `chance_high`
+hold 95 % of the areas when the split's name is dealt anew among the groups. At
+most `_ROWS` rows of each group count, the first ones by the hash of their
+points.
 
-A generalization split differs by what its name says; those parameters are left
-out, and so are kernels that only one side has.
+A generalization split differs in the parameters that its name tells; those are
+left out, and so are kernels that only one side has.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _IN_THE_NAME: Mapping[str, frozenset[str]] = {
 
 
 def probe_splits(candidates: Sequence[RowCandidate]) -> dict[str, dict[str, Any]]:
-    """By split: rows, groups, and the area under the curve of each classifier with its chance.
+    """By split: rows, groups, and the area under the curve of each classifier, with chance.
 
-    Splits with fewer than two groups, or without `train`, are left out. Raises
-    MissingExtraError without scikit-learn.
+    Splits with too few groups are left out, and all of them if `train` has too
+    few. Raises MissingExtraError without scikit-learn.
     """
     return {
         split: _probe(split, candidates)
@@ -111,14 +111,14 @@ def _some_of_each_group(rows: Sequence[RowCandidate]) -> list[RowCandidate]:
 def _dealt(
     inside: NDArray[np.bool_], groups: NDArray[np.int64], generator: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """The split's name dealt anew: as many groups, drawn by chance."""
+    """Deals the split's name anew: to as many groups, drawn at random."""
     count = len(set(groups[inside].tolist()))
     drawn = generator.permutation(int(groups.max()) + 1)[:count]
     return np.isin(groups, drawn)
 
 
 def _features(rows: Sequence[RowCandidate], left_out: frozenset[str]) -> NDArray[np.float64]:
-    """One column for each value that occurs, and the numbers themselves, in standard units."""
+    """One column for each value that occurs, and one for each number, all standardized."""
     described = [
         {"arch": c.point.arch, "kernel": c.point.kernel, **dict(c.point.parameters)} for c in rows
     ]
@@ -165,7 +165,7 @@ def _area(
 
 
 def _ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places from 0 to 1, ties in the middle: folds are comparable so."""
+    """Ranks from 0 to 1, ties in the middle: they make the folds comparable."""
     ordered = np.sort(scores)
     left = np.searchsorted(ordered, scores, side="left")
     right = np.searchsorted(ordered, scores, side="right")

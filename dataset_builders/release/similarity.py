@@ -1,17 +1,16 @@
-"""How near two functions are: the edit distance of their instruction sequences.
+"""The distance of two functions: the edit distance of their instruction sequences.
 
-An instruction is compared by what is printed of it but for the numbers of
-virtual registers and blocks: opcode, flags, classes and sub-registers, fixed
-registers. Constants are in no normalized text. The distance of two functions
-is the Levenshtein distance of their sequences over the longer one's length:
-0 for the same sequence, 1 for nothing in common.
+Instructions are compared as printed, without the numbers of virtual registers
+and blocks: by opcode, flags, classes and sub-registers, and fixed registers.
+(Normalized texts have no constants.) The distance is the Levenshtein distance
+of the sequences over the length of the longer one: 0 for equal sequences, 1
+for sequences with nothing in common.
 
-Searches are exact. Two sequences cannot be nearer than what their multisets
-of instructions do not share; histograms of hashed instructions bound that from
-below (hashing only merges), at 1,024 additions a pair, and only pairs whose
-bound is small enough are compared in full, which takes time proportional to
-the product of both lengths over 64 (Hyyrö's bit-parallel algorithm, in
-rapidfuzz).
+Searches are exact. The distance is at least the share of instructions that the
+two multisets do not share. Histograms of hashed instructions bound that share
+from below (hashing only merges), at 1,024 additions a pair. Only pairs with a
+small enough bound are compared in full, in time proportional to the product of
+both lengths over 64 (Hyyrö's bit-parallel algorithm, in rapidfuzz).
 """
 
 from __future__ import annotations
@@ -59,20 +58,20 @@ def instruction_tokens(normalized: str) -> Tokens:
 
 
 def distance(left: Tokens, right: Tokens, at_most: float = 1.0) -> float:
-    """The distance, 0 to 1; 1 where it is more than `at_most`."""
+    """The distance, from 0 to 1; it is 1 if it exceeds `at_most`."""
     try:
         from rapidfuzz.distance import Levenshtein
     except ModuleNotFoundError:
         raise MissingExtraError("rapidfuzz", "build", "comparing functions") from None
     longest = max(len(left), len(right), 1)
-    # In whole edits: fractions of them would be rounded in one way or the other.
+    # In whole edits: fractions would be rounded up or down.
     limit = math.floor(at_most * longest + 1e-6)
     edits = Levenshtein.distance(left, right, score_cutoff=limit)
     return edits / longest if edits <= limit else 1.0
 
 
 class Corpus:
-    """Functions to be searched for near ones."""
+    """A set of functions that can be searched for near ones."""
 
     def __init__(self, functions: Sequence[Tokens]) -> None:
         self._functions = list(functions)
@@ -85,7 +84,7 @@ class Corpus:
         return len(self._functions)
 
     def pairs_within(self, threshold: float) -> Iterator[tuple[int, Neighbour]]:
-        """Every pair of members at most `threshold` apart (below 1), the earlier place first."""
+        """All pairs of members at most `threshold` (below 1) apart, the earlier place first."""
         order = np.argsort(self._lengths, kind="stable")
         lengths = self._lengths[order]
         histograms = self._histograms[order]
@@ -103,7 +102,7 @@ class Corpus:
                     yield min(place, other), Neighbour(max(place, other), found)
 
     def nearest(self, function: Tokens) -> Neighbour:
-        """The member nearest to a function; the earliest of several. Raises ValueError if empty."""
+        """The member nearest to a function, the first of several. Raises ValueError if empty."""
         if not self._functions:
             raise ValueError("the corpus is empty")
         bounds = _bounds(
@@ -130,6 +129,6 @@ def _bounds(
     histograms: NDArray[np.uint16],
     lengths: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """The least distance that a function can have from each of several."""
+    """Lower bounds on the distances of a function from several others."""
     shared = np.minimum(histogram, histograms).sum(axis=1, dtype=np.int64)
     return np.asarray(1 - shared / np.maximum(length, lengths))

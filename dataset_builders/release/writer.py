@@ -1,7 +1,7 @@
-"""From a finished build to a dataset folder: what stays, in which split, in which file.
+"""From a finished build to a dataset folder: selects rows, and puts them into splits and files.
 
-Rows are read from the journal as often as they are needed, never all at once;
-what decides about them (ids, instructions as numbers) fits in memory.
+Rows are read from the journal whenever they are needed, never all at once. The
+data that selects them (ids, instructions as numbers) fits in memory.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class ReleaseSummary:
 
 @dataclass(frozen=True, slots=True)
 class _Selection:
-    """The rows of a dataset and their clusters, in the order of the sweep; what was rejected."""
+    """The rows of a dataset with their clusters, in the order of the sweep, and the rejections."""
 
     candidates: list[RowCandidate]
     clusters: list[str]
@@ -76,7 +76,7 @@ def write_dataset(
 ) -> ReleaseSummary:
     """Writes the dataset of the points, in their order; the manifest comes last.
 
-    `execution` says where better labels are looked for.
+    `execution` says where the search for better labels runs.
     """
     sweep = str(manifest["sweep"])
     embedded = _embedded_functions() if sweep != EMBEDDED else {}
@@ -117,7 +117,7 @@ def write_dataset(
 
 
 def _embedded_functions() -> dict[str, Tokens]:
-    """The functions of `mini` by id, which training rows keep clear of."""
+    """The functions of `mini` by id; training rows must not be near them."""
     return {
         row.id: instruction_tokens(row.normalized)
         for track in ("assign", "split")
@@ -185,8 +185,8 @@ class _Writer:
     def write_files(self) -> None:
         """Writes the Parquet files, and `rows.jsonl` with a line for each row.
 
-        Goes through the journal once, in its own order, which is that of the
-        rows in every file; at most one unfinished file of each kind is in memory.
+        Reads the journal once, in its own order, which is also the order of the
+        rows in every file. At most one unfinished file of each kind is in memory.
         """
         buckets = Counter(_bucket(candidate) for candidate in self.selection.candidates)
         files = {bucket: _BucketFiles(self, bucket, buckets[bucket]) for bucket in sorted(buckets)}
@@ -215,14 +215,14 @@ class _Writer:
 
 
 class _BucketFiles:
-    """The files of one track, architecture, family and split, each written when it is full."""
+    """The files of one track, architecture, family and split; each is written when it is full."""
 
     def __init__(self, writer: _Writer, bucket: _Bucket, count: int) -> None:
         self.writer = writer
         self.count = count
         folder, arch, family, self.split = bucket
         self.folder = Path(folder, arch, family)
-        # Both tracks share the raw config: the folder keeps their files apart.
+        # Both tracks share the raw config, so their files are in different folders.
         self.raw_folder = Path("raw", folder, arch, family)
         self.rows: list[Row] = []
         self.raws: list[RawRow] = []
@@ -259,7 +259,7 @@ def _bucket(candidate: RowCandidate) -> _Bucket:
 
 
 def _line(candidate: RowCandidate, row: Row, file: str, raw_hash: str) -> dict[str, Any]:
-    """What it takes to build a row again and to know it again."""
+    """The entry of a row: what it takes to build the row again and to compare it."""
     point = candidate.point
     return {
         "id": row.id,

@@ -1,4 +1,4 @@
-"""What a dataset folder holds, in figures: facts of rows, tables, plots."""
+"""A dataset folder in figures: facts of rows, tables, plots."""
 
 from dataset_builders.statistics.leakage import Leakage, read_leakage
 from dataset_builders.statistics.plots import PLOTS, draw_plots

@@ -16,7 +16,7 @@ __all__ = ["run_stats"]
 
 
 def run_stats(options: argparse.Namespace) -> int:
-    """Prints the figures of a dataset folder, as tables or as JSON; draws them where asked to.
+    """Prints the figures of a dataset folder as tables or JSON; draws them if asked.
 
     `folder` is a path or `mini`; `plots` is None or a folder for PNG files.
     """

@@ -1,7 +1,7 @@
 """The figures of a dataset as one JSON document.
 
-Everything is there, sorted and without dates: the same folder gives the same
-bytes. What cannot be computed is null.
+The document is sorted and has no dates: equal folders give equal bytes. Figures
+that cannot be computed are null.
 """
 
 from __future__ import annotations
@@ -92,13 +92,13 @@ def _quartiles(values: Sequence[int]) -> dict[str, float] | None:
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    """The sum of those that are known; None of none."""
+    """The sum of the known values; None without any."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
 def _counts(values: Sequence[str | int | None]) -> dict[str, int]:
-    """How often each value is there, as JSON keys; None does not count."""
+    """The number of occurrences of each value, with JSON keys; None is not counted."""
     return {str(value): count for value, count in Counter(values).items() if value is not None}
 
 
@@ -112,7 +112,7 @@ def _by_split(
 
 
 def _clusters(rows: Sequence[RowFacts]) -> dict[str, int]:
-    """Near-duplicate clusters: how many, the rows that are not alone in theirs, the largest."""
+    """Clusters of near-duplicates: their number, the rows in shared ones, and the largest size."""
     counts = Counter(row.cluster or row.id for row in rows)
     return {
         "count": len(counts),

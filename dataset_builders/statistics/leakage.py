@@ -1,4 +1,4 @@
-"""How near the rows outside `train` are to rows in it: the file leakage.json."""
+"""The file leakage.json: distances of rows outside `train` from the rows in it."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ LEAKAGE = "leakage.json"
 
 @dataclass(frozen=True, slots=True)
 class SplitDistance:
-    """Of one split: its rows, and how far they are from the nearest row of `train`.
+    """A split's number of rows, and their distances from the nearest row of `train`.
 
     Distances are edit distances of instruction sequences over the longer
-    length, 0 to 1. `share_below` has (threshold, share of the rows that are nearer).
+    length, 0 to 1. `share_below` has (threshold, share of the nearer rows).
     """
 
     rows: int
@@ -38,7 +38,7 @@ class SplitDistance:
 
 @dataclass(frozen=True, slots=True)
 class ProbeArea:
-    """The area under the ROC curve of one classifier, and what chance gives in 95 of 100 cases."""
+    """The area under the ROC curve of one classifier, and the range of 95 % of chance results."""
 
     area: float
     chance_low: float
@@ -47,9 +47,9 @@ class ProbeArea:
 
 @dataclass(frozen=True, slots=True)
 class Leakage:
-    """What leakage.json says: summaries and all distances by split.
+    """The content of leakage.json: summaries and all distances by split.
 
-    `embedded` is the summary of the dataset `mini`. `probe` has, by split and
+    `embedded` is the summary of the dataset `mini`. `probe` says, by split and
     classifier, how well sweep metadata tells the split from `train`.
     """
 
@@ -60,13 +60,13 @@ class Leakage:
 
 
 def read_leakage(folder: Path) -> Leakage | None:
-    """What leakage.json of a dataset folder says; None where there is none."""
+    """Reads leakage.json of a dataset folder; None if there is none."""
     path = folder / LEAKAGE
     return leakage_from_document(read_json(path), path) if path.exists() else None
 
 
 def leakage_from_document(document: Any, source: str | Path = LEAKAGE) -> Leakage:
-    """The contents of leakage.json as a record. Raises InputError for another form."""
+    """A record with the contents of leakage.json. Raises InputError for another form."""
     try:
         distances: dict[str, list[float]] = {}
         for row in document["rows"]:
@@ -97,7 +97,7 @@ def _summary(entry: Mapping[str, Any]) -> SplitDistance:
 
 
 def _areas(found: Mapping[str, Any]) -> dict[str, ProbeArea]:
-    """By classifier; what else a probe says of a split is left aside."""
+    """The areas by classifier; other entries of a probe are ignored."""
     return {
         str(kind): ProbeArea(*(float(entry[key]) for key in ("area", "chance_low", "chance_high")))
         for kind, entry in found.items()

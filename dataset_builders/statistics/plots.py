@@ -1,7 +1,7 @@
-"""Pictures of a dataset as PNG: the same figures give the same bytes.
+"""Pictures of a dataset as PNG: equal figures give equal bytes.
 
-Made to be read at 700 pixels on a light page; families are told apart by
-colours that colour-blind readers tell apart too, and by their marks.
+They are made for a light page 700 pixels wide. Colours that colour-blind
+readers can tell apart, and marks, distinguish the families.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ PLOTS: dict[str, tuple[str, str]] = {
         "the farthest row",
     ),
 }
-"""The file names of plots: what each shows, and how to read it."""
+"""By file name: the title of a plot, and how to read it."""
 
 WIDTH_INCHES = 7.0
 DOTS_PER_INCH = 160
@@ -56,7 +56,7 @@ _Drawing = Callable[["Figure"], None]
 
 
 def draw_plots(statistics: DatasetStatistics, folder: Path) -> list[str]:
-    """Writes all plots for which there are figures; returns their file names.
+    """Writes all plots that have figures; returns their file names.
 
     Raises MissingExtraError without matplotlib.
     """
@@ -68,7 +68,7 @@ def draw_plots(statistics: DatasetStatistics, folder: Path) -> list[str]:
 
 
 def _drawings(statistics: DatasetStatistics) -> list[tuple[str, _Drawing, float]]:
-    """File name, what draws it, height in inches."""
+    """File name, drawing function, height in inches."""
     rows, splits = statistics.rows, statistics.splits
     tasks = by_key(rows, lambda row: (row.arch, row.family))
     found: list[tuple[str, _Drawing, float]] = [
@@ -102,7 +102,7 @@ def _draw_sizes(figure: Figure, tasks: dict[tuple[str, ...], list[RowFacts]]) ->
 
 
 def _plain_ticks(axes: Axes) -> None:
-    """Numbers as they are on a logarithmic axis, at 1, 2 and 5 of every decade."""
+    """Plain numbers on a logarithmic axis, at 1, 2 and 5 of every decade."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -122,7 +122,7 @@ def _draw_distances(
 def _boxes(
     axes: Axes, names: Sequence[str], values: Sequence[Sequence[float]], colours: Sequence[str]
 ) -> None:
-    """Horizontal boxes with the numbers of values behind their names, the first on top."""
+    """Horizontal boxes, the first on top; names are followed by the number of values."""
     parts = axes.boxplot(
         [sorted(found) for found in values],
         orientation="horizontal",
@@ -144,7 +144,7 @@ def _boxes(
 
 
 def _only_across(axes: Axes) -> None:
-    """No grid along the names, and no line beside them."""
+    """Removes the grid along the names, and the line beside them."""
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

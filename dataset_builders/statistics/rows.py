@@ -1,7 +1,7 @@
-"""The facts of each row that figures are made of, read column by column.
+"""The facts of each row for the figures, read column by column.
 
-The texts of functions and of assignments, nearly all of a file, stay on disk:
-a few rows at a time are read of the other columns.
+Texts of functions and of assignments are nearly all of a file; they stay on
+disk. The other columns are read a few rows at a time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from verilocc_bench.files import parse_json
 __all__ = ["RowFacts", "read_facts"]
 
 TRACKS = {"data": "assign", "split": "split"}
-"""Folder to track."""
+"""The track, by folder."""
 
 _FILE_NAME = re.compile(r"(\w+)-\d{5}-of-\d{5}\.parquet")
 
@@ -32,12 +32,12 @@ class RowFacts:
 
     `pressure`, `best_lower_bound` and the registers used are of the vector
     file. `registers_used`, `occupancy` (waves or warps) and `bank_conflicts`
-    are the compiler's; those that begin with `best_` are of the best answer
-    that is known, of which `best_source` is None where it is the compiler's. All
-    of these are None where the dataset does not say. `tile` is
-    the kind of kernel (gemm, attention, decoding) with the rows and columns of
-    its tile, as `gemm 64x128`; it and `head_dimension` are None where a kernel
-    has none. `alternatives` are the sources of further labels.
+    belong to the compiler's label. Fields that begin with `best_` belong to the
+    best known answer; `best_source` is None if that is the label. All of these
+    are None if the dataset does not tell. `tile` is the kind of kernel (gemm,
+    attention, decoding) with the rows and columns of its tile, as `gemm
+    64x128`; it and `head_dimension` are None if a kernel has none.
+    `alternatives` are the sources of further labels.
     """
 
     id: str
@@ -69,12 +69,12 @@ class RowFacts:
 
     @property
     def lower_bound(self) -> int:
-        """Vector registers that every assignment needs; the pressure where no more is known."""
+        """Vector registers that every assignment needs: the best known bound, or the pressure."""
         return self.pressure if self.best_lower_bound is None else self.best_lower_bound
 
     @property
     def meets_bound(self) -> bool:
-        """Whether the compiler's label is proved optimal: it uses no more than the bound."""
+        """True if the label is proved optimal: it uses as many registers as the bound."""
         return self.registers_used is not None and self.registers_used == self.lower_bound
 
     @property
@@ -86,25 +86,25 @@ class RowFacts:
 
     @property
     def best_gap(self) -> int | None:
-        """Vector registers of the best answer that is known above the bound."""
+        """Vector registers of the best known answer above the bound."""
         best = self.best_registers_used
         return None if best is None else best - self.lower_bound
 
     @property
     def has_better(self) -> bool:
-        """Whether there is a better label than the compiler's."""
+        """True if a better label than the compiler's is known."""
         return self.best_source is not None
 
     @property
     def has_fewer(self) -> bool:
-        """Whether there is a label with fewer vector registers than the compiler's."""
+        """True if a label with fewer vector registers than the compiler's is known."""
         best, own = self.best_registers_used, self.registers_used
         return best is not None and own is not None and best < own
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns that are read: those of Row by the same names."""
+    """The columns that are read; they have the names of Row's."""
 
     id: str
     family: str
@@ -133,8 +133,8 @@ class _Columns:
 def read_facts(folder: Path) -> tuple[RowFacts, ...]:
     """The facts of all rows of a dataset folder, in the order of its files.
 
-    Raises InputError where there are none, or where a file is no Parquet file
-    of rows.
+    Raises InputError if there are none, or if a file is not a Parquet file of
+    rows.
     """
     paths = [path for name in TRACKS for path in sorted(folder.glob(f"{name}/*/*/*.parquet"))]
     if not paths:
@@ -158,7 +158,7 @@ def _facts_of_file(path: Path) -> Iterator[RowFacts]:
 def _columns_of_file(path: Path) -> Iterator[_Columns]:
     names = [field.name for field in fields(_Columns)]
     for table in parquet_batches(path, names):
-        # It takes any record whose columns Row has, but is typed for two.
+        # The function takes any record whose columns Row has, but is typed for two.
         yield from cast("list[_Columns]", rows_from_table(table, cast("type[Row]", _Columns), path))
 
 

@@ -1,4 +1,4 @@
-"""Figures over the rows of a dataset folder, and what lies beside the rows."""
+"""Figures over a dataset folder: over its rows, its rejections and its files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Key = TypeVar("Key", str, int, tuple[str, ...])
 
 @dataclass(frozen=True, slots=True)
 class Quartiles:
-    """Of some numbers: the least, the quartiles (interpolated linearly) and the largest."""
+    """The least of some numbers, the quartiles (interpolated linearly) and the largest."""
 
     minimum: int
     lower: float
@@ -43,7 +43,7 @@ class Quartiles:
 
 @dataclass(frozen=True, slots=True)
 class DatasetStatistics:
-    """The facts of all rows; rejected points by kind; files and bytes by folder."""
+    """The facts of all rows, the rejected points by kind, and the sizes of folders."""
 
     rows: tuple[RowFacts, ...]
     rejected: Mapping[str, int]
@@ -64,8 +64,8 @@ class DatasetStatistics:
 def statistics_of(folder: Path) -> DatasetStatistics:
     """The figures of a dataset folder: of its Parquet files, rejected.jsonl and leakage.json.
 
-    Neither the card nor the manifest need be there yet. Raises InputError where
-    a file cannot be read.
+    The card and the manifest need not exist yet. Raises InputError for a file
+    that cannot be read.
     """
     if not folder.is_dir():
         raise InputError("expected the folder of a dataset", source=folder)
@@ -75,7 +75,7 @@ def statistics_of(folder: Path) -> DatasetStatistics:
 
 
 def by_key(rows: Iterable[RowFacts], key: Callable[[RowFacts], Key]) -> dict[Key, list[RowFacts]]:
-    """Rows by a key of theirs, sorted by key."""
+    """The rows by a key, sorted by key."""
     found: dict[Key, list[RowFacts]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)
@@ -83,7 +83,7 @@ def by_key(rows: Iterable[RowFacts], key: Callable[[RowFacts], Key]) -> dict[Key
 
 
 def quartiles(values: Sequence[int]) -> Quartiles | None:
-    """The quartiles of some numbers; None of none."""
+    """The quartiles of some numbers; None without any."""
     if not values:
         return None
     ordered = sorted(values)
@@ -97,18 +97,18 @@ def quartiles(values: Sequence[int]) -> Quartiles | None:
 
 
 def share(rows: Sequence[RowFacts], holds: Callable[[RowFacts], bool]) -> float | None:
-    """The share of rows of which something holds; None of no rows."""
+    """The share of rows for which `holds` is true; None without rows."""
     return sum(map(holds, rows)) / len(rows) if rows else None
 
 
 def mean(values: Iterable[int | None]) -> float | None:
-    """The mean of those that are known; None of none."""
+    """The mean of the known values; None without any."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
 
 
 def in_order(order: Iterable[str], names: set[str]) -> list[str]:
-    """Names in a given order, then those that it does not know."""
+    """The names in the given order, then the other names, sorted."""
     known = [name for name in order if name in names]
     return known + sorted(names - set(known))
 

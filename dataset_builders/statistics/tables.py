@@ -46,7 +46,7 @@ TrackCounts = Mapping[tuple[str, str, str, str], int]
 
 
 def statistics_tables(statistics: DatasetStatistics) -> list[Table]:
-    """All tables that have something to say."""
+    """All tables that are not empty."""
     counts = Counter((row.track, row.arch, row.family, row.split) for row in statistics.rows)
     tables = [
         count_table(counts, statistics.splits),
@@ -68,7 +68,7 @@ def statistics_tables(statistics: DatasetStatistics) -> list[Table]:
 
 
 def plain_table(table: Table) -> str:
-    """A table for a terminal: its title, the cells, what they mean."""
+    """A table for a terminal: its title, its cells, and their meaning."""
     return f"{table.title}\n\n{_tabulated(table, 'simple')}\n\n{table.meaning}\n"
 
 
@@ -114,7 +114,7 @@ def kernel_table(statistics: DatasetStatistics) -> Table:
 
 
 def size_table(statistics: DatasetStatistics) -> Table:
-    """Quartiles and the largest of what makes functions large."""
+    """Quartiles and maxima of the sizes of functions."""
     sizes: tuple[Callable[[RowFacts], int], ...] = (
         lambda row: row.n_instructions,
         lambda row: row.n_virtual_registers,
@@ -131,7 +131,7 @@ def size_table(statistics: DatasetStatistics) -> Table:
 
 
 def register_table(statistics: DatasetStatistics) -> Table:
-    """Quartiles of the lower bound and of what the compiler uses of the vector file."""
+    """Quartiles of the lower bound, and of the compiler's use of the vector file."""
     rows = []
     for key, found in _tasks(statistics).items():
         used = [row.registers_used for row in found if row.registers_used is not None]
@@ -146,7 +146,7 @@ def register_table(statistics: DatasetStatistics) -> Table:
 
 
 def occupancy_table(statistics: DatasetStatistics) -> Table:
-    """How many functions reach which occupancy, on each architecture."""
+    """The number of functions with each occupancy, by architecture."""
     rows = []
     for arch, found in by_key(statistics.track("assign"), lambda row: row.arch).items():
         counts = Counter(row.occupancy for row in found if row.occupancy is not None)
@@ -161,7 +161,7 @@ def occupancy_table(statistics: DatasetStatistics) -> Table:
 
 
 def label_table(statistics: DatasetStatistics) -> Table:
-    """Where labels come from, and how many rows have others or better ones."""
+    """The sources of labels, and the shares of rows with other or better labels."""
     found = by_key(statistics.track("assign"), lambda row: (row.arch, row.family, row.label_source))
     rows = tuple(
         (
@@ -185,7 +185,7 @@ def label_table(statistics: DatasetStatistics) -> Table:
 
 
 def quality_table(statistics: DatasetStatistics) -> Table:
-    """How good the compiler's labels and the best ones are."""
+    """The quality of the compiler's labels and of the best known ones."""
     found = by_key(statistics.track("assign"), lambda row: (row.arch, row.family))
     rows = tuple(
         (
@@ -221,7 +221,7 @@ def _sum(values: Iterable[int | None]) -> str:
 def value_table(
     statistics: DatasetStatistics, name: str, value: Callable[[RowFacts], str | int | None]
 ) -> Table:
-    """How many rows of each split have which of a few values; rows without one do not count."""
+    """The number of rows with each of a few values, by split; rows without one do not count."""
     counts, values = _values(statistics, value)
     rows = tuple(
         (split, *(_count(counts[v, split]) for v in values)) for split in statistics.splits
@@ -231,7 +231,7 @@ def value_table(
 
 
 def tile_table(statistics: DatasetStatistics) -> Table:
-    """How many rows of each split have which tile; rows without one do not count."""
+    """The number of rows with each tile, by split; rows without one do not count."""
     counts, tiles = _values(statistics, lambda row: row.tile)
     rows = tuple(
         (str(tile), *(_count(counts[tile, split]) for split in statistics.splits)) for tile in tiles
@@ -248,14 +248,14 @@ def _values(
 
 
 def rejected_table(rejected: Mapping[str, int]) -> Table:
-    """Sweep points that gave no row, by kind."""
+    """The sweep points without a row, by kind of rejection."""
     rows = tuple((kind, _number(count)) for kind, count in sorted(rejected.items()))
     meaning = "Points of the sweep that gave no row; rejected.jsonl has the reason of each."
     return Table("Rejected", meaning, ("kind", "points"), rows)
 
 
 def leakage_table(leakage: Leakage | None) -> Table:
-    """How far the rows of each split are from the nearest row of train."""
+    """The distances of the rows of each split from the nearest row of train."""
     summary = {} if leakage is None else dict(leakage.summary)
     names = in_order(SPLITS, set(summary))
     if leakage is not None and leakage.embedded is not None:
@@ -284,7 +284,7 @@ def leakage_table(leakage: Leakage | None) -> Table:
 
 
 def probe_table(leakage: Leakage | None) -> Table:
-    """How well classifiers tell the rows of a split from those of train by sweep metadata."""
+    """The success of classifiers that tell a split from train by sweep metadata."""
     probe = {} if leakage is None else leakage.probe
     kinds = sorted({kind for found in probe.values() for kind in found})
     rows = tuple(
@@ -326,7 +326,7 @@ def _spread(values: Sequence[int]) -> tuple[str, str]:
 
 
 def _natural(value: str | int) -> tuple[str, int, int]:
-    """Numbers within names by size: `gemm 64x128` before `gemm 128x16`."""
+    """A key that sorts numbers within names by size: `gemm 64x128` before `gemm 128x16`."""
     kind, _, tile = str(value).rpartition(" ")
     sides = [int(side) for side in tile.split("x") if side.isdecimal()]
     first, second = (*sides, 0, 0)[:2]
@@ -338,7 +338,7 @@ def _number(value: int) -> str:
 
 
 def _count(value: int) -> str:
-    """A count of which a dash stands for none."""
+    """A count; a dash stands for zero."""
     return _number(value) if value else NONE
 
 

@@ -1,9 +1,9 @@
-"""What a point must meet to be worth compiling: rules of thumb, each on the safe side.
+"""Rules of thumb for points that are worth compiling; all are on the safe side.
 
-They drop combinations that cannot work (local memory, idle warps) and those
-that could only spill hopelessly. The compiler still has the last word. The
-figures come from compiling samples without these rules, with LLVM 22.1 for AMD
-and ptxas 13.5 for NVIDIA.
+They drop combinations that cannot work (local memory, idle warps), and those
+that would spill most of their values. The compiler still decides. The figures
+come from compiling samples without these rules, with LLVM 22.1 for AMD and
+ptxas 13.5 for NVIDIA.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ _NVIDIA_INTEGER_DEPTH = 32
 
 
 def local_memory_fits(point: SweepPoint) -> bool:
-    """Whether what a kernel keeps in local memory fits there."""
+    """True if the data that a kernel keeps in local memory fits there."""
     return _local_memory_bytes(point) <= _LOCAL_MEMORY_BYTES[point.arch]
 
 
 def tile_feeds_every_warp(point: SweepPoint) -> bool:
-    """Whether each warp has at least one 16 x 16 tile of the result."""
+    """True if each warp has at least one 16 x 16 tile of the result."""
     rows, columns = _tile(point)
     return rows * columns >= 256 * point.parameters.integer("num_warps")
 
 
 def matrix_instruction_fits(point: SweepPoint) -> bool:
-    """Whether the tile is as large as the matrix instruction that it needs."""
+    """True if the tile is as large as the matrix instruction that it needs."""
     if _is_nvidia(point):
         depth = point.parameters.get("block_k", _NVIDIA_INTEGER_DEPTH)
         return point.parameters["dtype"] != "int8" or int(depth) >= _NVIDIA_INTEGER_DEPTH
@@ -67,7 +67,7 @@ def matrix_instruction_fits(point: SweepPoint) -> bool:
 
 
 def products_fit_registers(point: SweepPoint) -> bool:
-    """Whether a matrix product's accumulators and operands leave registers for the rest."""
+    """True if a matrix product's accumulators and operands leave registers for the rest."""
     parameters = point.parameters
     rows, columns = _tile(point)
     threads = _threads(point)
@@ -79,9 +79,9 @@ def products_fit_registers(point: SweepPoint) -> bool:
 
 
 def attention_fits_registers(point: SweepPoint) -> bool:
-    """Whether outputs, scores and resident operands of attention leave registers for the rest.
+    """True if outputs, scores and resident operands of attention leave registers for the rest.
 
-    Warps share the tile by rows alone, because the softmax runs along them; a
+    Warps share the tile by rows alone, because the softmax runs along rows. A
     warp with fewer rows than its matrix instruction repeats another's work.
     """
     parameters = point.parameters
@@ -107,12 +107,12 @@ def attention_fits_registers(point: SweepPoint) -> bool:
 
 
 def native_types(point: SweepPoint) -> bool:
-    """Whether the target multiplies the type itself: gfx942 alone knows 8-bit floats."""
+    """True if the target multiplies the type itself: only gfx942 knows 8-bit floats."""
     return point.arch == "gfx942" or not str(point.parameters["dtype"]).startswith("fp8")
 
 
 def modifiers_agree(point: SweepPoint) -> bool:
-    """Whether the flags make sense together: what people would run, and nothing twice."""
+    """True if the flags make sense together: what people would run, and nothing twice."""
     parameters = point.parameters
     if point.family == "gemm":
         integer = parameters["dtype"] == "int8"

@@ -23,7 +23,7 @@ _CONSTRAINTS = (
 )
 
 _TYPES = axis("dtype", "fp16", "bf16")
-# Heads that are no power of two are padded to the next.
+# Heads whose size is not a power of two are padded to the next one.
 _HEADS = joint(
     "head_dim block_d",
     (32, 32), (32, 32), (40, 64), (64, 64), (64, 64), (64, 64), (80, 128), (96, 128),

@@ -67,7 +67,7 @@ class Parameters(Mapping[str, ParameterValue]):
         return len(self.entries)
 
     def integer(self, name: str) -> int:
-        """A parameter that is a number; a KeyError or TypeError is a bug of the sweep."""
+        """A numeric parameter; a KeyError or TypeError is a bug of the sweep."""
         value = self[name]
         if not isinstance(value, int):
             raise TypeError(f"parameter {name} is {value!r}, not a number")
@@ -110,13 +110,13 @@ class SweepPoint:
     def group(self) -> str:
         """The sweep group, which train and test splits keep whole.
 
-        It holds the family, the kind of kernel, the kind of element and the
-        tile's shape, and nothing else. Stages, waves, the shape of the matrix
-        instruction, the architecture, the epilogue, edges, layouts, masks and
-        fp16 against bf16 change single instructions, or the head and the tail,
-        of a main loop that stays; a model that trained on one such neighbour
-        has all but seen the other. Batched, persistent and split-K products
-        share the plain product's loop, and so its kind.
+        It is made of the family, the kind of kernel, the kind of element and the
+        tile's shape. Stages, waves, the shape of the matrix instruction, the
+        architecture, the epilogue, edges, layouts, masks and fp16 against bf16
+        change single instructions, or the head and the tail of the main loop. A
+        model that was trained on one such neighbour has almost seen the other.
+        Batched, persistent and split-K products share the plain product's loop,
+        and so its kind.
         """
         element = _ELEMENT_KINDS[str(self.parameters["dtype"])]
         return f"{self.family}/{self.specification.kind}/{element}/{self._shape}"
@@ -127,7 +127,7 @@ class SweepPoint:
 
 
 def architecture_named(name: str) -> ArchitectureName:
-    """The architecture of that name; InputError where there is none."""
+    """The architecture with this name. Raises InputError if there is none."""
     for arch in ARCHITECTURES:
         if arch == name:
             return arch
@@ -140,7 +140,7 @@ def make_point(
 ) -> SweepPoint:
     """The kernel's point with its defaults and these changes.
 
-    InputError for a kernel or a parameter that does not exist. Options that an
+    Raises InputError for an unknown kernel or parameter. Options that the
     architecture's compiler does not have are left out.
     """
     specification = KERNELS.get(kernel)
@@ -156,7 +156,7 @@ def make_point(
 
 
 def _absent_options(arch: ArchitectureName) -> tuple[str, ...]:
-    # NVIDIA's code is the same whether buffers are small or not.
+    # NVIDIA's code does not depend on the size of buffers.
     return NVIDIA_OPTIONS if arch.startswith("gfx") else (*AMD_OPTIONS, "small_buffers")
 
 

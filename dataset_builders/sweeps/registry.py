@@ -37,7 +37,7 @@ SWEEPS: dict[str, Sweep] = {
 
 
 def sweep_named(name: str) -> Sweep:
-    """The sweep of that name; InputError where there is none."""
+    """The sweep with this name. Raises InputError if there is none."""
     if name not in SWEEPS:
         raise InputError(f"unknown sweep {name!r}; known are {', '.join(SWEEPS)}")
     return SWEEPS[name]

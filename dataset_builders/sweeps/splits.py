@@ -1,15 +1,15 @@
-"""Which split a row belongs to: a function of its sweep point alone.
+"""The split of a row: a function of its sweep point alone.
 
 Some points are set aside for test splits that ask for generalization: whole
 ranges of tile shapes, head dimensions, sizes and data types that no training
-row has. All other sweep groups go to `train`, `validation` or `test`, whole,
-so that a kernel in `test` has no near twin in `train`; a group goes to the
-same split in every sweep and architecture.
+row has. Every other sweep group goes to `train`, `validation` or `test` as a
+whole, so that a kernel in `test` has no near twin in `train`. A group goes to
+the same split in every sweep and on every architecture.
 
-Eight, one and one of ten groups are chosen by systematic sampling: groups in
-the order of kind, element and size of tile, every tenth taken. So the three
-splits are alike in all of these, which choosing by chance among some hundred
-groups would not give.
+Systematic sampling gives eight, one and one of ten groups to these splits: it
+sorts groups by kind, element and size of tile, and takes every tenth. So the
+three splits have similar shares of each. Random choice among about a hundred
+groups would not give that.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ SPLITS: dict[str, str] = {
     "test_unseen_data_type": "products of int8 and 8-bit floats; training rows have fp16, bf16 "
     "and fp32",
 }
-"""Every split with what it holds, in the order in which tables list them."""
+"""Every split with its description, in the order of tables."""
 
 TRAINING = ("train", "validation")
-"""The splits that a model may learn from, or be chosen by."""
+"""The splits that a model may learn from, or be chosen with."""
 
 _LARGE = 32_768
 _UNSEEN_TYPES = {"int8", "fp8e4b8", "fp8e5b16"}
@@ -57,17 +57,14 @@ _TENTHS = {4: "validation", 9: "test"}
 
 
 def split_of(sweep_name: str, point: SweepPoint) -> str:
-    """The split of a point.
-
-    The sweep `mini` is all `test`: it is there to be evaluated on.
-    """
+    """The split of a point. All points of the sweep `mini`, which is for evaluation, are `test`."""
     if sweep_name == "mini":
         return "test"
     return set_aside(point) or _splits_of_groups().get(point.group) or _by_hash(point.group)
 
 
 def set_aside(point: SweepPoint) -> str | None:
-    """The generalization split that a point belongs to, if any: the first whose rule it meets."""
+    """The generalization split whose rule a point meets first; None if it meets none."""
     for split, rule in _RULES.items():
         if rule(point):
             return split

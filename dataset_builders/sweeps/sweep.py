@@ -20,14 +20,14 @@ __all__ = ["Axis", "AxisProduct", "Constraint", "Sweep", "axis", "fixed", "joint
 
 Constraint: TypeAlias = Callable[[SweepPoint], bool]
 
-# So many combinations are tried for each point that is kept. Constraints drop
-# most combinations of some products; this bounds the search, nothing else.
+# The most combinations that are tried for each point that is kept. Constraints
+# drop most combinations of some products; this only bounds the search.
 _DRAWS_PER_POINT = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Parameters that change together, and the values that they take."""
+    """Parameters that change together, and their values."""
 
     names: tuple[str, ...]
     values: tuple[tuple[ParameterValue, ...], ...]
@@ -39,12 +39,12 @@ class Axis:
 
 
 def axis(name: str, *values: ParameterValue) -> Axis:
-    """One parameter's values."""
+    """An axis of one parameter."""
     return Axis((name,), tuple((value,) for value in values))
 
 
 def joint(names: str, *values: tuple[ParameterValue, ...]) -> Axis:
-    """Several parameters, named with spaces between them, that change together."""
+    """An axis of several parameters, named with spaces between them, that change together."""
     return Axis(tuple(names.split()), values)
 
 
@@ -52,13 +52,13 @@ def joint(names: str, *values: tuple[ParameterValue, ...]) -> Axis:
 class AxisProduct:
     """All combinations of some axes that meet the constraints, or a sample of them.
 
-    With `keep`, so many points for each architecture are drawn: each axis goes
-    through its values in an order that a hash shuffles anew for every round,
-    so that all values come up equally often. The draws depend on the axis's own
-    names and values alone: another axis leaves them as they are, a smaller
-    `keep` takes the first of them, and all architectures get the same points
-    where the constraints allow it. Products of one kernel draw differently by
-    their labels. With `archs`, other architectures get none.
+    With `keep`, that many points for each architecture are drawn. Each axis goes
+    through its values in an order that a hash shuffles anew in every round, so
+    that all values come up equally often. The draws depend on the axis's own
+    names and values alone: another axis does not change them, a smaller `keep`
+    takes the first of them, and all architectures get the same points if the
+    constraints allow it. Products of one kernel draw differently by their
+    labels. `archs` excludes all other architectures.
     """
 
     kernel: str
@@ -85,7 +85,7 @@ class AxisProduct:
         return tuple(found)
 
     def scaled(self, fraction: float) -> AxisProduct:
-        """The same product with `keep` (which it must have) times a fraction, at least 2."""
+        """The same product with `keep` (which it must have) scaled by a fraction, at least 2."""
         if self.keep is None:
             raise ValueError("only a sampled product can be scaled")
         return replace(self, keep=max(2, round(self.keep * fraction)))
@@ -115,9 +115,9 @@ def fixed(kernel: str, **parameters: ParameterValue) -> AxisProduct:
 class Sweep:
     """A named list of products.
 
-    Order "listed" is product by product, the architectures of one point side
-    by side. Order "shuffled" takes turns between architectures and families,
-    and goes by hash within each, so that a prefix is already varied.
+    The order "listed" is product by product, with the architectures of a point
+    next to each other. The order "shuffled" alternates between architectures
+    and families, and sorts by hash within each, so that a prefix is varied.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Sweep:
     def points(self, archs: Sequence[str] | None = None) -> tuple[SweepPoint, ...]:
         """The points for these architectures (the sweep's own by default), each once.
 
-        InputError for an unknown architecture.
+        Raises InputError for an unknown architecture.
         """
         chosen = self.archs if archs is None else tuple(architecture_named(a) for a in archs)
         lanes: list[tuple[SweepPoint, ...]] = []
@@ -142,7 +142,7 @@ class Sweep:
         return tuple(_take_turns(lanes))
 
     def count(self, archs: Sequence[str] | None = None) -> int:
-        """How many points `points` has."""
+        """The number of points that `points` gives."""
         return len(self.points(archs))
 
 
