@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PYTEST_PROCESSES := --numprocesses auto --maxprocesses 8 --dist worksteal
 FUZZ_SECONDS ?= 60
 FUZZ_JOBS ?= 1
 FUZZ_STATE ?= results/small-scope.json
@@ -17,7 +18,7 @@ LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
 MUTANT_JOBS ?= 2
 
-.PHONY: help evaluate test check build-mini build-full register-classes lower-tools fuzz fuzz-small mutants benchmark study train-tiny model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast check build-mini build-full register-classes lower-tools fuzz fuzz-small mutants benchmark study train-tiny model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -39,7 +40,10 @@ evaluate: $(VENV)/core ## Score the baselines on the embedded dataset
 	$(BIN)/verilocc-bench evaluate --dataset mini $(addprefix --model ,$(MODELS)) --output-path results
 
 test: $(VENV)/dev ## Run the tests
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
+	$(BIN)/python -m pytest $(PYTEST_PROCESSES)
+
+test-fast: $(VENV)/dev ## Run the quick tests: no compiler, no server, no training; takes a minute or two
+	$(BIN)/python -m pytest $(PYTEST_PROCESSES) -m "not slow"
 
 check: $(VENV)/dev ## Lint, format, types, import layers
 	$(BIN)/ruff check .

@@ -36,6 +36,7 @@ def _five_registers() -> AllocationProblem:
     return AllocationProblem(parse_function(text, canonical=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx942", "sm_80"])
 def test_the_fewest_registers_of_tiny_functions(target: str) -> None:
     proved = 0
@@ -49,6 +50,7 @@ def test_the_fewest_registers_of_tiny_functions(target: str) -> None:
     assert proved > 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["gfx942", "sm_80"])
 def test_answers_are_valid(target: str) -> None:
     answered = 0

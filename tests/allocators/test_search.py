@@ -26,6 +26,8 @@ from verilocc_bench.ir import Assignment
 from verilocc_bench.selftest.answers import random_answer
 from verilocc_bench.verify import FastVerifier, IndependentVerifier
 
+pytestmark = pytest.mark.slow
+
 ROWS = load_rows("mini").rows
 SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:18]
 

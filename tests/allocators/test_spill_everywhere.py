@@ -13,6 +13,8 @@ from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.verify import Verifier
 from verilocc_bench.verify.judges import Judges
 
+pytestmark = pytest.mark.slow
+
 SPLIT = load_rows("mini", track="split").rows
 
 

@@ -20,6 +20,8 @@ from verilocc_bench.verify.judges import Judges
 pytest.importorskip("ortools")
 pytest.importorskip("numba")
 
+pytestmark = pytest.mark.slow
+
 # One of AMD and one of sm_80.
 SPLIT = [
     row

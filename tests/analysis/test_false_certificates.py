@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import VECTOR, AllocationProblem
@@ -79,6 +81,7 @@ def _drawn(
     return tuple(drawn)
 
 
+@pytest.mark.slow
 def test_false_certificates_are_rejected() -> None:
     generator = random.Random(0)
     rejected = 0

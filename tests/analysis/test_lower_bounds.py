@@ -59,6 +59,7 @@ def _check(problem: AllocationProblem, bound: LowerBound) -> None:
     check_certificate(problem, bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("solver", [False, True])
 def test_no_assignment_of_a_tiny_function_uses_fewer(target: str, solver: bool) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from verilocc_bench.allocators import BUILT_IN, Assistance, Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.answers import answer_to_json, parse_answer
@@ -28,6 +30,7 @@ from verilocc_bench.ir import VirtualLanes
 from verilocc_bench.verify import Verdict, Verifier
 
 
+@pytest.mark.slow
 def test_predictions_with_edits_are_judged(tmp_path: Path) -> None:
     rows = [row for row in load_rows("mini", track="split").rows if row.kernel == "gemm"]
     lines = []
@@ -113,6 +116,7 @@ def test_malformed_edits_of_foreign_code_are_counted_failures() -> None:
         assert judged.sample.failure == "unparsable", edits
 
 
+@pytest.mark.slow
 def test_a_guard_in_a_lane_of_a_pair_is_measured(tmp_path: Path) -> None:
     row = next(r for r in load_rows("mini").rows if r.arch == "sm_80" and "@%" in r.normalized)
     problem = AllocationProblem.from_text(row.normalized)

@@ -14,6 +14,8 @@ from leaderboard.document import document_text
 from leaderboard.hub_results import main
 from tests.leaderboard.submissions import Arena, arena, arena_folder, check, submitted
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["arena", "arena_folder"]
 
 MODEL = "someone/model"

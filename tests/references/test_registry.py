@@ -119,6 +119,7 @@ def test_one_tile_is_one_work_group_but_for_shares_along_k() -> None:
         assert grid == wanted, row.kernel
 
 
+@pytest.mark.slow
 def test_the_sweep_default_has_launches() -> None:
     """One target's sample of the sweep, which has every kernel."""
     points = sweep_named("small").points(("gfx942",))

@@ -60,6 +60,7 @@ def test_functions_are_of_every_shape() -> None:
     assert seen >= wanted | {"tied", "reserved", "guard", "beyond", "cut"}
 
 
+@pytest.mark.slow
 def test_valid_answers_keep_to_bounds_that_can_be_checked() -> None:
     generator = random.Random(0)
     held = impossible = 0
@@ -86,6 +87,7 @@ def _others_fail(bounds: Bounds) -> bool:
     return not proves_infeasible(bounds.problem, bounds.every[0])
 
 
+@pytest.mark.slow
 def test_allocators_contradict_neither_proofs_nor_each_other() -> None:
     generator = random.Random(1)
     answered = 0

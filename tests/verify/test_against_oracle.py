@@ -33,6 +33,7 @@ def random_bases(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
 @pytest.mark.parametrize("start", range(0, 10 * CHUNK, CHUNK))
 def test_verdicts_agree_with_a_walk_over_paths(start: int, guarded: bool) -> None:

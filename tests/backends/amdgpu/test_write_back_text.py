@@ -117,6 +117,7 @@ def test_assignments(row: Row) -> None:
     check(load(row), Answer(answer_of(load(row), "linear-scan")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", SPLIT, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
 def test_spill_code(row: Row) -> None:
     kernel = load(row)
