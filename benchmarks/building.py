@@ -4,9 +4,9 @@
 
 Each build compiles the same first points of a sweep into a folder of its own;
 the release step is left out. `compilers` is the share of the work in Triton,
-LLVM and ptxas; `coordinator` is what the coordinating process itself computed,
-in milliseconds a kernel. The documents must be the same but for times, or the
-benchmark fails.
+LLVM and ptxas; `coordinator` is the processor time of the coordinating process,
+in milliseconds a kernel. The benchmark fails if the documents differ in more
+than times.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def cluster(workers: int) -> Iterator[str]:
 def documents_only(
     points: Any, journal: Journal, output: Path, _manifest: Any, **_options: Any
 ) -> ReleaseSummary:
-    """Stands for the release step: the results, without their times."""
+    """Replaces the release step: writes the results, without their times."""
     lines = []
     for point in points:
         document = journal.load_document(point.key)

@@ -1,10 +1,10 @@
-"""What scoring costs: 100 samples of every kernel of mini against one, and a run that resumes.
+"""The cost of scoring: 100 samples of every kernel of mini against one, and a resumed run.
 
     python benchmarks/evaluation.py [--samples 100]
 
-Every sample is the compiler's answer, in two of three cases with a register
-of another in its place. All runs are processes of their own on one core, one
-after the other on one machine; the last column sets them in relation.
+Every sample is the compiler's answer; two of three have the register of
+another value somewhere. Each run is a process of its own on one core, one after
+the other on one machine. The last column is the ratio of their times.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What a model must beat that chooses among the bases that `candidates` offers.
+"""Baselines for a model that chooses among the bases that `candidates` offers.
 
     verilocc-bench evaluate --model python:benchmarks.first_candidate:allocator
 
 `allocator` takes the first offer at every decision; `first_policy` takes the
 cheapest offer by the first policy of the recipe `reference`; `teacher` runs
-all of that recipe's policies and keeps the best run. Order of decisions,
-offers, and the room that is made for dead ends are those of the format.
+all of that recipe's policies and keeps the best run. The order of decisions,
+the offers, and the ejections at dead ends are those of the format.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from verilocc_bench.training.teacher import Policy, best_demonstration
 __all__ = ["PolicyAllocator", "allocator", "first_policy", "teacher"]
 
 FIRST = Policy(grows=0.0)
-"""To which all offers cost the same: it takes the first."""
+"""A policy to which all offers cost the same: it takes the first."""
 
 NONE_OF = 1 << 30
-"""Of so many decisions one would be kept as an example: none are wanted here."""
+"""Keeps about one decision in this many as an example: in effect none."""
 
 
 class PolicyAllocator:
-    """The best run of some policies. Raises AllocationFailed where none finds an answer."""
+    """The best run of some policies. Raises AllocationFailed if no run finds an answer."""
 
     assistance = Assistance.CANDIDATES
     deterministic = True
@@ -45,7 +45,7 @@ class PolicyAllocator:
 
 
 def _policies() -> list[Policy]:
-    """Those of the recipe that choose among candidates, without chance."""
+    """The recipe's policies that choose among candidates, without chance."""
     return [
         replace(policy, detours=0.0)
         for source in find_recipe("reference").sources

@@ -1,7 +1,7 @@
-"""What allocation inserts into a function, in units that answers and compilers share.
+"""The code that allocation inserts into a function, in units for answers and compilers.
 
-A lane is a 32-bit unit that is copied, spilled, reloaded or made again;
-weights are 10 to the power of loop depth.
+A lane is a 32-bit unit that is copied, spilled, reloaded or made again. Weights
+are 10 to the power of loop depth.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = ["InsertedCode", "InsertedKind", "add_up", "count_inserted"]
 
 
 class InsertedKind(StrEnum):
-    """What an inserted instruction does.
+    """The kinds of inserted instructions.
 
-    Scalar spills go to lanes of a VGPR or to memory; an accumulator copy has
-    an AGPR on one side or both.
+    Scalar spills go to lanes of a VGPR or to memory. An accumulator copy has an
+    AGPR on at least one side.
     """
 
     VECTOR_COPY = "vector_copy"
@@ -72,15 +72,15 @@ class InsertedCode:
 
 
 def add_up(counts: Iterable[InsertedCode]) -> InsertedCode:
-    """The sum, zero of nothing."""
+    """The sum; zero without summands."""
     return sum(counts, start=InsertedCode())
 
 
 def count_inserted(problem: AllocationProblem, answer: Answer) -> dict[InsertedKind, InsertedCode]:
-    """What a valid answer inserts, by kind; moves that its registers make identities are left out.
+    """The code that a valid answer inserts, by kind, without moves that are identities.
 
-    An edge weighs as the shallower of its two blocks. A parallel move counts
-    an instruction for each of its pairs.
+    An edge has the weight of the shallower of its two blocks. A parallel move
+    counts one instruction for each of its pairs.
     """
     edited, findings = edit_function(problem.function, problem.target, answer.edits)
     assert not findings
@@ -102,7 +102,7 @@ def _actions(edited: EditedFunction, depths: tuple[int, ...]) -> Iterator[tuple[
 
 
 class _Files:
-    """Where the lanes of an answer lie."""
+    """The files of an answer's lanes."""
 
     def __init__(self, problem: AllocationProblem, answer: Answer) -> None:
         self.vector_files = {*problem.target.vector_files}
@@ -117,7 +117,7 @@ class _Files:
         return base.file, base.index + lanes.first
 
     def inserted(self, action: Action) -> Iterator[tuple[InsertedKind, int]]:
-        """The kind and the lanes of everything that an insertion does."""
+        """The kind and the lanes of each action of an insertion."""
         match action:
             case Move(pairs):
                 for destination, source in pairs:

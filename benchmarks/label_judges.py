@@ -2,9 +2,10 @@
 
     python benchmarks/label_judges.py DATASET [--splits S,…] [--smt-registers N] [--paths N]
 
-The fast check, the independent checker, the random executor (so many paths a
-label) and Z3 (functions of up to so many virtual registers). Prints a table by
-architecture and label source; the status is 1 where any judge refuses a label.
+The judges are the fast check, the independent checker, the random executor
+(--paths paths for each label) and Z3 (functions of up to --smt-registers
+virtual registers). Prints a table by architecture and label source. The exit
+status is 1 if any judge refuses a label.
 """
 
 from __future__ import annotations

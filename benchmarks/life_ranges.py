@@ -2,13 +2,13 @@
 
 python benchmarks/life_ranges.py FOLDER
 
-FOLDER is a dataset with sm_80 rows. For each cubin: whether definitions and
-uses agree in every row (they must, or the row would not be there), and the
-share of rows and of cells (one register in one row) in which textbook
-liveness agrees, on registers without guarded definitions. Behind a CALL
-nvdisasm assumes a callee that comes back; where ptxas leaves a loop by one, it
-is compared once more with the CALL made the BRA that it is. Then how many
-kernels the build rejected, and why.
+FOLDER is a dataset with sm_80 rows. For each cubin it tells if definitions and
+uses agree in every row (they must, or the row would not be in the dataset). It
+tells the share of rows and of cells (one register in one row) in which textbook
+liveness agrees, on registers without guarded definitions. nvdisasm assumes that
+a callee returns after a CALL. If ptxas leaves a loop by a CALL, the cubin is
+compared once more with the CALL turned into the BRA that it is. At last it
+tells how many kernels the build rejected, and why.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""What compilers insert into a row of the split track, from its sweep point compiled again.
+"""The code that compilers insert into a row of the split track, from compiling its point again.
 
-On gfx90a and gfx942 LLVM's allocation in the whole pipeline is the reference.
-llc on the row's own machine IR (benchmarks.reference_splitting) can
-do better or worse: LLVM's memory knows more than its text.
+On gfx90a and gfx942 the reference is LLVM's allocation in the whole pipeline.
+llc on the row's own machine IR (benchmarks.reference_splitting) can do better
+or worse, because LLVM's memory holds more than its text.
 
-On sm_80 the dataset holds the code that ptxas makes of a generous budget; the
-reference is its code at the row's own. The row's sweep point is compiled
-again, assembled at the limit, and the loads and stores of local memory are
-counted, weighted by the control flow of that very code, whose blocks and
-order are not those of the row. What ptxas does besides (constants made again,
-another schedule) shows only in the number of instructions.
+On sm_80 the dataset holds the code that ptxas makes at a generous budget; the
+reference is its code at the row's own limit. The row's sweep point is compiled
+again and assembled at the limit. Then the loads and stores of local memory are
+counted, weighted by the control flow of that code, whose blocks and order
+differ from the row's. Other effects of the limit (constants made again,
+another schedule) show only in the number of instructions.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _LANES = {"64": 2, "128": 4}
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSpilling:
-    """ptxas's code at a limit against that of the generous budget.
+    """ptxas's code at a limit against its code at the generous budget.
 
     `kinds` are the reference's stores (spills) and loads (reloads) of local
-    memory; `own` are those that the row's own function has already.
-    `instructions` and `own_instructions` count what has any effect.
+    memory; `own` are those of the row's own function. `instructions` and
+    `own_instructions` count instructions with an effect.
     """
 
     register_limit: int
@@ -68,10 +68,10 @@ def pipeline_splitting(
 ) -> dict[InsertedKind, InsertedCode]:
     """What LLVM inserts into a row of gfx90a or gfx942 on its way from LLVM IR, by kind.
 
-    Spills and reloads are exact, the rest is at least what is counted here.
-    Raises InputError where LLVM makes other machine IR than the row's build
-    did, MissingExtraError without the packages that compile, and
-    RejectedKernel where they fail.
+    Spills and reloads are exact; other counts are lower bounds. Raises
+    InputError if LLVM makes other machine IR than in the row's build,
+    MissingExtraError without the packages that compile, and RejectedKernel if
+    they fail.
     """
     source = f"row {row.id}"
     kernel = compile_to_llvm_ir(point_from_json(row.arch, row.kernel, row.params), cache)
@@ -87,12 +87,12 @@ def pipeline_splitting(
 
 
 def reference_spilling(row: Row, cache: Path | None = None) -> ReferenceSpilling:
-    """Compiles the sweep point of a row of the split track of sm_80 again, and counts.
+    """Compiles the point of a split-track row of sm_80 again, and counts its spill code.
 
-    `cache` is where Triton may keep files. Raises InputError where the row is
-    none such or ptxas makes other code than the row's build did,
-    MissingExtraError without the packages that compile, and RejectedKernel
-    where they fail.
+    `cache` is a folder in which Triton may keep files. Raises InputError for
+    another row, or if ptxas makes other code than in the row's build,
+    MissingExtraError without the packages that compile, and RejectedKernel if
+    they fail.
     """
     source = f"row {row.id}"
     if row.arch != "sm_80" or row.track != "split":
@@ -129,7 +129,7 @@ def _recorded(provenance: Any, source: str) -> tuple[int, tuple[str, str]]:
 def count_spilling(function: SassFunction) -> dict[InsertedKind, InsertedCode]:
     """The loads and stores of local memory of a function, by kind.
 
-    Raises RejectedKernel for control flow that is not plain jumps.
+    Raises RejectedKernel for control flow other than plain jumps.
     """
     found = dict.fromkeys(_KINDS.values(), InsertedCode())
     blocks = control_flow(function)
@@ -150,6 +150,6 @@ def _lanes(opcode: str) -> int:
 
 
 def _skeleton(successors: tuple[tuple[int, ...], ...]) -> Function:
-    """A function with these edges and nothing in its blocks."""
+    """A function with these edges and empty blocks."""
     blocks = tuple(Block((), each) for each in successors)
     return Function("sm_80", (), (), (), (), blocks)

@@ -1,15 +1,14 @@
-"""What LLVM inserts where live ranges do not fit: the split track's reference on gfx90a and gfx942.
+"""The code that LLVM inserts if live ranges do not fit: the reference on gfx90a and gfx942.
 
 Every instruction of the machine IR gets a number (`debug-instr-number`, which
-LLVM carries along and which changes no code), llc allocates registers, and
-what comes out without a number is LLVM's own: copies, spills, reloads,
-constants made again. Numbers that are gone are copies that became identities,
-and definitions that nothing needs any more. Blocks correspond by their order:
-allocation keeps it, though it may number them anew.
+LLVM carries along and which changes no code). llc allocates registers, and
+instructions without a number are then LLVM's own: copies, spills, reloads,
+constants made again. Missing numbers are copies that became identities, and
+definitions that became useless. Blocks correspond by their order, which
+allocation keeps, though it may renumber them.
 
-A spill counts as a spill wherever it ends: LLVM decides only afterwards
-whether a vector register goes to scratch memory or to an AGPR that nothing
-uses. `scratch_bytes` tells.
+A spill counts as a spill wherever it ends: LLVM decides only later if a vector
+register goes to scratch memory or to an unused AGPR. `scratch_bytes` tells.
 """
 
 from __future__ import annotations
@@ -71,13 +70,13 @@ _SPILLS = {
 
 @dataclass(frozen=True, slots=True)
 class ReferenceSplitting:
-    """What LLVM inserted into a function.
+    """The code that LLVM inserted into a function.
 
-    `blocks[b]` is what it inserted into block b of the problem, by kind;
+    `blocks[b]` holds what it inserted into block b of the problem, by kind.
     `vanished` are the function's own copies that became identities, `removed`
-    its other instructions that are gone (a constant that is made again
-    elsewhere). `scratch_bytes` is the stack of the final code; None for a
-    function that is no kernel.
+    its other instructions that are gone (such as a constant that is made again
+    elsewhere). `scratch_bytes` is the stack of the final code; None if the
+    function is not a kernel.
     """
 
     blocks: tuple[Mapping[InsertedKind, InsertedCode], ...]
@@ -106,8 +105,8 @@ def reference_splitting(
 ) -> ReferenceSplitting:
     """What LLVM's own allocation inserts into a function of a machine IR file.
 
-    `machine` is parsed from `text` and `problem` is made of it. Raises
-    InputError without llc, LlcFailed where it refuses the code.
+    `machine` is parsed from `text`, and `problem` is made from it. Raises
+    InputError without llc, and LlcFailed if it refuses the code.
     """
     arch = problem.target.name
     numbered, own = _number(text, machine)
@@ -137,9 +136,9 @@ def inserted_between(
 ) -> tuple[dict[InsertedKind, InsertedCode], ...]:
     """What the second text of a function has more than the first, by block and kind.
 
-    For texts without numbers. Spills and reloads are exact; copies and other
-    instructions are the least that it can be, for one that is gone from a
-    block hides one that came. Raises InputError where blocks do not correspond.
+    This is for texts without numbers. Spills and reloads are exact. Copies and
+    other instructions are lower bounds, because one that is gone from a block
+    hides a new one. Raises InputError if blocks do not correspond.
     """
     if not len(before.blocks) == len(after.blocks) == len(loop_depths):
         raise InputError(f"{len(after.blocks)} blocks stand for {len(before.blocks)}")
@@ -169,7 +168,7 @@ _Own = dict[int, tuple[int, MachineInstruction]]
 
 
 def _number(text: str, machine: MachineFunction) -> tuple[str, _Own]:
-    """The text with a number on every instruction of the function, and what they stand for."""
+    """The text with a number on every instruction of the function, and the numbers' meaning."""
     lines = text.split("\n")
     own: _Own = {}
     for index, block in enumerate(machine.blocks):
@@ -190,8 +189,11 @@ def _members(block: MachineBlock) -> Iterator[MachineInstruction]:
 
 
 def _is_code(instruction: MachineInstruction) -> bool:
-    """Whether an instruction does something to a register. LLVM wants no number on those that
-    are no code (barriers of its scheduler have no register)."""
+    """True if an instruction does something to a register.
+
+    LLVM does not accept numbers on other instructions: the barriers of its
+    scheduler have no register.
+    """
     return bool(instruction.operands) and not (
         instruction.opcode in _BOOKKEEPING or is_ignored(instruction)
     )
@@ -212,7 +214,7 @@ _Inserted = tuple[dict[InsertedKind, InsertedCode], ...]
 def _inserted(
     after: MachineFunction, lines: list[str], weights: list[int]
 ) -> tuple[_Inserted, set[int]]:
-    """What has no number, by block and kind; and the numbers that are still there."""
+    """Instructions without a number, by block and kind; and the remaining numbers."""
     blocks: list[dict[InsertedKind, InsertedCode]] = []
     kept: set[int] = set()
     for block, weight in zip(after.blocks, weights, strict=True):
@@ -250,7 +252,7 @@ def _kind(instruction: MachineInstruction) -> tuple[InsertedKind, int]:
 
 
 def _lanes(operand: MachineOperand, classes: Mapping[str, str]) -> int:
-    """How many lanes an operand of the function is; a register outside allocation counts as one."""
+    """The lanes of an operand of the function; a register outside allocation counts as one."""
     if operand.sub_register and (lanes := SUB_REGISTERS.get(operand.sub_register)):
         return lanes.count
     if operand.virtual:

@@ -1,14 +1,14 @@
-"""What allocators insert on the split track against what the compiler inserts.
+"""Compares what allocators insert on the split track with what the compiler inserts.
 
     python benchmarks/splitting.py --dataset FOLDER [--rows 60] [--model spill-everywhere]
 
-Counted are 32-bit lanes that are copied, spilled, reloaded or made again,
-weighted by 10 to the power of loop depth, and copies that became identities
-left out. The compiler is LLVM on the row's sweep point compiled again, whose
-copies are the least that they can be, or with --llc llc on the row's machine IR as
-text, counted exactly; on sm_80 ptxas at the row's limit, whose loads and stores
-of local memory are counted, in its own order of instructions. Ratios are
-geometric means, of lanes + 1, over kernels that have a valid answer.
+It counts 32-bit lanes that are copied, spilled, reloaded or made again,
+weighted by 10 to the power of loop depth, without copies that became
+identities. The compiler is LLVM on the row's sweep point compiled again, whose
+copies are lower bounds; or with --llc, llc on the row's machine IR as text,
+counted exactly. On sm_80 it is ptxas at the row's limit, whose loads and stores
+of local memory are counted in its own order of instructions. Ratios are
+geometric means of lanes + 1, over kernels with a valid answer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from verilocc_bench.verify import Verifier
 
 
 def chosen_rows(dataset: str, split: str, count: int, archs: set[str]) -> list[Row]:
-    """An even share of every architecture and family, spread over sizes."""
+    """An equal share of every architecture and family, spread over sizes."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in load_rows(dataset, split=split, track="split").rows:
         if not archs or row.arch in archs:
@@ -63,7 +63,7 @@ def machine_ir(folder: Path, ids: set[str]) -> dict[str, str]:
 def reference(
     row: Row, problem: AllocationProblem, raw: dict[str, str], llvm: LLVMCompiler, cache: Path
 ) -> InsertedCode:
-    """What the compiler inserts; llc where there is machine IR in `raw`."""
+    """What the compiler inserts; by llc if there is machine IR in `raw`."""
     if row.arch == "sm_80":
         return reference_spilling(row, cache).total
     if row.id not in raw:
@@ -73,7 +73,7 @@ def reference(
 
 
 def inserted(problem: AllocationProblem, model: str) -> InsertedCode | None:
-    """What a model's answer inserts; None where it has none, or a wrong one."""
+    """What a model's answer inserts; None without an answer, or with a wrong one."""
     try:
         answer = BUILT_IN[model].allocate(Request(problem, 0))
     except AllocationFailed:

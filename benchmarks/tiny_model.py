@@ -1,11 +1,11 @@
-"""Trains the recipe `tiny` twice and compares the model with what is written down of it.
+"""Trains the recipe `tiny` twice, and compares the model with its recorded results.
 
     python -m benchmarks.tiny_model [--output DIR] [--write]
 
-On the embedded dataset, in some minutes on two CPU cores. Both runs must give
-the same weights, bit for bit; the model must place as well as
-tiny.expected.json says, which `--write` writes anew. Ends with status 1 where
-it does not. Runs that were interrupted go on.
+It trains on the embedded dataset, in some minutes on two CPU cores. Both runs
+must give the same weights, bit for bit, and the model must place as well as
+tiny.expected.json says; `--write` writes that file anew. The exit status is 1
+if it does not. Interrupted runs go on.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ASKED = {
 FIGURES = ("pass@1", "registers_ratio", "bank_conflicts")
 
 TOLERANCE = {"pass@1": 0.05, "registers_ratio": 0.01, "bank_conflicts": 0.1}
-"""How much worse another processor's arithmetic may make it; of conflicts, as a share."""
+"""The allowed loss from another processor's arithmetic; for conflicts, as a share."""
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,12 +1,12 @@
-"""The judges side by side on the same kernels in one run, and LLVM's own times beside them.
+"""The judges side by side on the same kernels in one run, with LLVM's own times.
 
     python benchmarks/verifiers.py [--smt-pairs N] [--json]
 
-Milliseconds on one core, the least of several runs, the label as the answer.
+Milliseconds on one core, the least of several runs, with the label as answer.
 *cold*: from the normalized text to the verdict. *warm*: a further answer for
-the same function. Z3 is left out where a function has more colliding pairs
-than asked for. llc's columns are its own timers' word: greedy register
-allocation on the raw machine IR, and the machine verifier on the assigned.
+the same function. Z3 is left out if a function has more colliding pairs than
+--smt-pairs. llc's columns come from its own timers: greedy register allocation
+on the raw machine IR, and the machine verifier on the assigned one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def llc_timer(llc: str, row: Row, machine_ir: str, options: list[str], name: str
 
 
 def is_small(problem: AllocationProblem, pairs: int) -> bool:
-    """Whether at most so many pairs of registers may collide."""
+    """True if at most this many pairs of registers may collide."""
     try:
         SMTVerifier(problem, maximum_pairs=pairs)
     except InputError:

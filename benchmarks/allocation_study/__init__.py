@@ -1,4 +1,4 @@
-"""How good the compilers' register allocators are, and what better assignments are worth.
+"""Measures how good the compilers' register allocators are, and the worth of better assignments.
 
     python -m benchmarks.allocation_study measure --dataset FOLDER -o FILE.jsonl [--jobs N]
     python -m benchmarks.allocation_study compare --dataset FOLDER FILE.jsonl -o FILE.json
@@ -6,5 +6,5 @@
 
 `measure` asks every allocator about a systematic sample of the assign track,
 `compare` takes improved assignments to machine code, `report` writes the
-document. docs/allocation-study.md is what they made of the published dataset.
+document. docs/allocation-study.md is their result for the published dataset.
 """

@@ -1,4 +1,4 @@
-"""Which improved assignments are taken to machine code: by rule, not by hand."""
+"""Chooses the improved assignments that are taken to machine code, by rule."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from benchmarks.allocation_study.records import Measurement
 __all__ = ["COUNTS", "ComparisonChoice", "choose"]
 
 COUNTS = {"gfx90a": 5, "gfx942": 5, "sm_80": 10}
-"""How many of each target."""
+"""The number of kernels of each target."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonChoice:
-    """A kernel, the allocator whose answer is compared, and what it saves most of."""
+    """A kernel, the allocator whose answer is compared, and the measure that it improves."""
 
     measurement: Measurement
     allocator: str
@@ -25,10 +25,10 @@ class ComparisonChoice:
 
 
 def choose(measurements: Iterable[Measurement]) -> list[ComparisonChoice]:
-    """Of the smaller half of each target's kernels those with the largest improvements.
+    """From the smaller half of each target's kernels, those with the largest improvements.
 
-    GEMM and attention take turns, and so do registers saved (by `best`) and
-    bank conflicts saved (by `best` for bank conflicts); a kernel comes once.
+    GEMM and attention alternate, and so do registers saved (by `best`) and bank
+    conflicts saved (by `best` for bank conflicts). A kernel comes once.
     """
     kernels = [each for each in measurements if each.lost is None]
     found: list[ComparisonChoice] = []

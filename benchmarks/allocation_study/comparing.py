@@ -29,13 +29,13 @@ from verilocc_bench.files import write_atomically
 __all__ = ["compare"]
 
 _SPLIT = "test"
-"""The split of the folder that is made of the chosen rows alone."""
+"""The split of the folder with the chosen rows."""
 
 
 def compare(folder: Path, path: Path, output: Path) -> None:
-    """Writes the comparisons of what `choose` chooses from the study in `path`.
+    """Compares the choices of `choose` from the study in `path`, and writes the results.
 
-    Raises InputError where the dataset in `folder` is another one, or a tool is missing.
+    Raises InputError if `folder` holds another dataset, or if a tool is missing.
     """
     measurements = read_study(path).measurements
     choices = choose(measurements.values())
@@ -78,7 +78,7 @@ def _raw(folder: Path, row: Row, split: str) -> RawRow:
 
 
 def _compared(choice: ComparisonChoice, row: Row, chosen: Path) -> dict[str, Any]:
-    """What compare says of one choice; its kernels are written as machine code, and go."""
+    """The comparison of one choice; its files of machine code are temporary."""
     problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
     found = Search(problem, SearchOptions(objective=BEST[choice.allocator])).run()
     answer = answer_from_assignment(problem, found.assignment)

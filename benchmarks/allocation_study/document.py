@@ -1,4 +1,4 @@
-"""The document: what was asked, what came out, and what is not known."""
+"""Writes the document: the questions, the results, and what remains unknown."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _sample_words(study: Study) -> str:
 
 
 def _exceptions(found: Sequence[Measurement]) -> str:
-    """Where a search ends with more conflicts than it might have had."""
+    """Kernels where a search ends with more conflicts than another answer has."""
     objective, best, compiler = "best bank-conflicts", "best", "compiler"
     return " ".join(
         [
@@ -129,7 +129,7 @@ def _exceptions(found: Sequence[Measurement]) -> str:
 
 
 def _more(found: Sequence[Measurement], here: str, there: str, name: str, other: str) -> str:
-    """The kernels on which one answer has more conflicts than another, most first."""
+    """The kernels on which one answer has more conflicts than another, the largest excess first."""
     pairs = [
         (after - before, f"`{each.id[:8]}` ({each.arch}: {after} for {before})")
         for each in found

@@ -1,4 +1,4 @@
-"""Sums, shares and spreads over measurements: numbers alone, no text."""
+"""Sums, shares and spreads over measurements: numbers without text."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = [
 ]
 
 SIZES = ((0, 250), (250, 500), (500, 1000), (1000, None))
-"""Virtual registers: from, and below."""
+"""Ranges of virtual registers: from, and below."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Of some numbers the median, what nine of ten do not exceed, and the largest."""
+    """The median of some numbers, their 90 % quantile, and the largest."""
 
     median: float
     ninetieth: float
@@ -34,7 +34,7 @@ class Spread:
 
 
 def spread(values: Iterable[float]) -> Spread | None:
-    """The spread of some numbers (nearest rank), None of nothing."""
+    """The spread of some numbers (nearest rank); None without any."""
     ordered = sorted(values)
     if not ordered:
         return None
@@ -50,9 +50,10 @@ class Worth:
     """An allocator against the compiler, over `kernels`.
 
     Counts of kernels: with a `valid` answer; of these proved `optimal`; with
-    `fewer` or `more` registers than the compiler's; of `higher` or `lower` occupancy.
-    Means over the valid: `gap` to the lower bound and registers `saved`;
-    `most_saved` is the most of any. `steps`: waves (or warps) won, less those lost.
+    `fewer` or `more` registers than the compiler; of `higher` or `lower`
+    occupancy. Means over the valid answers: `gap` to the lower bound and
+    registers `saved`; `most_saved` is the maximum. `steps`: waves (or warps)
+    won, minus those lost.
     """
 
     kernels: int
@@ -69,12 +70,12 @@ class Worth:
 
     @property
     def equal(self) -> int:
-        """Kernels with as many registers as the compiler's."""
+        """The number of kernels with as many registers as the compiler's."""
         return self.valid - self.fewer - self.more
 
 
 def worth(measurements: Sequence[Measurement], allocator: str) -> Worth | None:
-    """What an allocator's answers are worth; None where it was asked about no kernel."""
+    """The worth of an allocator's answers; None if it was asked about no kernel."""
     asked = [each for each in measurements if allocator in each.answers]
     if not asked:
         return None
@@ -112,7 +113,7 @@ def cells(measurements: Iterable[Measurement]) -> dict[tuple[str, str], list[Mea
 
 
 def of_size(measurements: Iterable[Measurement], size: tuple[int, int | None]) -> list[Measurement]:
-    """Those with so many virtual registers."""
+    """The kernels whose number of virtual registers is in a range."""
     first, end = size
     return [
         each

@@ -36,7 +36,7 @@ __all__ = ["measure_kernel"]
 
 
 def measure_kernel(kernel: SampledKernel) -> Measurement:
-    """All answers to a kernel. Raises AssertionError where a compiler's label or best is wrong."""
+    """All answers to a kernel. Raises AssertionError for a wrong label or best answer."""
     _warm_up()
     row = kernel.row
     started = time.process_time()
@@ -80,14 +80,14 @@ def _prepared(row: Row) -> AllocationProblem:
 
 @cache
 def _warm_up() -> None:
-    """Has everything imported and compiled, so that no kernel's seconds hold that."""
+    """Imports and compiles everything, so that no kernel's seconds include that."""
     row = min(load_rows("mini").rows, key=lambda row: row.n_virtual_registers)
     for name in (*QUICK, "best"):
         BUILT_IN[name].allocate(Request(_prepared(row), 0))
 
 
 class _Judge:
-    """Both verifiers of a problem, and what a valid answer is worth."""
+    """Both verifiers of a problem, and the metrics of a valid answer."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.problem = problem
@@ -101,7 +101,7 @@ class _Judge:
         twice: bool = False,
         optimal: bool = False,
     ) -> Measured:
-        """The answer's figures; `twice`: the independent checker is asked as well."""
+        """The answer's figures; `twice` also asks the independent checker."""
         verdict = self.fast.verify(answer)
         if twice:
             assert verdict.valid, verdict.findings[:1]
@@ -135,7 +135,7 @@ def _labels(row: Row, judge: _Judge) -> dict[str, Measured]:
 
 
 def _timed(action: Callable[[], NamedAssignment]) -> tuple[NamedAssignment | None, str, float]:
-    """The answer, or why there is none; and the seconds that it took."""
+    """The answer, or the reason for its absence; and the seconds that it took."""
     started = time.process_time()
     try:
         answer, reason = action(), ""
@@ -170,7 +170,7 @@ def _best(
 def _other_objectives(
     problem: AllocationProblem, judge: _Judge, answers: Mapping[str, Measured]
 ) -> dict[str, Measured]:
-    # Proofs do not depend on the objective: where they found nothing, they need no second time.
+    # Proofs do not depend on the objective: if they found nothing, they need no second run.
     proved = answers["best"].registers != answers["tabu-search"].registers
     means = Means.PORTFOLIO if proved else Means.TABU
     return {name: _best(name, problem, judge, means)[0] for name in list(BEST)[1:]}

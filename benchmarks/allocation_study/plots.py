@@ -1,4 +1,4 @@
-"""The plots of the document, as SVG: the same figures give the same bytes."""
+"""The plots of the document as SVG; equal figures give equal bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["PLOTS", "draw_plots", "svg"]
 
 WIDTH_INCHES = 8.0
 MOST_SHOWN = 12
-"""A gap or a saving of more than this many registers is shown with it."""
+"""Gaps and savings above this number of registers are shown together with it."""
 
 _Drawing = Callable[["Figure", Measurements], None]
 
@@ -45,7 +45,7 @@ def _by_arch(measurements: Measurements) -> dict[str, list[Measurement]]:
 
 
 def _gaps(figure: Figure, measurements: Measurements) -> None:
-    """What share of kernels is within so many registers of the bound."""
+    """The share of kernels within each distance from the bound."""
     by_arch = _by_arch(measurements)
     names = ("compiler", "linear-scan", "graph-coloring", "first-fit-orders", "best")
     for axes, (arch, own) in zip(_panels(figure, len(by_arch)), by_arch.items(), strict=True):
@@ -83,7 +83,7 @@ def _share_axis(axes: Axes) -> None:
 
 
 def _savings(figure: Figure, measurements: Measurements) -> None:
-    """How many kernels save how many registers against the compiler, by family."""
+    """The number of kernels by registers saved against the compiler, by family."""
     from matplotlib.ticker import MaxNLocator
 
     by_arch = _by_arch(measurements)
@@ -141,7 +141,7 @@ def _scatter(
 
 
 def _tight(figure: Figure, measurements: Measurements) -> None:
-    """What share of kernels is solved within so many seconds."""
+    """The share of kernels solved within each time."""
     for axes, budget in zip(_panels(figure, len(TIGHT)), TIGHT, strict=True):
         asked = [each.budgets[budget] for each in measurements if budget in each.budgets]
         for place, name in enumerate(QUICK):
@@ -183,11 +183,11 @@ PLOTS: dict[str, tuple[_Drawing, float]] = {
     "allocation-tight-budgets.svg": (_tight, 3.2),
     "allocation-times.svg": (_times, 3.4),
 }
-"""By file name how each is drawn, and its height in inches."""
+"""By file name: the drawing function, and the height in inches."""
 
 
 def svg(drawing: _Drawing, measurements: Measurements, height: float) -> bytes:
-    """A drawing as an SVG file, the same bytes each time. Raises MissingExtraError."""
+    """A drawing as an SVG file with reproducible bytes. Raises MissingExtraError."""
     try:
         import matplotlib as mpl
         from matplotlib import style

@@ -1,4 +1,4 @@
-"""What the document says around its tables."""
+"""The text around the tables of the document."""
 
 __all__ = [
     "CONFLICTS",

@@ -1,4 +1,4 @@
-"""What is asked: which allocators, for which objectives, at which budgets."""
+"""The questions: which allocators, for which objectives, at which budgets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from verilocc_bench.dataset.tight_budgets import BudgetChoice
 __all__ = ["BEST", "QUICK", "QUICK_WHERE_COSTLY", "TIGHT", "is_asked_tightly", "is_costly"]
 
 QUICK = ("linear-scan", "graph-coloring", "first-fit-orders", "annealed-orders", "tabu-search")
-"""Allocators that take no solver; they are asked at tight budgets too."""
+"""Allocators without a solver; they are also asked at tight budgets."""
 
 BEST = {
     "best": Objective.REGISTERS,
@@ -21,22 +21,22 @@ BEST = {
 TIGHT = (BudgetChoice.BOUND, BudgetChoice.BOUND_PLUS_ONE, BudgetChoice.OCCUPANCY)
 
 QUICK_WHERE_COSTLY = ("linear-scan", "graph-coloring", "first-fit-orders")
-"""What is asked, beside `best`, where more may take minutes."""
+"""The allocators that are asked, besides `best`, if others could take minutes."""
 
 MOST_SCALARS = 90
 MOST_VIRTUAL_REGISTERS = 2000
 
 
 def is_costly(problem: AllocationProblem) -> bool:
-    """Whether annealing or tabu search may take minutes.
+    """True if annealing or tabu search could take minutes.
 
-    So it is where more than 90 of the 102 scalar registers of an AMD target
-    hold values at once, or with more than 2,000 virtual registers.
+    This holds if more than 90 of the 102 scalar registers of an AMD target are
+    live at once, or with more than 2,000 virtual registers.
     """
     crowded = problem.pressure.maximum.get("s", 0) > MOST_SCALARS
     return crowded or len(problem.function.virtual_registers) > MOST_VIRTUAL_REGISTERS
 
 
 def is_asked_tightly(identifier: str) -> bool:
-    """Whether a kernel is asked at tight budgets: one of three, by its id."""
+    """True if a kernel is asked at tight budgets: one of three, chosen by its id."""
     return int(identifier, 16) % 3 == 0

@@ -1,4 +1,4 @@
-"""What is measured of a kernel; and how it is written down."""
+"""The measurements of a kernel, and their form in files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class Measured:
     """One allocator's answer to one kernel.
 
     `registers` are of the vector files. `conflicts` and `conflicts_all` are
-    weighted by loop depth, `copies` are copies that became identities. All
-    are None, and `failure` says why, where there is no valid answer; `seconds`
-    of processor time are None for the compilers, whose answers lie in the dataset. `optimal`: the
-    bound that the allocator itself has proved is met.
+    weighted by loop depth, `copies` counts copies that became identities. If
+    there is no valid answer, all of these are None, and `failure` says why.
+    `seconds` of processor time are None for the compilers, whose answers are in
+    the dataset. `optimal`: the allocator itself has proved its answer optimal.
     """
 
     registers: int | None
@@ -31,15 +31,16 @@ class Measured:
 
     @property
     def valid(self) -> bool:
-        """Whether there is a valid answer."""
+        """True if there is a valid answer."""
         return self.failure is None
 
 
 @dataclass(frozen=True, slots=True)
 class TightBudget:
-    """A kernel asked again at `registers`: by allocator the seconds, None where unsolved.
+    """A kernel asked again at a budget of `registers`.
 
-    `seconds` are there for all, `solved` holds the names of those with a valid answer.
+    `seconds` has the time of each allocator, `solved` the names of those with a
+    valid answer.
     """
 
     registers: int
@@ -52,11 +53,11 @@ class Measurement:
     """A kernel with all answers to it.
 
     `pressure` and `bound` are lower bounds on vector registers; `bound_kind`
-    says how the second is proved. `answers` are by allocator: with the
-    compiler's under `compiler`, and `best` under `best`, `best
-    bank-conflicts` and `best copies` by its objective. `budgets` are by the
-    choice's name; the budget of one more wave is missing where it is proved
-    impossible. `lost` says why there is no answer to it at all.
+    names the proof of the second. `answers` are by allocator: the compiler's
+    under `compiler`, and those of `best` under `best`, `best bank-conflicts`
+    and `best copies`, by its objective. `budgets` are by the name of the
+    choice; the budget of one more wave is missing if it is proved impossible.
+    `lost` is the reason if there is no answer at all.
     """
 
     id: str

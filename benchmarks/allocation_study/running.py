@@ -1,4 +1,4 @@
-"""Measures a sample into a file of JSON lines, which an interrupted run goes on with."""
+"""Measures a sample into a file of JSON lines; an interrupted run goes on with it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from verilocc_bench.files import parse_json, read_text, write_atomically
 __all__ = ["Study", "measure", "read_study"]
 
 _REPEATED = ("versions", "dataset")
-"""What must be as it was when a file was begun, to go on with it."""
+"""The keys of a file's head that must be the same to go on with it."""
 
 
 class Study:
@@ -41,9 +41,9 @@ class Study:
 
 
 def measure(folder: Path, path: Path, per_cell: int, jobs: int, time_limit_seconds: float) -> Study:
-    """Measures what of the sample is not in `path` yet, kernel after kernel.
+    """Measures the kernels of the sample that `path` lacks, one after the other.
 
-    Raises InputError where the file was begun with another dataset or other versions.
+    Raises InputError if another dataset or other versions began the file.
     """
     kernels = load_kernels(folder)
     sample = systematic_sample(kernels, per_cell)
@@ -55,7 +55,7 @@ def measure(folder: Path, path: Path, per_cell: int, jobs: int, time_limit_secon
 
 
 def read_study(path: Path) -> Study:
-    """What a file holds. Raises InputError for a file that `measure` has not written."""
+    """The content of a file. Raises InputError for a file that `measure` has not written."""
     head, *lines = read_text(path).splitlines()
     found = {}
     for number, line in enumerate(lines, start=2):
@@ -99,7 +99,7 @@ def _lost(kernel: SampledKernel, lost: Lost) -> Measurement:
 
 
 def _resume(path: Path, head: Mapping[str, Any]) -> set[str]:
-    """The ids of what is done; begins the file where there is none.
+    """The ids of the finished kernels; begins the file if there is none.
 
     A line that was cut off counts as never written.
     """

@@ -20,14 +20,14 @@ GOLDEN_RATIO = 0.618033988749895
 
 @dataclass(frozen=True, slots=True)
 class SampledKernel:
-    """A row of the assign track, and the split that it is of."""
+    """A row of the assign track with its split."""
 
     row: Row
     split: str
 
 
 def load_kernels(folder: Path) -> list[SampledKernel]:
-    """All kernels of the assign track of a dataset folder. Raises InputError where it has none."""
+    """All kernels of the assign track of a dataset folder. Raises InputError without any."""
     if not folder.is_dir():
         raise InputError("expected the folder of a dataset", source=folder)
     kernels = []
@@ -40,16 +40,16 @@ def load_kernels(folder: Path) -> list[SampledKernel]:
 
 
 def digest(kernels: Iterable[SampledKernel]) -> str:
-    """What names a dataset: a hash of its ids, in order."""
+    """The identity of a dataset: a hash of its ids, in order."""
     ids = sorted(kernel.row.id for kernel in kernels)
     return hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
 
 
 def systematic_sample(kernels: Sequence[SampledKernel], per_cell: int) -> list[SampledKernel]:
-    """At most so many kernels of every architecture and family, evenly spaced by size.
+    """At most `per_cell` kernels of each architecture and family, evenly spaced by size.
 
-    Cells take turns, and sizes are mixed, so that every beginning of the
-    sample is nearly such a sample itself.
+    Cells alternate, and sizes are mixed, so that every beginning of the sample
+    is nearly such a sample itself.
     """
     cells: dict[tuple[str, str], list[SampledKernel]] = defaultdict(list)
     for kernel in kernels:

@@ -1,4 +1,4 @@
-"""The answer first: the study's main figures as sentences."""
+"""The summary: the study's main figures as sentences."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def markdown(headers: Sequence[str], rows: Iterable[Sequence[object]], texts: in
 
 
 def share(part: int, whole: int) -> str:
-    """A share in per cent, without decimals unless it would be 0 or 100 wrongly."""
+    """A share in per cent; it has decimals only if it would wrongly round to 0 or 100."""
     if not whole:
         return "–"
     value = 100 * part / whole
@@ -129,7 +129,7 @@ def _against(found: Worth) -> tuple[object, ...]:
 
 
 def bound_table(measurements: Measurements) -> str:
-    """How the lower bounds are proved, and how far they are above pressure."""
+    """How the lower bounds are proved, and their distance from pressure."""
     rows = []
     for arch in sorted({each.arch for each in measurements}):
         own = [each for each in measurements if each.arch == arch]
@@ -176,7 +176,7 @@ def _has(each: Measurement, names: Iterable[str]) -> bool:
 
 
 def copy_table(measurements: Measurements) -> str:
-    """Identity copies by objective, and what the objectives cost in registers and occupancy."""
+    """Identity copies by objective, and the price of each objective in registers and occupancy."""
     rows = []
     for arch, family, found in _groups(measurements):
         own = [e for e in found if _has(e, BEST)]
@@ -192,7 +192,7 @@ def copy_table(measurements: Measurements) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """Seconds with two or three digits that mean something."""
+    """Seconds with two or three significant digits."""
     return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
 
 
@@ -237,7 +237,7 @@ def tight_table(measurements: Measurements) -> str:
 
 
 def _is_possible(each: Measurement, budget: str) -> bool:
-    """Whether an answer at the budget is known, by `best` or by any that was asked there."""
+    """True if an answer at the budget is known, from `best` or from any allocator asked there."""
     tight = each.budgets[budget]
     registers = each.answers["best"].registers
     return bool(tight.solved) or (registers is not None and registers <= tight.registers)

@@ -1,4 +1,4 @@
-"""What the chosen assignments are worth as machine code: tables and sentences."""
+"""The chosen assignments as machine code: tables and sentences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLUMNS = {
 
 
 def machine_code_table(comparisons: Comparisons) -> str:
-    """The compiler's → the answer's figures of gfx90a and gfx942."""
+    """The figures of the compiler's code and of the answer's, for gfx90a and gfx942."""
     rows = [
         (
             *_named(each),
@@ -41,7 +41,7 @@ def machine_code_table(comparisons: Comparisons) -> str:
 
 
 def cubin_table(comparisons: Comparisons) -> str:
-    """The same of sm_80, with the hazards of the result by kind."""
+    """The same for sm_80, with the hazards of the result by kind."""
     rows = []
     for each in _nvidia(comparisons):
         before, after = each["compiler"]["metrics"], each["answer"]["metrics"]
@@ -57,7 +57,7 @@ def cubin_table(comparisons: Comparisons) -> str:
 
 
 def disagreements(comparisons: Comparisons) -> list[str]:
-    """Where compare finds that counts and estimate disagree: a sentence for each kernel."""
+    """Kernels where counts and estimate disagree in the comparison: a sentence for each."""
     found = []
     for each in _amd(comparisons):
         said = [word for word in each["words"] if "llvm-mca" in word and "cycles" in word]
@@ -67,7 +67,7 @@ def disagreements(comparisons: Comparisons) -> list[str]:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """Words of compare, with what llvm-mca says of several counts said once."""
+    """Words of the comparison; what llvm-mca says of several counts is said once."""
     counts: dict[str, list[str]] = {}
     for word in words:
         for joint in (", but ", ", and "):
@@ -85,7 +85,7 @@ def versions(comparisons: Comparisons) -> str:
 
 
 def reasons(comparisons: Comparisons) -> list[str]:
-    """Why results cannot be run, each once; how many hazards there are stands in the table."""
+    """The reasons why results cannot be run, each once; the table has the number of hazards."""
     found = {reason for each in _nvidia(comparisons) for reason in each["answer"]["reasons"]}
     return sorted({re.sub(r"^\d+ hazards?", "hazards", reason) for reason in found})
 

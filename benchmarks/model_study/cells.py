@@ -1,4 +1,4 @@
-"""What stands in the cells of tables."""
+"""The cells of tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def share(value: float | None) -> str:
 
 
 def number(value: float | None, digits: int = 0) -> str:
-    """A number with so many decimals."""
+    """A number with a fixed number of decimals."""
     return NONE if value is None else f"{value:,.{digits}f}"
 
 
@@ -31,7 +31,7 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def change(own: int, other: int) -> str:
-    """By how much a sum is another than a second one, in proportion."""
+    """The relative difference of a sum from a second one."""
     return f"{100 * (own - other) / other:+.1f} %".replace("-", "−") if other else NONE
 
 

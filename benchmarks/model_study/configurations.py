@@ -1,4 +1,4 @@
-"""What is asked of which model: the table that the study works through."""
+"""The questions to each model: the table that the study works through."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = [
 ]
 
 REFERENCE, REFERENCE_TEXT, BASELINES = "reference", "reference-text", "baselines"
-"""Folders of the study: of the models that it is about, and of what needs none."""
+"""Folders of the study: of the two reference models, and of baselines without a model."""
 
 MAIN = (REFERENCE, REFERENCE_TEXT, BASELINES)
-"""The folders that most tables are about; all others are further models."""
+"""The folders that most tables are about; the others are further models."""
 
 TEXT = "text-"
-"""What the names of further models begin with that are asked in `window`."""
+"""The prefix of further models that are asked in `window`."""
 
 WHOLE = "whole-"
-"""What the names of those begin with that are asked in `whole`, and have a table of their own."""
+"""The prefix of further models that are asked in `whole`, and have a table of their own."""
 
 SPLIT = "test"
 OTHER_SPLITS = (
@@ -38,22 +38,22 @@ OTHER_SPLITS = (
     "test_unseen_data_type",
 )
 OTHER_LIMIT = 15
-"""So many functions of each task of the other splits."""
+"""The number of functions of each task in the other splits."""
 
 FURTHER_LIMIT = 10
-"""So many functions of each task are asked of further models."""
+"""The number of functions of each task that further models are asked about."""
 
 SAMPLES, SAMPLED_LIMIT = 10, 10
-"""So many samples of so many functions of each task, where chance decides."""
+"""The numbers of samples, and of functions of each task, in configurations with chance."""
 
 TEXT_SAMPLES, TEXT_SAMPLED_LIMIT = 100, 2
-"""The same of a model that reads text."""
+"""The same numbers for a model that reads text."""
 
 WHOLE_LIMIT = 3
-"""So many functions of each task are read whole and answered freely: answers may be very long."""
+"""The number of functions of each task that are read whole and answered freely, at length."""
 
 WIDTHS = (1, 2, 4, 8, 16)
-"""So many new virtual registers a window has at most, where widths are compared."""
+"""The most new virtual registers of a window, where widths are compared."""
 
 _BACKTRACKS = ("--backtracks", "30000")
 _GREEDY = ("--sampling", "greedy")
@@ -61,10 +61,11 @@ _GREEDY = ("--sampling", "greedy")
 
 @dataclass(frozen=True, slots=True)
 class StudyConfiguration:
-    """One run of `evaluate`: what is asked, how, and of which functions.
+    """One run of `evaluate`: the question, the options, and the functions.
 
-    `folder` and `key` say where it is kept; `model` is what `--model` is given.
-    `width` is of windows, where it is compared with others, in a table of its own.
+    `folder` and `key` name its place in the study; `model` is the value of
+    `--model`. `width` is the width of windows, if it is compared with others in
+    a table of its own.
     """
 
     folder: str
@@ -79,7 +80,7 @@ class StudyConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """How a language model is asked; `further`: further models are, too."""
+    """The options for a language model; `further`: further models are asked, too."""
 
     key: str
     title: str
@@ -93,16 +94,16 @@ class _Asked:
 
 _FREE = ("--decoding", "free", *_GREEDY, "--backtracks", "0")
 _FREE_MAKING_ROOM = ("--decoding", "free", *_GREEDY, *_BACKTRACKS)
-# `window` makes no room at a dead end: it ends the sample.
+# `window` does not make room at a dead end: the sample ends.
 _CONSTRAINED = ("--decoding", "constrained", *_GREEDY, "--backtracks", "0")
 _MAKING_ROOM = ("--decoding", "constrained", *_GREEDY, *_BACKTRACKS)
-# Findings are words that the models' tokenizers do not know.
+# The models' tokenizers do not know the words of findings.
 _REPAIRED = ("--decoding", "guided", "--verifier-calls", "10", "--feedback", "repair")
 _GUIDED = (*_REPAIRED, *_GREEDY, *_BACKTRACKS)
 
 
 def _sampled(temperature: str, *ks: int) -> tuple[str, ...]:
-    """As many samples as the last k needs."""
+    """Options for as many samples as the last k needs."""
     return (
         *("--decoding", "free", "--sampling", "random", "--temperature", temperature),
         *("--samples", str(ks[-1]), "--k", ",".join(map(str, ks))),
@@ -138,7 +139,7 @@ _DECISIONS = (
         for split in OTHER_SPLITS
     ),
 )
-"""Of a model that places one register after the other."""
+"""The questions to a model that places one register after the other."""
 
 _WINDOWS = (
     _Asked("window-free", "`window`, free", "window", _FREE, further=True),
@@ -171,13 +172,13 @@ _WINDOWS = (
         for width in WIDTHS
     ),
 )
-"""Of a model that reads text."""
+"""The questions to a model that reads text."""
 
 _WHOLES = (
     _Asked("whole-free", "`whole`, free", "whole", _FREE, limit=WHOLE_LIMIT, further=True),
     _Asked("whole-constrained", "`whole`, constrained", "whole", _CONSTRAINED, further=True),
 )
-"""Of a model that reads functions as a whole, with no word of what is live where."""
+"""The questions to a model that reads whole functions, without any word about liveness."""
 
 _PYTHON = "python:benchmarks.first_candidate"
 
@@ -195,14 +196,15 @@ _NO_MODEL = (
 
 
 def configurations(models: Mapping[str, str]) -> list[StudyConfiguration]:
-    """All of them, given the models by name; those of MAIN are asked for more than others."""
+    """All configurations, given the models by name. Those of MAIN are asked more than others."""
     return [*_NO_MODEL, *(each for name, model in models.items() for each in of_model(name, model))]
 
 
 def of_model(name: str, model: str) -> Iterator[StudyConfiguration]:
-    """What is asked of a language model, `model` as evaluate names it.
+    """The configurations of a language model; `model` is the value of `--model`.
 
-    Its name says whether it reads text: REFERENCE_TEXT does, and what begins with TEXT or WHOLE.
+    Its name tells what it reads: REFERENCE_TEXT and names that begin with TEXT
+    or WHOLE read text.
     """
     asked = _DECISIONS
     if name == REFERENCE_TEXT or name.startswith(TEXT):

@@ -1,4 +1,4 @@
-"""Writes the tables of a document between its markers, and leaves the rest as it is."""
+"""Writes the tables of a document between its markers, and keeps the rest."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ UNKNOWN = "Not measured."
 def render(
     output: Path, document: Path, images: Path | None = None, *, only: Sequence[str] = ()
 ) -> None:
-    """Puts what a study has measured into a document, and its pictures into `images`.
+    """Writes a study's results into a document, and its pictures into `images`.
 
-    A block is `<!-- begin NAME -->`, lines, `<!-- end -->`, each marker on a
-    line of its own. The folder `images` beside the document is the usual one.
-    `only` names the blocks to be written, all if it names none: so a study of
-    some configurations leaves alone what it says nothing of. Raises InputError
-    for a document with other names, or with a block that does not end, and
-    MissingExtraError without what draws a picture.
+    A block is `<!-- begin NAME -->`, lines, `<!-- end -->`, with each marker on
+    a line of its own. The default of `images` is the folder beside the document.
+    `only` names the blocks to write, or all if it is empty: so a partial study
+    does not touch the others. Raises InputError for a document with unknown
+    names or unfinished blocks, and MissingExtraError without what draws a
+    picture.
     """
     runs = read_runs(output)
     makers = _makers(runs, output, document, images or document.parent / "images")
@@ -67,7 +67,7 @@ def render(
 def _makers(
     runs: Sequence[StudyRun], output: Path, document: Path, images: Path
 ) -> Mapping[str, Callable[[], str]]:
-    """What makes the text of a block, by its name; empty where there is nothing to show."""
+    """Functions that make the text of a block, by its name; the text is empty without results."""
     return {
         **{name: partial(_filled, table, runs) for name, table in TABLES.items()},
         "asked": partial(asked_words, runs),
@@ -81,13 +81,13 @@ def _makers(
 
 
 def _filled(table: Callable[[Sequence[StudyRun]], str], runs: Sequence[StudyRun]) -> str:
-    """A table, or nothing where it is its head alone."""
+    """A table, or an empty text if it has no rows."""
     text = table(runs)
     return text if text.count("\n") > 1 else ""
 
 
 def asked_words(runs: Sequence[StudyRun]) -> str:
-    """Of what and with what the study was made."""
+    """Sentences about the dataset, the weights and the versions of the study."""
     first = runs[0]
     splits: dict[str, int] = {}
     for run in runs:

@@ -1,4 +1,4 @@
-"""Figures over functions: numbers alone, no text."""
+"""Figures over functions: numbers without text."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from verilocc_bench.evaluate.metrics import bootstrap_interval, geometric_mean, 
 __all__ = ["SIZES", "ResultFigures", "against", "figures", "of_size", "passed"]
 
 SIZES = ((1, 300), (300, 1001), (1001, None))
-"""Virtual registers: from, and below."""
+"""Ranges of virtual registers: from, and below."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultFigures:
-    """Of some functions: how many, and of those with a valid sample what it is worth.
+    """Figures over some functions; all but `kernels` are over those with a valid sample.
 
-    `ratio`: registers over the label's, geometric mean; `better`, `equal`,
-    `worse`: shares against the label; `gap`: registers above the bound, mean;
+    `ratio`: registers over the label's, geometric mean. `better`, `equal`,
+    `worse`: shares against the label. `gap`: registers above the bound, mean.
     `gained`, `lost`: functions with more or less occupancy than the label.
-    None of nothing.
+    Figures over nothing are None.
     """
 
     kernels: int
@@ -67,7 +67,7 @@ def figures(kernels: Sequence[KernelResult]) -> ResultFigures:
 def passed(
     kernels: Sequence[KernelResult], k: int, seed: int = 0
 ) -> tuple[float | None, float | None, float | None]:
-    """pass@k, and its 95 % interval over functions; None where there are too few samples."""
+    """pass@k and its 95 % interval over functions; None if there are too few samples."""
     found = [pass_at_k(kernel.samples, kernel.valid, k) for kernel in kernels]
     known = [value for value in found if value is not None]
     if len(known) < len(found):
@@ -77,7 +77,7 @@ def passed(
 
 
 def of_size(kernels: Sequence[KernelResult], size: tuple[int, int | None]) -> list[KernelResult]:
-    """The functions with so many virtual registers."""
+    """The functions whose number of virtual registers is in a range."""
     first, end = size
     return [
         k
@@ -89,7 +89,7 @@ def of_size(kernels: Sequence[KernelResult], size: tuple[int, int | None]) -> li
 def against(
     kernels: Sequence[KernelResult], others: Mapping[str, KernelResult], measure: str
 ) -> tuple[int, int] | None:
-    """Sums of a measure here and there, over functions that have it in both; None of nothing."""
+    """Sums of a measure on both sides, over functions that have it on both; None without any."""
     pairs = [
         (getattr(kernel, measure), getattr(others[kernel.id], measure))
         for kernel in kernels

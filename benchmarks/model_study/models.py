@@ -1,4 +1,4 @@
-"""The models of a study: those it was given, and those that were trained into its folder."""
+"""The models of a study: those given to it, and those trained in its folder."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from verilocc_bench.training.card import TRAINING
 __all__ = ["MODELS", "model_folder", "read_models", "trained_folder", "write_models"]
 
 MODELS = "models.json"
-"""Which models the study asks: name to what evaluate calls it."""
+"""The file that names the study's models, with their values for `--model`."""
 
 _TRAINED = "models"
 
 
 def trained_folder(output: Path, name: str) -> Path:
-    """Where a model is trained for a study."""
+    """The folder of a model that is trained for a study."""
     return output / _TRAINED / name
 
 
 def read_models(output: Path) -> dict[str, str]:
-    """The models of a study by name. Raises InputError for a folder that is none."""
+    """The models of a study by name. Raises InputError if the folder is not a study."""
     found = read_json(output / MODELS)
     if not isinstance(found, dict) or REFERENCE not in found:
         raise InputError("expected an object of models by name", source=output / MODELS)
@@ -34,9 +34,9 @@ def read_models(output: Path) -> dict[str, str]:
 
 
 def write_models(output: Path, given: Mapping[str, str] | None = None) -> None:
-    """Enters the models given, and those that were trained here and are to be asked."""
+    """Records the given models, and the models trained here that are to be asked."""
     known = read_models(output) if (output / MODELS).exists() else {}
-    # One that comes along stands for what was not trained here, and gives way to what was.
+    # A shipped model stands in for one that was not trained here; a trained one replaces it.
     chosen = {name: model for name, model in known.items() if model not in SHIPPED}
     along = {name: name for name in SHIPPED}
     models = {**along, **_trained(output), **chosen, **(given or {})}
@@ -44,7 +44,7 @@ def write_models(output: Path, given: Mapping[str, str] | None = None) -> None:
 
 
 def _trained(output: Path) -> dict[str, str]:
-    """Models whose training has ended, but for those that make a curve."""
+    """Models whose training has ended, except those of the curves."""
     folders = [path.parent for path in sorted((output / _TRAINED).glob(f"*/{TRAINING}"))]
     return {
         folder.name: str(folder)
@@ -54,7 +54,7 @@ def _trained(output: Path) -> dict[str, str]:
 
 
 def model_folder(output: Path, name: str) -> Path | None:
-    """The folder of a model of the study that says how it was trained; None if it does not."""
+    """The folder of a model that says how it was trained; None if it does not."""
     model = read_models(output).get(name)
     folder = trained_folder(output, name)
     if model is not None:

@@ -1,4 +1,4 @@
-"""What the study has kept of each configuration, read from the files of `evaluate`."""
+"""The results of each configuration, read from the files of `evaluate`."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from verilocc_bench.files import parse_json, read_text
 __all__ = ["KernelResult", "StudyRun", "read_runs"]
 
 DEAD_END = "dead_end"
-"""A kind of failure in tables: no legal register was left, and that ended the sample."""
+"""A kind of failure in tables: no legal register was left, and the sample ended."""
 
 _COUNTED = ("prompt_tokens", "completion_tokens", "backtracks")
 
 
 @dataclass(frozen=True, slots=True)
 class KernelResult:
-    """One function in one run. What is measured of its first valid sample is None without one.
+    """One function in one run. Measures of its first valid sample are None without one.
 
-    `samples` and `valid` count samples; `dead_ends`, `tokens` (read and
-    written) and `seconds` are summed over them, and `dead_ends` is None where
-    none are made room for.
+    `samples` and `valid` count samples. `dead_ends`, `tokens` (read and written)
+    and `seconds` are sums over them; `dead_ends` is None if no room is made for
+    any.
     """
 
     id: str
@@ -51,10 +51,10 @@ class KernelResult:
 
 @dataclass(frozen=True, slots=True)
 class StudyRun:
-    """A configuration with its functions, and what of the files of `evaluate` tables need.
+    """A configuration with its functions, and the figures that tables need.
 
-    `failures` counts samples by kind as results.json does, but tells dead ends
-    from whatever else is `no_answer`; `unparsable` counts by reason.
+    `failures` counts samples by kind like results.json, but separates dead ends
+    from other samples with `no_answer`. `unparsable` counts by reason.
     """
 
     configuration: StudyConfiguration
@@ -89,10 +89,10 @@ class StudyRun:
 
 
 def read_runs(output: Path) -> list[StudyRun]:
-    """The runs of a study that are complete, in the order of its table.
+    """The complete runs of a study, in the order of its table.
 
-    Raises InputError for a folder that is no study, and where runs lack samples
-    or are not of the same dataset and model.
+    Raises InputError if the folder is not a study, if runs lack samples, or if
+    they are of different datasets or models.
     """
     runs = []
     for each in configurations(read_models(output)):
@@ -106,7 +106,7 @@ def read_runs(output: Path) -> list[StudyRun]:
 
 
 def _check_alike(runs: Sequence[StudyRun], output: Path) -> None:
-    """Raises InputError where runs are of several datasets, weights or versions of a format."""
+    """Raises InputError if runs are of several datasets, weights or versions of a format."""
     seen: dict[tuple[str, str], str | None] = {}
     for run in runs:
         told = run.configuration
@@ -148,7 +148,7 @@ def _read(configuration: StudyConfiguration, folder: Path) -> StudyRun:
 
 
 def _failures(counts: Mapping[str, int], dead_ends: int) -> dict[str, int]:
-    """Samples by kind of failure, with dead ends taken out of those without an answer."""
+    """Samples by kind of failure; dead ends are taken out of those without an answer."""
     found = Counter(counts)
     found.update({DEAD_END: dead_ends, FailureKind.NO_ANSWER: -dead_ends})
     return {str(kind): count for kind, count in found.items() if count}

@@ -29,11 +29,10 @@ def run(
 ) -> list[StudyConfiguration]:
     """Completes all configurations in `output`, and returns them.
 
-    Models that were trained into the study are asked with those given.
-    Samples that are there already are not asked for again. `only` names the
-    folders, keys or both (`reference/state-free`) to be done. Splits that a
-    dataset here does not have are passed over. Raises InputError where
-    evaluate fails, which says why on standard error.
+    Models that were trained into the study are asked as well as the given ones.
+    Existing samples are kept. `only` names folders, keys or both
+    (`reference/state-free`). Splits that a local dataset lacks are skipped.
+    Raises InputError if evaluate fails; it says why on standard error.
     """
     write_models(output, models)
     every = configurations(read_models(output))
@@ -59,7 +58,7 @@ def _names(each: StudyConfiguration) -> set[str]:
 
 
 def _splits(dataset: str) -> Container[str] | None:
-    """The splits of a dataset that is here; None of one that is not."""
+    """The splits of a local dataset; None for one on the Hub."""
     if not is_local(dataset):
         return None
     folder = embedded_path() if dataset == EMBEDDED else Path(dataset)
@@ -75,7 +74,7 @@ def _evaluate(
     limits = [number for number in (limit, each.limit) if number is not None]
     if limits:
         command += ["--limit", str(min(limits))]
-    # For the models of this folder, wherever the study is begun.
+    # For the models of this folder, in whatever folder the study is started.
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     result = subprocess.run(command, stdout=subprocess.DEVNULL, env=environment, check=False)

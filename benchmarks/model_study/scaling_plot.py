@@ -1,4 +1,4 @@
-"""How what a text model learns goes with steps, parameters and functions, as SVG."""
+"""Plots how the learning of a text model depends on steps, parameters and functions, as SVG."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Points = Sequence[tuple[int, Validation]]
 
 
 def draw_scaling(trained: Mapping[str, Trained], path: Path) -> None:
-    """Draws the trainings, by name in the order given; those without validation are left out.
+    """Draws trainings by name, in the given order; those without validation are left out.
 
     The left panels have all, the others the ends of those of BY_PARAMETERS and
     BY_FUNCTIONS. Raises MissingExtraError without matplotlib.
@@ -39,7 +39,7 @@ def draw_scaling(trained: Mapping[str, Trained], path: Path) -> None:
 
     def draw(figure: Figure, _: object) -> None:
         losses, answers = figure.subplots(2, 3, sharex="col")
-        for row in (losses, answers):  # the ends of short trainings, on a scale of their own
+        for row in (losses, answers):  # the ends of short trainings, on their own scale
             row[2].sharey(row[1])
         for (steps, parameters, functions), rights in ((losses, False), (answers, True)):
             for place, each in enumerate(shown):
@@ -75,7 +75,7 @@ def _line(
 
 
 def _ticks(axes: Axes, names: Mapping[int, str]) -> None:
-    """Names what is there on a logarithmic axis, and nothing else."""
+    """Labels the values that occur on a logarithmic axis, and no others."""
     axes.set_xscale("log")
     axes.set_xticks(list(names), list(names.values()))
     axes.minorticks_off()

@@ -29,12 +29,12 @@ COMPILER = "compiler"
 
 
 def _main(runs: Runs) -> list[StudyRun]:
-    """The runs of the models of MAIN and of what needs none, over the split that is theirs."""
+    """The runs of MAIN's models and of the baselines, over their own split."""
     return [run for run in _usual(runs) if run.configuration.folder in MAIN]
 
 
 def _usual(runs: Runs) -> list[StudyRun]:
-    """The runs that are not in a table of their own, over the split that is theirs."""
+    """The runs that have no table of their own, over their own split."""
     told = ((run, run.configuration) for run in runs)
     return [run for run, each in told if each.split == SPLIT and each.width is None]
 
@@ -44,7 +44,7 @@ def _asked(runs: Runs) -> list[StudyRun]:
 
 
 def _whole(runs: Runs) -> list[StudyRun]:
-    """The runs of models that read functions as a whole."""
+    """The runs of models that read whole functions."""
     return [run for run in _usual(runs) if _reads_whole(run)]
 
 
@@ -174,7 +174,7 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def dead_end_table(runs: Runs) -> str:
-    """Dead ends that room was made for."""
+    """The dead ends at which room was made."""
     rows = []
     for run in _main(runs):
         counts = [k.dead_ends for k in run.kernels if k.dead_ends is not None]
@@ -201,7 +201,7 @@ def cost_table(runs: Runs) -> str:
 
 
 def sample_table(runs: Runs) -> str:
-    """pass@k where several samples were asked for."""
+    """pass@k of the configurations with several samples."""
     rows = []
     for run in runs:
         if len(run.ks) > 1:
@@ -213,7 +213,7 @@ def sample_table(runs: Runs) -> str:
 
 
 def split_table(runs: Runs) -> str:
-    """The splits that hold something back, beside the usual one, asked in the same way."""
+    """The generalization splits beside the usual one, asked in the same way."""
     other = [r for r in runs if r.configuration.split != SPLIT]
     titles = {r.configuration.title for r in other}
     usual = [r for r in _main(runs) if r.configuration.title in titles]
@@ -226,7 +226,7 @@ def split_table(runs: Runs) -> str:
 
 
 def width_table(runs: Runs) -> str:
-    """What comes of windows with more or fewer new virtual registers."""
+    """The results of windows with more or fewer new virtual registers."""
     rows = []
     for run in runs:
         if run.configuration.width is not None:
@@ -240,7 +240,7 @@ def width_table(runs: Runs) -> str:
 
 
 def whole_table(runs: Runs) -> str:
-    """What comes of functions that are read as a whole, and what is wrong with the answers."""
+    """The results of functions that are read whole, and the faults of their answers."""
     rows = []
     for run in _whole(runs):
         value, low, high = passed(run.kernels, 1, run.seed)
@@ -260,7 +260,7 @@ def model_table(runs: Runs) -> str:
 
 
 def model_conflicts_table(runs: Runs) -> str:
-    """The same of the change of bank conflicts against the compiler."""
+    """The same for the change of bank conflicts against the compiler."""
     return _by_model(runs, {"conflicts": _conflicts_cell(runs)})
 
 
@@ -268,7 +268,7 @@ ModelCells = Mapping[str, Callable[[Sequence[KernelResult]], str]]
 
 
 def _by_model(runs: Runs, cells: ModelCells) -> str:
-    """What is asked of further models, of one model after the other; first of those of MAIN."""
+    """A table of the questions to further models, by model; those of MAIN come first."""
     usual = [run for run in _usual(runs) if run.prompt is not None and not _reads_whole(run)]
     further = [run for run in usual if run.configuration.folder not in MAIN]
     keys = dict.fromkeys(run.configuration.key for run in further)
@@ -284,7 +284,7 @@ def _by_model(runs: Runs, cells: ModelCells) -> str:
 
 
 def _only(run: StudyRun, asked: Container[str]) -> StudyRun:
-    """A run with some of its functions alone."""
+    """A run restricted to some of its functions."""
     return replace(run, kernels=tuple(kernel for kernel in run.kernels if kernel.id in asked))
 
 
@@ -308,7 +308,7 @@ PAPER = (
     "85–99 %",
     "near 100 %, k = 100",
 )
-"""Of arXiv 2506.17506: what is shown, of how many kernels, single shot, many samples."""
+"""From arXiv 2506.17506: what the model sees, kernels, single shot, many samples."""
 
 
 def paper_table(runs: Runs) -> str:
@@ -343,4 +343,4 @@ TABLES: Mapping[str, Callable[[Runs], str]] = {
     "models-conflicts": model_conflicts_table,
     "paper": paper_table,
 }
-"""By name, as the document's markers call them. A table without rows is its head alone."""
+"""The tables by the names in the document's markers. A table without rows is its head alone."""

@@ -1,4 +1,4 @@
-"""What trainings have come to, as tables and pictures of the document."""
+"""The results of trainings, as tables and pictures of the document."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNTOLD = "The folder of the model does not say how it was trained."
 
 
 def training_words(output: Path, name: str) -> str:
-    """A model and what its training took; empty where the study has no such model."""
+    """A model and the cost of its training; empty if the study lacks the model."""
     if name not in read_models(output):
         return ""
     folder = model_folder(output, name)
@@ -46,15 +46,15 @@ def training_words(output: Path, name: str) -> str:
 
 
 def variant_table(output: Path) -> str:
-    """What the trainings of the reference model's variants have come to; empty without any."""
+    """The results of the variants of the reference model; empty without any."""
     names = [each.name for each in OF_REFERENCE]
     return _table(read_trained(output, names), read_trained(output, [REFERENCE]))
 
 
 def scaling_words(output: Path, images: Path, document: Path) -> str:
-    """Draws the curves of the text models into `images`; the picture and its figures.
+    """Draws the curves of the text models into `images`; the picture's link and its figures.
 
-    Empty, and nothing is drawn, where none was trained for the study.
+    Empty if no text model was trained for the study.
     """
     found = read_trained(output, [each.name for each in OF_TEXT])
     if not found:
@@ -81,7 +81,7 @@ def _table(found: Mapping[str, Trained], usual: Mapping[str, Trained]) -> str:
 
 
 def _trained_on(trained: Iterable[Trained]) -> str:
-    """Which models were trained on one split, by its hash."""
+    """The models that were trained on one split, identified by its hash."""
     names: dict[str, list[str]] = {}
     for each in trained:
         names.setdefault(each.dataset_hash, []).append(f"`{each.name}`")
@@ -104,7 +104,7 @@ def _row(each: Trained) -> tuple[str, ...]:
 
 
 def reinforcement_words(output: Path) -> str:
-    """How the model did before and after; empty where it was not reinforced."""
+    """The model's results before and after reinforcement; empty without reinforcement."""
     found = read_reinforced(output, REINFORCED)
     if found is None:
         return ""

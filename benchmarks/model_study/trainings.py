@@ -1,4 +1,4 @@
-"""What trainings have come to, read from the folders of their models."""
+"""The results of trainings, read from the folders of their models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOG = "log.jsonl"
 
 
 class Validation(NamedTuple):
-    """After so many steps: the loss in nats a token, and the share of answers wholly right."""
+    """A validation after some steps: loss in nats a token, and the share of fully right answers."""
 
     step: int
     loss: float
@@ -27,13 +27,12 @@ class Validation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A training that has ended.
+    """A finished training.
 
-    `functions`: at most so many of each source that has some; `tokens`: of all
-    examples, read or not; `resumed`: `seconds` count from its last
-    interruption on; `dataset_hash`: of the split it was trained on. `curve` has
-    what was seen of the validation split, each step once; it is empty where
-    there is none.
+    `functions`: the most functions of each source. `tokens`: of all examples,
+    read or not. `resumed`: `seconds` count from the last interruption.
+    `dataset_hash`: of the training split. `curve` has one validation for each
+    step with one; it is empty without a validation split.
     """
 
     name: str
@@ -48,14 +47,14 @@ class Trained:
 
     @property
     def last(self) -> Validation | None:
-        """What was seen at the end."""
+        """The last validation."""
         return self.curve[-1] if self.curve else None
 
 
 def read_trained(output: Path, names: Iterable[str]) -> dict[str, Trained]:
-    """Those of these models of a study that have been trained, by name.
+    """The finished trainings among these models of a study, by name.
 
-    Raises InputError where a folder has files of another form.
+    Raises InputError for folders with files of another form.
     """
     folders = {name: model_folder(output, name) for name in names}
     return {name: _read(name, folder) for name, folder in folders.items() if folder is not None}
@@ -93,7 +92,7 @@ def _curve(path: Path) -> tuple[Validation, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Reinforced:
-    """A reinforcement that has ended: how the model did `before` and `after` (training.rewards)."""
+    """A finished reinforcement: the model's results `before` and `after` (training.rewards)."""
 
     steps: int
     answers: int
@@ -109,7 +108,7 @@ SEEN = (
 
 
 def read_reinforced(output: Path, name: str) -> Reinforced | None:
-    """What came of a reinforcement; None where it has not ended. Raises InputError as above."""
+    """The results of a reinforcement; None if it has not ended. Raises InputError as above."""
     folder = model_folder(output, name)
     if folder is None:
         return None

@@ -1,8 +1,8 @@
-"""The trainings beside the recipes that come along: with less, or of another size.
+"""Trainings beside the package's recipes: with less data, or of another size.
 
-Each is a recipe that comes along with some of it replaced. Those of one
-recipe have the same steps, so that what they learnt is to be compared: with
-each other, not with the model of the recipe itself, which had more.
+Each is a package's recipe with some parts replaced. The variants of one recipe
+have the same number of steps, so that they compare with each other. They do not
+compare with the model of the recipe itself, which had more steps.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ __all__ = [
 
 STEPS, TEXT_STEPS = 1_000, 600
 TEXT_SAVE_STEPS = 150
-"""So often the validation split is looked at: the curve over steps."""
+"""The steps between two validations: they make the curve."""
 
 TEXT_FUNCTIONS = 500
-"""Of each that is not named after fewer; as few steps read no more than half of them."""
+"""The functions of each variant without a smaller number; the few steps read at most half."""
 
 WHOLE_TOKENS, WHOLE_ORDERINGS = 5_120, 3
-"""A context as long as the text of small functions; what attention costs grows with its square.
+"""A context for the text of small functions; the cost of attention grows with its square.
 
-Each is shown with its blocks in other orders, too, for there are few.
+Each function also comes with its blocks in other orders, because there are few.
 """
 
 THREADS = 1
-"""Of each training, so that as many go on side by side as there are cores."""
+"""The threads of each training, so that one training runs on each core."""
 
 HEAD = 32
 """The width of an attention head of both recipes."""
@@ -55,13 +55,13 @@ HEAD = 32
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What of a recipe that comes along is replaced.
+    """The replaced parts of a package's recipe.
 
-    `part`: so much of the recipe's functions and made-up decisions. `unseen`:
-    the architecture that is left out. `hidden` and `layers`: the model's size,
-    where it is another; its feed-forward layers are three times as wide. Less
-    of `save_steps` is a finer curve. `whole_tokens`: functions are read as a
-    whole, those alone that have no more tokens than this with their answer.
+    `part`: the share of the recipe's functions and made-up decisions. `unseen`:
+    an architecture that is left out. `hidden` and `layers`: another size of the
+    model; its feed-forward layers are three times as wide. A lower `save_steps`
+    gives a finer curve. `whole_tokens`: functions are read whole, and only those
+    with at most this many tokens, the answer included.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Variant:
 
 
 _SHORTER = Fraction(STEPS, find_recipe(REFERENCE).training.steps)
-"""As much less to learn as there are fewer steps: each example is still read about once."""
+"""The share of data for fewer steps: each example is still read about once."""
 
 OF_REFERENCE = (
     Variant("all-short", f"in {STEPS:,} steps", REFERENCE, STEPS, _SHORTER),
@@ -88,7 +88,7 @@ OF_REFERENCE = (
     Variant("smaller", "a smaller model", REFERENCE, STEPS, _SHORTER, hidden=64, layers=2),
     Variant("fewer-data", "a quarter of the examples", REFERENCE, STEPS, _SHORTER / 4),
 )
-"""They are asked, as further models of the study."""
+"""Variants of the reference model, which the study asks as further models."""
 
 
 def _text(
@@ -114,11 +114,11 @@ OF_TEXT = (
     _text("text-functions-32", "32 functions", functions=32),
     _text("text-functions-125", "125 functions", functions=125),
 )
-"""They make a curve of what is learnt, and are not asked: their validation is what counts."""
+"""Variants of the text model, which make a curve and are not asked: validation counts."""
 
 BY_PARAMETERS = ("text-width-64", "text-short", "text-width-192")
 BY_FUNCTIONS = ("text-functions-32", "text-functions-125", "text-short")
-"""Names of those that differ in this alone."""
+"""The names of the variants that differ in the number of functions alone."""
 
 OF_WHOLE = Variant(
     f"{WHOLE}short",
@@ -129,13 +129,13 @@ OF_WHOLE = Variant(
     save_steps=TEXT_SAVE_STEPS,
     whole_tokens=WHOLE_TOKENS,
 )
-"""It is asked, in `whole`."""
+"""The variant that reads whole functions."""
 
 VARIANTS = {each.name: each for each in (*OF_REFERENCE, *OF_TEXT, OF_WHOLE)}
 
 
 def unseen_by(name: str) -> str | None:
-    """The architecture that a model of the study was not shown, if there is one."""
+    """The architecture that a model of the study has not seen, if there is one."""
     return VARIANTS[name].unseen if name in VARIANTS else None
 
 
@@ -176,7 +176,7 @@ def _model(model: ModelRecipe, variant: Variant) -> ModelRecipe:
     if model.configuration is None:
         return model
     if variant.whole_tokens is not None:
-        # Answers that are no good may be longer than those that were learnt.
+        # Wrong answers may be longer than those that were learnt.
         context = {"max_position_embeddings": 2 * variant.whole_tokens}
         return replace(model, configuration={**model.configuration, **context})
     if variant.hidden is None:
@@ -195,11 +195,11 @@ def _model(model: ModelRecipe, variant: Variant) -> ModelRecipe:
 def train_variants(
     dataset: str, output: Path, *, only: Sequence[str] = (), jobs: int = 1
 ) -> list[Variant]:
-    """Trains variants into the study of `output`, and enters those that `run` is to ask.
+    """Trains variants into the study of `output`, and records those that `run` asks.
 
-    One that was interrupted goes on, one that is finished is left as it is.
-    `only` names those that are wanted, all if it names none. Raises InputError
-    for another name, and for a folder of another recipe, dataset or version.
+    An interrupted training goes on; a finished one is left unchanged. `only`
+    names the wanted variants, or all if it is empty. Raises InputError for an
+    unknown name, and for a folder of another recipe, dataset or version.
     """
     for name in only:
         if name not in VARIANTS:

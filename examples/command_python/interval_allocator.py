@@ -1,11 +1,11 @@
 """A register allocator as a program: requests on standard input, answers on standard output.
 
-It knows nothing but the normalized text (docs/normalized-text.md) and the
-protocol of docs/allocators.md, and needs nothing but Python 3. The method is
-linear scan without holes: each virtual register keeps its place from the first
-point at which it may be live to the last, lanes and guards are not looked
-into, and registers that the function names itself are never used. All of that
-is on the safe side: what it answers is valid, but often it has no answer.
+It needs nothing but Python 3: it knows only the normalized text
+(docs/normalized-text.md) and the protocol of docs/allocators.md. The method is
+linear scan without holes. Each virtual register keeps its place from the first
+point where it may be live to the last. It ignores lanes and guards, and never
+uses registers that the function names itself. All of that is on the safe side:
+its answers are valid, but often it has none.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PHYSICAL = re.compile(r"\+?([A-Za-z]+?)(?:(\d+)|\[(\d+):(\d+)\])[!&]*(?:~\d+)?")
 
 
 class NoAnswer(Exception):
-    """Some virtual register fits nowhere."""
+    """A virtual register fits nowhere."""
 
 
 @dataclass
@@ -122,7 +122,7 @@ class Function:
                     block.defined.add(register)
 
     def _mention(self, name: str) -> tuple[int, int, int, bool, bool] | None:
-        """Of a virtual register: number, first lane, last lane, early clobber, marked with `!`."""
+        """The parts of a virtual register: number, first and last lane, early clobber, `!`."""
         found = VIRTUAL.fullmatch(name)
         if found is None:
             self._take([name])

@@ -1,9 +1,9 @@
 """A server of OpenAI's API whose only model picks the first candidate that a prompt offers.
 
-It needs nothing but Python 3, and is there to try the way over HTTP, not to
-score well: it reads the prompts of `--prompt-format candidates`, in which a
-line that names a virtual register is followed by one for each candidate, as
-in `v4 idle 3 conflicts 0 copies 0 grows 2`.
+It needs nothing but Python 3. It exists to try the way over HTTP, not to score
+well. It reads the prompts of `--prompt-format candidates`: a line that names a
+virtual register, and one line for each candidate, as in
+`v4 idle 3 conflicts 0 copies 0 grows 2`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FIRST_CANDIDATE = re.compile(r"^%\d+ .*\n(\w+) idle ", re.MULTILINE)
 
 
 def answer(prompt: str) -> str:
-    """The first candidate for the last virtual register; empty where a prompt has none."""
+    """The first candidate for the last virtual register; empty if the prompt has none."""
     candidates = FIRST_CANDIDATE.findall(prompt)
     return candidates[-1] if candidates else ""
 

@@ -3,8 +3,8 @@
     python make_tiny_model.py FOLDER
 
 Needs the extra `model` (`pip install -e '.[model]'`) and no network. The model
-has learned nothing: it is there to try the commands of README.md, and as a
-form for a model of yours.
+has learned nothing. Use it to try the commands of README.md, and as a template
+for a model of your own.
 """
 
 from __future__ import annotations

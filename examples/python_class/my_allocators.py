@@ -10,8 +10,8 @@ from verilocc_bench.verify import Verifier
 class BestOf:
     """The best answer of some built-in allocators.
 
-    `assistance` says what the allocator is shown, `deterministic` that every
-    sample of a function is the same, so that it is asked once.
+    `assistance` says what the allocator sees. `deterministic` says that all
+    samples of a function are equal, so that it is asked once.
     """
 
     assistance = Assistance.TEXT
@@ -22,7 +22,7 @@ class BestOf:
         self.allocators = [BUILT_IN[name] for name in names]
 
     def allocate(self, request: Request) -> Answer:
-        """The answer for request.problem. AllocationFailed is how to say that there is none."""
+        """The answer for request.problem. Raises AllocationFailed if there is none."""
         verifier = Verifier(request.problem)
         found: list[tuple[int, int, Answer]] = []
         for place, allocator in enumerate(self.allocators):

@@ -14,14 +14,14 @@ def allocate(problem: AllocationProblem, seed: int) -> dict[str, str]:
     """A base register for every virtual register; each seed gives another answer.
 
     `problem` has the text (`problem.normalized`), the parsed function, and
-    analyses. Liveness speaks of lanes and points: `live[lane]` and
-    `defined[lane]` are sets of points as bit masks, and two lanes cannot share
-    a register unit where one is defined while the other is live.
+    analyses. Liveness is by lanes and points: `live[lane]` and `defined[lane]`
+    are sets of points as bit masks. Two lanes cannot share a register unit if
+    one is defined while the other is live.
     """
     random = Random(seed)  # noqa: S311  no secret
     liveness, placements = problem.liveness, problem.placements
     classes = problem.function.virtual_registers
-    # What each register unit holds already: the function's own registers at first.
+    # What each register unit already holds; at first the function's own registers.
     held: list[list[tuple[int, int]]] = [[] for _ in range(placements.unit_count)]
     for lane, (file, index) in enumerate(liveness.fixed_lanes, liveness.virtual_lane_count):
         held[placements.first_unit[file] + index].append(

@@ -1,14 +1,14 @@
-"""Trains a small graph network to choose registers, and scores what it says.
+"""Trains a small graph network to choose registers, and scores its answers.
 
     python graph.py --dataset mini --split test
 
-Needs torch (the extra `model`: `pip install -e '.[model]'`). The network sees
-a function as a graph: instructions and virtual registers, joined by operands,
-and virtual registers joined by interference. For each virtual register it
-gives every base a score. Decoding goes through the registers in the order of
-their first live points and takes the best base that is still legal, so an
-answer is valid or there is none. It is a beginning: two rounds of messages,
-no search, and a loss that counts every other register as wrong.
+Needs torch (the extra `model`: `pip install -e '.[model]'`). The network sees a
+function as a graph: operands join instructions and virtual registers, and
+interference joins virtual registers. For each virtual register it gives every
+base a score. Decoding goes through the registers in the order of their first
+live points and takes the best base that is still legal, so an answer is valid
+or missing. It is a beginning: two rounds of messages, no search, and a loss
+that counts every other register as wrong.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from verilocc_bench.views import (
 
 FILES = 8
 UNITS = 512
-"""No target has more files, or more units in one."""
+"""At least the number of files of any target, and of units in a file."""
 
 ROLES = 3
 FEATURES = 7
@@ -78,7 +78,7 @@ def example_of(row: dict[str, Any], vocabulary: OpcodeVocabulary) -> Example:
 
 
 def features_of(graph: ProblemGraph) -> torch.Tensor:
-    """What is known of each virtual register, shape (registers, FEATURES)."""
+    """The features of each virtual register, shape (registers, FEATURES)."""
     count, points = graph.register_count, graph.point_count
     first = np.full(count, points)
     last = np.zeros(count)
@@ -131,7 +131,7 @@ class Network(nn.Module):
 
 
 def by_role(messages: torch.Tensor, role: torch.Tensor) -> torch.Tensor:
-    """Of each message the part that belongs to its role."""
+    """The part of each message that belongs to its role."""
     parts = messages.view(len(messages), ROLES, -1)
     return parts[torch.arange(len(messages)), role]
 
@@ -143,7 +143,7 @@ def mean_at(messages: torch.Tensor, target: torch.Tensor, like: torch.Tensor) ->
 
 
 def train(network: Network, examples: Sequence[Example], steps: int) -> None:
-    """One function a step."""
+    """Trains with one function a step."""
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
     for step in range(1, steps + 1):
         example = examples[step % len(examples)]
@@ -156,10 +156,10 @@ def train(network: Network, examples: Sequence[Example], steps: int) -> None:
 
 
 def decode(graph: ProblemGraph, scores: np.ndarray) -> dict[str, str] | None:
-    """The best base of each register that is still legal; None where there is none left.
+    """The best base of each register that is still legal; None if none is left.
 
-    Needs nothing but the graph. Kernels have no ties that are left to the
-    allocator; a function that has some is not decoded.
+    It needs the graph alone. Kernels have no ties that are left to the
+    allocator; a function with such ties is not decoded.
     """
     if len(graph.tie_left) or len(graph.fixed_tie_register):
         return None
@@ -200,7 +200,7 @@ def columns(*arrays: np.ndarray) -> Iterable[tuple[int, ...]]:
 
 
 def registers_used(problem: AllocationProblem, answer: dict[str, str] | None) -> str:
-    """The vector registers of an answer, by the verifier; or what is wrong with it."""
+    """The vector registers of an answer, by the verifier; or the fault of the answer."""
     if answer is None:
         return "no answer"
     verdict = Verifier(problem).verify(answer)

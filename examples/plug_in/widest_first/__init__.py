@@ -1,4 +1,4 @@
-"""A register allocator that an installed package brings along."""
+"""A register allocator in an installed package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from verilocc_bench.analysis.interference import live_spans
 
 
 class WidestFirst:
-    """First fit, the widest registers first, of one width in the order of their first points."""
+    """First fit in the order of widths, the widest first, and then of first points."""
 
     name = "widest-first"
     assistance = Assistance.TEXT
