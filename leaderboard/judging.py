@@ -17,9 +17,9 @@ from typing import Any
 
 from leaderboard.folder import open_file
 from verilocc_bench.allocators import FailureKind, Response
-from verilocc_bench.answers import answer_to_json
 from verilocc_bench.dataset import Row
 from verilocc_bench.edits import Answer
+from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import PredictedFailure, parse_prediction
 from verilocc_bench.evaluate.asking import judge

@@ -10,8 +10,8 @@ import sys
 
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.answers import answer_to_json
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.edits.answer_files import answer_to_json
 
 
 def main(architecture: str) -> None:

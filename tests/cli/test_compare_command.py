@@ -183,7 +183,7 @@ def test_a_wrong_answer_writes_nothing(run, tmp_path: Path) -> None:  # type: ig
 @needs_llc
 def test_a_split_row_is_compared_with_llcs_splitting(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     from verilocc_bench.allocators import BUILT_IN, Request
-    from verilocc_bench.answers import answer_to_json
+    from verilocc_bench.edits.answer_files import answer_to_json
 
     problem = AllocationProblem.from_text(SPLIT_ROW.normalized)
     answer = BUILT_IN["spill-everywhere"].allocate(Request(problem, 0))

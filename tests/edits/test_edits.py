@@ -26,8 +26,8 @@ from verilocc_bench.edits import (
     parse_edits,
     replaced_function,
 )
+from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.errors import InputError
-from verilocc_bench.findings import FindingKind
 from verilocc_bench.ir import VirtualLanes, parse_function
 from verilocc_bench.targets import get_target
 

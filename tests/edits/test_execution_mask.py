@@ -5,7 +5,7 @@ from __future__ import annotations
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.edits import VectorPlaces, parse_edits
-from verilocc_bench.findings import FindingKind
+from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import MaskChange, get_target
 from verilocc_bench.verify.symbolic import SymbolicChecker

@@ -29,9 +29,9 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import Answer, parse_edits
+from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate.models.command import CommandAllocator, command_allocator
-from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.verify import Verifier
 
 HEAD = """\

@@ -59,7 +59,7 @@ def evaluate_with_inspect(rows: list[Row], tmp_path: Path) -> Any:
     from inspect_ai import eval as inspect_eval
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-    from verilocc_bench.inspect_task import register_allocation
+    from verilocc_bench.cli.inspect_task import register_allocation
 
     asked: dict[str, int] = {}
     by_text = {row.normalized: row for row in rows}
@@ -124,7 +124,7 @@ def test_same_numbers_as_the_harness(tmp_path: Path) -> None:
 
 @needs_inspect
 def test_bad_parameters_are_refused() -> None:
-    from verilocc_bench.inspect_task import register_allocation
+    from verilocc_bench.cli.inspect_task import register_allocation
 
     for parameters, expected in (
         ({"samples": 1, "k": 2}, "no k above samples"),
@@ -137,6 +137,6 @@ def test_bad_parameters_are_refused() -> None:
 
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "inspect_ai", None)
-    monkeypatch.delitem(sys.modules, "verilocc_bench.inspect_task", raising=False)
+    monkeypatch.delitem(sys.modules, "verilocc_bench.cli.inspect_task", raising=False)
     with pytest.raises(MissingExtraError, match=r"verilocc-bench\[inspect\]"):
-        importlib.import_module("verilocc_bench.inspect_task")
+        importlib.import_module("verilocc_bench.cli.inspect_task")

@@ -9,7 +9,6 @@ import pytest
 
 from verilocc_bench.allocators import BUILT_IN, Assistance, Request, Response
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.answers import answer_to_json, parse_answer
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import (
@@ -22,6 +21,7 @@ from verilocc_bench.edits import (
     Replacement,
     parse_edits,
 )
+from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import ask, judge, resolve_model
 from verilocc_bench.evaluate.asking import FINDINGS_KEPT

@@ -33,8 +33,8 @@ from tests.leaderboard.submissions import Arena, Submitted, arena_folder, submit
 from tests.leaderboard.test_revalidate import broken
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.answers import answer_to_json
 from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits.answer_files import answer_to_json
 
 pytestmark = pytest.mark.slow
 

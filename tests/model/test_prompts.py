@@ -24,8 +24,8 @@ from verilocc_bench.allocators import (
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer
+from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.errors import InputError
-from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.ir import parse_function
 from verilocc_bench.model.language_model import Ask, Choice, Completion, Finish, Literal
 from verilocc_bench.model.prompts import get_prompt_format

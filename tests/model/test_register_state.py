@@ -12,7 +12,7 @@ from tests.generated import random_function
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.findings import FindingKind
+from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.ir import RegisterClass, parse_function
 from verilocc_bench.verify import Verifier
 

@@ -13,7 +13,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import AnswerLike, Edits, edit_function
-from verilocc_bench.findings import FindingKind, Verdict
+from verilocc_bench.edits.findings import FindingKind, Verdict
 from verilocc_bench.ir import FixedUnits, Function, parse_function, print_function
 from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome, Disagreement
 from verilocc_bench.selftest.case import Case

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.edits.findings import InvolvedLane
 from verilocc_bench.errors import InputError
-from verilocc_bench.findings import InvolvedLane
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verify import FastVerifier, Finding, FindingKind, Verdict
 

@@ -16,7 +16,7 @@ import pytest
 
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.edits import edit_function, parse_edits
-from verilocc_bench.findings import Finding
+from verilocc_bench.edits.findings import Finding
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verify import FastVerifier
 from verilocc_bench.verify.executor import Executor

@@ -9,7 +9,7 @@ import pytest
 
 from tests.generated import random_function
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.findings import Verdict
+from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verify import (
     FastVerifier,

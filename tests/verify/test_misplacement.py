@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.findings import Finding, FindingKind
+from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verify import FastVerifier
 

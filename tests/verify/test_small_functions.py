@@ -15,7 +15,7 @@ import pytest
 from tests.generated import random_function
 from tests.mutation import mutate
 from verilocc_bench.analysis import VECTOR, AllocationProblem
-from verilocc_bench.findings import OF_VALUES, Finding, FindingKind
+from verilocc_bench.edits.findings import OF_VALUES, Finding, FindingKind
 from verilocc_bench.ir import FixedUnits, print_function
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.verify import FastVerifier

@@ -11,8 +11,8 @@ from tests.mutation import mutate
 from tests.verify.test_against_oracle import random_bases
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.errors import InputError
-from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.ir import parse_function, print_function
 from verilocc_bench.verify import FastVerifier
 from verilocc_bench.verify.symbolic import SymbolicChecker

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from verilocc_bench.edits import parse_edits
-from verilocc_bench.findings import Finding
+from verilocc_bench.edits.findings import Finding
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verify.symbolic import SymbolicChecker
 

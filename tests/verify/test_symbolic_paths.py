@@ -32,7 +32,7 @@ from verilocc_bench.edits import (
     edit_function,
     edits_to_json,
 )
-from verilocc_bench.findings import FindingKind
+from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.ir import (
     FixedUnits,
     Function,

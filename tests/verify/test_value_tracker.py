@@ -10,7 +10,7 @@ import pytest
 
 from tests.generated import random_function
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.findings import Finding, FindingKind, InvolvedLane, Place
+from verilocc_bench.edits.findings import Finding, FindingKind, InvolvedLane, Place
 from verilocc_bench.ir import (
     FixedUnits,
     Function,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, Edits, parse_edits
-from verilocc_bench.findings import FindingKind
+from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verify import Verifier
 from verilocc_bench.verify.verifier import IndependentVerifier

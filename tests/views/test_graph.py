@@ -14,8 +14,8 @@ import pytest
 from tests.generated import random_function
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.errors import InputError
-from verilocc_bench.findings import FindingKind
 from verilocc_bench.ir import FixedUnits, Function
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.verify.fast import FastVerifier

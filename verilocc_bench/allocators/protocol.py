@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, NamedAssignment
-from verilocc_bench.findings import Finding
+from verilocc_bench.edits.findings import Finding
 from verilocc_bench.ir import Assignment
 
 __all__ = [

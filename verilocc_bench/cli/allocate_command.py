@@ -7,9 +7,9 @@ import json
 import sys
 
 from verilocc_bench.allocators import AllocationInterrupted, Response, answers_batches
-from verilocc_bench.answers import answer_to_json
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.cli.model_options import allocator_options, check_used
+from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import PreparedProblem, RunSettings, judge, resolve_model, settle
 from verilocc_bench.files import write_output

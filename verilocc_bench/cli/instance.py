@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.answers import parse_answer, read_answer
 from verilocc_bench.backends import (
     BACKENDS,
     Kernel,
@@ -19,6 +18,7 @@ from verilocc_bench.backends import (
 )
 from verilocc_bench.dataset import Row, check_row, load_raw_row, load_rows
 from verilocc_bench.edits import Answer, NamedAssignment
+from verilocc_bench.edits.answer_files import parse_answer, read_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import decode_text, parse_json, read_data
 from verilocc_bench.ir import parse_function

@@ -1,4 +1,4 @@
-"""The edits of a function in answers of the split track: moves, spills, constants."""
+"""Answers, their edits on the split track (moves, spills, constants), and findings about them."""
 
 from verilocc_bench.edits.edited_function import (
     GUARD,

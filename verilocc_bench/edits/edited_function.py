@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.edits.records import (
     At,
     EditKind,
@@ -22,7 +23,6 @@ from verilocc_bench.edits.records import (
     SlotSpan,
 )
 from verilocc_bench.errors import InputError, VerilocError
-from verilocc_bench.findings import Finding, FindingKind
 from verilocc_bench.ir import (
     Function,
     Instruction,

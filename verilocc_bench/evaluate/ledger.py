@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from verilocc_bench.allocators import Answer
-from verilocc_bench.answers import answer_to_json, parse_answer
 from verilocc_bench.dataset import Row
+from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.fingerprints import code_fingerprint, fingerprint
 from verilocc_bench.evaluate.records import Judged, Outcome, Sample

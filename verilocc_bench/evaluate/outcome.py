@@ -19,6 +19,7 @@ from verilocc_bench.edits import (
     edit_function,
     replaced_function,
 )
+from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.metrics import (
     LOOP_WEIGHT,
@@ -27,7 +28,6 @@ from verilocc_bench.evaluate.metrics import (
 )
 from verilocc_bench.evaluate.prepared import PreparedRow
 from verilocc_bench.evaluate.records import Outcome
-from verilocc_bench.findings import Verdict
 
 __all__ = ["edit_costs", "measure_outcome"]
 

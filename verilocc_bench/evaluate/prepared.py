@@ -11,10 +11,10 @@ from typing import Any
 from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row, check_row
+from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.records import Timing
 from verilocc_bench.files import parse_json
-from verilocc_bench.findings import Verdict
 from verilocc_bench.verify import Verifier
 from verilocc_bench.verify.judges import Judges
 

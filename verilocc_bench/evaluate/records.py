@@ -8,8 +8,8 @@ from typing import Any
 
 from verilocc_bench.allocators import Answer, FailureKind
 from verilocc_bench.dataset import Row
+from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.evaluate.metrics import BankConflicts
-from verilocc_bench.findings import Verdict
 
 __all__ = ["INVALID", "Judged", "Outcome", "RowResult", "Sample", "Timing"]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from verilocc_bench.allocators import FailureKind
-from verilocc_bench.findings import FindingKind
+from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.report.runs import Run, Section, printable
 
 __all__ = ["COLUMNS", "render_csv"]

@@ -22,7 +22,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.findings import Finding, FindingKind, InvolvedLane, Place
+from verilocc_bench.edits.findings import Finding, FindingKind, InvolvedLane, Place
 from verilocc_bench.ir import FixedUnits, Operand
 from verilocc_bench.verify.collisions import Collision, CollisionFinder
 from verilocc_bench.verify.misplacement import misplacement

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.edits import AnswerLike, assignment_alone
-from verilocc_bench.findings import Verdict
+from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.verify.explain import Explainer
 from verilocc_bench.verify.ties import tied_operands
 

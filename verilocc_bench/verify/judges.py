@@ -20,8 +20,8 @@ from typing import Any, Protocol
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.resolved_answer import resolve_answer
 from verilocc_bench.edits import Answer, AnswerLike
+from verilocc_bench.edits.findings import OF_VALUES, Finding, Verdict
 from verilocc_bench.errors import InputError
-from verilocc_bench.findings import OF_VALUES, Finding, Verdict
 from verilocc_bench.verify.executor import Executor, Miscompile
 from verilocc_bench.verify.fast import FastVerifier
 from verilocc_bench.verify.verifier import IndependentVerifier, Verifier

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, islice
 
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
-from verilocc_bench.findings import Finding, FindingKind
+from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.ir import PhysicalRegister, RegisterClass
 
 __all__ = ["misplacement"]

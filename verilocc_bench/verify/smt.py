@@ -36,8 +36,8 @@ from typing import Any
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem, parse_register_name
 from verilocc_bench.edits import AnswerLike, assignment_alone
+from verilocc_bench.edits.findings import Finding, FindingKind, Verdict
 from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.findings import Finding, FindingKind, Verdict
 from verilocc_bench.ir import RegisterClass
 from verilocc_bench.verify.collisions import Collision, CollisionFinder
 from verilocc_bench.verify.explain import Explainer

@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.findings import Place
+from verilocc_bench.edits.findings import Place
 from verilocc_bench.ir import FixedUnits, Guard, Instruction, VirtualLanes
 
 __all__ = ["Literal", "ValueTracker"]

@@ -8,7 +8,7 @@ from functools import cached_property
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.resolved_answer import resolve_answer
 from verilocc_bench.edits import Answer, AnswerLike
-from verilocc_bench.findings import Finding, FindingKind, Verdict
+from verilocc_bench.edits.findings import Finding, FindingKind, Verdict
 from verilocc_bench.ir import FixedUnits, RegisterClass
 from verilocc_bench.verify.fast import FastVerifier
 from verilocc_bench.verify.symbolic import SymbolicChecker

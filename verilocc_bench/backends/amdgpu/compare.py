@@ -13,7 +13,6 @@ from verilocc_bench.analysis.bank_conflicts import (
     count_bank_conflicts,
     count_identity_copies,
 )
-from verilocc_bench.answers import answer_to_json
 from verilocc_bench.backends.amdgpu.code_worth import (
     CLOSING_WORDS,
     CodeWorth,
@@ -33,6 +32,7 @@ from verilocc_bench.backends.amdgpu.tools import (
 )
 from verilocc_bench.backends.kernel import CodeComparison, ComparedAllocation
 from verilocc_bench.edits import Answer
+from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.verify import Verifier
 
 __all__ = ["check_tools", "compare"]

@@ -8,12 +8,12 @@ from typing import Any
 
 from verilocc_bench import __version__
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
-from verilocc_bench.answers import answer_to_json
 from verilocc_bench.backends.kernel import CodeComparison, ComparedAllocation
 from verilocc_bench.backends.nvidia.kernel import SassKernel
 from verilocc_bench.backends.nvidia.lower import describe, write_answer
 from verilocc_bench.backends.nvidia.write_back import LoweredCubin
 from verilocc_bench.edits import Answer
+from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.verify import Verifier
 

@@ -34,7 +34,7 @@ from verilocc_bench.allocators import (
     Request,
     Response,
 )
-from verilocc_bench.answers import answer_to_json, parse_answer
+from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate.models.command_process import ProgramProcess, Reply
 from verilocc_bench.files import parse_json

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from verilocc_bench.allocators import Answer, Assistance, FailureKind, Request
-from verilocc_bench.answers import parse_answer
+from verilocc_bench.edits.answer_files import parse_answer
 from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
 from verilocc_bench.evaluate.fingerprints import DIGITS
 from verilocc_bench.files import MIB, decode_text, open_input, parse_json

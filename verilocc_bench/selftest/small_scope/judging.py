@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.findings import OF_VALUES, Finding, FindingKind
+from verilocc_bench.edits.findings import OF_VALUES, Finding, FindingKind
 from verilocc_bench.ir import Function, Instruction, parse_function, print_function
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.oracle import Oracle

@@ -26,7 +26,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from verilocc_bench.edits import EditedFunction, Edits, edit_function
-from verilocc_bench.findings import Finding, FindingKind
+from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.ir import Function, Instruction, Operand
 from verilocc_bench.targets import get_target
 from verilocc_bench.verify.symbolic.conditional import FALSE, Diagram

@@ -28,7 +28,7 @@ from verilocc_bench.edits import (
     Spill,
     VectorPlaces,
 )
-from verilocc_bench.findings import Finding, FindingKind
+from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.ir import FixedUnits, Instruction, VirtualLanes
 from verilocc_bench.targets import Target
 from verilocc_bench.verify.symbolic.places import Places

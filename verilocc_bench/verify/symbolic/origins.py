@@ -12,7 +12,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property
 
-from verilocc_bench.findings import Place
+from verilocc_bench.edits.findings import Place
 from verilocc_bench.verify.symbolic.lanes import Lanes
 from verilocc_bench.verify.symbolic.program import Copies, Execute, SymbolicProgram
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from verilocc_bench.findings import Finding, FindingKind
+from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.ir import Function, RegisterClass
 from verilocc_bench.targets import Target, TargetFile
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from verilocc_bench.findings import Finding, FindingKind, InvolvedLane
+from verilocc_bench.edits.findings import Finding, FindingKind, InvolvedLane
 from verilocc_bench.ir import FixedUnits, Operand
 from verilocc_bench.verify.symbolic.conditional import Diagram
 from verilocc_bench.verify.symbolic.flow import Flow, FlowState

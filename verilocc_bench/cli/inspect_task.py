@@ -15,8 +15,8 @@ from typing import Any
 
 from verilocc_bench.allocators import AllocatorOptions, FailureKind, Request, Response
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.answers import answer_to_json, parse_answer
 from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.evaluate.asking import judge, sample_seed
 from verilocc_bench.evaluate.records import Judged
