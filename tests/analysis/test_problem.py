@@ -11,6 +11,7 @@ from tests.verify.test_small_functions import KINDS
 from verilocc_bench.analysis import AllocationProblem, Placements, conditions, parse_register_name
 from verilocc_bench.analysis.budgets import with_budgets
 from verilocc_bench.analysis.placement import base_name
+from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.metrics import (
     BankConflicts,
@@ -32,6 +33,7 @@ from verilocc_bench.ir import (
     print_function,
 )
 from verilocc_bench.targets import get_target
+from verilocc_bench.verify.fast import FastVerifier
 
 AMD = "verilocc-bench 1\ntarget gfx942\nregisters v:64 a:8 s:102 vcc:2=vcc_lo,vcc_hi\n"
 NVIDIA = "verilocc-bench 1\ntarget sm_80\nregisters R:16 UR:8 P:7 UP:7\n"
@@ -429,3 +431,16 @@ def test_means_and_estimates() -> None:
     assert pass_at_k(4, 1, 2) == 0.5
     assert pass_at_k(4, 0, 2) == 0
     assert pass_at_k(3, 1, 4) is None
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_a_named_file_without_its_whole_budget_is_read_again(count: int) -> None:
+    row = next(row for row in load_rows("mini").rows if row.arch == "gfx942" and row.label)
+    before = AllocationProblem.from_text(row.normalized)
+    after = with_budgets(before, {"vcc": count})
+    again = AllocationProblem.from_text(after.normalized)
+    assert again.function == after.function
+    held = set((row.label or {}).values())
+    assert not held.isdisjoint({"vcc", "vcc_hi"})
+    assert FastVerifier(before).verify(row.label or {}).valid
+    assert not FastVerifier(again).verify(row.label or {}).valid

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.generated import random_function
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import parse_function, print_function
+from verilocc_bench.ir import RegisterFile, parse_function, print_function
 
 HEAD = "verilocc-bench 1\ntarget gfx942\nregisters v:256 a:256 s:102 vcc:2=vcc_lo,vcc_hi\n"
 TEXT = HEAD + (
@@ -95,6 +95,20 @@ def test_other_spellings_are_refused(old: str, new: str, line: int) -> None:
     with pytest.raises(InputError) as caught:
         parse_function(TEXT.replace(old, new, 1), "x")
     assert (caught.value.source, caught.value.line) == ("x", line)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_budget_may_be_less_than_the_named_units(count: int) -> None:
+    text = HEAD.replace("vcc:2", f"vcc:{count}") + "class V 1 v\nbb0(vcc)\n%0=COPY vcc_hi\n"
+    function = parse_function(text)
+    assert function.file("vcc") == RegisterFile("vcc", count, ("vcc_lo", "vcc_hi"))
+    assert print_function(function) == text
+
+
+def test_a_budget_beyond_the_named_units_is_refused() -> None:
+    text = HEAD.replace("vcc:2", "vcc:3") + "class V 1 v\nbb0\n%0=OP\n"
+    with pytest.raises(InputError, match="vcc has 3 units, but 2 names"):
+        parse_function(text)
 
 
 def test_the_upper_limit_of_occupancy_is_read_and_printed() -> None:

@@ -178,7 +178,7 @@ class _TextParser:
             self.at -= 1
             raise self.error(f"register file {match[1]} or a name in it occurs twice")
         file = RegisterFile(match[1], int(match[2]), names)
-        if names and len(names) != file.count:
+        if names and len(names) < file.count:
             self.at -= 1
             raise self.error(f"{file.name} has {file.count} units, but {len(names)} names")
         self.files[file.name] = file
