@@ -12,14 +12,12 @@ from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.protocol import (
     AllocationInterrupted,
     Allocator,
-    Answer,
     Assistance,
     BatchAllocator,
     DetailedAllocator,
     Example,
     FailureKind,
     Feedback,
-    NamedAssignment,
     Request,
     Response,
     answer_from_assignment,
@@ -27,6 +25,7 @@ from verilocc_bench.allocators.protocol import (
 )
 from verilocc_bench.allocators.registry import BUILT_IN, LabelReplay, sees_labels
 from verilocc_bench.allocators.searching import SearchAllocator
+from verilocc_bench.edits import Answer, NamedAssignment
 
 __all__ = [
     "BUILT_IN",

@@ -20,8 +20,6 @@ from random import Random
 
 from verilocc_bench.allocators.register_state import RegisterState
 
-__all__ = ["Ejection"]
-
 LOOKED_AT = 8
 """The most bases for which the places of their occupants are looked up."""
 

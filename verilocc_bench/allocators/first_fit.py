@@ -15,8 +15,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
-__all__ = ["first_fit"]
-
 
 def first_fit(problem: AllocationProblem, order: Iterable[int]) -> Assignment:
     """The assignment of all virtual registers, in the given order.

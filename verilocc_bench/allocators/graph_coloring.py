@@ -22,8 +22,6 @@ from verilocc_bench.analysis import AllocationProblem, iterate_bits
 from verilocc_bench.analysis.interference import interference_sets, live_spans
 from verilocc_bench.ir import Assignment, RegisterClass
 
-__all__ = ["coloring_order", "graph_coloring"]
-
 
 def graph_coloring(problem: AllocationProblem) -> Assignment:
     """An assignment by graph colouring. Raises AllocationFailed if no colour is left."""

@@ -14,8 +14,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.interference import live_spans
 from verilocc_bench.ir import Assignment
 
-__all__ = ["linear_scan", "scan_order"]
-
 
 def linear_scan(problem: AllocationProblem) -> Assignment:
     """An assignment by linear scan. Raises AllocationFailed if registers run out."""

@@ -12,23 +12,6 @@ from verilocc_bench.edits import Answer, NamedAssignment
 from verilocc_bench.edits.findings import Finding
 from verilocc_bench.ir import Assignment
 
-__all__ = [
-    "AllocationInterrupted",
-    "Allocator",
-    "Answer",
-    "Assistance",
-    "BatchAllocator",
-    "DetailedAllocator",
-    "Example",
-    "FailureKind",
-    "Feedback",
-    "NamedAssignment",
-    "Request",
-    "Response",
-    "answer_from_assignment",
-    "answers_batches",
-]
-
 
 class Assistance(StrEnum):
     """What an allocator is shown; results of different kinds are never in one table."""

@@ -21,8 +21,6 @@ from types import MappingProxyType
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import FixedUnits, Function, Operand, VirtualLanes
 
-__all__ = ["FIXED", "Lifetime", "RegisterState", "base_distances", "tie_distances"]
-
 Lifetime = tuple[int, int]
 """The points at which a lane is live, and those at which it is defined, as bit masks."""
 

@@ -21,8 +21,6 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
-__all__ = ["BUILT_IN", "BuiltIn", "LabelReplay", "answers_alone", "sees_labels"]
-
 
 @dataclass(frozen=True)
 class BuiltIn:

@@ -13,21 +13,18 @@ from verilocc_bench.allocator_options import AllocatorOptions
 from verilocc_bench.allocators.protocol import (
     AllocationInterrupted,
     Assistance,
-    NamedAssignment,
     Request,
     Response,
     answer_from_assignment,
 )
 from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.edits import Answer
+from verilocc_bench.edits import Answer, NamedAssignment
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
 if TYPE_CHECKING:
     from verilocc_bench.allocators.search.portfolio import Found
-
-__all__ = ["LabelUse", "SearchAllocator"]
 
 COMPILER = "compiler"
 """The source of an assignment that is, or began with, the compiler's label."""

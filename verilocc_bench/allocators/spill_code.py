@@ -37,8 +37,6 @@ from verilocc_bench.ir import (
 )
 from verilocc_bench.targets import Target
 
-__all__ = ["Home", "SpilledFunction", "insert_spill_code", "unspillable"]
-
 
 @dataclass(frozen=True, slots=True)
 class Home:

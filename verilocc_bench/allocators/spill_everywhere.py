@@ -27,8 +27,6 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment, RegisterClass, VirtualLanes
 
-__all__ = ["spill_everywhere"]
-
 VGPR, AGPR = "v", "a"
 LOOP_WEIGHT = 10
 ATTEMPTS = 10

@@ -1,6 +1,7 @@
 """What is computed about a function: liveness, pressure, loops, placements."""
 
-from verilocc_bench.analysis.liveness import Liveness, analyse_liveness, iterate_bits
+from verilocc_bench.analysis.effects import iterate_bits
+from verilocc_bench.analysis.liveness import Liveness, analyse_liveness
 from verilocc_bench.analysis.loops import loop_depths
 from verilocc_bench.analysis.placement import Placements, parse_register_name
 from verilocc_bench.analysis.pressure import VECTOR, Pressure, measure_pressure

@@ -10,13 +10,6 @@ from verilocc_bench.analysis.problem import AllocationProblem
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.ir import FixedUnits, Instruction, Operand
 
-__all__ = [
-    "LOOP_WEIGHT",
-    "BankConflicts",
-    "count_bank_conflicts",
-    "count_identity_copies",
-]
-
 Sources = tuple[tuple[str, int], ...]
 """(file, index) of each vector source."""
 

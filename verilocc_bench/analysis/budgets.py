@@ -8,8 +8,6 @@ from dataclasses import replace
 from verilocc_bench.analysis.problem import AllocationProblem
 from verilocc_bench.ir import BaseRange, FixedUnits, RegisterClass
 
-__all__ = ["with_budgets"]
-
 
 def with_budgets(problem: AllocationProblem, budgets: Mapping[str, int]) -> AllocationProblem:
     """The problem with at most `budgets[file]` units of each file that is named there.

@@ -14,8 +14,6 @@ from collections.abc import Iterable
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["FALSE", "TRUE", "ConditionalLanes", "Conditions", "Literal", "add_lanes"]
-
 FALSE = 0
 TRUE = 1
 

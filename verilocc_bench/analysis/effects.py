@@ -8,8 +8,6 @@ from typing import NamedTuple
 from verilocc_bench.analysis.conditions import Literal
 from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, VirtualLanes
 
-__all__ = ["Effects", "LaneNumbering", "all_effects", "iterate_bits"]
-
 FEW_BITS = 8
 """For up to this many set bits, looking for each one is faster than reading the binary text."""
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from verilocc_bench.analysis.liveness import Liveness, iterate_bits
-
-__all__ = ["interference_sets", "live_spans"]
+from verilocc_bench.analysis.effects import iterate_bits
+from verilocc_bench.analysis.liveness import Liveness
 
 
 def interference_sets(liveness: Liveness) -> list[int]:

@@ -39,8 +39,6 @@ from verilocc_bench.analysis.conditions import (
 from verilocc_bench.analysis.effects import Effects
 from verilocc_bench.errors import InputError
 
-__all__ = ["LaneFlow"]
-
 VISITS = 400_000
 VISITS_OF_A_BLOCK = 20
 """A fixed point may visit a block this many times on average; kernels need 3 visits."""

@@ -48,8 +48,6 @@ from verilocc_bench.analysis.lane_flow import LaneFlow
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Function
 
-__all__ = ["Liveness", "Segment", "analyse_liveness", "iterate_bits"]
-
 PAIRS = 1 << 32
 """The most pairs of a lane and a point that a function may have. A set of lanes has a bit for each
 lane, and a set of points one for each point: at this bound they take 2 GiB. The largest kernel

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from verilocc_bench.ir import Function
 
-__all__ = ["loop_depths"]
-
 
 def loop_depths(function: Function) -> tuple[int, ...]:
     """The number of natural loops around each block; 0 for a block that cannot be reached."""

@@ -12,8 +12,6 @@ from functools import cache
 from verilocc_bench.ir import Function, PhysicalRegister, RegisterClass, format_units
 from verilocc_bench.targets import Target, TargetFile
 
-__all__ = ["Placements", "parse_register_name"]
-
 _NUMBERED = re.compile(r"([A-Za-z]+)(0|[1-9]\d{0,5})", re.ASCII)
 
 

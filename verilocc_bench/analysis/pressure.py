@@ -16,8 +16,6 @@ from verilocc_bench.analysis.liveness import Liveness
 from verilocc_bench.ir import Function
 from verilocc_bench.targets import Target
 
-__all__ = ["VECTOR", "Pressure", "measure_pressure"]
-
 VECTOR = "vector"
 """The group of the files whose use is scored."""
 

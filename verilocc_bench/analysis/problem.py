@@ -20,8 +20,6 @@ from verilocc_bench.ir import (
 )
 from verilocc_bench.targets import Target, get_target
 
-__all__ = ["AllocationProblem"]
-
 
 class AllocationProblem:
     """A function, its target and its analyses, each computed at first use and kept.

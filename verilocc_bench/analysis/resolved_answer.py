@@ -9,8 +9,6 @@ from verilocc_bench.analysis.problem import AllocationProblem
 from verilocc_bench.edits import Answer, AnswerLike, EditedFunction, edit_function
 from verilocc_bench.ir import Assignment
 
-__all__ = ["ResolvedAnswer", "resolve_answer"]
-
 
 @dataclass(frozen=True, slots=True)
 class ResolvedAnswer:

@@ -22,8 +22,6 @@ from verilocc_bench.backends.kernel import (
 )
 from verilocc_bench.edits import Answer
 
-__all__ = ["Backend"]
-
 Code = TypeVar("Code")
 
 

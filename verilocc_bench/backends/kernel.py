@@ -9,8 +9,6 @@ from typing import Any, Generic, TypeVar
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, NamedAssignment
 
-__all__ = ["CodeComparison", "ComparedAllocation", "Kernel", "LoweredCode", "ReadOptions"]
-
 Code = TypeVar("Code")
 
 

@@ -18,8 +18,6 @@ from verilocc_bench.dataset.parquet import MemoryBudget, check_parquet
 from verilocc_bench.dataset.rows import RowType, iterate_parquet, rows_from_table
 from verilocc_bench.errors import InputError
 
-__all__ = ["read_hub", "stream_hub"]
-
 TIMEOUT_SECONDS = 10.0
 WAITS_SECONDS = (1.0, 2.0)
 REASON_LENGTH = 300

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-__all__ = ["quiet", "without_secrets"]
-
 HIDDEN = "…"
 _LOOKS_SECRET = re.compile(
     r"\bhf_[A-Za-z0-9_]{4,}"  # a token

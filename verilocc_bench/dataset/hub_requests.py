@@ -9,8 +9,6 @@ from typing import TypeVar
 from verilocc_bench.dataset.hub_messages import without_secrets
 from verilocc_bench.errors import InputError
 
-__all__ = ["LOGGED_OUT", "HubError", "ask", "ask_once"]
-
 WAITS_SECONDS = (1.0, 2.0, 4.0)
 LONGEST_WAIT_SECONDS = 60.0
 REASON_LENGTH = 300

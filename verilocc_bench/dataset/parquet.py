@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import pyarrow
     from pyarrow import parquet
 
-__all__ = ["MEMORY_BYTES", "MemoryBudget", "check_parquet", "open_parquet", "parquet_batches"]
-
 FLOOR_BYTES = 256 * MIB
 RATIO = 200
 """A file may unpack to 256 MiB plus 200 times its size; the released ones to 5 to 20 times."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["Page", "PageError", "pages_of"]
-
 HEADER_BYTES = (256, 64 << 10)
 """The bytes to read of a header: first the smaller number, which is mostly enough."""
 

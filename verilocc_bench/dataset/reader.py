@@ -15,16 +15,6 @@ from verilocc_bench.dataset.rows import RawRow, Row, RowType, iterate_parquet, r
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, open_input, read_json
 
-__all__ = [
-    "EMBEDDED",
-    "Dataset",
-    "embedded_path",
-    "is_local",
-    "iterate_rows",
-    "load_raw_row",
-    "load_rows",
-]
-
 EMBEDDED = "mini"
 MANIFEST = "manifest.json"
 TRACKS = {"assign": "data", "split": "split"}

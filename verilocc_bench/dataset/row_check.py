@@ -14,8 +14,6 @@ from typing import Any
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import instance_id
 
-__all__ = ["check_row"]
-
 _TARGET = re.compile(r"^target (\S+)$", re.ASCII | re.MULTILINE)
 _BLOCK = re.compile(r"^bb\d", re.ASCII | re.MULTILINE)
 _VIRTUAL = re.compile(r"%(\d{1,9})", re.ASCII)

@@ -17,20 +17,6 @@ from verilocc_bench.files import parse_json, write_atomically
 if TYPE_CHECKING:
     import pyarrow
 
-__all__ = [
-    "BEST_COLUMNS",
-    "RELEASE_COLUMNS",
-    "RawRow",
-    "Row",
-    "best_hash",
-    "iterate_parquet",
-    "read_parquet",
-    "row_digest",
-    "rows_from_table",
-    "rows_hash",
-    "write_parquet",
-]
-
 
 @dataclass(frozen=True)
 class Row:

@@ -22,9 +22,6 @@ from verilocc_bench.analysis.lower_bounds.shapes import shapes_of_value
 from verilocc_bench.dataset.rows import BEST_COLUMNS, Row
 from verilocc_bench.errors import InputError
 
-__all__ = ["BudgetChoice", "tighten"]
-
-
 _NO_BEST: dict[str, Any] = dict.fromkeys(BEST_COLUMNS)
 
 

@@ -33,20 +33,6 @@ from verilocc_bench.ir import (
 )
 from verilocc_bench.targets import Target
 
-__all__ = [
-    "GUARD",
-    "MAXIMUM_SLOTS",
-    "Action",
-    "EditedFunction",
-    "Move",
-    "Reload",
-    "Rematerialize",
-    "Spill",
-    "edit_function",
-    "last_place",
-    "replaced_function",
-]
-
 GUARD = -1
 """The operand number of an instruction's guard."""
 

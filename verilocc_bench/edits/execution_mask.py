@@ -23,8 +23,6 @@ from functools import cached_property
 from verilocc_bench.ir import Function
 from verilocc_bench.targets import MaskChange, Target
 
-__all__ = ["VectorPlaces"]
-
 
 class VectorPlaces:
     """The insertion places of one function, computed on demand."""

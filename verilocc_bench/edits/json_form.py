@@ -19,8 +19,6 @@ from verilocc_bench.edits.records import (
 )
 from verilocc_bench.errors import InputError
 
-__all__ = ["MAXIMUM_EDITS", "edits_to_json", "parse_edits"]
-
 MAXIMUM_EDITS = 1_000_000
 """More than the instructions of any kernel; a longer list is damaged."""
 

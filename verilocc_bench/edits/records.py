@@ -9,24 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = [
-    "NO_EDITS",
-    "Answer",
-    "AnswerLike",
-    "At",
-    "EditKind",
-    "Edits",
-    "Insertion",
-    "NamedAssignment",
-    "OnEdge",
-    "RegisterSpan",
-    "Replacement",
-    "SlotSpan",
-    "Transfer",
-    "assignment_alone",
-]
-
-
 NamedAssignment = Mapping[str, str]
 """Names of virtual registers (`%12`) to names of base registers (`v4`)."""
 

@@ -12,17 +12,6 @@ from dataclasses import dataclass
 
 from verilocc_bench.ir.registers import PhysicalRegister, RegisterClass, RegisterFile
 
-__all__ = [
-    "Assignment",
-    "Block",
-    "FixedUnits",
-    "Function",
-    "Guard",
-    "Instruction",
-    "Operand",
-    "VirtualLanes",
-]
-
 Assignment = dict[int, PhysicalRegister]
 """The base register of each virtual register, by the number of the virtual register."""
 

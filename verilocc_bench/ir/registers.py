@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["BaseRange", "PhysicalRegister", "RegisterClass", "RegisterFile", "format_units"]
-
 
 @dataclass(frozen=True, slots=True)
 class RegisterFile:

@@ -29,8 +29,6 @@ import hashlib
 from verilocc_bench.ir.function import FixedUnits, Function, Guard, Instruction, Operand
 from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile, format_units
 
-__all__ = ["FORMAT_LINE", "format_class", "instance_id", "print_function"]
-
 FORMAT_LINE = "verilocc-bench 1"
 
 

@@ -23,8 +23,6 @@ from verilocc_bench.ir.function import (
 from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile
 from verilocc_bench.ir.text import FORMAT_LINE, print_function
 
-__all__ = ["MAXIMUM_UNITS", "parse_class", "parse_function"]
-
 MAXIMUM_UNITS = 4096
 """The most units of a register file: no GPU has a larger one, so a larger number is damage."""
 

@@ -12,8 +12,6 @@ import random
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import VirtualLanes
 
-__all__ = ["random_answer"]
-
 Tie = tuple[int, int, int]
 """(register, other register, distance from the base of the first to that of the second)."""
 

@@ -30,8 +30,6 @@ from verilocc_bench.errors import (
 )
 from verilocc_bench.verify import FastVerifier
 
-__all__ = ["Bounds", "Breach", "breaches"]
-
 HAS_SOLVER = importlib.util.find_spec("ortools") is not None
 
 BEST = "best"

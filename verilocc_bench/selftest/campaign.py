@@ -28,8 +28,6 @@ from verilocc_bench.selftest.sources import Cases, CaseSource
 from verilocc_bench.verify import FastVerifier
 from verilocc_bench.verify.judges import BOUND, EXECUTOR, Opinion
 
-__all__ = ["Campaign", "CampaignOutcome", "Disagreement", "Tally"]
-
 SHRUNK_OF_A_KIND = 3
 LAW_EVALUATIONS = 200
 """The most evaluations for shrinking a case by asking all allocators: each takes longer."""

@@ -10,8 +10,6 @@ from typing import Any
 from verilocc_bench.edits import Edits, edits_to_json
 from verilocc_bench.ir import Function, print_function
 
-__all__ = ["Case"]
-
 
 @dataclass(frozen=True, slots=True)
 class Case:

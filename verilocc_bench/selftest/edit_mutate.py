@@ -27,8 +27,6 @@ from verilocc_bench.edits import (
 from verilocc_bench.selftest.mutate import NotApplicable
 from verilocc_bench.targets import MaskChange
 
-__all__ = ["EDIT_OPERATORS", "mutate_edits"]
-
 _T = TypeVar("_T")
 
 Operator = Callable[[AllocationProblem, Answer, random.Random], Answer]

@@ -26,8 +26,6 @@ from verilocc_bench.selftest.register_pools import RegisterPool, plain_pool, var
 from verilocc_bench.selftest.renumber import renumber
 from verilocc_bench.targets import TARGETS, Target
 
-__all__ = ["random_function"]
-
 
 def random_function(
     seed: int,

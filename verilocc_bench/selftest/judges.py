@@ -24,8 +24,6 @@ from verilocc_bench.verify.judges import (
     Word,
 )
 
-__all__ = ["BoundedJudges"]
-
 SMALL = 200
 """The most instructions of a small function."""
 

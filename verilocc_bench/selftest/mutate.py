@@ -14,8 +14,6 @@ from typing import TypeVar
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.ir import FixedUnits, Instruction, PhysicalRegister, VirtualLanes
 
-__all__ = ["OPERATORS", "TARGETED", "NamedAssignment", "NotApplicable", "mutate_with"]
-
 _T = TypeVar("_T")
 
 NamedAssignment = dict[str, str]

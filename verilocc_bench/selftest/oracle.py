@@ -20,8 +20,6 @@ from verilocc_bench.ir import Function, Operand
 from verilocc_bench.selftest.oracle_guards import GuardedPaths
 from verilocc_bench.selftest.oracle_program import ENTRY, Lane, OracleProgram, lanes_of
 
-__all__ = ["Oracle"]
-
 
 class Oracle:
     """Judges assignments of one function by walking paths."""

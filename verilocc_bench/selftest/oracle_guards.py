@@ -16,8 +16,6 @@ from collections import defaultdict
 
 from verilocc_bench.selftest.oracle_program import ENTRY, Lane, OracleProgram
 
-__all__ = ["GuardedPaths"]
-
 Decided = frozenset[tuple[Lane, bool]]
 """The predicate values that a path has decided."""
 

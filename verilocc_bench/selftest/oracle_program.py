@@ -12,8 +12,6 @@ from collections import defaultdict
 
 from verilocc_bench.ir import FixedUnits, Function, Guard, Operand
 
-__all__ = ["ENTRY", "Lane", "OracleProgram", "lanes_of"]
-
 Lane = tuple[int | str, int]
 """(virtual register, lane) or (file, unit)."""
 

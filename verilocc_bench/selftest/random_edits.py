@@ -32,8 +32,6 @@ from verilocc_bench.edits import (
 from verilocc_bench.ir import Instruction, VirtualLanes
 from verilocc_bench.targets import MaskChange
 
-__all__ = ["random_edits"]
-
 Stretch = tuple[int, int, int]
 """A block and two places in it; insertions stand before these instructions."""
 

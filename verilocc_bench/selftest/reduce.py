@@ -9,18 +9,6 @@ from verilocc_bench.edits import At, Edits, Insertion, OnEdge, Replacement
 from verilocc_bench.ir import Block, Function, Instruction, Operand
 from verilocc_bench.selftest.case import Case
 
-__all__ = [
-    "with_joined_blocks",
-    "without_block",
-    "without_edge",
-    "without_insertion",
-    "without_instructions",
-    "without_marks",
-    "without_operand",
-    "without_replacement",
-    "without_transfer",
-]
-
 MovePlace = Callable[[int, int], tuple[int, int] | None]
 """The new place of an instruction, or of the place before it; None if it is gone."""
 

@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from verilocc_bench.ir import BaseRange, FixedUnits, RegisterClass, RegisterFile
 from verilocc_bench.targets import Target
 
-__all__ = ["RegisterPool", "plain_pool", "varied_pool"]
-
 
 @dataclass(frozen=True, slots=True)
 class RegisterPool:

@@ -17,8 +17,6 @@ from verilocc_bench.ir import (
     VirtualLanes,
 )
 
-__all__ = ["renumber"]
-
 Location = VirtualLanes | FixedUnits
 
 

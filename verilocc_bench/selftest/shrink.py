@@ -31,8 +31,6 @@ from verilocc_bench.selftest.reduce import (
 )
 from verilocc_bench.selftest.renumber import renumber
 
-__all__ = ["EVALUATIONS", "shrink"]
-
 EVALUATIONS = 3000
 
 _T = TypeVar("_T")

@@ -24,8 +24,6 @@ from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with
 from verilocc_bench.selftest.random_edits import random_edits
 from verilocc_bench.targets import TARGETS
 
-__all__ = ["UNTOUCHED", "UNTOUCHED_EDITS", "CaseSource", "Cases", "operators"]
-
 _T = TypeVar("_T")
 
 UNTOUCHED, UNTOUCHED_EDITS = "(answer)", "(edits)"

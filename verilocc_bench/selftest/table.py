@@ -12,8 +12,6 @@ from verilocc_bench.selftest.campaign import CampaignOutcome, Tally
 from verilocc_bench.selftest.sources import operators
 from verilocc_bench.verify.judges import FAST, INDEPENDENT, SMT
 
-__all__ = ["document", "render"]
-
 NOTHING = "-"
 
 

@@ -18,14 +18,6 @@ from collections.abc import Mapping
 from verilocc_bench.ir import Instruction
 from verilocc_bench.targets.target import MaskChange, Target, TargetFile, round_up
 
-__all__ = [
-    "MASK_MARK",
-    "MAXIMUM_WAVES",
-    "SGPR_ALLOCATION_GRANULARITY",
-    "VECTOR_REGISTERS",
-    "make_target",
-]
-
 VECTOR_REGISTERS = 512  # per SIMD lane, VGPRs and AGPRs together
 VECTOR_GRANULARITY = 8
 ACCUMULATOR_OFFSET_GRANULARITY = 4

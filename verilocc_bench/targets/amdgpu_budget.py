@@ -22,8 +22,6 @@ from verilocc_bench.targets.amdgpu import (
 )
 from verilocc_bench.targets.target import round_up
 
-__all__ = ["DEFAULT_MAX_THREADS", "Budget", "budget_from_attributes"]
-
 DEFAULT_MAX_THREADS = 1024
 """LLVM's largest work-group size for a kernel that does not state one."""
 

@@ -14,8 +14,6 @@ from importlib.resources import files
 
 from verilocc_bench.ir import BaseRange, FixedUnits
 
-__all__ = ["ClassBases", "class_bases", "fixed_units", "is_outside_allocation"]
-
 ClassBases = tuple[int, dict[str, tuple[BaseRange, ...]]]
 """The width of a class in units, and its legal bases by file."""
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["OperandConstraints", "operand_constraints"]
-
 
 @dataclass(frozen=True, slots=True)
 class OperandConstraints:

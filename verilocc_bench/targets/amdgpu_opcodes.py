@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["foreign_instruction"]
-
 _FORM = (
     r"(_e32|_e64|_sdwa|_dpp|_vgprcd|_mac|_gfx9|_agpr|_early|_exact"
     r"|_SADDR|_ST|_SVS|_RTN|_OFFSET|_OFFEN|_IDXEN|_BOTHEN)*"

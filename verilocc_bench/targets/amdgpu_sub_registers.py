@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["SUB_REGISTERS", "SubRegister"]
-
 _LANES_OF_A_TUPLE = 32
 _COUNTS_BY_LANE = (1, 2, 3, 4, 5, 6, 8, 16)
 _COUNTS_BY_HALF = (7, 9, 10, 11, 12)

@@ -2,8 +2,6 @@
 
 from verilocc_bench.targets.amdgpu import make_target
 
-__all__ = ["GFX90A"]
-
 GFX90A = make_target(
     "gfx90a",
     '"AMD Instinct MI200" Instruction Set Architecture, Reference Guide',

@@ -2,8 +2,6 @@
 
 from verilocc_bench.targets.amdgpu import make_target
 
-__all__ = ["GFX942"]
-
 GFX942 = make_target(
     "gfx942",
     '"AMD Instinct MI300" Instruction Set Architecture, Reference Guide',

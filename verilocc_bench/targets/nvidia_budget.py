@@ -33,14 +33,6 @@ from verilocc_bench.targets.sm_80 import (
     WARP_THREADS,
 )
 
-__all__ = [
-    "MAXIMUM_REGISTERS",
-    "LaunchBounds",
-    "nameable_registers",
-    "read_launch_bounds",
-    "register_limit",
-]
-
 MAXIMUM_REGISTERS = 255
 """The registers that an instruction can name: R0 to R254."""
 

@@ -23,8 +23,6 @@ from collections.abc import Mapping
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.targets.target import Target, TargetFile, round_up
 
-__all__ = ["COMPILER_REGISTERS", "RESERVED", "SM_80"]
-
 COMPILER_REGISTERS = 2
 """ptxas counts this many registers beyond the highest one that it names. The limit of a
 launch includes them."""

@@ -9,8 +9,6 @@ from enum import Flag
 
 from verilocc_bench.ir import BaseRange, Instruction, RegisterClass, RegisterFile
 
-__all__ = ["MaskChange", "Target", "TargetFile", "round_up"]
-
 
 class MaskChange(Flag):
     """The change that an instruction may make to the set of executing threads."""

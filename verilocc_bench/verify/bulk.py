@@ -33,8 +33,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits, Operand, RegisterClass
 from verilocc_bench.verify.ties import Tie
 
-__all__ = ["BulkCheck", "Units"]
-
 Units = NDArray[np.int64]
 """The base unit of each row."""
 

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
 
-__all__ = ["Collision", "CollisionFinder"]
-
 _END, _BEGIN, _DEFINE = range(3)
 """The changes of a lane at a point, in the order in which they count."""
 

@@ -29,8 +29,6 @@ from verilocc_bench.verify.misplacement import misplacement
 from verilocc_bench.verify.ties import Tie
 from verilocc_bench.verify.value_tracker import Literal, ValueTracker
 
-__all__ = ["Explainer", "Explanation"]
-
 _VIRTUAL = re.compile(r"%(0|[1-9]\d{0,8})", re.ASCII)
 
 PLACES_TOLD = 3

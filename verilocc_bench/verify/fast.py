@@ -24,8 +24,6 @@ from verilocc_bench.verify.ties import tied_operands
 if TYPE_CHECKING:
     from verilocc_bench.verify.bulk import BulkCheck
 
-__all__ = ["FastVerifier"]
-
 
 class FastVerifier:
     """Judges any number of answers for one problem.

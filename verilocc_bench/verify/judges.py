@@ -26,21 +26,6 @@ from verilocc_bench.verify.executor import Executor, Miscompile
 from verilocc_bench.verify.fast import FastVerifier
 from verilocc_bench.verify.verifier import IndependentVerifier, Verifier
 
-__all__ = [
-    "BOUND",
-    "EXECUTOR",
-    "FAST",
-    "INDEPENDENT",
-    "JUDGES",
-    "SMT",
-    "Effort",
-    "Judge",
-    "Judges",
-    "Opinion",
-    "Word",
-    "executor_of",
-]
-
 FAST, INDEPENDENT, SMT, EXECUTOR = "fast", "independent", "smt", "executor"
 JUDGES = (FAST, INDEPENDENT, SMT, EXECUTOR)
 """The names of all judges, in the order in which they are asked."""

@@ -8,8 +8,6 @@ from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.ir import PhysicalRegister, RegisterClass
 
-__all__ = ["misplacement"]
-
 STARTS_TOLD = 3
 """The most aligned bases that a message names."""
 

@@ -50,8 +50,6 @@ from verilocc_bench.verify.smt_constraints import (
 )
 from verilocc_bench.verify.ties import tied_operands
 
-__all__ = ["MAXIMUM_PAIRS", "SMTVerifier"]
-
 MAXIMUM_PAIRS = 200_000
 """The most pairs of virtual registers that may collide in a function that Z3 is asked about."""
 

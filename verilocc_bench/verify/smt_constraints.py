@@ -10,8 +10,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits, Operand, RegisterClass
 from verilocc_bench.verify.ties import Tie, tied_operands
 
-__all__ = ["Constraint", "all_constraints", "first_unit", "named_registers"]
-
 
 @dataclass(frozen=True, slots=True)
 class Constraint:

@@ -6,8 +6,6 @@ from typing import NamedTuple
 
 from verilocc_bench.ir import Function, Operand
 
-__all__ = ["Tie", "tied_operands"]
-
 
 class Tie(NamedTuple):
     """A tied pair; `operand` is the number of the use, counting definitions, then uses."""

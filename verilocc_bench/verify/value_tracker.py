@@ -21,8 +21,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits.findings import Place
 from verilocc_bench.ir import FixedUnits, Guard, Instruction, VirtualLanes
 
-__all__ = ["Literal", "ValueTracker"]
-
 Literal = tuple[int, bool]
 """The lane of a predicate, and its value."""
 

@@ -13,9 +13,6 @@ from verilocc_bench.ir import FixedUnits, RegisterClass
 from verilocc_bench.verify.fast import FastVerifier
 from verilocc_bench.verify.symbolic import SymbolicChecker
 
-__all__ = ["IndependentVerifier", "Verifier"]
-
-
 _UNASKED = Finding(
     FindingKind.INVALID_EDIT,
     "on the assign track every virtual register keeps one register: an answer has no edits",

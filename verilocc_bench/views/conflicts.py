@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
 
-__all__ = ["Conflicts", "LiveRanges", "find_conflicts", "live_ranges"]
-
 Integers = NDArray[np.int64]
 
 PART = 1 << 21

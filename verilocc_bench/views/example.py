@@ -9,8 +9,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.views.rows import parse_label
 from verilocc_bench.views.turns import get_training_format
 
-__all__ = ["IGNORED", "TokenizedExample", "TokenizedOptions"]
-
 IGNORED = -100
 """The label of a token that is not learnt, as in the losses of torch and transformers."""
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["Integers", "OperandFlag", "OperandRole", "ProblemGraph"]
-
 Integers = NDArray[np.int32]
 
 

@@ -19,8 +19,6 @@ from verilocc_bench.views.conflicts import find_conflicts, live_ranges
 from verilocc_bench.views.graph import Integers, OperandFlag, OperandRole
 from verilocc_bench.views.vocabulary import OpcodeVocabulary
 
-__all__ = ["graph_arrays", "label_arrays"]
-
 Arrays = dict[str, Any]
 
 OPERAND = (

@@ -19,8 +19,6 @@ from verilocc_bench.views.graph_arrays import graph_arrays, label_arrays
 from verilocc_bench.views.rows import AnyRow, parse_label, problem_of
 from verilocc_bench.views.vocabulary import OpcodeVocabulary
 
-__all__ = ["GraphView", "answer_from_arrays", "graph_of"]
-
 Bases = NDArray[np.integer[Any]] | Sequence[int]
 
 

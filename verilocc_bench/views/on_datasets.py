@@ -9,8 +9,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.views.report import ExampleOutcome, ViewReport
 from verilocc_bench.views.tokenized import OUTCOMES, TokenizedView
 
-__all__ = ["tokenize_dataset"]
-
 BATCH_ROWS = 8
 """Rows of a batch. A large kernel gives thousands of examples; packed blocks end with a batch."""
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from verilocc_bench.views.example import IGNORED, TokenizedExample
 
-__all__ = ["PackedBlock", "pack"]
-
 
 @dataclass(frozen=True, slots=True)
 class PackedBlock:

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
 
-__all__ = ["ExampleOutcome", "ViewReport"]
-
 _LOG = logging.getLogger("verilocc_bench.views")
 
 

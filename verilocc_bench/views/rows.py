@@ -19,8 +19,6 @@ from verilocc_bench.dataset.rows import rows_from_table
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.files import parse_json
 
-__all__ = ["AnyRow", "Label", "column_of", "parse_label", "problem_of", "row_from_mapping"]
-
 AnyRow = Row | Mapping[str, Any]
 """A row of the dataset, or a mapping with (some of) its columns."""
 

@@ -28,8 +28,6 @@ from verilocc_bench.views.report import ExampleOutcome, ViewReport
 from verilocc_bench.views.rows import AnyRow, parse_label, problem_of
 from verilocc_bench.views.turns import TrainingTurn, get_training_format
 
-__all__ = ["OUTCOMES", "TokenizedView"]
-
 OUTCOMES = "outcomes"
 """The column of a batch's counts, in the order of ExampleOutcome."""
 

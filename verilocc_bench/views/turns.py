@@ -16,8 +16,6 @@ from verilocc_bench.model.language_model import Message
 from verilocc_bench.model.prompts import PromptFormat, get_prompt_format
 from verilocc_bench.model.prompts.conversation import Turn, messages
 
-__all__ = ["TrainingFormat", "TrainingTurn", "get_training_format"]
-
 
 @dataclass(frozen=True, slots=True)
 class TrainingTurn:

@@ -13,8 +13,6 @@ from verilocc_bench.files import read_json, write_atomically
 from verilocc_bench.ir import Function
 from verilocc_bench.views.rows import AnyRow, problem_of
 
-__all__ = ["UNKNOWN", "OpcodeVocabulary"]
-
 UNKNOWN = 0
 """The id of an opcode that is not in the vocabulary."""
 

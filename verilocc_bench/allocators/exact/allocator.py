@@ -15,8 +15,6 @@ from verilocc_bench.analysis.lower_bounds.shapes import file_group
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
-__all__ = ["DETERMINISTIC_TIME", "constraint_programming"]
-
 DETERMINISTIC_TIME = 0.1
 """The budget of each question to the solver, in its deterministic seconds: some seconds of work."""
 

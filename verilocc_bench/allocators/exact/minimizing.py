@@ -30,8 +30,6 @@ from verilocc_bench.analysis.lower_bounds.solve_again import no_placement_exists
 from verilocc_bench.analysis.lower_bounds.solver import solver_name
 from verilocc_bench.ir import Assignment
 
-__all__ = ["Minimum", "minimize"]
-
 CORE_SIZES = (1, 2, 4, 8, 16, 32)
 """The numbers of points, around the one with the most lanes, to try for a refutation."""
 

@@ -33,8 +33,6 @@ from verilocc_bench.analysis.lower_bounds.solver import load_cp_model, new_solve
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["ExactResult", "ExactStatus", "solve"]
-
 Bases = NDArray[np.int64]
 
 

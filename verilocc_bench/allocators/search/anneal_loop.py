@@ -18,8 +18,6 @@ from verilocc_bench.allocators.search.compiled import compiled, next_random, ran
 from verilocc_bench.allocators.search.model import Space
 from verilocc_bench.allocators.search.refinement_items import Items
 
-__all__ = ["anneal_loop", "total_cost"]
-
 Integers = NDArray[np.int64]
 
 MOST_IN_THE_WAY = 2

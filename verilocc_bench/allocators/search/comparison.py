@@ -11,15 +11,6 @@ from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.ir import Assignment
 
-__all__ = [
-    "AnswerCost",
-    "answer_cost",
-    "assignment_of",
-    "first_cost",
-    "is_valid_assignment",
-    "legal_assignment",
-]
-
 AnswerCost = tuple[int, ...]
 """The most important figure comes first; less is better."""
 

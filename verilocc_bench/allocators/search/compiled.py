@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from verilocc_bench.errors import MissingExtraError
 
-__all__ = ["compiled", "next_random", "random_rise", "random_state"]
-
 Function = TypeVar("Function", bound=Callable[..., object])
 
 try:

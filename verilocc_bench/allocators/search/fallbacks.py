@@ -24,8 +24,6 @@ from verilocc_bench.allocators.search.options import SearchOptions
 from verilocc_bench.allocators.search.orders import node_orders
 from verilocc_bench.errors import AllocationFailed
 
-__all__ = ["place_by_orders", "place_otherwise"]
-
 Integers = NDArray[np.int64]
 
 Fallback = Callable[[PlacementModel, SearchOptions], Integers | None]

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from verilocc_bench.allocators.search.compiled import compiled
 from verilocc_bench.allocators.search.model import Space
 
-__all__ = ["first_fit_loop"]
-
 Integers = NDArray[np.int64]
 
 

@@ -27,8 +27,6 @@ from verilocc_bench.allocators.register_state import FIXED, base_distances
 from verilocc_bench.analysis import AllocationProblem, Liveness, iterate_bits
 from verilocc_bench.ir import Assignment, Operand
 
-__all__ = ["PlacementModel", "PlacementNode", "Space", "file_groups", "placement_models"]
-
 Integers = NDArray[np.int64]
 
 

@@ -7,8 +7,6 @@ from enum import Enum, auto
 
 from verilocc_bench.allocator_options import Objective
 
-__all__ = ["SEARCH", "Means", "SearchOptions"]
-
 SEARCH = "search"
 """The source of assignments from first-fit orders, tabu search and CP-SAT's proofs."""
 

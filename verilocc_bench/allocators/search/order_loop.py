@@ -15,8 +15,6 @@ from verilocc_bench.allocators.search.compiled import compiled, next_random, ran
 from verilocc_bench.allocators.search.first_fit_loop import first_fit_loop
 from verilocc_bench.allocators.search.model import Space
 
-__all__ = ["order_loop"]
-
 Integers = NDArray[np.int64]
 
 UNPLACED = 10_000

@@ -16,17 +16,6 @@ from verilocc_bench.allocators.search.order_loop import order_loop
 from verilocc_bench.allocators.search.orders import node_orders
 from verilocc_bench.allocators.search.tabu_loop import tabu_loop
 
-__all__ = [
-    "CHUNK_STEPS",
-    "Limits",
-    "SearchBudget",
-    "Shapes",
-    "anneal_orders",
-    "minimize",
-    "place",
-    "within",
-]
-
 Integers = NDArray[np.int64]
 
 Limits = Mapping[str, int]

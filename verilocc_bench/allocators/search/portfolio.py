@@ -59,8 +59,6 @@ from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.errors import AllocationFailed, ContradictionError
 from verilocc_bench.ir import Assignment
 
-__all__ = ["Found", "Search"]
-
 Integers = NDArray[np.int64]
 
 

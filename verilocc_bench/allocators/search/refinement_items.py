@@ -23,8 +23,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
 from verilocc_bench.ir import FixedUnits, Instruction, Operand
 
-__all__ = ["OBJECTIVE_WEIGHTS", "Items", "Weights", "collect_items"]
-
 Integers = NDArray[np.int64]
 
 _DEEPEST = 6

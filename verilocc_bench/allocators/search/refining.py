@@ -13,8 +13,6 @@ from verilocc_bench.allocators.search.model import PlacementModel, Space
 from verilocc_bench.allocators.search.placing import SearchBudget, place
 from verilocc_bench.allocators.search.refinement_items import Items, Weights, collect_items
 
-__all__ = ["refine", "refinement_cost"]
-
 Integers = NDArray[np.int64]
 
 ROUNDS = 4

@@ -19,8 +19,6 @@ from verilocc_bench.analysis import VECTOR
 from verilocc_bench.analysis.lower_bounds import Shape
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends, shapes_of_value
 
-__all__ = ["least_ends", "scalar_shapes", "used_by_file", "vector_shapes"]
-
 Integers = NDArray[np.int64]
 
 MOST_WAYS = 4

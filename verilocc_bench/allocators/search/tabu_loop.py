@@ -22,8 +22,6 @@ from numpy.typing import NDArray
 from verilocc_bench.allocators.search.compiled import compiled, next_random
 from verilocc_bench.allocators.search.model import Space
 
-__all__ = ["tabu_loop"]
-
 Integers = NDArray[np.int64]
 
 LOOKED_AT = 6

@@ -28,8 +28,6 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 
-__all__ = ["split_allocate"]
-
 PLAIN_STEPS = 100_000
 """Steps of tabu search for an assignment without edits, in each group of files."""
 STEPS = 60_000

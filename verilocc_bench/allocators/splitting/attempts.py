@@ -21,8 +21,6 @@ from verilocc_bench.allocators.splitting.rewrite import Homes, Rewritten, rewrit
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import Assignment, PhysicalRegister, RegisterClass
 
-__all__ = ["Attempt", "SearchEffort", "carry_out"]
-
 Hints = Mapping[tuple[int, int, int], tuple[str, int]]
 """The place of lane 0 of a register, by register, block and instruction."""
 

@@ -12,8 +12,6 @@ from itertools import accumulate
 from verilocc_bench.allocators.splitting.regions import Region, UnitRegions
 from verilocc_bench.allocators.splitting.sites import Sites
 
-__all__ = ["Candidates", "Cover", "RegionKey", "SplitPlan", "UnitTraits"]
-
 RegionKey = tuple[int, int]
 """(unit, region of the unit)."""
 

@@ -31,8 +31,6 @@ from verilocc_bench.allocators.splitting.candidates import (
 )
 from verilocc_bench.errors import MissingExtraError
 
-__all__ = ["Needs", "Planner"]
-
 Needs = Sequence[Mapping[int, Sequence[int]]]
 """`needs[group][block][position]` is the number of excess lanes; blocks without any are absent."""
 

@@ -20,8 +20,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import At
 from verilocc_bench.ir import RegisterClass
 
-__all__ = ["ACCUMULATORS", "VGPRS", "Crowding", "available"]
-
 VGPRS, ACCUMULATORS = "v", "a"
 
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 from verilocc_bench.allocators.splitting.flow import LaneMasks
 from verilocc_bench.analysis import AllocationProblem
 
-__all__ = ["lane_counts", "lanes_of", "live_masks"]
-
 
 def live_masks(problem: AllocationProblem) -> list[int]:
     """The lanes that are live at each point, as bit masks."""

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from verilocc_bench.analysis.effects import Effects, LaneNumbering, all_effects
 from verilocc_bench.ir import Function
 
-__all__ = ["LaneMasks", "held_lanes"]
-
 
 @dataclass(frozen=True, slots=True)
 class LaneMasks:

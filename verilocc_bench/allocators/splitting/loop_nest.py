@@ -14,8 +14,6 @@ from dataclasses import dataclass
 
 from verilocc_bench.ir import Function
 
-__all__ = ["OUTSIDE", "LoopNest", "find_loops"]
-
 OUTSIDE = -1
 """The number for code outside all loops."""
 

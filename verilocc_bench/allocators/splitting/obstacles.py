@@ -21,8 +21,6 @@ from verilocc_bench.allocators.splitting.candidates import Candidates, RegionKey
 from verilocc_bench.allocators.splitting.rewrite import Rewritten
 from verilocc_bench.analysis import iterate_bits
 
-__all__ = ["Obstacles"]
-
 STAYING = 2
 """The price of a lane that stays in the way at one position."""
 

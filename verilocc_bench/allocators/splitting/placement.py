@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from verilocc_bench.allocators.search.model import PlacementModel, Space
 from verilocc_bench.ir import Assignment
 
-__all__ = ["Placed", "place_nodes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Placed:

@@ -21,8 +21,6 @@ from verilocc_bench.allocators.splitting.units import SpillUnit
 from verilocc_bench.analysis import iterate_bits
 from verilocc_bench.ir import Function
 
-__all__ = ["Edge", "Part", "Region", "UnitRegions", "find_regions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Part:

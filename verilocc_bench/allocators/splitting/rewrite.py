@@ -36,8 +36,6 @@ from verilocc_bench.ir import (
     format_class,
 )
 
-__all__ = ["Homes", "Rewritten", "rewrite"]
-
 
 @dataclass(frozen=True, slots=True)
 class Homes:

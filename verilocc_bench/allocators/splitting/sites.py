@@ -7,8 +7,6 @@ from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
 from verilocc_bench.edits import VectorPlaces, last_place
 from verilocc_bench.targets import MaskChange
 
-__all__ = ["Sites"]
-
 
 class Sites:
     """The insertion places of one function; `masked` is True for moves of vector registers."""

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from verilocc_bench.ir import Function, Instruction, VirtualLanes
 from verilocc_bench.targets import Target
 
-__all__ = ["Access", "SpillUnit", "operand_lanes", "spill_units"]
-
 
 @dataclass(frozen=True, slots=True)
 class Access:

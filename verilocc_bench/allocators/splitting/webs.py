@@ -21,8 +21,6 @@ from verilocc_bench.allocators.splitting.units import operand_lanes
 from verilocc_bench.ir import Function, RegisterClass, VirtualLanes
 from verilocc_bench.targets import Target
 
-__all__ = ["Web", "WebFinder", "Webs"]
-
 
 @dataclass(slots=True)
 class Web:

@@ -29,8 +29,6 @@ from verilocc_bench.analysis.problem import AllocationProblem
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["BlockResult", "are_nested", "solve_blocks"]
-
 MOST_VARIABLES = 12_000
 """The most variables of a program: smaller windows of cliques are faster than one larger one."""
 

@@ -24,8 +24,6 @@ from verilocc_bench.analysis.lower_bounds.records import BoundKind, Clique, Refu
 from verilocc_bench.analysis.lower_bounds.solver import solver_name
 from verilocc_bench.analysis.problem import AllocationProblem
 
-__all__ = ["refute_by_blocks"]
-
 WINDOW_SIZES = (4, 8, 16)
 
 MOST_EFFORT = 40_000

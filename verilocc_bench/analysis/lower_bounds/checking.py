@@ -29,8 +29,6 @@ from verilocc_bench.analysis.problem import AllocationProblem
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits
 
-__all__ = ["check_certificate"]
-
 
 def check_certificate(problem: AllocationProblem, bound: LowerBound) -> None:
     """Checks the proof of a bound.

@@ -12,11 +12,9 @@ from bisect import bisect_right
 from itertools import accumulate
 from operator import xor
 
-from verilocc_bench.analysis.liveness import iterate_bits
+from verilocc_bench.analysis.effects import iterate_bits
 from verilocc_bench.analysis.lower_bounds.records import Clique
 from verilocc_bench.analysis.problem import AllocationProblem
-
-__all__ = ["lanes_apart", "maximal_cliques", "other_pairs"]
 
 
 def maximal_cliques(problem: AllocationProblem, files: tuple[str, ...]) -> tuple[Clique, ...]:

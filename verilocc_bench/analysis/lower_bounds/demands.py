@@ -14,13 +14,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.analysis.liveness import iterate_bits
+from verilocc_bench.analysis.effects import iterate_bits
 from verilocc_bench.analysis.lower_bounds.cliques import lanes_apart
 from verilocc_bench.analysis.lower_bounds.records import Clique, Shape
 from verilocc_bench.analysis.problem import AllocationProblem
 from verilocc_bench.ir import RegisterClass
-
-__all__ = ["Demands", "Kind", "units_of_kind"]
 
 Kind = tuple[RegisterClass, int] | tuple[str, int]
 """(class, lane), or (file, unit) of a fixed lane."""

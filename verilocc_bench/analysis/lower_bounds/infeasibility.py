@@ -12,14 +12,6 @@ from verilocc_bench.analysis.lower_bounds.shapes import most_registers
 from verilocc_bench.analysis.problem import AllocationProblem
 from verilocc_bench.errors import ContradictionError
 
-__all__ = [
-    "check_against_answer",
-    "describe_place",
-    "describe_shape",
-    "proves_infeasible",
-    "why_infeasible",
-]
-
 
 def proves_infeasible(problem: AllocationProblem, bound: LowerBound) -> bool:
     """True if the bound exceeds what any assignment can use: then there is no valid one."""

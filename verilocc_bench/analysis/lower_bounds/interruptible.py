@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model, cp_model_helper
 
-__all__ = ["solve_interruptibly"]
-
 POLL_SECONDS = 0.1
 
 

@@ -27,8 +27,6 @@ from verilocc_bench.analysis.pressure import VECTOR
 from verilocc_bench.analysis.problem import AllocationProblem
 from verilocc_bench.errors import InputError
 
-__all__ = ["from_json", "to_json"]
-
 Key = TypeVar("Key", int, str)
 
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-__all__ = ["BoundKind", "Clique", "LowerBound", "Refutation", "Shape"]
-
 Shape = tuple[tuple[str, int], ...]
 """(file, the number of units that may be used, from the first), in the order of the target."""
 

@@ -29,8 +29,6 @@ from verilocc_bench.ir import RegisterClass
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["UnitTypes", "refute_by_schedule", "solve_schedule"]
-
 FIRST_CLIQUES = 24
 ADDED_CLIQUES = 12
 

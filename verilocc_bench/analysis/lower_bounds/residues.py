@@ -29,8 +29,6 @@ from verilocc_bench.analysis.lower_bounds.demands import Demands, units_of_kind
 from verilocc_bench.analysis.lower_bounds.records import BoundKind, Refutation, Shape
 from verilocc_bench.analysis.problem import AllocationProblem
 
-__all__ = ["refute_by_residues"]
-
 MOST_UNIONS = 1024
 
 

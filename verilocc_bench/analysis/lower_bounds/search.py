@@ -29,8 +29,6 @@ from verilocc_bench.analysis.problem import AllocationProblem
 if TYPE_CHECKING:
     from verilocc_bench.analysis.lower_bounds.demands import Demands
 
-__all__ = ["SCHEDULE_TIME", "BoundSearch", "lower_bound"]
-
 SCHEDULE_TIME = 2.0
 """Deterministic seconds for each question to the solver; most take 0.1."""
 

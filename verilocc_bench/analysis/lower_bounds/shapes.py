@@ -11,8 +11,6 @@ from verilocc_bench.analysis.pressure import VECTOR
 from verilocc_bench.ir import FixedUnits, Function
 from verilocc_bench.targets import Target
 
-__all__ = ["file_group", "fits", "fixed_ends", "most_registers", "shapes_of_value"]
-
 
 def file_group(function: Function, target: Target, group: str) -> tuple[str, ...]:
     """The files of a group and the files in which its virtual registers may lie instead.

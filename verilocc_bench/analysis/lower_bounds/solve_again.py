@@ -13,8 +13,6 @@ from verilocc_bench.analysis.problem import AllocationProblem
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["DETERMINISTIC_TIME", "no_placement_exists", "no_schedule_exists"]
-
 DETERMINISTIC_TIME = 60.0
 """The most deterministic seconds for solving a refutation again; the search's take far less."""
 

@@ -23,8 +23,6 @@ from verilocc_bench.ir import RegisterClass
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["no_filling_exists"]
-
 DETERMINISTIC_TIME = 60.0
 
 MOST_FILLINGS = 100_000

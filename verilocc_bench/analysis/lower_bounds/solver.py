@@ -10,8 +10,6 @@ from verilocc_bench.errors import MissingExtraError
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
 
-__all__ = ["load_cp_model", "new_solver", "solver_name"]
-
 
 def load_cp_model() -> None:
     """Imports the solver. Raises MissingExtraError if it is not installed."""

@@ -18,8 +18,6 @@ from verilocc_bench.backends.amdgpu.tools import machine_code_counts
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Block, Function
 
-__all__ = ["AssemblyLoop", "CodeCounts", "count_code", "innermost_loops"]
-
 _LABEL = re.compile(r"([\w.$]+):")
 _INSTRUCTION = re.compile(r"\t([a-z]\w*)(?:\s+(.*))?")
 _CODE_BYTES = re.compile(r"^; codeLenInByte = (\d+)$", re.MULTILINE)

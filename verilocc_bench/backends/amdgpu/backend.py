@@ -21,8 +21,6 @@ from verilocc_bench.backends.kernel import (
 )
 from verilocc_bench.edits import Answer
 
-__all__ = ["AmdgpuBackend"]
-
 
 class AmdgpuBackend:
     """See Backend. Files are LLVM's machine IR before allocation; llc makes machine code."""

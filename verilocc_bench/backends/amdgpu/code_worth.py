@@ -15,8 +15,6 @@ from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT, BankConflicts
 from verilocc_bench.backends.amdgpu.assembly import CodeCounts, count_code, innermost_loops
 from verilocc_bench.backends.amdgpu.cycles import Analyzer, LoopEstimate, estimate_loops
 
-__all__ = ["CLOSING_WORDS", "CodeWorth", "analyse_assembly", "compare_metrics", "estimate_words"]
-
 CLOSING_WORDS = (
     "llvm-mca knows nothing of register banks, of memory or of other waves: "
     "none of this is a measurement"

@@ -35,8 +35,6 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.verify import Verifier
 
-__all__ = ["check_tools", "compare"]
-
 _SIDES = ("answer", "other")
 
 

@@ -23,8 +23,6 @@ from verilocc_bench.backends.amdgpu.assembly import AssemblyLoop
 from verilocc_bench.backends.amdgpu.tools import LLVM_RELEASE
 from verilocc_bench.errors import InputError
 
-__all__ = ["MCA_OPTIONS", "Analyzer", "LoopEstimate", "estimate_loops", "find_analyzer"]
-
 MCA_OPTIONS = (
     "-mtriple=amdgcn-amd-amdhsa",
     "--iterations=100",

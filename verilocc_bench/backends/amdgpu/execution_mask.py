@@ -8,8 +8,6 @@ from verilocc_bench.backends.amdgpu.machine import MachineOperand, MachineOperan
 from verilocc_bench.ir import Instruction
 from verilocc_bench.targets import MaskChange, Target
 
-__all__ = ["is_misnamed_mask_writer"]
-
 _EXEC = frozenset({"exec", "exec_lo", "exec_hi"})
 
 

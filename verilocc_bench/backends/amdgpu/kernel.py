@@ -19,15 +19,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.files import decode_text
 from verilocc_bench.targets import Target, get_target
 
-__all__ = [
-    "MachineCode",
-    "MachineKernel",
-    "check_work_group",
-    "read_kernel",
-    "read_kernels",
-    "read_raw_kernel",
-]
-
 _PTX = re.compile(r"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s+sm_", re.MULTILINE | re.DOTALL)
 _VENDOR = "amd"
 

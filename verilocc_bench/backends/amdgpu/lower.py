@@ -21,8 +21,6 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import is_stream
 
-__all__ = ["check_output", "lower", "run_llc_on", "write_answer"]
-
 _KINDS = {".s": "asm", ".o": "obj", ".mir": None}
 """llc's name for each kind of file; machine IR needs no llc."""
 

@@ -5,15 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntFlag
 
-__all__ = [
-    "MachineBlock",
-    "MachineFunction",
-    "MachineInstruction",
-    "MachineModule",
-    "MachineOperand",
-    "MachineOperandFlag",
-]
-
 
 class MachineOperandFlag(IntFlag):
     """The flags of a register operand that matter for register allocation."""

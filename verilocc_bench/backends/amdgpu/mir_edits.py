@@ -27,8 +27,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment, FixedUnits, VirtualLanes
 from verilocc_bench.targets import Target
 
-__all__ = ["MOVE_OPCODE", "EditLines", "place_of"]
-
 MOVE_OPCODE = "VERILOCC_BENCH_MOVE"
 
 _SPILL_LETTERS = {"v": "V", "a": "A", "s": "S", "vcc": "S"}

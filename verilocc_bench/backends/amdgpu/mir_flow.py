@@ -24,8 +24,6 @@ from verilocc_bench.ir import FixedUnits
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
-__all__ = ["FlowStep", "PhysicalFlow", "analyse_flow", "unit_mask", "units_of_mask"]
-
 _FIRST_UNIT = {"v": 0, "a": 256, "s": 512, "vcc": 640}
 _FILE_SIZES = {"v": 256, "a": 256, "s": 128, "vcc": 2}
 

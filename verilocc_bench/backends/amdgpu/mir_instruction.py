@@ -19,8 +19,6 @@ from verilocc_bench.backends.amdgpu.machine import (
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets.amdgpu_constraints import operand_constraints
 
-__all__ = ["InstructionParser"]
-
 _FLAGS = {
     "implicit": MachineOperandFlag.IMPLICIT,
     "implicit-def": MachineOperandFlag.IMPLICIT | MachineOperandFlag.DEFINITION,

@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from verilocc_bench.backends.amdgpu.machine import MachineModule
 
-__all__ = ["read_module"]
-
 _QUOTED_BYTE = re.compile(rb"\\(\\|[0-9A-Fa-f]{2})")
 _DEFINE = re.compile(r'define\b([^@]*)@(?:"((?:[^"\\]|\\.)*)"|([\w.$-]+))\s*\((.*)')
 _BODY_START = re.compile(r"\{\s*(?:;.*)?$")

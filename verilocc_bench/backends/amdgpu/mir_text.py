@@ -16,15 +16,6 @@ from verilocc_bench.backends.amdgpu.machine import MachineBlock, MachineFunction
 from verilocc_bench.backends.amdgpu.normalize import is_ignored
 from verilocc_bench.ir import FixedUnits
 
-__all__ = [
-    "MirBlock",
-    "MirText",
-    "RegisterToken",
-    "falls_through",
-    "register_name",
-    "replace_registers",
-]
-
 _FLAG = "implicit-def|implicit|def|undef|early-clobber|internal|dead|killed|renamable|debug-use"
 _TOKEN = re.compile(
     rf"(?<![\w.%$&@-])(?P<flags>(?:(?:{_FLAG}) )*)"

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["read_scalar", "read_settings"]
-
 _ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U00[01][0-9A-Fa-f]{5}|.)")
 _ESCAPED = {
     "0": "\0",

@@ -42,8 +42,6 @@ from verilocc_bench.targets.amdgpu_classes import (
 )
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
-__all__ = ["NormalizedMachineFunction", "is_half", "is_ignored", "normalize_machine_function"]
-
 _IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END)")
 _BARRIERS = re.compile(
     r"(S_BRANCH|S_ENDPGM|S_SETPC_B64|SI_RETURN|SI_TCRETURN|SI_CS_CHAIN_TC|S_CODE_END)\w*"

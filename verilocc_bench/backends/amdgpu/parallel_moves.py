@@ -13,8 +13,6 @@ from itertools import pairwise
 from verilocc_bench.backends.amdgpu.mir_text import register_name
 from verilocc_bench.ir import FixedUnits
 
-__all__ = ["BlockedCycle", "Unit", "sequential_moves"]
-
 Unit = tuple[str, int]
 """A file and a unit of it."""
 

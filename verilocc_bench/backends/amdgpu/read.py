@@ -27,9 +27,6 @@ from verilocc_bench.backends.amdgpu.mir_module import read_module
 from verilocc_bench.backends.amdgpu.mir_yaml import read_scalar, read_settings
 from verilocc_bench.errors import InputError
 
-__all__ = ["MirFile", "parse_mir"]
-
-
 _BLOCK = re.compile(r"bb\.(\d{1,9})(?:[. ].*)?:", re.ASCII)
 _SUCCESSOR = re.compile(r"%bb\.(\d{1,9})(?:\.[^(,]*)?(?:\((?:0x)?[0-9a-fA-F]+\))?", re.ASCII)
 _LIVE_IN = re.compile(r"\$(\w+)(?::0x[0-9A-Fa-f]+)?", re.ASCII)

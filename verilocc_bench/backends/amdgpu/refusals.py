@@ -33,8 +33,6 @@ from verilocc_bench.targets.amdgpu_constraints import operand_constraints
 from verilocc_bench.targets.amdgpu_opcodes import foreign_instruction
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
-__all__ = ["refuse_unsupported"]
-
 _EXPECTED = "expected MIR from llc -stop-before=greedy"
 _ENTRY_CONVENTIONS = re.compile(r"amdgpu_(kernel|[vgpceh]s|ls)|spir_kernel")
 _RETURNS = re.compile(

@@ -22,17 +22,6 @@ from pathlib import Path
 
 from verilocc_bench.errors import InputError
 
-__all__ = [
-    "LLC_OPTIONS",
-    "LLVM_RELEASE",
-    "OWN_ALLOCATION_OPTIONS",
-    "LlcFailed",
-    "find_llc",
-    "llc_version",
-    "machine_code_counts",
-    "run_llc",
-]
-
 LLVM_RELEASE = 22
 LLC_OPTIONS = (
     "-O3",

@@ -47,8 +47,6 @@ from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
-__all__ = ["LoweredMir", "lower_amdgpu"]
-
 _LANES_OF_A_VGPR = 64
 _STACK_REGISTERS = ("scratchRSrcReg", "frameOffsetReg", "stackPtrOffsetReg")
 _COPY = re.compile(

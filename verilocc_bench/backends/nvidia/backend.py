@@ -23,8 +23,6 @@ from verilocc_bench.backends.nvidia.kernel import (
 )
 from verilocc_bench.edits import Answer
 
-__all__ = ["NvidiaBackend"]
-
 
 class NvidiaBackend:
     """See Backend. Files are cubins, with the compiler's registers; lowering patches them."""

@@ -17,8 +17,6 @@ from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.verify import Verifier
 
-__all__ = ["compare"]
-
 _SIDES = ("answer", "other")
 
 

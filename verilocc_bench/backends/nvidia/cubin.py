@@ -29,8 +29,6 @@ from verilocc_bench.targets.nvidia_budget import LaunchBounds, read_launch_bound
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-__all__ = ["Cubin", "CubinKernel", "is_cubin", "read_cubin"]
-
 _MAGIC = b"\x7fELF"
 _CLASS_64, _LITTLE_ENDIAN = 2, 1
 _EXECUTABLE, _MACHINE_CUDA = 2, 190

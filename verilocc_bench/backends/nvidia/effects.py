@@ -18,8 +18,6 @@ from verilocc_bench.backends.nvidia.operations import OPERATION_FORMS, Operation
 from verilocc_bench.backends.nvidia.records import RegisterReference
 from verilocc_bench.errors import RejectedKernel
 
-__all__ = ["DecodedEffects", "effects_of", "hidden_pair", "matching_forms"]
-
 _SLOT = re.compile(
     r"(?:(?P<name>D|UD|S|US|R|A)(?P<count>[124])|(?P<other>PD|UPD|P|UP|MD|MU|J|I|C|SR|B|SB|L))(\??)"
 )

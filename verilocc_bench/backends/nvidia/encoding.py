@@ -28,8 +28,6 @@ from verilocc_bench.backends.nvidia.records import RegisterReference, SassInstru
 from verilocc_bench.backends.nvidia.webs import GUARD
 from verilocc_bench.errors import RejectedKernel
 
-__all__ = ["REUSE_BITS", "BitField", "register_fields", "reuse_fields", "reuse_mask"]
-
 REUSE_BITS = range(122, 126)
 """One bit for each operand slot; no known instruction uses the last."""
 

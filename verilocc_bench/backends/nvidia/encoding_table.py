@@ -19,8 +19,6 @@ them with nvdisasm 13.5; the tests repeat them, row by row.
 
 from __future__ import annotations
 
-__all__ = ["ENCODINGS", "NO_THIRD_SLOT", "REUSE", "SECOND_SLOT", "THIRD_SLOT_AT_32"]
-
 _MEMORY = """
 ARRIVES 9b0: [24+64]
 ATOM 38a: 81 16 [24] 32

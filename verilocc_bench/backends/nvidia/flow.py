@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
 from verilocc_bench.errors import RejectedKernel
 
-__all__ = ["SassBlock", "control_flow", "has_effect", "opcode_stem"]
-
 _LEAVES = {"BRA", "EXIT", "CALL", "RET", "BRX", "BRXU", "JMP", "JMX", "JMXU", "KILL", "RPCMOV"}
 _PLAIN_JUMPS = {"BRA", "CALL.REL.NOINC"}
 

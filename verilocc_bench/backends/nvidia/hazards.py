@@ -46,8 +46,6 @@ from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, opcode_
 from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
 from verilocc_bench.backends.nvidia.webs import guard_reference
 
-__all__ = ["Hazard", "HazardKind", "find_hazards"]
-
 
 class HazardKind(StrEnum):
     """The access that the later instruction must not make yet."""

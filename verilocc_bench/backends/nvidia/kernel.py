@@ -19,8 +19,6 @@ from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
 
-__all__ = ["SassCode", "SassKernel", "read_kernel", "read_kernels", "read_raw_kernel"]
-
 _VENDOR = "nvidia"
 
 

@@ -21,13 +21,6 @@ from verilocc_bench.backends.nvidia.life_ranges import (
 )
 from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
 
-__all__ = [
-    "LifeRangeMismatch",
-    "check_marks",
-    "file_masks",
-    "fixed_masks",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class LifeRangeMismatch:

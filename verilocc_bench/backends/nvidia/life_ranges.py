@@ -22,15 +22,6 @@ from itertools import pairwise
 
 from verilocc_bench.errors import InputError
 
-__all__ = [
-    "FILES",
-    "FileMasks",
-    "LifeRangeRow",
-    "LifeRanges",
-    "Marks",
-    "parse_life_ranges",
-]
-
 FILES = ("R", "P", "UR", "UP")
 """The register files in the order of the panes."""
 

@@ -15,8 +15,6 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, SM_80
 
-__all__ = ["check_answer", "check_output", "describe", "lower", "write_answer"]
-
 _HAZARDS_SHOWN = 20
 _OTHER_SUFFIXES = {".s", ".o", ".mir"}
 

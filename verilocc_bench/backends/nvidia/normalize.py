@@ -38,8 +38,6 @@ from verilocc_bench.ir import (
 from verilocc_bench.targets.nvidia_budget import nameable_registers
 from verilocc_bench.targets.sm_80 import RESERVED, SM_80
 
-__all__ = ["NormalizedSass", "normalize_sass"]
-
 
 @dataclass(frozen=True, slots=True)
 class NormalizedSass:

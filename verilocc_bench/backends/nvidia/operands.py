@@ -13,8 +13,6 @@ from functools import lru_cache
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["AddressRegister", "OperandKind", "SassOperand", "parse_operand"]
-
 
 class OperandKind(StrEnum):
     """The kinds of operands, with one letter each, so a pattern can match a list of operands.

@@ -28,8 +28,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["OPERATION_FORMS", "OperationForm"]
-
 
 @dataclass(frozen=True, slots=True)
 class OperationForm:

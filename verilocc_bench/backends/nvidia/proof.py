@@ -21,8 +21,6 @@ from verilocc_bench.backends.nvidia.records import RegisterReference, SassFuncti
 from verilocc_bench.backends.nvidia.webs import GUARD
 from verilocc_bench.errors import VerilocError
 
-__all__ = ["ProofFailed", "Renaming", "prove_bytes", "prove_instructions"]
-
 Renaming = Mapping[tuple[int, int], int]
 """The first register that each reference must name, by its key (see webs.ReferenceKey)."""
 

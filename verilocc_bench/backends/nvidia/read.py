@@ -19,13 +19,6 @@ from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
 from verilocc_bench.targets.sm_80 import SM_80
 
-__all__ = [
-    "check_life_ranges",
-    "disassembled_function",
-    "load_kernel",
-    "load_kernels",
-]
-
 _OLD_ABI_VERSION = 7
 _ABI_VERSION_BYTE = 8
 _NEW_IDENTIFICATION = bytes((65, 8))

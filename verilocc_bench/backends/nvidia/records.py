@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["RegisterReference", "SassFunction", "SassGuard", "SassInstruction"]
-
 
 @dataclass(frozen=True, slots=True)
 class RegisterReference:

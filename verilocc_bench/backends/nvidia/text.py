@@ -17,8 +17,6 @@ from verilocc_bench.backends.nvidia.operands import parse_operand
 from verilocc_bench.backends.nvidia.records import SassFunction, SassGuard, SassInstruction
 from verilocc_bench.errors import InputError, RejectedKernel
 
-__all__ = ["parse_sass"]
-
 _ARCHITECTURE = "sm_80"
 _INSTRUCTION = re.compile(r"\s*/\*([0-9a-f]{4,8})\*/ +([^;]*);\s*/\* 0x([0-9a-f]{16}) \*/\s*")
 _HIGH_HALF = re.compile(r"\s*/\* 0x([0-9a-f]{16}) \*/\s*")

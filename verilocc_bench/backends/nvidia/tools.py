@@ -25,17 +25,6 @@ from typing import Literal, TypeAlias, get_args
 
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
 
-__all__ = [
-    "CUDA_OPTIONS",
-    "CUDA_TOOLS",
-    "CudaTool",
-    "assemble",
-    "disassemble",
-    "find_tool",
-    "life_ranges",
-    "tool_version",
-]
-
 CudaTool: TypeAlias = Literal["ptxas", "nvdisasm"]
 CUDA_TOOLS: tuple[CudaTool, ...] = get_args(CudaTool)
 CUDA_OPTIONS: dict[str, tuple[str, ...]] = {

@@ -25,22 +25,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from verilocc_bench.analysis.conditions import FALSE, TRUE, ConditionalLanes
-from verilocc_bench.analysis.effects import Effects
+from verilocc_bench.analysis.effects import Effects, iterate_bits
 from verilocc_bench.analysis.lane_flow import LaneFlow
-from verilocc_bench.analysis.liveness import iterate_bits
 from verilocc_bench.backends.nvidia.flow import SassBlock, has_effect
 from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
 from verilocc_bench.errors import InputError, RejectedKernel
-
-__all__ = [
-    "GUARD",
-    "STACK_POINTER",
-    "ReferenceKey",
-    "ReferencePlace",
-    "WebGroup",
-    "WebGroups",
-    "find_webs",
-]
 
 Unit = tuple[str, int]
 ReferenceKey = tuple[int, int]

@@ -39,8 +39,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment, VirtualLanes
 from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
 
-__all__ = ["LoweredCubin", "lower_sass"]
-
 _INSTRUCTION_BYTES = 16
 
 

@@ -24,8 +24,6 @@ from verilocc_bench.selftest.small_scope.grammar import Family, FamilyPart, Gram
 from verilocc_bench.selftest.small_scope.judging import FunctionJudge, JudgingOutcome
 from verilocc_bench.selftest.small_scope.state import EnumerationState, read_state, write_state
 
-__all__ = ["MAXIMUM_INSTRUCTIONS", "Enumeration"]
-
 MAXIMUM_INSTRUCTIONS = 3
 SECONDS_BETWEEN_SAVES = 10.0
 AHEAD = 8

@@ -5,8 +5,6 @@ from __future__ import annotations
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.selftest.small_scope.grammar import Environment, Family, RegisterKind
 
-__all__ = ["FAMILIES"]
-
 _LIVE_IN = (FixedUnits("v", 1, 1),)
 _RESERVED = (FixedUnits("v", 2, 1),)
 

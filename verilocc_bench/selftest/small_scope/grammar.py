@@ -44,8 +44,6 @@ from verilocc_bench.ir import (
 )
 from verilocc_bench.targets import get_target
 
-__all__ = ["Environment", "Family", "FamilyPart", "Grammar", "RegisterKind"]
-
 OPCODE = "OP"
 
 Kinds = tuple[int, ...]

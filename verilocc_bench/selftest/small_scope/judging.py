@@ -31,8 +31,6 @@ from verilocc_bench.verify.judges import EXECUTOR, FAST, INDEPENDENT, SMT, execu
 from verilocc_bench.verify.smt_constraints import Constraint, all_constraints
 from verilocc_bench.verify.symbolic import SymbolicChecker
 
-__all__ = ["NOT_SHOWN", "ORACLE", "FunctionJudge", "JudgingOutcome"]
-
 ORACLE = "oracle"
 
 NOT_SHOWN = "executor shows nothing wrong with what all others reject"

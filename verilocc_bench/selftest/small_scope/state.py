@@ -13,8 +13,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 from verilocc_bench.selftest.small_scope.judging import JudgingOutcome
 
-__all__ = ["EnumerationState", "read_state", "write_state"]
-
 FORMAT = "verilocc-bench small scope 1"
 
 

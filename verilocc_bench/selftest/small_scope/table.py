@@ -12,8 +12,6 @@ from verilocc_bench.selftest.small_scope.enumeration import Enumeration
 from verilocc_bench.selftest.small_scope.judging import ORACLE, JudgingOutcome
 from verilocc_bench.verify.judges import FAST, INDEPENDENT, SMT
 
-__all__ = ["document", "render"]
-
 COUNTS = ("functions", "answers", "illegal", "tied", "wrong values", "valid", "shown", "idle")
 
 

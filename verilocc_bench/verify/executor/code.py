@@ -23,8 +23,6 @@ from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, VirtualL
 from verilocc_bench.targets import MaskChange, Target
 from verilocc_bench.verify.executor.trace import CONSTANT, ENTRY, Made, Value
 
-__all__ = ["Code", "ConcreteEffects", "ExecutionStep", "Transfer"]
-
 Lane = tuple[int | str, int]
 """(virtual register, lane) or (file, unit)."""
 

@@ -54,8 +54,6 @@ from verilocc_bench.targets import MaskChange, Target
 from verilocc_bench.verify.executor.code import Code, ConcreteEffects, ExecutionStep, Transfer
 from verilocc_bench.verify.executor.trace import Made, Miscompile, TraceBlock, Value, ValueOrigin
 
-__all__ = ["Executor"]
-
 ASLEEP_CHANCE = 0.5
 DETOUR = 4
 """The number of blocks that the wave walks at random before it heads for the waking block."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CONSTANT", "ENTRY", "Made", "Miscompile", "TraceBlock", "Value", "ValueOrigin"]
-
 Made = tuple[int, int, int, int, int]
 """A value: block, instruction, operand and lane of its definition, and the step of the run."""
 

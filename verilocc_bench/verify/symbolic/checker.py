@@ -38,9 +38,6 @@ from verilocc_bench.verify.symbolic.places import Places
 from verilocc_bench.verify.symbolic.program import Compiler, Execute, Read, SymbolicProgram
 from verilocc_bench.verify.symbolic.report import Reporter
 
-__all__ = ["Judgement", "SymbolicChecker"]
-
-
 STEPS = 300_000
 """The most blocks in the walks of all findings that are described; one is always described."""
 

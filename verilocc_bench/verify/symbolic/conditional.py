@@ -21,17 +21,6 @@ from typing import TypeAlias
 
 from verilocc_bench.errors import InputError
 
-__all__ = [
-    "EVERYTHING",
-    "FALSE",
-    "TRUE",
-    "DecisionNode",
-    "Diagram",
-    "Diagrams",
-    "floor_of",
-    "places_of",
-]
-
 EVERYTHING = -1
 FALSE = 0
 TRUE = -1

@@ -33,8 +33,6 @@ from verilocc_bench.ir import FixedUnits, Instruction, VirtualLanes
 from verilocc_bench.targets import Target
 from verilocc_bench.verify.symbolic.places import Places
 
-__all__ = ["edit_findings"]
-
 
 def edit_findings(edited: EditedFunction, target: Target, places: Places) -> list[Finding]:
     """A finding of kind `invalid_edit` for every broken rule."""

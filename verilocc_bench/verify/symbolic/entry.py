@@ -17,8 +17,6 @@ from verilocc_bench.verify.symbolic.flow import Flow, FlowState
 from verilocc_bench.verify.symbolic.lanes import GUARD_OPERAND, Lanes, SymbolicEffects
 from verilocc_bench.verify.symbolic.program import Execute, Read, SymbolicProgram
 
-__all__ = ["entry_lanes"]
-
 TOUCHED = 2
 
 

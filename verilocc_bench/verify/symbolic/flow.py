@@ -45,8 +45,6 @@ from verilocc_bench.verify.symbolic.conditional import (
 from verilocc_bench.verify.symbolic.lanes import Lanes
 from verilocc_bench.verify.symbolic.program import Copies, Execute, Step, SymbolicProgram
 
-__all__ = ["Flow", "FlowState", "Watch"]
-
 
 @dataclass(slots=True)
 class FlowState:

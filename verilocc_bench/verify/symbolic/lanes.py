@@ -21,8 +21,6 @@ from typing import TypeAlias
 
 from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, Operand, VirtualLanes
 
-__all__ = ["GUARD_OPERAND", "Definition", "Lanes", "SymbolicEffects", "Use"]
-
 GUARD_OPERAND = -1
 
 Use: TypeAlias = tuple[int, int, int]

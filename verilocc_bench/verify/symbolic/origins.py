@@ -16,8 +16,6 @@ from verilocc_bench.edits.findings import Place
 from verilocc_bench.verify.symbolic.lanes import Lanes
 from verilocc_bench.verify.symbolic.program import Copies, Execute, SymbolicProgram
 
-__all__ = ["NOTHING", "Origins"]
-
 NOTHING = "nothing"
 
 _Writes = dict[Hashable, list[int]]

@@ -16,8 +16,6 @@ from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.ir import Function, RegisterClass
 from verilocc_bench.targets import Target, TargetFile
 
-__all__ = ["Place", "Places"]
-
 Place = tuple[str, int]
 """(file, unit)."""
 

@@ -21,8 +21,6 @@ from verilocc_bench.ir import VirtualLanes
 from verilocc_bench.verify.symbolic.lanes import GUARD_OPERAND, Definition, Lanes, SymbolicEffects
 from verilocc_bench.verify.symbolic.places import Place, Places
 
-__all__ = ["NOWHERE", "Compiler", "Copies", "Execute", "Read", "Step", "SymbolicProgram"]
-
 NOWHERE = 1
 
 SLOT = "slot"

@@ -13,9 +13,6 @@ from verilocc_bench.verify.symbolic.origins import NOTHING, Origins
 from verilocc_bench.verify.symbolic.places import Places
 from verilocc_bench.verify.symbolic.program import NOWHERE, Compiler, Execute, Read, SymbolicProgram
 
-__all__ = ["Reporter"]
-
-
 NAMED = 3
 """The most places that a message names; the finding has all."""
 
