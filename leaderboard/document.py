@@ -11,8 +11,7 @@ from typing import Any
 
 from leaderboard.boards import Board
 from leaderboard.judging import EITHER, FunctionVerdict
-from leaderboard.refusals import Refusal
-from leaderboard.submission import Submission
+from leaderboard.submission import Refusal, Submission
 from verilocc_bench.dataset import Row
 from verilocc_bench.evaluate.fingerprints import code_fingerprint
 from verilocc_bench.evaluate.results import versions

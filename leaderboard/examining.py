@@ -17,8 +17,7 @@ from leaderboard.answer_lines import (
 )
 from leaderboard.boards import Board, BoardCopy, boards
 from leaderboard.folder import SUBMISSION, answers_file, check_folder, open_file
-from leaderboard.refusals import Refusal
-from leaderboard.submission import Submission, read_submission
+from leaderboard.submission import Refusal, Submission, read_submission
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 

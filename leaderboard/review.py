@@ -23,8 +23,8 @@ from typing import Any
 from leaderboard.comment import comment
 from leaderboard.document import document_text, refused
 from leaderboard.packing import path_of
-from leaderboard.refusals import Refusal
 from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
+from leaderboard.submission import Refusal
 from verilocc_bench.dataset.hub_requests import ask, ask_once
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write, write_atomically

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard.folder import SUBMISSION, read_small
-from leaderboard.refusals import Refusal
 from leaderboard.shown_text import NAME, text_problem, url_problem
 from leaderboard.strict_yaml import LIMIT_BYTES, parse_yaml
 from verilocc_bench.allocators import Assistance, Decoding
 from verilocc_bench.targets import TARGETS
 
-__all__ = ["MOST_SAMPLES", "Submission", "read_submission"]
+__all__ = ["MOST_SAMPLES", "Refusal", "Submission", "read_submission"]
 
 FORMAT = 1
 MOST_SAMPLES = 100
@@ -40,6 +39,19 @@ _EMAIL = re.compile(
     r"[^@\s<>\"'(),:;\[\]\\]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63})+", re.ASCII
 )
 _HASH = re.compile(r"[0-9a-f]{16,64}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason to refuse a submission: its kind, the fault, and the place."""
+
+    kind: str
+    message: str
+    place: str
+
+    def to_json(self) -> dict[str, str]:
+        """All fields by name."""
+        return {"kind": self.kind, "message": self.message, "place": self.place}
 
 
 @dataclass(frozen=True, slots=True)

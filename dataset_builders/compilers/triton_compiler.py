@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from dataset_builders.kernels.specifications import OPTIONS, TYPES, Argument
+from dataset_builders.sweeps.constraints import LOCAL_MEMORY_BYTES
 from dataset_builders.sweeps.point import Parameters, SweepPoint
 from verilocc_bench.errors import MissingExtraError, RejectedKernel
 
@@ -34,9 +35,6 @@ __all__ = [
 ]
 
 _KERNEL_FOLDER = Path(__file__).parents[1] / "kernels"
-# What one work-group may have. On sm_80 163 KiB of the multiprocessor's 164:
-# CUDA C++ Programming Guide, technical specifications per compute capability.
-_LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536, "sm_80": 166_912}
 _STAGES = {"hip": ("ttir", "ttgir", "llir"), "cuda": ("ttir", "ttgir", "llir", "ptx")}
 # The PTX version of the ptxas that Triton 3.7.1 brings along; named, so that no
 # process is started to ask for it, and no other ptxas changes the text.
@@ -125,7 +123,7 @@ def _compile(point: SweepPoint, cache_directory: Path | None) -> CompiledKernel:
     libdevice_call = _LIBDEVICE_CALL.search(texts["llir"])
     if libdevice_call:
         raise CompilationFailed(point.key, f"calls {libdevice_call[1]} of NVIDIA's libdevice")
-    limit = _LOCAL_MEMORY_BYTES[point.arch]
+    limit = LOCAL_MEMORY_BYTES[point.arch]
     if shared_memory_bytes > limit:
         reason = f"needs {shared_memory_bytes} bytes of local memory of {limit}"
         raise CompilationFailed(point.key, reason)

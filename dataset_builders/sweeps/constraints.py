@@ -12,6 +12,7 @@ from dataset_builders.sweeps.point import SweepPoint
 from verilocc_bench.targets.nvidia_budget import MAXIMUM_REGISTERS, register_limit
 
 __all__ = [
+    "LOCAL_MEMORY_BYTES",
     "attention_fits_registers",
     "local_memory_fits",
     "matrix_instruction_fits",
@@ -22,7 +23,9 @@ __all__ = [
 ]
 
 _ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "fp8e4b8": 1, "fp8e5b16": 1}
-_LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536, "sm_80": 166_912}
+# What one work-group may have. On sm_80 163 KiB of the multiprocessor's 164:
+# CUDA C++ Programming Guide, technical specifications per compute capability.
+LOCAL_MEMORY_BYTES = {"gfx90a": 65_536, "gfx942": 65_536, "sm_80": 166_912}
 _WAVE_LANES = {"gfx90a": 64, "gfx942": 64, "sm_80": 32}
 _SIMDS = 4
 # Registers of 32 bits that a thread can name, and that an AMD SIMD has for all
@@ -47,7 +50,7 @@ _NVIDIA_INTEGER_DEPTH = 32
 
 def local_memory_fits(point: SweepPoint) -> bool:
     """True if the data that a kernel keeps in local memory fits there."""
-    return _local_memory_bytes(point) <= _LOCAL_MEMORY_BYTES[point.arch]
+    return _local_memory_bytes(point) <= LOCAL_MEMORY_BYTES[point.arch]
 
 
 def tile_feeds_every_warp(point: SweepPoint) -> bool:

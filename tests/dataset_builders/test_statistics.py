@@ -15,10 +15,10 @@ import pytest
 from pyarrow import parquet
 
 from dataset_builders.statistics import PLOTS, draw_plots, statistics_of
-from dataset_builders.statistics.command import run_stats
 from dataset_builders.statistics.document import statistics_document
 from dataset_builders.statistics.summary import quartiles
 from dataset_builders.statistics.tables import plain_table, statistics_tables
+from verilocc_bench.cli.dataset_command import run
 from verilocc_bench.dataset import Row, embedded_path, load_rows, write_parquet
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import InputError, MissingExtraError
@@ -94,11 +94,13 @@ def _folder(tmp_path: Path) -> Path:
 
 
 def options(folder: Path | str, **values: Any) -> argparse.Namespace:
-    return argparse.Namespace(**{"folder": folder, "json": True, "plots": None, **values})
+    return argparse.Namespace(
+        **{"action": "stats", "folder": folder, "json": True, "plots": None, **values}
+    )
 
 
 def document_of(folder: Path | str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    assert run_stats(options(folder)) == 0
+    assert run(options(folder)) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
     document: dict[str, Any] = json.loads(captured.out)
@@ -194,7 +196,7 @@ def test_quartiles(count: int) -> None:
 
 
 def test_tables_say_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_stats(options(folder, json=False)) == 0
+    assert run(options(folder, json=False)) == 0
     text = capsys.readouterr().out
     for title in ("Rows", "Sizes", "Labels", "Tiles", "Rejected", "Distance to train", "Files"):
         assert f"\n{title}\n\n" in f"\n{text}"
@@ -274,7 +276,7 @@ def test_without_rejections_and_leakage(folder: Path) -> None:
 
 def test_plots_are_the_same_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     matplotlib = pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
-    assert run_stats(options(folder, plots=folder / "first")) == 0
+    assert run(options(folder, plots=folder / "first")) == 0
     # Nobody's own settings show.
     monkeypatch.setitem(matplotlib.rcParams, "font.size", 33.0)
     assert draw_plots(statistics_of(folder), folder / "second") == list(PLOTS)

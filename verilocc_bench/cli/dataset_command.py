@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -61,10 +62,20 @@ def _print_some(title: str, lines: Sequence[str]) -> None:
 
 
 def _stats(options: argparse.Namespace) -> int:
-    from dataset_builders.statistics.command import run_stats
+    from dataset_builders.statistics import draw_plots, statistics_of
+    from dataset_builders.statistics.document import statistics_document
+    from dataset_builders.statistics.tables import plain_table, statistics_tables
+    from verilocc_bench.dataset import EMBEDDED, embedded_path
 
-    status: int = run_stats(options)
-    return status
+    named = str(options.folder) == EMBEDDED
+    statistics = statistics_of(embedded_path() if named else Path(options.folder))
+    if options.plots is not None:
+        draw_plots(statistics, options.plots)
+    if options.json:
+        print(json.dumps(statistics_document(statistics), indent=2, sort_keys=True))
+    else:
+        print("\n".join(map(plain_table, statistics_tables(statistics))), end="")
+    return 0
 
 
 def _diff(options: argparse.Namespace) -> int:
