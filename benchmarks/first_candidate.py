@@ -19,8 +19,6 @@ from verilocc_bench.model.prompts.candidates import CANDIDATES
 from verilocc_bench.training import find_recipe
 from verilocc_bench.training.teacher import Policy, best_demonstration
 
-__all__ = ["PolicyAllocator", "allocator", "first_policy", "teacher"]
-
 FIRST = Policy(grows=0.0)
 """A policy to which all offers cost the same: it takes the first."""
 

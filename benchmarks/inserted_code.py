@@ -25,8 +25,6 @@ from verilocc_bench.edits import (
 )
 from verilocc_bench.ir import VirtualLanes
 
-__all__ = ["InsertedCode", "InsertedKind", "add_up", "count_inserted"]
-
 
 class InsertedKind(StrEnum):
     """The kinds of inserted instructions.

@@ -36,8 +36,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json
 from verilocc_bench.ir import Block, Function
 
-__all__ = ["ReferenceSpilling", "count_spilling", "pipeline_splitting", "reference_spilling"]
-
 _KINDS = {"STL": InsertedKind.VECTOR_SPILL, "LDL": InsertedKind.VECTOR_RELOAD}
 _LANES = {"64": 2, "128": 4}
 

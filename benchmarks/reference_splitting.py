@@ -39,13 +39,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.targets.amdgpu_classes import class_bases, fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
-__all__ = [
-    "ALLOCATION_OPTIONS",
-    "ReferenceSplitting",
-    "inserted_between",
-    "reference_splitting",
-]
-
 # AMDGPU allocates in three rounds (SGPRs, whole-wave registers, VGPRs): the
 # third virtual register rewriter is the one that ends it.
 ALLOCATION_OPTIONS = (*OWN_ALLOCATION_OPTIONS, "-stop-after=virtregrewriter,2")

@@ -23,8 +23,6 @@ from tabulate import tabulate
 
 from verilocc_bench.files import read_json, write_atomically
 
-__all__ = ["ASKED", "EXPECTED", "FIGURES", "main"]
-
 EXPECTED = Path(__file__).with_name("tiny.expected.json")
 RECIPE, DATASET = "tiny", "mini"
 RUNS = ("one", "two")

@@ -21,8 +21,6 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write
 
-__all__ = ["FoundLines", "FunctionLines", "byte_limits", "check_size", "index_lines", "unpacked"]
-
 PIECE_BYTES = 1 << 20
 LINE_BYTES = 4_096
 """Bytes that any line may have: for an id, or a failure's message."""

@@ -10,8 +10,6 @@ from pathlib import Path
 from verilocc_bench.dataset import Row, iterate_rows, load_rows
 from verilocc_bench.errors import InputError
 
-__all__ = ["Board", "BoardCopy", "boards"]
-
 SPLITS = (
     "train",
     "validation",

@@ -12,8 +12,6 @@ from tabulate import tabulate
 
 from leaderboard.shown_text import UNSEEN
 
-__all__ = ["comment", "plain"]
-
 MOST_REFUSALS = 20
 LENGTH = 500
 

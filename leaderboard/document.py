@@ -23,8 +23,6 @@ from verilocc_bench.evaluate.summary import (
     summarise,
 )
 
-__all__ = ["FORMAT", "code_hash", "document_text", "refused", "revalidated"]
-
 FORMAT = 1
 KS = (1, 10, 100)
 REPEATED = 0.9

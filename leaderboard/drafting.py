@@ -18,8 +18,6 @@ from verilocc_bench.evaluate.output import RESULTS
 from verilocc_bench.evaluate.schema import read_results
 from verilocc_bench.files import MIB, open_input, opened_to_write, write_atomically
 
-__all__ = ["TO_FILL_IN", "draft"]
-
 TO_FILL_IN = ("name", "authors", "contact", "training_data", "hardware", "licence", "command")
 """Keys that people must fill in."""
 

@@ -21,8 +21,6 @@ from leaderboard.submission import Refusal, Submission, read_submission
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 
-__all__ = ["Answers", "Examined", "examine"]
-
 NAMED = 5
 """The most functions that a refusal names."""
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["ANSWERS", "SUBMISSION", "answers_file", "check_folder", "open_file", "read_small"]
-
 SUBMISSION = "submission.yaml"
 ANSWERS = ("answers.jsonl", "answers.jsonl.gz")
 README = "README.md"

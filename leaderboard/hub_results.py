@@ -31,8 +31,6 @@ from verilocc_bench.evaluate.hub_results import (
 )
 from verilocc_bench.files import write_output
 
-__all__ = ["hub_results", "main"]
-
 OF_A_MODEL = {"eval-results": eval_results_yaml, "model-index": model_index_yaml}
 HUB = "https://huggingface.co/"
 

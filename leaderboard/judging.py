@@ -28,9 +28,6 @@ from verilocc_bench.evaluate.prepared import PreparedRow
 from verilocc_bench.evaluate.records import Outcome, RowResult, Sample
 from verilocc_bench.verify.judges import FAST, INDEPENDENT, Opinion, Word
 
-__all__ = ["EITHER", "FunctionVerdict", "judge_function"]
-
-
 NEARLY_ALL = 0.95
 """The share of equal registers from which on an answer counts as a copy of a label."""
 

@@ -16,8 +16,6 @@ from leaderboard.folder import ANSWERS, SUBMISSION
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write, write_atomically
 
-__all__ = ["ROOT", "Package", "packed", "path_of"]
-
 ROOT = "submissions"
 README = "README.md"
 LEVEL = 9

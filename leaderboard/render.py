@@ -24,8 +24,6 @@ from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 
-__all__ = ["main", "render"]
-
 MADE_BY = "Made by `python -m leaderboard.render`"
 
 MINI = "mini"

@@ -38,8 +38,6 @@ from verilocc_bench.evaluate.ledger import checked_line, read_checked
 from verilocc_bench.files import write_atomically
 from verilocc_bench.processes import process_pool
 
-__all__ = ["COMMENT", "REVALIDATION", "main", "revalidate"]
-
 REVALIDATION, COMMENT = "revalidation.json", "comment.md"
 WORK = ".revalidating"
 JUDGED = "judged.jsonl"

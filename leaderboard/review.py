@@ -29,8 +29,6 @@ from verilocc_bench.dataset.hub_requests import ask, ask_once
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write, write_atomically
 
-__all__ = ["main", "review"]
-
 KIND = "dataset"
 SUBMISSION_FOLDER = "submission"
 LIMIT_BYTES = 4 << 30

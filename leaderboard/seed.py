@@ -30,8 +30,6 @@ from leaderboard.revalidate import revalidate
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 
-__all__ = ["ENTRIES", "Seed", "main", "seed", "seeds"]
-
 ENTRIES = Path(__file__).with_name("entries")
 WORK = Path("results", "leaderboard")
 MINI = "mini"

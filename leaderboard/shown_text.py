@@ -6,8 +6,6 @@ import re
 import unicodedata
 from urllib.parse import urlsplit
 
-__all__ = ["NAME", "UNSEEN", "text_problem", "url_problem"]
-
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._+()-]{0,59}", re.ASCII)
 """Names of submissions: plain characters, so that different names look different."""
 

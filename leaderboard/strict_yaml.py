@@ -11,8 +11,6 @@ import yaml
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import decode_text
 
-__all__ = ["LIMIT_BYTES", "parse_yaml"]
-
 LIMIT_BYTES = 64 << 10
 DEPTH = 8
 _KEY = re.compile(r"[A-Za-z0-9_@./ -]{1,60}", re.ASCII)

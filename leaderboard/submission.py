@@ -19,8 +19,6 @@ from leaderboard.strict_yaml import LIMIT_BYTES, parse_yaml
 from verilocc_bench.allocators import Assistance, Decoding
 from verilocc_bench.targets import TARGETS
 
-__all__ = ["MOST_SAMPLES", "Refusal", "Submission", "read_submission"]
-
 FORMAT = 1
 MOST_SAMPLES = 100
 """The most answers to a function in a submission."""

@@ -10,8 +10,6 @@ from leaderboard.packing import Package
 from verilocc_bench.dataset.hub_requests import LOGGED_OUT, HubError, ask, ask_once
 from verilocc_bench.errors import InputError
 
-__all__ = ["open_pull_request", "write_folder"]
-
 KIND = "dataset"
 
 

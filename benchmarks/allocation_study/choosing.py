@@ -9,8 +9,6 @@ from statistics import median
 
 from benchmarks.allocation_study.records import Measurement
 
-__all__ = ["COUNTS", "ComparisonChoice", "choose"]
-
 COUNTS = {"gfx90a": 5, "gfx942": 5, "sm_80": 10}
 """The number of kernels of each target."""
 

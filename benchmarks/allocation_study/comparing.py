@@ -26,8 +26,6 @@ from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 
-__all__ = ["compare"]
-
 _SPLIT = "test"
 """The split of the folder with the chosen rows."""
 

@@ -17,8 +17,6 @@ from benchmarks.allocation_study.summary import summary_sentences
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 
-__all__ = ["report"]
-
 
 def report(path: Path, comparisons: Path | None, output: Path, images: Path) -> None:
     """Writes the document of a study and its plots. Raises InputError for an empty study."""

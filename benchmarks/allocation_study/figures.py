@@ -8,18 +8,6 @@ from dataclasses import dataclass
 
 from benchmarks.allocation_study.records import Measured, Measurement
 
-__all__ = [
-    "SIZES",
-    "Spread",
-    "Worth",
-    "cells",
-    "of_size",
-    "solved_share",
-    "spread",
-    "total",
-    "worth",
-]
-
 SIZES = ((0, 250), (250, 500), (500, 1000), (1000, None))
 """Ranges of virtual registers: from, and below."""
 

@@ -32,8 +32,6 @@ from verilocc_bench.edits import NamedAssignment, assignment_alone
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.verify import FastVerifier, IndependentVerifier
 
-__all__ = ["measure_kernel"]
-
 
 def measure_kernel(kernel: SampledKernel) -> Measurement:
     """All answers to a kernel. Raises AssertionError for a wrong label or best answer."""

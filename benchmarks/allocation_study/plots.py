@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PLOTS", "draw_plots", "svg"]
-
 WIDTH_INCHES = 8.0
 MOST_SHOWN = 12
 """Gaps and savings above this number of registers are shown together with it."""

@@ -1,20 +1,5 @@
 """The text around the tables of the document."""
 
-__all__ = [
-    "CONFLICTS",
-    "COPIES",
-    "CUBINS",
-    "METHOD",
-    "OPTIMAL",
-    "PROOFS",
-    "REPEAT",
-    "TIGHT",
-    "TIME",
-    "TITLE",
-    "UNKNOWN",
-    "WORTH",
-]
-
 TITLE = """\
 # How good are the compilers' register allocators?
 

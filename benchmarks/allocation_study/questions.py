@@ -6,8 +6,6 @@ from verilocc_bench.allocator_options import Objective
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset.tight_budgets import BudgetChoice
 
-__all__ = ["BEST", "QUICK", "QUICK_WHERE_COSTLY", "TIGHT", "is_asked_tightly", "is_costly"]
-
 QUICK = ("linear-scan", "graph-coloring", "first-fit-orders", "annealed-orders", "tabu-search")
 """Allocators without a solver; they are also asked at tight budgets."""
 

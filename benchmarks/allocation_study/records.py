@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Measured", "Measurement", "Measurements", "TightBudget"]
-
 
 @dataclass(frozen=True, slots=True)
 class Measured:

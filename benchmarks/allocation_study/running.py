@@ -27,8 +27,6 @@ from verilocc_bench import __version__
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json, read_text, write_atomically
 
-__all__ = ["Study", "measure", "read_study"]
-
 _REPEATED = ("versions", "dataset")
 """The keys of a file's head that must be the same to go on with it."""
 

@@ -13,8 +13,6 @@ from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.dataset import Row, iterate_rows
 from verilocc_bench.errors import InputError
 
-__all__ = ["SampledKernel", "digest", "load_kernels", "systematic_sample"]
-
 GOLDEN_RATIO = 0.618033988749895
 
 

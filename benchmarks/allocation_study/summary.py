@@ -9,8 +9,6 @@ from benchmarks.allocation_study.questions import BEST
 from benchmarks.allocation_study.records import Measurement
 from benchmarks.allocation_study.tables import share
 
-__all__ = ["summary_sentences"]
-
 _COMPILERS = {"gfx90a": "LLVM", "gfx942": "LLVM", "sm_80": "ptxas"}
 
 

@@ -18,19 +18,6 @@ from benchmarks.allocation_study.figures import (
 from benchmarks.allocation_study.questions import BEST, QUICK, TIGHT
 from benchmarks.allocation_study.records import Measurement, Measurements
 
-__all__ = [
-    "allocator_table",
-    "bound_table",
-    "conflict_table",
-    "copy_table",
-    "markdown",
-    "optimality_table",
-    "size_table",
-    "tight_table",
-    "time_table",
-]
-
-
 ALLOCATORS = ("compiler", "llvm-basic", *QUICK, "best")
 
 

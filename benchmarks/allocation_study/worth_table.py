@@ -9,8 +9,6 @@ from typing import Any
 
 from benchmarks.allocation_study.tables import markdown
 
-__all__ = ["cubin_table", "disagreements", "machine_code_table", "reasons", "versions"]
-
 Comparisons = Sequence[Mapping[str, Any]]
 
 _COLUMNS = {

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from benchmarks.model_study.figures import figures
 from benchmarks.model_study.records import KernelResult
 
-__all__ = ["NONE", "REGISTERS", "change", "interval", "number", "of_kernels", "share"]
-
 NONE = "–"
 
 REGISTERS = ("registers", "fewer", "equal", "more", "above bound", "occupancy")

@@ -5,19 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = [
-    "BASELINES",
-    "FURTHER_LIMIT",
-    "MAIN",
-    "REFERENCE",
-    "REFERENCE_TEXT",
-    "TEXT",
-    "WHOLE",
-    "StudyConfiguration",
-    "configurations",
-    "of_model",
-]
-
 REFERENCE, REFERENCE_TEXT, BASELINES = "reference", "reference-text", "baselines"
 """Folders of the study: of the two reference models, and of baselines without a model."""
 

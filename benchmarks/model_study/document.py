@@ -20,8 +20,6 @@ from benchmarks.model_study.variants import OF_WHOLE
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text, write_atomically
 
-__all__ = ["render"]
-
 _BEGIN = "<!-- begin "
 _BLOCK = re.compile(r"(<!-- begin ([\w-]+) -->\n).*?(?=<!-- end -->)", re.DOTALL)
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from benchmarks.model_study.records import KernelResult
 from verilocc_bench.evaluate.metrics import bootstrap_interval, geometric_mean, mean, pass_at_k
 
-__all__ = ["SIZES", "ResultFigures", "against", "figures", "of_size", "passed"]
-
 SIZES = ((1, 300), (300, 1001), (1001, None))
 """Ranges of virtual registers: from, and below."""
 

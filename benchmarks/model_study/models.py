@@ -12,8 +12,6 @@ from verilocc_bench.files import read_json, write_atomically
 from verilocc_bench.model.shipped import SHIPPED, shipped_folder
 from verilocc_bench.training.card import TRAINING
 
-__all__ = ["MODELS", "model_folder", "read_models", "trained_folder", "write_models"]
-
 MODELS = "models.json"
 """The file that names the study's models, with their values for `--model`."""
 

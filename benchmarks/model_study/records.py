@@ -15,8 +15,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.schema import read_results
 from verilocc_bench.files import parse_json, read_text
 
-__all__ = ["KernelResult", "StudyRun", "read_runs"]
-
 DEAD_END = "dead_end"
 """A kind of failure in tables: no legal register was left, and the sample ended."""
 

@@ -13,8 +13,6 @@ from benchmarks.model_study.models import read_models, write_models
 from verilocc_bench.dataset import EMBEDDED, embedded_path, is_local
 from verilocc_bench.errors import InputError
 
-__all__ = ["run"]
-
 _ROOT = Path(__file__).resolve().parents[2]
 
 

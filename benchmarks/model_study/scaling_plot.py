@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["SCALING", "draw_scaling"]
-
 SCALING = "reference-text-scaling.svg"
 
 HEIGHT_INCHES = 5.2

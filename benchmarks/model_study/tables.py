@@ -21,8 +21,6 @@ from benchmarks.model_study.records import KernelResult, StudyRun
 from benchmarks.model_study.variants import unseen_by
 from verilocc_bench.model.prompts import get_prompt_format
 
-__all__ = ["TABLES"]
-
 Runs = Sequence[StudyRun]
 
 COMPILER = "compiler"

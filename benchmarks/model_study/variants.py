@@ -20,19 +20,6 @@ from verilocc_bench.targets import TARGETS
 from verilocc_bench.training import Recipe, find_recipe
 from verilocc_bench.training.recipe import ExampleSource, ModelRecipe
 
-__all__ = [
-    "BY_FUNCTIONS",
-    "BY_PARAMETERS",
-    "OF_REFERENCE",
-    "OF_TEXT",
-    "OF_WHOLE",
-    "VARIANTS",
-    "Variant",
-    "recipe_of",
-    "train_variants",
-    "unseen_by",
-]
-
 STEPS, TEXT_STEPS = 1_000, 600
 TEXT_SAVE_STEPS = 150
 """The steps between two validations: they make the curve."""

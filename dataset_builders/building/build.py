@@ -35,8 +35,6 @@ from dataset_builders.release.writer import ReleaseSummary, write_dataset
 from dataset_builders.sweeps import Sweep, SweepPoint
 from verilocc_bench.errors import InputError, RejectedKernel
 
-__all__ = ["BuildReport", "PointCompiler", "build_dataset"]
-
 PointCompiler = Callable[[SweepPoint], bytes]
 """Makes the encoded journal document of a point; see `compile_point`."""
 

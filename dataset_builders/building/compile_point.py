@@ -16,8 +16,6 @@ from dataset_builders.journal.results import result_document
 from dataset_builders.sweeps import SweepPoint
 from verilocc_bench.errors import InputError, RejectedKernel
 
-__all__ = ["compile_point"]
-
 
 def compile_point(point: SweepPoint) -> bytes:
     """The encoded document of a point: its row with its raw machine IR, or its rejection.

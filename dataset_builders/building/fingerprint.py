@@ -14,8 +14,6 @@ from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.sweeps import SweepPoint
 from verilocc_bench.ir.text import FORMAT_LINE
 
-__all__ = ["check_compilers", "fingerprint", "representatives", "working_agreement"]
-
 _PACKAGES = Path(__file__).parents[2]
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
 
-__all__ = ["DATASET_PARTS", "MANIFEST", "WORK_FOLDER", "install", "is_complete"]
-
 WORK_FOLDER = ".work"
 MANIFEST = "manifest.json"
 DATASET_PARTS = (

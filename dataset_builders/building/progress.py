@@ -6,8 +6,6 @@ from typing import Any
 
 from tqdm import tqdm
 
-__all__ = ["KernelBar"]
-
 _FORMAT = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {per_minute}{postfix}]"
 
 

@@ -12,8 +12,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 
-__all__ = ["LICENSE", "BuiltKernel", "Timings", "canonical_json", "make_row"]
-
 LICENSE = "Apache-2.0"
 
 

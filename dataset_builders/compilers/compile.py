@@ -10,8 +10,6 @@ from dataset_builders.compilers.compile_nvidia import build_nvidia_kernel
 from dataset_builders.compilers.llvm import LLVMCompiler
 from dataset_builders.sweeps.point import SweepPoint
 
-__all__ = ["build_kernel"]
-
 
 def build_kernel(point: SweepPoint, llvm: LLVMCompiler, cache: Path | None = None) -> BuiltKernel:
     """The row of one point. Raises RejectedKernel, with the reason, if there is none.

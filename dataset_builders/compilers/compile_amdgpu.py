@@ -29,8 +29,6 @@ from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.verify import FastVerifier, Verdict
 
-__all__ = ["build_amdgpu_kernel"]
-
 
 def build_amdgpu_kernel(
     point: SweepPoint, llvm: LLVMCompiler, cache: Path | None = None

@@ -40,8 +40,6 @@ from verilocc_bench.targets import Target
 from verilocc_bench.targets.nvidia_budget import MAXIMUM_REGISTERS, register_limit
 from verilocc_bench.verify import FastVerifier, FindingKind, Verdict
 
-__all__ = ["build_nvidia_kernel"]
-
 WARP_THREADS = 32
 
 

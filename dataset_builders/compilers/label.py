@@ -23,8 +23,6 @@ from verilocc_bench.ir import Assignment, PhysicalRegister
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
-__all__ = ["LiveRangesSplit", "read_label"]
-
 
 class LiveRangesSplit(Exception):
     """The compiler split live ranges; the message names the first place that shows it."""

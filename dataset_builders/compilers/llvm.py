@@ -15,8 +15,6 @@ from typing import IO, Self
 
 from verilocc_bench.errors import MissingExtraError, RejectedKernel
 
-__all__ = ["ALLOCATION_OPTIONS", "LLVMCompiler", "MachineIRTexts"]
-
 ALLOCATION_OPTIONS: dict[str, tuple[str, ...]] = {
     "before": ("-stop-before=greedy",),
     # AMDGPU allocates in three rounds (SGPRs, whole-wave registers, VGPRs):

@@ -27,16 +27,6 @@ from pathlib import Path
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.files import write_atomically
 
-__all__ = [
-    "LLVMRegisterClass",
-    "LLVMSubRegister",
-    "class_table_text",
-    "constraint_table_text",
-    "read_register_classes",
-    "read_register_names",
-    "read_sub_registers",
-]
-
 _REGISTERS = "_ZN4llvm13AMDGPURegDescE"
 _REGISTER_NAMES = "_ZN4llvm16AMDGPURegStringsE"
 _CLASSES = "_ZN4llvm23AMDGPUMCRegisterClassesE"

@@ -14,8 +14,6 @@ import json
 import os
 import sys
 
-__all__ = ["main"]
-
 
 def main(options: list[str]) -> None:
     """Serves requests until standard input ends."""

@@ -12,8 +12,6 @@ from verilocc_bench.backends import Backend, backend_of
 from verilocc_bench.backends.nvidia.tools import CUDA_OPTIONS, CUDA_TOOLS, find_tool, tool_version
 from verilocc_bench.errors import MissingExtraError
 
-__all__ = ["Toolchain", "check_packages", "toolchain_of", "toolchains_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:

@@ -26,14 +26,6 @@ from dataset_builders.sweeps.constraints import LOCAL_MEMORY_BYTES
 from dataset_builders.sweeps.point import Parameters, SweepPoint
 from verilocc_bench.errors import MissingExtraError, RejectedKernel
 
-__all__ = [
-    "CompilationFailed",
-    "CompiledKernel",
-    "compile_to_llvm_ir",
-    "compile_to_ptx",
-    "kernel_source_hash",
-]
-
 _KERNEL_FOLDER = Path(__file__).parents[1] / "kernels"
 _STAGES = {"hip": ("ttir", "ttgir", "llir"), "cuda": ("ttir", "ttgir", "llir", "ptx")}
 # The PTX version of the ptxas that Triton 3.7.1 brings along; named, so that no

@@ -25,8 +25,6 @@ from dataset_builders.execution.supervisor import (
 )
 from verilocc_bench.errors import InputError, MissingExtraError
 
-__all__ = ["Cluster"]
-
 CONNECT_SECONDS = 5
 WORKER_SECONDS = 15.0
 """The wait for a first worker."""

@@ -6,8 +6,6 @@ from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 
 from dataset_builders.execution.supervisor import Orders, TaskReply, end_session, supervise
 
-__all__ = ["LocalPool"]
-
 
 class LocalPool:
     """Threads of this process, each with a task process of its own.

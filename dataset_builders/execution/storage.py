@@ -11,8 +11,6 @@ from pathlib import Path
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["is_storage_error", "storage_error", "storage_errors_named", "temporary_folder_is_full"]
-
 _ERRNOS = frozenset(
     {
         errno.EACCES,

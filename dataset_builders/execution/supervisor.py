@@ -34,8 +34,6 @@ from typing import Any, Literal, TypeAlias
 from dataset_builders.execution.task_process import begin, do_task
 from verilocc_bench.errors import InputError, MissingExtraError
 
-__all__ = ["Orders", "TaskReply", "TaskReplyKind", "ask", "differences", "end_session", "supervise"]
-
 TaskReplyKind: TypeAlias = Literal["done", "failed", "crashed", "timeout"]
 
 _START_SECONDS = 120.0

@@ -16,8 +16,6 @@ import threading
 import time
 import traceback
 
-__all__ = ["begin", "do_task"]
-
 POLL_SECONDS = 0.5
 
 

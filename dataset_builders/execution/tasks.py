@@ -27,8 +27,6 @@ from dataset_builders.execution.storage import is_storage_error, storage_error
 from dataset_builders.execution.supervisor import Orders, TaskReply
 from verilocc_bench.errors import InputError, VerilocError
 
-__all__ = ["DEFAULT_TIME_LIMIT_SECONDS", "Execution", "Lost", "run_tasks"]
-
 DEFAULT_TIME_LIMIT_SECONDS = 600.0
 MOST_FAILURES = 5
 """After this many items whose function raised an exception, no more items are begun."""

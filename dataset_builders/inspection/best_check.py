@@ -21,8 +21,6 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError, MissingExtraError
 
-__all__ = ["JudgedRow", "best_problems", "certificate_problems"]
-
 _Problem = tuple[CheckKind, str]
 
 

@@ -12,8 +12,6 @@ from dataset_builders.inspection.layout import CARD, ParquetPlace
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text
 
-__all__ = ["check_card"]
-
 _Config = dict[str, set[str]]
 """Files by split."""
 

@@ -46,8 +46,6 @@ from verilocc_bench.dataset import RawRow, Row, row_digest
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets import TARGETS
 
-__all__ = ["check_dataset"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Batch:

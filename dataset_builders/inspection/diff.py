@@ -31,8 +31,6 @@ from dataset_builders.inspection.parquet_stream import stream_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json
 
-__all__ = ["DatasetDiff", "RowChange", "diff_datasets"]
-
 _RAW_COLUMNS = ("format", "content")
 _BY_CONTENT = {MANIFEST, REJECTED, ROW_LIST}
 """Files that are compared by content, or that follow from the rows."""

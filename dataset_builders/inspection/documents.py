@@ -12,16 +12,6 @@ from dataset_builders.inspection.findings import CheckKind, Findings
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json, read_data, read_json
 
-__all__ = [
-    "LEAKAGE_FORM",
-    "MANIFEST_FORM",
-    "REJECTED_FORM",
-    "ROW_LIST_FORM",
-    "Line",
-    "check_document",
-    "check_lines",
-]
-
 Line = tuple[int, dict[str, Any]]
 """The number of a line, from 1, with its object."""
 

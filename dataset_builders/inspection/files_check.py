@@ -20,8 +20,6 @@ from dataset_builders.inspection.layout import (
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.ir.text import FORMAT_LINE
 
-__all__ = ["check_files", "check_shards", "file_sha256"]
-
 _REQUIRED = (MANIFEST, CARD, ROW_LIST, REJECTED, LEAKAGE)
 
 

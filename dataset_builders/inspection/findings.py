@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["CheckFinding", "CheckKind", "CheckReport", "Findings"]
-
 
 class CheckKind(StrEnum):
     """What can be wrong with a dataset folder."""

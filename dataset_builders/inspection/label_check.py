@@ -13,8 +13,6 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.verify.judges import FAST, INDEPENDENT, Judges
 
-__all__ = ["label_problems", "split_track_problems"]
-
 _Problem = tuple[CheckKind, str]
 
 _LABEL = "the column 'assignment'"

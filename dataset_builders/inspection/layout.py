@@ -11,20 +11,6 @@ from verilocc_bench.dataset import EMBEDDED, embedded_path
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
 
-__all__ = [
-    "CARD",
-    "LEAKAGE",
-    "MANIFEST",
-    "REJECTED",
-    "ROW_LIST",
-    "ParquetPlace",
-    "files_in",
-    "locate_dataset",
-    "parquet_place",
-    "parquet_places",
-    "read_manifest",
-]
-
 MANIFEST = "manifest.json"
 CARD = "README.md"
 ROW_LIST = "rows.jsonl"

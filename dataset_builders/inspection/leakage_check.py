@@ -11,8 +11,6 @@ from dataset_builders.inspection.facts import Content
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import LEAKAGE
 
-__all__ = ["check_leakage", "sampled_pairs"]
-
 TRAINING = "train"
 SAMPLE = 20
 TOLERANCE = 1e-4

@@ -20,8 +20,6 @@ from dataset_builders.sweeps import SWEEPS, SweepPoint, point_from_json
 from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.errors import InputError
 
-__all__ = ["check_lists"]
-
 
 def check_lists(content: Content, findings: Findings) -> None:
     """Compares the lists and the manifest with the rows, and both with the sweep."""

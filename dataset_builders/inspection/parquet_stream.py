@@ -11,8 +11,6 @@ from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.dataset.parquet import open_parquet, parquet_batches
 from verilocc_bench.errors import InputError
 
-__all__ = ["NULLABLE", "ParquetColumns", "column_faults", "read_columns", "stream_rows"]
-
 BATCH_ROWS = 16
 """The rows in memory at once, besides one compressed row group."""
 

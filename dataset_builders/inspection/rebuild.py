@@ -40,8 +40,6 @@ from verilocc_bench.dataset import RawRow, Row, read_parquet
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import InputError
 
-__all__ = ["RebuildReport", "Rebuilt", "rebuild_rows"]
-
 _COLUMNS = tuple(field.name for field in fields(Row) if field.name not in RELEASE_COLUMNS)
 _SHOWN_CHARACTERS = 60
 

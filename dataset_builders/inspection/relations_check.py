@@ -8,8 +8,6 @@ from dataset_builders.inspection.facts import CheckedRawRow, CheckedRow, Content
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import parquet_place
 
-__all__ = ["check_relations"]
-
 
 def check_relations(content: Content, findings: Findings) -> None:
     """Compares the rows with each other and with the raw rows."""

@@ -27,8 +27,6 @@ from verilocc_bench.ir import instance_id, print_function
 from verilocc_bench.ir.text import FORMAT_LINE
 from verilocc_bench.targets import TARGETS
 
-__all__ = ["RowOrigin", "RowProblem", "row_problems"]
-
 RowProblem = tuple[CheckKind, str]
 """A kind of fault and a message."""
 

@@ -28,8 +28,6 @@ from dataset_builders.journal.shards import Shards
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 
-__all__ = ["Journal", "PointResult", "decode_document", "encode_document"]
-
 BLOCK = 64
 """The number of consecutive documents in one shard."""
 

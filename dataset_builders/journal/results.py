@@ -16,8 +16,6 @@ from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.errors import RejectedKernel
 
-__all__ = ["PointResult", "result_document", "result_from_document"]
-
 
 @dataclass(frozen=True, slots=True)
 class PointResult:

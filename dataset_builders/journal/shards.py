@@ -16,8 +16,6 @@ from typing import Any
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 
-__all__ = ["SHARD_MANIFEST", "Shards"]
-
 SHARD_MANIFEST = "shards.json"
 CACHED_SHARDS = 4
 """The number of unpacked shards in memory; each has about 30 MB."""

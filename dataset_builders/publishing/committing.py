@@ -18,8 +18,6 @@ from dataset_builders.publishing.request import PublishRequest
 from verilocc_bench.dataset.hub_requests import WAITS_SECONDS, HubError
 from verilocc_bench.errors import InputError
 
-__all__ = ["Committed", "send_and_commit"]
-
 Committed = tuple[str, str | None]
 """The commit, and the address of its pull request, if it has one."""
 

@@ -19,8 +19,6 @@ from dataset_builders.release.card_examples import named
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, read_text, write_atomically
 
-__all__ = ["LocalFile", "is_owned", "is_published", "published_files"]
-
 CARD, MANIFEST = "README.md", "manifest.json"
 
 FOLDERS = ("data", "split", "raw", "plots")

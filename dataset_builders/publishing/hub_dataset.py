@@ -15,8 +15,6 @@ from verilocc_bench.errors import InputError
 if TYPE_CHECKING:
     from huggingface_hub import CommitInfo, CommitOperationAdd, CommitOperationDelete
 
-__all__ = ["HubDataset", "Operations", "RepositoryState"]
-
 KIND = "dataset"
 TIMEOUT_SECONDS = 30.0
 FILES_AT_ONCE = 32

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from dataset_builders.publishing.contents import LocalFile, is_owned
 
-__all__ = ["RemoteFile", "UploadPlan", "make_plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class RemoteFile:

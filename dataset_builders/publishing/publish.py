@@ -21,8 +21,6 @@ from verilocc_bench.dataset.hub_messages import quiet
 from verilocc_bench.dataset.hub_requests import HubError
 from verilocc_bench.errors import InputError
 
-__all__ = ["publish_dataset"]
-
 
 def publish_dataset(request: PublishRequest) -> Publication:
     """Publishes a folder that passes its check; a dry run only says what would change.

@@ -8,8 +8,6 @@ from pathlib import Path
 from dataset_builders.publishing.plan import UploadPlan
 from verilocc_bench.errors import InputError
 
-__all__ = ["MAIN", "Publication", "PublishRequest"]
-
 MAIN = "main"
 MESSAGE = "Publish the dataset"
 

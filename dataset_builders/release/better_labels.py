@@ -38,8 +38,6 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.verify import FastVerifier, Verdict
 
-__all__ = ["ALLOCATORS", "better_label", "better_labels"]
-
 ALLOCATORS = ("best",)
 """The allocators that are asked besides the row's alternatives."""
 

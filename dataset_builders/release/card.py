@@ -19,8 +19,6 @@ from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.files import write_atomically
 
-__all__ = ["CARD", "dataset_card", "write_card"]
-
 CARD = "README.md"
 PLOT_FOLDER = "plots"
 HUB_NAME = "verilocc/regalloc"

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps.splits import SPLITS
 
-__all__ = ["named", "usage"]
-
 EMBEDDED = "mini"
 _ARCHITECTURE_PAIR = ("gfx90a", "sm_80")
 _LOADED = re.compile(r'load_dataset\("([\w.-]+/[\w.-]+)"', re.ASCII)

@@ -21,8 +21,6 @@ from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
 
-__all__ = ["CardFacts", "FolderCounts", "card_text"]
-
 FolderCounts = Mapping[tuple[str, str, str, str], int]
 """Rows by (track folder, architecture, family, split)."""
 

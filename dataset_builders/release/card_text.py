@@ -2,23 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ABOUT",
-    "COLUMNS",
-    "DISTANCE",
-    "GROUPS",
-    "INTENDED",
-    "INTENDED_WITHOUT_TRAINING",
-    "LABELS",
-    "LIMITS",
-    "ORIGIN",
-    "RAW_COLUMNS",
-    "UNINTENDED",
-    "UNINTENDED_CHOICE",
-    "VENDORS",
-    "VERIFICATION",
-]
-
 ABOUT = """\
 GPU kernels (matrix products and attention) as normalized machine IR with virtual registers, each
 with the register assignment that the vendor's own compiler chose. It is the data of

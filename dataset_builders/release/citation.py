@@ -11,8 +11,6 @@ import yaml
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["bibtex", "read_citation"]
-
 CITATION = "CITATION.cff"
 
 

@@ -18,17 +18,6 @@ from dataset_builders.release.similarity import Corpus, Neighbour, Tokens
 from dataset_builders.sweeps import SweepPoint
 from dataset_builders.sweeps.splits import SPLITS, TRAINING
 
-__all__ = [
-    "NEAR_DISTANCE",
-    "Pair",
-    "Rejection",
-    "RowCandidate",
-    "clusters",
-    "exact_duplicates",
-    "near_duplicates_across",
-    "near_pairs",
-]
-
 NEAR_DISTANCE = 0.05
 
 Rejection = tuple[str, str]

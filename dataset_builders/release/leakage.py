@@ -12,8 +12,6 @@ from dataset_builders.release.duplicates import RowCandidate
 from dataset_builders.release.similarity import Corpus, Neighbour, Tokens
 from dataset_builders.sweeps.splits import SPLITS
 
-__all__ = ["leakage_report"]
-
 THRESHOLDS = (0.05, 0.1, 0.2)
 _DIGITS = 4
 

@@ -30,8 +30,6 @@ from verilocc_bench.errors import MissingExtraError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["probe_splits"]
-
 _FOLDS = 5
 _DEALS = 39
 _ROWS = 4

@@ -30,8 +30,6 @@ from verilocc_bench.errors import MissingExtraError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Corpus", "Neighbour", "Tokens", "distance", "instruction_tokens"]
-
 Tokens: TypeAlias = tuple[int, ...]
 
 _BUCKETS = 1024

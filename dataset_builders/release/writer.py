@@ -39,8 +39,6 @@ from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.dataset import EMBEDDED, RawRow, Row, load_rows, row_digest, write_parquet
 from verilocc_bench.files import write_atomically
 
-__all__ = ["ReleaseSummary", "write_dataset"]
-
 ROWS_PER_FILE = 500
 RAW_ROWS_PER_FILE = 200
 

@@ -15,8 +15,6 @@ from dataset_builders.statistics.leakage import Leakage, SplitDistance
 from dataset_builders.statistics.rows import RowFacts
 from dataset_builders.statistics.summary import DatasetStatistics, by_key, mean, quartiles, share
 
-__all__ = ["statistics_document"]
-
 
 def statistics_document(statistics: DatasetStatistics) -> dict[str, Any]:
     """All figures, as JSON values."""

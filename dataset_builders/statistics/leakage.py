@@ -10,15 +10,6 @@ from typing import Any
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
 
-__all__ = [
-    "LEAKAGE",
-    "Leakage",
-    "ProbeArea",
-    "SplitDistance",
-    "leakage_from_document",
-    "read_leakage",
-]
-
 LEAKAGE = "leakage.json"
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["PLOTS", "draw_plots"]
-
 PLOTS: dict[str, tuple[str, str]] = {
     "sizes.png": (
         "Instructions of a kernel by architecture and family",

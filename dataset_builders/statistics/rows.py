@@ -18,8 +18,6 @@ from verilocc_bench.dataset.rows import rows_from_table
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json
 
-__all__ = ["RowFacts", "read_facts"]
-
 TRACKS = {"data": "assign", "split": "split"}
 """The track, by folder."""
 

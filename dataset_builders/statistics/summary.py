@@ -14,17 +14,6 @@ from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json
 
-__all__ = [
-    "DatasetStatistics",
-    "Quartiles",
-    "by_key",
-    "in_order",
-    "mean",
-    "quartiles",
-    "share",
-    "statistics_of",
-]
-
 REJECTED = "rejected.jsonl"
 
 Key = TypeVar("Key", str, int, tuple[str, ...])

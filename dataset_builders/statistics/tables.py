@@ -22,24 +22,6 @@ from verilocc_bench.dataset import EMBEDDED
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
 
-__all__ = [
-    "count_table",
-    "kernel_table",
-    "label_table",
-    "leakage_table",
-    "markdown_table",
-    "occupancy_table",
-    "plain_table",
-    "probe_table",
-    "quality_table",
-    "register_table",
-    "rejected_table",
-    "size_table",
-    "statistics_tables",
-    "tile_table",
-    "value_table",
-]
-
 NONE = "–"
 TrackCounts = Mapping[tuple[str, str, str, str], int]
 """Rows by track, architecture, family and split."""

@@ -11,17 +11,6 @@ from __future__ import annotations
 from dataset_builders.sweeps.point import SweepPoint
 from verilocc_bench.targets.nvidia_budget import MAXIMUM_REGISTERS, register_limit
 
-__all__ = [
-    "LOCAL_MEMORY_BYTES",
-    "attention_fits_registers",
-    "local_memory_fits",
-    "matrix_instruction_fits",
-    "modifiers_agree",
-    "native_types",
-    "products_fit_registers",
-    "tile_feeds_every_warp",
-]
-
 _ELEMENT_BYTES = {"fp16": 2, "bf16": 2, "fp32": 4, "int8": 1, "fp8e4b8": 1, "fp8e5b16": 1}
 # What one work-group may have. On sm_80 163 KiB of the multiprocessor's 164:
 # CUDA C++ Programming Guide, technical specifications per compute capability.

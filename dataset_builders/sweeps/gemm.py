@@ -13,8 +13,6 @@ from dataset_builders.sweeps.constraints import (
 from dataset_builders.sweeps.nvidia import BUDGETS
 from dataset_builders.sweeps.sweep import Axis, AxisProduct, axis, joint
 
-__all__ = ["GEMM_PRODUCTS"]
-
 _CONSTRAINTS = (
     local_memory_fits,
     tile_feeds_every_warp,

@@ -12,8 +12,6 @@ from __future__ import annotations
 from dataset_builders.sweeps.point import ArchitectureName
 from dataset_builders.sweeps.sweep import AxisProduct, fixed
 
-__all__ = ["MINI_POINTS"]
-
 _AMD: tuple[ArchitectureName, ...] = ("gfx90a", "gfx942")
 
 _POINTS: tuple[AxisProduct, ...] = (

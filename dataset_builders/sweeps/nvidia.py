@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataset_builders.sweeps.sweep import joint
 
-__all__ = ["BUDGETS"]
-
 # What one would write: nothing, mostly; everything that a thread can name; or
 # what lets 3, 4, 5 or 8 blocks of 128 threads run on a multiprocessor at once.
 # The last ask for less than the code was compiled for, which mostly makes a

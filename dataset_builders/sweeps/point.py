@@ -18,16 +18,6 @@ from dataset_builders.kernels.specifications import (
 )
 from verilocc_bench.errors import InputError
 
-__all__ = [
-    "ARCHITECTURES",
-    "ArchitectureName",
-    "Parameters",
-    "SweepPoint",
-    "architecture_named",
-    "make_point",
-    "point_from_json",
-]
-
 ArchitectureName: TypeAlias = Literal["gfx90a", "gfx942", "sm_80"]
 ARCHITECTURES: tuple[ArchitectureName, ...] = get_args(ArchitectureName)
 

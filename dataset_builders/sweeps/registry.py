@@ -9,8 +9,6 @@ from dataset_builders.sweeps.point import ARCHITECTURES
 from dataset_builders.sweeps.sweep import AxisProduct, Sweep
 from verilocc_bench.errors import InputError
 
-__all__ = ["SWEEPS", "sweep_named"]
-
 _PRODUCTS: tuple[AxisProduct, ...] = (*GEMM_PRODUCTS, *MHA_PRODUCTS)
 _SMALL_FRACTION = 0.045
 

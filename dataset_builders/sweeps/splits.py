@@ -21,8 +21,6 @@ from functools import cache
 
 from dataset_builders.sweeps import SweepPoint, sweep_named
 
-__all__ = ["SPLITS", "TRAINING", "set_aside", "split_of"]
-
 SPLITS: dict[str, str] = {
     "train": "eight of ten sweep groups",
     "validation": "one of ten sweep groups",

@@ -16,8 +16,6 @@ from dataset_builders.sweeps.point import (
     make_point,
 )
 
-__all__ = ["Axis", "AxisProduct", "Constraint", "Sweep", "axis", "fixed", "joint"]
-
 Constraint: TypeAlias = Callable[[SweepPoint], bool]
 
 # The most combinations that are tried for each point that is kept. Constraints

@@ -8,8 +8,6 @@ from datasets import IterableDataset, load_dataset
 
 from verilocc_bench.dataset import embedded_path
 
-__all__ = ["rows_of"]
-
 
 def rows_of(name: str, config: str, split: str) -> IterableDataset:
     """The rows of one split: nothing is copied, and no download has to end first.

@@ -22,8 +22,6 @@ from verilocc_bench.evaluate.metrics import (
 from verilocc_bench.evaluate.summary import SIZES
 from verilocc_bench.files import read_json
 
-__all__ = ["ALL", "BoardEntry", "EntryFigures", "Scope", "read_entries", "scopes"]
-
 ALL = "all"
 
 NEEDED = frozenset({"submission", "board", "files", "versions", "checkers", "marks", "results"})

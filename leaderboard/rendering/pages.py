@@ -20,8 +20,6 @@ from verilocc_bench.evaluate.metrics import geometric_mean
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["BoardPage", "board_page", "entry_page"]
-
 
 @dataclass(frozen=True, slots=True)
 class PageSection:

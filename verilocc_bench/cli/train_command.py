@@ -40,7 +40,8 @@ def _train(options: argparse.Namespace) -> Path:
 
 def _reinforce(options: argparse.Namespace) -> Path:
     from verilocc_bench.training.recipe import find_recipe_file, read_document
-    from verilocc_bench.training.reinforcement import ReinforcementRecipe, reinforce
+    from verilocc_bench.training.reinforcement import reinforce
+    from verilocc_bench.training.reinforcement_recipe import ReinforcementRecipe
 
     if options.base is None:
         raise InputError("--reinforce goes on from a model: give it with --base")

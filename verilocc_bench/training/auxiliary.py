@@ -38,8 +38,6 @@ from verilocc_bench.model.prompts.conversation import messages
 from verilocc_bench.model.prompts.windows import cut_windows
 from verilocc_bench.views.turns import TrainingTurn
 
-__all__ = ["FORMATS", "QUESTIONS", "Auxiliary", "with_auxiliary"]
-
 FORMATS = ("whole", "window")
 
 SYSTEMS = {

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from verilocc_bench.training.examples import Examples
 
-__all__ = ["IGNORED", "Batches"]
-
 IGNORED = -100
 """The label of a token that does not count in the loss."""
 

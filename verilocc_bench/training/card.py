@@ -26,16 +26,6 @@ from verilocc_bench.training import card_words as words
 from verilocc_bench.training.curve import CURVE
 from verilocc_bench.training.overlap import LEAKAGE, Overlap, find_overlaps
 
-__all__ = [
-    "CARD",
-    "TRAINING",
-    "Training",
-    "read_training",
-    "training_table",
-    "version_words",
-    "write_card",
-]
-
 CARD = "README.md"
 TRAINING = "training.json"
 

@@ -8,8 +8,6 @@ from typing import Any
 from verilocc_bench.model.advice import BACKTRACKS
 from verilocc_bench.training.recipe import AUXILIARY_EVERY
 
-__all__ = ["augmentation", "usage"]
-
 LICENSE = "apache-2.0"
 TAGS = ("register-allocation", "compilers", "gpu", "code", "verilocc-bench")
 

@@ -13,8 +13,6 @@ from verilocc_bench.files import parse_json, read_text, write_atomically
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["CURVE", "plot_log"]
-
 CURVE = "loss.png"
 LOG = "log.jsonl"
 

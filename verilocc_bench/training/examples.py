@@ -31,8 +31,6 @@ from verilocc_bench.views import get_training_format, parse_label
 from verilocc_bench.views.rows import problem_of
 from verilocc_bench.views.turns import TrainingFormat, TrainingTurn
 
-__all__ = ["Examples", "chosen_rows", "make_examples"]
-
 ROWS_PER_FILE = 8
 SYNTHETIC_PER_FILE = 10_000
 

@@ -18,8 +18,6 @@ from verilocc_bench.model.transformers_model.loading import load_parts
 from verilocc_bench.training.recipe import LowRank, ModelRecipe
 from verilocc_bench.training.tokenizers import TOKENIZERS
 
-__all__ = ["begin", "merge", "write_model"]
-
 REASON_LENGTH = 300
 
 

@@ -32,8 +32,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import Function
 from verilocc_bench.selftest.renumber import renumber
 
-__all__ = ["Reordered", "draw_order", "reorder", "reordered"]
-
 DRAWS = 8
 """Draws for each order that is wanted; small functions have few different orders."""
 

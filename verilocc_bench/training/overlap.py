@@ -19,8 +19,6 @@ from verilocc_bench.dataset import Row, iterate_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
 
-__all__ = ["LEAKAGE", "Overlap", "find_overlaps"]
-
 LEAKAGE = "leakage.json"
 
 _PUBLISHED_TRAINING = "train"

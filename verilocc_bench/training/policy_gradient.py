@@ -23,8 +23,6 @@ import torch
 from verilocc_bench.errors import InputError
 from verilocc_bench.training.rollouts import Decision, offered_scores
 
-__all__ = ["LearntDecision", "PolicyGradient", "Update"]
-
 
 class LearntDecision(NamedTuple):
     """A decision, the advantage of its answer, and its weight in the loss."""

@@ -24,19 +24,6 @@ from verilocc_bench.training.teacher import Policy
 from verilocc_bench.training.tokenizers import TOKENIZERS
 from verilocc_bench.views import parse_label
 
-__all__ = [
-    "AUXILIARY_EVERY",
-    "ExampleSource",
-    "LowRank",
-    "ModelRecipe",
-    "Optimization",
-    "Recipe",
-    "find_recipe",
-    "find_recipe_file",
-    "read_document",
-    "read_recipe",
-]
-
 Document = TypeVar("Document")
 
 LIMIT_BYTES = 256 << 10

@@ -42,8 +42,6 @@ from verilocc_bench.training.rewards import RolloutJudge, RolloutOutcome, advant
 from verilocc_bench.training.rollouts import Encoder, Rollout, Start, roll_out
 from verilocc_bench.training.run_folder import claim_folder, data_source, versions
 
-__all__ = ["ReinforcementRecipe", "reinforce"]
-
 CHECKPOINT = "checkpoint.pt"
 SIDE_BY_SIDE = 32
 """Functions of the validation split that are allocated at once."""

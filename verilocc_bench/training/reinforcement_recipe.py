@@ -13,8 +13,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.training.examples import chosen_rows
 from verilocc_bench.training.recipe import ExampleSource
 
-__all__ = ["ReinforcementRecipe", "RewardWeights", "training_rows", "validation_rows"]
-
 
 @dataclass(frozen=True, slots=True)
 class RewardWeights:

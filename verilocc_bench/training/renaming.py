@@ -30,8 +30,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import FixedUnits, Function, PhysicalRegister, RegisterClass
 from verilocc_bench.targets import TargetFile
 
-__all__ = ["rename", "renamed"]
-
 BlockRun = tuple[int, ...]
 """Numbers of blocks that stay together, ascending."""
 

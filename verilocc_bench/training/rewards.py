@@ -18,8 +18,6 @@ from verilocc_bench.training.rollouts import Rollout
 from verilocc_bench.verify import FastVerifier
 from verilocc_bench.views.rows import problem_of
 
-__all__ = ["RolloutJudge", "RolloutOutcome", "advantages", "summarize"]
-
 ALIKE = 1e-9
 """Rewards whose deviation is smaller are equal except for rounding."""
 

@@ -29,8 +29,6 @@ from verilocc_bench.model.prompts.outlook import decision_order
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.views.turns import TrainingFormat
 
-__all__ = ["Decision", "Encoder", "Rollout", "Start", "offered_scores", "roll_out"]
-
 NEVER = -1e4
 """The score of a filler: low enough for a chance of 0, and finite so that sums stay finite."""
 

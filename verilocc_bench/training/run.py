@@ -37,8 +37,6 @@ from verilocc_bench.training.recipe import AUXILIARY_EVERY, ExampleSource, Model
 from verilocc_bench.training.run_folder import claim_folder, data_source, versions
 from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
 
-__all__ = ["train"]
-
 FINISHED = "training.json"
 """The file that marks a finished run; it is written after the weights."""
 

@@ -15,8 +15,6 @@ from verilocc_bench.dataset.rows import best_hash, rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 
-__all__ = ["claim_folder", "data_source", "versions"]
-
 VERSIONED = ("torch", "transformers", "accelerate", "tokenizers", "numpy")
 
 

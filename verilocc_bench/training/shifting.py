@@ -13,8 +13,6 @@ from random import Random
 from verilocc_bench.model.prompts.conversation import Turn
 from verilocc_bench.targets import Target
 
-__all__ = ["shifted"]
-
 STEP = 16
 """All distances are multiples of this, which is a multiple of all alignments and bank counts."""
 

@@ -25,8 +25,6 @@ from verilocc_bench.model.prompts.conversation import Turn
 from verilocc_bench.model.prompts.state import IdleRun, lane_line, least_idle, tightest_lines
 from verilocc_bench.targets import TARGETS, Target
 
-__all__ = ["synthetic_turns"]
-
 WIDTHS = (1, 2, 3, 4, 5, 6, 8, 16)
 FREQUENCIES = (6, 6, 1, 6, 1, 2, 3, 1)
 """How often each width is drawn; widths that are common in kernels are drawn most."""

@@ -25,8 +25,6 @@ from verilocc_bench.model.prompts.conversation import Turn
 from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.model.prompts.outlook import decision_order
 
-__all__ = ["Demonstration", "Policy", "best_demonstration", "demonstrate"]
-
 MOST_DEAD_ENDS = 2_000
 
 

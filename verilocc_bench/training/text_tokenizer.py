@@ -27,8 +27,6 @@ from typing import Any
 from verilocc_bench.targets import TARGETS, TargetFile
 from verilocc_bench.training.word_tokenizer import UNITS, WIDEST, word_tokenizer
 
-__all__ = ["text_tokenizer"]
-
 REGISTERS = 2_000
 """Virtual registers with a token of their own; others take two, one for the last two digits."""
 

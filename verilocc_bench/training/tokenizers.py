@@ -15,8 +15,6 @@ from verilocc_bench.targets import TARGETS
 from verilocc_bench.training.text_tokenizer import text_tokenizer
 from verilocc_bench.training.word_tokenizer import UNITS, WIDEST, word_tokenizer
 
-__all__ = ["TOKENIZERS", "decisions_tokenizer"]
-
 DIGITS = 24
 """Most binary digits of a feature: a function has fewer than 2 to this power points."""
 MOST = {"copies": 16, "grows": 64, "idle": DIGITS, "conflicts": DIGITS, "lives": DIGITS}

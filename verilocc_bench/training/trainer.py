@@ -15,8 +15,6 @@ from verilocc_bench.training.batches import IGNORED, Batches
 from verilocc_bench.training.examples import Examples
 from verilocc_bench.training.recipe import Recipe
 
-__all__ = ["CompletionTrainer", "Learnt", "make_trainer"]
-
 
 class Learnt(NamedTuple):
     """The examples to learn, and the examples to validate on."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["UNITS", "WIDEST", "word_tokenizer"]
-
 END, PADDING, UNKNOWN = "<end>", "<padding>", "<unknown>"
 
 WIDEST = 32
