@@ -1,0 +1,135 @@
+"""Machine code as text, by LLVM's disassembler, taken apart into mnemonics and operands.
+
+`llvm-objdump` of LLVM 22 decodes the bytes. The environment variable
+VERILOCC_BENCH_OBJDUMP names it; otherwise it is `llvm-objdump-22` or
+`llvm-objdump` of the PATH. What it cannot decode is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.machine.code_object import KernelCode
+
+__all__ = ["Instruction", "disassemble", "find_objdump", "parse_instruction"]
+
+_VARIABLE = "VERILOCC_BENCH_OBJDUMP"
+_NAMES = ("llvm-objdump-22", "llvm-objdump")
+_SECONDS = 120
+_LINE = re.compile(r"^\t(?P<text>[^/]*?)\s*// (?P<address>[0-9A-F]{12}): (?P<words>[0-9A-F ]+)")
+_MODIFIER = re.compile(r"[a-z0-9_]+(?::.*)?\Z")
+_TARGET = re.compile(r"<[^+>]+(?:\+0x[0-9a-f]+)?>")
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction: where it is in its section, what it is, and how many bytes it has.
+
+    `modifiers` are the words after the operands: `glc` is ("glc", ""),
+    `offset:16` is ("offset", "16"). `text` is the disassembler's own line.
+    """
+
+    address: int
+    mnemonic: str
+    operands: tuple[str, ...]
+    modifiers: tuple[tuple[str, str], ...]
+    size: int
+    text: str
+
+
+@cache
+def find_objdump() -> Path:
+    """The program. Raises InputError where there is none of LLVM 22."""
+    named = os.environ.get(_VARIABLE)
+    for name in (named,) if named else _NAMES:
+        found = shutil.which(name)
+        if found is None:
+            continue
+        said = subprocess.run(
+            [found, "--version"], capture_output=True, text=True, timeout=20, check=False
+        )
+        if re.search(r"\bLLVM version 22\.", said.stdout):
+            return Path(found)
+    raise InputError(
+        "execution needs llvm-objdump of LLVM 22; install it (Debian: apt-get install llvm-22), "
+        f"or name it in {_VARIABLE}"
+    )
+
+
+def disassemble(data: bytes, kernel: KernelCode) -> tuple[Instruction, ...]:
+    """The instructions of a kernel, in the order of their addresses.
+
+    Raises InputError for bytes that are no instructions of its architecture.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".o") as file:
+        file.write(data)
+        file.flush()
+        said = subprocess.run(
+            [find_objdump(), "-d", f"--disassemble-symbols={kernel.name}", "-j", kernel.section,
+             f"--mcpu={kernel.arch}", file.name],
+            capture_output=True, text=True, timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    if said.returncode != 0:
+        raise InputError(f"llvm-objdump refuses the code object: {said.stderr.strip()[:200]}")
+    found = []
+    for line in said.stdout.splitlines():
+        if not line.startswith("\t"):
+            continue
+        match = _LINE.match(line)
+        if match is None:
+            raise InputError(f"kernel {kernel.name}: cannot decode {line.strip()[:80]!r}")
+        found.append(
+            parse_instruction(
+                match["text"], int(match["address"], 16), 4 * len(match["words"].split())
+            )
+        )
+    if not found:
+        raise InputError(f"kernel {kernel.name} has no instructions")
+    return tuple(found)
+
+
+def parse_instruction(text: str, address: int = 0, size: int = 4) -> Instruction:
+    """An instruction in the disassembler's notation. Raises InputError for what is none."""
+    mnemonic, _, rest = text.strip().partition(" ")
+    pieces = _split(rest.strip(), ",")
+    modifiers: list[tuple[str, str]] = []
+    if pieces:
+        words = _split(pieces[-1], " ")
+        while words and _is_modifier(words, mnemonic, only=len(pieces) == 1):
+            name, _, value = words.pop().partition(":")
+            modifiers.append((name, value))
+        pieces[-1] = " ".join(words)
+    operands = tuple(piece for piece in pieces if piece)
+    return Instruction(address, mnemonic, operands, tuple(reversed(modifiers)), size, text.strip())
+
+
+def _is_modifier(words: list[str], mnemonic: str, *, only: bool) -> bool:
+    """True if the last word is a modifier: it has a colon, or stands behind an operand."""
+    if mnemonic == "s_waitcnt":
+        return False
+    word = words[-1]
+    if not _MODIFIER.match(word) or (":" in word and "[" in word.partition(":")[0]):
+        return False
+    return ":" in word or len(words) > 1 or (only and False)
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """The pieces between separators that stand outside brackets."""
+    pieces, depth, piece = [], 0, ""
+    for character in text:
+        depth += (character in "([") - (character in ")]")
+        if character == separator and depth == 0:
+            pieces.append(piece.strip())
+            piece = ""
+        else:
+            piece += character
+    pieces.append(piece.strip())
+    return [piece for piece in pieces if piece]

@@ -1,0 +1,372 @@
+"""Machine code of gfx90a and gfx942, executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.machine.code_object import CodeObject, KernelCode, load_code_object
+from verilocc_bench.machine.decoding import Program, decode
+from verilocc_bench.machine.disassembly import Instruction, disassemble
+from verilocc_bench.machine.fields import ACCUMULATORS, EXEC, SCC, VCC, VECTOR
+from verilocc_bench.machine.hazards import NEVER
+from verilocc_bench.machine.interpreter import run_work_group
+from verilocc_bench.machine.launch import (
+    Argument,
+    Launch,
+    check_support,
+    first_row,
+    lay_out_memory,
+    start_group,
+)
+from verilocc_bench.machine.state import (
+    ARCH_942,
+    BAD_ROW,
+    CLOCK,
+    ENDED,
+    EVENTS,
+    FAULTED,
+    LAST_C_READ,
+    LAST_DOT,
+    LAST_MATRIX,
+    LAST_VALU,
+    LAST_WIDE_STORE,
+    LAST_WRITE,
+    LDS_LIMIT,
+    OUTSIDE_LDS,
+    OUTSIDE_MEMORY,
+    PC,
+    READ_IN_FLIGHT,
+    READ_ONLY,
+    SCALAR_SALU,
+    SCALAR_VALU,
+    SCRATCH_BASE,
+    SCRATCH_BYTES,
+    STATUS,
+    STEP_LIMIT,
+    STOP_AT,
+    STOP_SKIP,
+    STOPPED,
+    STRICT,
+    TOO_MANY_STEPS,
+    TOTAL_STEPS,
+    WRITTEN_IN_FLIGHT,
+    State,
+    new_state,
+)
+
+__all__ = ["Event", "Execution", "Fault", "Kernel", "Registers", "load_kernel", "run"]
+
+LDS_BYTES = 65_536
+"""The LDS of a compute unit; a kernel's own share is not always in its descriptor."""
+
+STEP_LIMIT_DEFAULT = 200_000_000
+
+
+class Fault(InputError):
+    """Execution cannot go on: the message names instruction, lane and address.
+
+    `kind` is `memory`, `read-only`, `lds`, `steps` or `address`.
+    """
+
+    def __init__(self, message: str, kind: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A register that was read or written while a load was in flight, or too soon.
+
+    `kind` is `read in flight`, `written in flight` or `too soon`; `by` is the
+    instruction whose result it was, None where only its kind is known;
+    `missing` the wait states that are missing.
+    """
+
+    kind: str
+    instruction: Instruction
+    register: str
+    by: Instruction | None
+    missing: int
+
+    def __str__(self) -> str:
+        by = "" if self.by is None else f" (from 0x{self.by.address:x}: {self.by.text})"
+        short = f", {self.missing} wait states short" if self.missing else ""
+        return (
+            f"0x{self.instruction.address:x}: {self.instruction.text}: {self.register} "
+            f"{self.kind}{by}{short}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """The registers of one wave at an instruction."""
+
+    scalars: NDArray[np.uint32]
+    vectors: NDArray[np.uint32]
+    accumulators: NDArray[np.uint32]
+    execution: int
+    vcc: int
+    scc: int
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What came of it.
+
+    `buffers` has the final content of each argument that is an array (else
+    None), in the order of the arguments; `counts[n]` says how often instruction
+    n of the program was executed by all waves. `events` are the first of
+    `event_count`; without asynchronous time there are none.
+    """
+
+    buffers: tuple[NDArray[Any] | None, ...]
+    counts: NDArray[np.int64]
+    events: tuple[Event, ...]
+    event_count: int
+    wave_instructions: int
+
+
+class Kernel:
+    """A kernel, decoded and ready to run."""
+
+    def __init__(self, code: KernelCode, program: Program) -> None:
+        check_support(code)
+        self.code, self.program = code, program
+
+    @cached_property
+    def start(self) -> int:
+        """The row where execution begins."""
+        return first_row(self.code, self.program)
+
+    def run(
+        self,
+        arguments: Sequence[Argument],
+        grid: Sequence[int],
+        *,
+        block: Sequence[int] | None = None,
+        lds_bytes: int = LDS_BYTES,
+        asynchronous: bool = False,
+        step_limit: int = STEP_LIMIT_DEFAULT,
+        groups: Iterable[tuple[int, int, int]] | None = None,
+    ) -> Execution:
+        """Runs all work-groups of the grid, or only those named, one after the other.
+
+        See `run`.
+        """
+        launch = _launch(self.code, grid, block)
+        memory = lay_out_memory(self.code, arguments, launch)
+        state = self._state(memory.data, memory.regions, launch, lds_bytes)
+        settings = state.settings
+        settings[STRICT], settings[STEP_LIMIT] = int(asynchronous), step_limit
+        settings[SCRATCH_BYTES] = self.code.descriptor.scratch_bytes
+        settings[SCRATCH_BASE] = memory.scratch
+        chosen = product(*(range(n) for n in reversed(launch.grid))) if groups is None else (
+            (z, y, x) for x, y, z in groups
+        )
+        for z, y, x in chosen:
+            self._start(state)
+            start_group(
+                self.code, self.program, memory, launch, (x, y, z), state.scalars, state.vectors
+            )
+            if run_work_group(state) != ENDED:
+                raise self._fault(state, (x, y, z))
+        return Execution(
+            tuple(
+                None if place is None else _as_array(memory.data[place], argument)
+                for place, argument in zip(memory.places, arguments, strict=True)
+            ),
+            state.counts,
+            self._events(state),
+            int(settings[EVENTS]),
+            int(settings[TOTAL_STEPS]),
+        )
+
+    def trace(
+        self,
+        arguments: Sequence[Argument],
+        grid: Sequence[int],
+        address: int,
+        *,
+        group: tuple[int, int, int] = (0, 0, 0),
+        wave: int = 0,
+        visit: int = 0,
+        block: Sequence[int] | None = None,
+        lds_bytes: int = LDS_BYTES,
+    ) -> Registers:
+        """The registers of a wave just before it executes the instruction at an address, the
+        first time or after `visit` times. Raises InputError where it never does."""
+        launch = _launch(self.code, grid, block)
+        if not 0 <= wave < launch.waves:
+            raise InputError(f"a work-group has {launch.waves} waves, there is no wave {wave}")
+        memory = lay_out_memory(self.code, arguments, launch)
+        state = self._state(memory.data, memory.regions, launch, lds_bytes)
+        settings = state.settings
+        settings[STEP_LIMIT] = STEP_LIMIT_DEFAULT
+        settings[SCRATCH_BYTES] = self.code.descriptor.scratch_bytes
+        settings[SCRATCH_BASE] = memory.scratch
+        self._start(state)
+        start_group(self.code, self.program, memory, launch, group, state.scalars, state.vectors)
+        row, seen = self.program.index_of(address), 0
+        settings[STOP_AT], settings[STOP_SKIP] = row, 0
+        while True:
+            status = run_work_group(state)
+            if status == FAULTED:
+                raise self._fault(state, group)
+            if status == ENDED:
+                raise InputError(f"wave {wave} comes to 0x{address:x} {seen} times")
+            stopped = int(np.flatnonzero(state.control[:, STATUS] == STOPPED)[0])
+            if stopped == wave:
+                if seen == visit:
+                    return _registers(state, wave)
+                seen += 1
+            state.control[stopped, STATUS] = 0
+            settings[STOP_SKIP] = 1
+
+    def _state(
+        self,
+        memory: NDArray[np.uint8],
+        regions: NDArray[np.int64],
+        launch: Launch,
+        lds_bytes: int,
+    ) -> State:
+        state = new_state(self.program.rows, memory, regions, launch.waves, lds_bytes)
+        state.settings[LDS_LIMIT] = lds_bytes
+        state.settings[STOP_AT] = -1
+        state.settings[ARCH_942] = int(self.code.arch == "gfx942")
+        return state
+
+    def _start(self, state: State) -> None:
+        state.control[:, :] = 0
+        state.control[:, PC] = self.start
+        state.queue_sizes[:, :] = 0
+        state.lds[:] = 0xDE
+        state.control[:, CLOCK] = 0
+        if state.settings[STRICT]:
+            state.vector_marks[:, :, :] = 0
+            for mark in (
+                LAST_WRITE, LAST_MATRIX, LAST_C_READ, LAST_WIDE_STORE, LAST_DOT, LAST_VALU,
+            ):  # fmt: skip
+                state.vector_marks[:, mark, :] = NEVER
+            state.scalar_marks[:, :, :] = 0
+            state.scalar_marks[:, SCALAR_VALU, :] = NEVER
+            state.scalar_marks[:, SCALAR_SALU, :] = NEVER
+            state.wave_marks[:, :] = NEVER
+
+    def _fault(self, state: State, group: tuple[int, int, int]) -> Fault:
+        kind, row, lane, address, wave = (int(number) for number in state.fault)
+        where = f"work-group {group}, wave {wave}"
+        if kind == BAD_ROW:
+            return Fault(f"{self.code.name}: {where} runs past the end of the code", "address")
+        instruction = self.program.instructions[row]
+        place = f"{self.code.name}: 0x{instruction.address:x}: {instruction.text!r}, {where}"
+        if kind == TOO_MANY_STEPS:
+            return Fault(f"{place}: more instructions than the limit", "steps")
+        what, name = {
+            OUTSIDE_MEMORY: ("outside every argument's memory", "memory"),
+            READ_ONLY: ("read-only memory", "read-only"),
+            OUTSIDE_LDS: ("outside the LDS", "lds"),
+        }[kind]
+        return Fault(f"{place}, lane {lane}: address 0x{address % 2**64:x} is {what}", name)
+
+    def _events(self, state: State) -> tuple[Event, ...]:
+        names = {READ_IN_FLIGHT: "read in flight", WRITTEN_IN_FLIGHT: "written in flight"}
+        count = min(int(state.settings[EVENTS]), len(state.events))
+        instructions = self.program.instructions
+        return tuple(
+            Event(
+                names.get(int(kind), "too soon"),
+                instructions[row],
+                register_name(int(place)),
+                instructions[by] if by >= 0 else None,
+                int(distance),
+            )
+            for kind, row, place, by, distance in state.events[:count]
+        )
+
+
+def register_name(place: int) -> str:
+    """The assembler's name of a register."""
+    if place >= VECTOR + ACCUMULATORS:
+        return f"a{place - VECTOR - ACCUMULATORS}"
+    if place >= VECTOR:
+        return f"v{place - VECTOR}"
+    special = {VCC: "vcc_lo", VCC + 1: "vcc_hi", EXEC: "exec_lo", EXEC + 1: "exec_hi", 124: "m0"}
+    return special.get(place, f"s{place}")
+
+
+def _registers(state: State, wave: int) -> Registers:
+    scalars = state.scalars[wave].astype(np.uint32)
+    return Registers(
+        scalars[:102],
+        state.vectors[wave, :ACCUMULATORS].copy(),
+        state.vectors[wave, ACCUMULATORS:].copy(),
+        int(scalars[EXEC]) | int(scalars[EXEC + 1]) << 32,
+        int(scalars[VCC]) | int(scalars[VCC + 1]) << 32,
+        int(scalars[SCC]),
+    )
+
+
+def _as_array(content: NDArray[np.uint8], argument: Argument) -> NDArray[Any]:
+    assert isinstance(argument, np.ndarray)
+    return np.frombuffer(content.tobytes(), argument.dtype).reshape(argument.shape)
+
+
+def _launch(code: KernelCode, grid: Sequence[int], block: Sequence[int] | None) -> Launch:
+    def three(numbers: Sequence[int]) -> tuple[int, int, int]:
+        x, y, z = (*(int(number) for number in numbers), 1, 1, 1)[:3]
+        if min(x, y, z) < 1:
+            raise InputError(f"expected positive numbers of work-groups and items, got {numbers}")
+        return x, y, z
+
+    items = three(block) if block is not None else (code.largest_work_group, 1, 1)
+    if items[0] * items[1] * items[2] > 1024:
+        raise InputError(f"a work-group has at most 1024 work-items, got {items}")
+    return Launch(three(grid), items)
+
+
+def load_kernel(code_object: bytes | Path | CodeObject, kernel: str | None = None) -> Kernel:
+    """A kernel of a code object, decoded. Raises InputError with the first instruction, modifier
+    or operand that is not supported."""
+    if isinstance(code_object, Path):
+        code_object = code_object.read_bytes()
+    if isinstance(code_object, bytes):
+        code_object = load_code_object(code_object)
+    code = code_object.kernel(kernel)
+    return Kernel(code, decode(disassemble(code_object.data, code), code.arch))
+
+
+def run(
+    code_object: bytes | Path | CodeObject,
+    kernel: str | None,
+    arguments: Sequence[Argument],
+    grid: Sequence[int],
+    *,
+    block: Sequence[int] | None = None,
+    lds_bytes: int = LDS_BYTES,
+    asynchronous: bool = False,
+    step_limit: int = STEP_LIMIT_DEFAULT,
+) -> Execution:
+    """Runs a kernel over a grid of work-groups.
+
+    An argument is an array, whose memory the kernel sees, or a number; trailing
+    ones may be left out and are zero. `block` is the size of a work-group, by
+    default the largest that the kernel allows. With `asynchronous` time is made
+    adversarial: results of loads land only at the wait that covers them, and
+    what is read too soon is poison.
+
+    Raises InputError for what is not supported, before anything runs, and Fault
+    for memory outside the arguments.
+    """
+    return load_kernel(code_object, kernel).run(
+        arguments, grid, block=block, lds_bytes=lds_bytes, asynchronous=asynchronous,
+        step_limit=step_limit,
+    )  # fmt: skip

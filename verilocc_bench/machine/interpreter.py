@@ -1,0 +1,329 @@
+"""The waves of a work-group, instruction by instruction, in compiled code."""
+
+from __future__ import annotations
+
+from verilocc_bench.machine.compiled import compiled
+from verilocc_bench.machine.fields import (
+    A,
+    ACROSS_LANES,
+    B,
+    BRANCH,
+    EXEC,
+    FIRST_CONSTANT,
+    FLAGS,
+    GROUP,
+    INTEGER,
+    LDS,
+    LDS_LANES,
+    MATRIX,
+    NONE,
+    OFFSET,
+    OFFSET_1,
+    OPERATION,
+    RESULT,
+    RESULT_WIDTH,
+    RETURNS,
+    SCALAR_32,
+    SCALAR_64,
+    SCALAR_LOAD,
+    SCC,
+    SELECT,
+    SPECIAL,
+    TARGET,
+    VCC,
+    VECTOR,
+    VECTOR_MEMORY,
+    WRITES_EXEC,
+)
+from verilocc_bench.machine.hazards import (
+    check_before,
+    mark_after,
+    note_event,
+    poison_scalars,
+    poison_vectors,
+)
+from verilocc_bench.machine.lanes import read_pair, write_pair
+from verilocc_bench.machine.matrix_step import matrix_step
+from verilocc_bench.machine.memory_step import (
+    issue_lds,
+    issue_lds_lanes,
+    issue_scalar,
+    issue_vector,
+    land,
+)
+from verilocc_bench.machine.scalar_operations import scalar_operation_32, scalar_operation_64
+from verilocc_bench.machine.special_decoding import BARRIER, END, WAIT
+from verilocc_bench.machine.state import (
+    AT_BARRIER,
+    BAD_ROW,
+    CLOCK,
+    ENDED,
+    FAULT_KIND,
+    FAULT_ROW,
+    FAULT_WAVE,
+    FAULTED,
+    LDS_QUEUE,
+    PC,
+    PENDING,
+    QUEUE_ROOM,
+    QUEUES,
+    RUNNING,
+    SCALAR_PENDING,
+    SCALAR_QUEUE,
+    STATUS,
+    STEP_LIMIT,
+    STOP_AT,
+    STOP_SKIP,
+    STOPPED,
+    STRICT,
+    TOO_MANY_STEPS,
+    TOTAL_STEPS,
+    VECTOR_QUEUE,
+    State,
+)
+from verilocc_bench.machine.vector_step import across_lanes, vector_step
+
+__all__ = ["run_work_group"]
+
+_LDS_COUNTER, _VECTOR_COUNTER = 15, 63
+"""The most that the counters hold: an instruction waits before they run over."""
+
+
+@compiled
+def _scalar_step(state: State, wave: int, row: int) -> None:
+    fields, scalars = state.rows[row], state.scalars[wave]
+    a = scalars[fields[A]] if fields[A] != NONE else 0
+    b = scalars[fields[B]] if fields[B] != NONE else 0
+    if fields[GROUP] == SCALAR_32:
+        old = scalars[fields[RESULT]] if fields[RESULT] != NONE else 0
+        result, scc = scalar_operation_32(fields[OPERATION], a, b, old, scalars[SCC])
+        if fields[RESULT] != NONE:
+            scalars[fields[RESULT]] = result & 0xFFFF_FFFF
+        scalars[SCC] = scc
+        return
+    if fields[A + 1] == 2:
+        a = read_pair(scalars, fields[A])
+    if fields[B] != NONE and fields[B + 1] == 2:
+        b = read_pair(scalars, fields[B])
+    execution = read_pair(scalars, EXEC)
+    saves = fields[FLAGS] & WRITES_EXEC
+    if saves:
+        b = execution
+    old = read_pair(scalars, fields[RESULT]) if fields[RESULT_WIDTH] == 2 else 0
+    result, scc = scalar_operation_64(fields[OPERATION], a, b, old, scalars[SCC])
+    if saves:
+        write_pair(scalars, fields[RESULT], execution)
+        write_pair(scalars, EXEC, result)
+    elif fields[RESULT_WIDTH] == 2:
+        write_pair(scalars, fields[RESULT], result)
+    elif fields[RESULT_WIDTH] == 1:
+        scalars[fields[RESULT]] = result & 0xFFFF_FFFF
+    scalars[SCC] = scc
+
+
+@compiled
+def _takes_branch(state: State, wave: int, kind: int) -> bool:
+    scalars = state.scalars[wave]
+    if kind == 0:
+        return True
+    if kind == 1:
+        return scalars[SCC] == 0
+    if kind == 2:
+        return scalars[SCC] != 0
+    if kind == 3:
+        return read_pair(scalars, VCC) == 0
+    if kind == 4:
+        return read_pair(scalars, VCC) != 0
+    if kind == 5:
+        return read_pair(scalars, EXEC) == 0
+    return read_pair(scalars, EXEC) != 0
+
+
+@compiled
+def _mark_pending(state: State, wave: int, row: int, mark: int) -> None:
+    """Marks the destination of a load as in flight (or no longer: 0)."""
+    fields = state.rows[row]
+    if fields[RESULT] == NONE:
+        return
+    for word in range(fields[RESULT_WIDTH]):
+        if fields[RESULT] >= VECTOR:
+            state.vector_marks[wave, PENDING, fields[RESULT] - VECTOR + word] = mark
+        else:
+            state.scalar_marks[wave, SCALAR_PENDING, fields[RESULT] + word] = mark
+
+
+@compiled
+def _land_oldest(state: State, wave: int, queue: int) -> None:
+    """Lands the oldest access of a queue, and moves the others up."""
+    row = state.queue_rows[wave, queue, 0]
+    _mark_pending(state, wave, row, 0)
+    land(state, wave, queue, 0)
+    count = state.queue_sizes[wave, queue] - 1
+    state.queue_sizes[wave, queue] = count
+    for slot in range(count):
+        state.queue_rows[wave, queue, slot] = state.queue_rows[wave, queue, slot + 1]
+        state.queue_execution[wave, queue, slot] = state.queue_execution[wave, queue, slot + 1]
+        state.queue_addresses[wave, queue, slot] = state.queue_addresses[wave, queue, slot + 1]
+        state.queue_data[wave, queue, slot] = state.queue_data[wave, queue, slot + 1]
+    for slot in range(count):
+        _mark_pending(state, wave, state.queue_rows[wave, queue, slot], 1 + state.queue_rows[
+            wave, queue, slot
+        ])  # fmt: skip
+
+
+@compiled
+def _land_down_to(state: State, wave: int, queue: int, limit: int) -> None:
+    while state.queue_sizes[wave, queue] > limit:
+        _land_oldest(state, wave, queue)
+
+
+@compiled
+def _wait(state: State, wave: int, row: int) -> None:
+    """s_waitcnt. Scalar loads return in any order: only a limit of 0 covers them."""
+    _land_down_to(state, wave, VECTOR_QUEUE, state.rows[row, OFFSET])
+    _land_down_to(state, wave, LDS_QUEUE, state.rows[row, OFFSET_1])
+    if state.rows[row, OFFSET_1] == 0:
+        _land_down_to(state, wave, SCALAR_QUEUE, 0)
+
+
+@compiled
+def _memory_step(state: State, wave: int, row: int) -> None:
+    group = state.rows[row, GROUP]
+    if group == VECTOR_MEMORY:
+        queue = VECTOR_QUEUE
+        issue_vector(state, wave, row)
+    elif group == LDS:
+        queue = LDS_QUEUE
+        issue_lds(state, wave, row)
+    elif group == LDS_LANES:
+        queue = LDS_QUEUE
+        issue_lds_lanes(state, wave, row)
+    else:
+        queue = SCALAR_QUEUE
+        issue_scalar(state, wave, row)
+    if not state.settings[STRICT]:
+        land(state, wave, queue, 0)
+        state.queue_sizes[wave, queue] = 0
+        return
+    fields = state.rows[row]
+    if fields[RESULT] >= VECTOR:
+        execution = state.queue_execution[wave, queue, state.queue_sizes[wave, queue] - 1]
+        poison_vectors(state, wave, fields[RESULT] - VECTOR, fields[RESULT_WIDTH], execution)
+    elif fields[RESULT] != NONE:
+        poison_scalars(state, wave, fields[RESULT], fields[RESULT_WIDTH])
+    _mark_pending(state, wave, row, row + 1)
+    limit = _LDS_COUNTER if queue == LDS_QUEUE else _VECTOR_COUNTER
+    _land_down_to(state, wave, queue, min(limit, QUEUE_ROOM - 1))
+    assert fields[FLAGS] & RETURNS >= 0
+
+
+@compiled
+def _run_wave(state: State, wave: int) -> None:
+    """Runs a wave until it ends, comes to a barrier, or fails."""
+    control, settings = state.control[wave], state.settings
+    strict = settings[STRICT] != 0
+    while True:
+        row = control[PC]
+        if row < 0 or row >= len(state.rows):
+            control[STATUS] = FAULTED
+            state.fault[FAULT_KIND], state.fault[FAULT_WAVE] = BAD_ROW, wave
+            return
+        if row == settings[STOP_AT]:
+            if settings[STOP_SKIP] == 0:
+                control[STATUS] = STOPPED
+                return
+            settings[STOP_SKIP] -= 1
+        settings[TOTAL_STEPS] += 1
+        if settings[TOTAL_STEPS] > settings[STEP_LIMIT]:
+            control[STATUS] = FAULTED
+            state.fault[FAULT_KIND], state.fault[FAULT_ROW] = TOO_MANY_STEPS, row
+            state.fault[FAULT_WAVE] = wave
+            return
+        fields = state.rows[row]
+        state.counts[row] += 1
+        group, operation = fields[GROUP], fields[OPERATION]
+        control[PC] = row + 1
+        clock = control[CLOCK] + 1
+        if group == SPECIAL:
+            if operation == END:
+                for queue in range(QUEUES):
+                    _land_down_to(state, wave, queue, 0)
+                control[STATUS] = FAULTED if state.fault[FAULT_KIND] else ENDED
+                return
+            if operation == BARRIER:
+                control[STATUS] = AT_BARRIER
+                control[CLOCK] = clock
+                return
+            if operation == WAIT:
+                if strict:
+                    _wait(state, wave, row)
+                    if state.fault[FAULT_KIND]:
+                        control[STATUS] = FAULTED
+                        return
+            else:
+                clock += fields[OFFSET]
+            control[CLOCK] = clock
+            continue
+        if group == BRANCH:
+            if _takes_branch(state, wave, operation):
+                control[PC] = fields[TARGET]
+            control[CLOCK] = clock
+            continue
+        if strict:
+            state.wave_marks[wave, 1] = 0
+            check_before(state, wave, row)
+        if group == SCALAR_32 or group == SCALAR_64:
+            _scalar_step(state, wave, row)
+        elif INTEGER <= group <= SELECT:
+            vector_step(
+                fields, state.scalars[wave], state.vectors[wave], state.sources, state.results,
+                state.spare,
+            )  # fmt: skip
+        elif group == ACROSS_LANES:
+            across_lanes(fields, state.scalars[wave], state.vectors[wave])
+        elif group == MATRIX:
+            matrix_step(
+                fields, state.scalars[wave], state.vectors[wave], state.left, state.right,
+                state.matrix_results, state.total,
+            )  # fmt: skip
+        else:
+            _memory_step(state, wave, row)
+            if state.fault[FAULT_KIND]:
+                control[STATUS] = FAULTED
+                return
+        if strict:
+            if state.wave_marks[wave, 1] and fields[RESULT] >= VECTOR:
+                poison_vectors(
+                    state, wave, fields[RESULT] - VECTOR, fields[RESULT_WIDTH], -1
+                )
+            mark_after(state, wave, row, clock)
+        control[CLOCK] = clock
+
+
+@compiled
+def run_work_group(state: State) -> int:
+    """Runs all waves of a work-group, each until its next barrier, in turn.
+
+    Gives ENDED, FAULTED or STOPPED.
+    """
+    waves = len(state.control)
+    while True:
+        waiting = 0
+        for wave in range(waves):
+            if state.control[wave, STATUS] == RUNNING:
+                _run_wave(state, wave)
+            status = state.control[wave, STATUS]
+            if status == FAULTED or status == STOPPED:
+                return status
+            if status == AT_BARRIER:
+                waiting += 1
+        if waiting == 0:
+            return ENDED
+        for wave in range(waves):
+            if state.control[wave, STATUS] == AT_BARRIER:
+                state.control[wave, STATUS] = RUNNING
+
+
+assert FIRST_CONSTANT > SCC
+assert SCALAR_LOAD > MATRIX
+assert note_event is not None

@@ -1,0 +1,165 @@
+"""Conversions between number formats, and what the hardware does to NaNs, in compiled code.
+
+A number of 16 bits is an int64 from 0 to 65535. Rounding is to nearest, ties to
+even, unless a name says otherwise. Denormals are kept.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from verilocc_bench.machine.compiled import (
+    compiled,
+    float32_bits,
+    float32_of,
+    float64_bits,
+    float64_of,
+)
+
+__all__ = [
+    "float16_bits", "float16_bits_toward_zero", "float16_of", "is_signalling32", "maximum32",
+    "maximum64", "minimum32", "minimum64", "power_of_two", "quiet32", "saturated",
+]  # fmt: skip
+
+
+@compiled
+def power_of_two(exponent: int) -> float:
+    """2**exponent as a float64, for exponents of its normal numbers."""
+    return float64_of((exponent + 1023) << 52)
+
+
+@compiled
+def float16_of(bits: int) -> float:
+    """The float16 with these bits, as a float64."""
+    exponent, fraction = (bits >> 10) & 31, bits & 0x3FF
+    if exponent == 31:
+        wide = 0x7FF0_0000_0000_0000 | (fraction << 42)
+        if fraction:
+            wide |= 1 << 51
+        return float64_of(wide | ((bits >> 15) & 1) << 63)
+    if exponent == 0:
+        magnitude = fraction * 5.9604644775390625e-08  # 2**-24
+    else:
+        magnitude = float64_of(((exponent + 1008) << 52) | (fraction << 42))
+    return -magnitude if bits & 0x8000 else magnitude
+
+
+@compiled
+def _float16(number: float, toward_zero: bool) -> int:
+    bits = float64_bits(number)
+    sign = (bits >> 48) & 0x8000
+    exponent = ((bits >> 52) & 0x7FF) - 1023
+    fraction = bits & 0xF_FFFF_FFFF_FFFF
+    if exponent == 1024:
+        return sign | 0x7C00 | ((0x200 | (fraction >> 42)) if fraction else 0)
+    if exponent > 15:
+        return sign | (0x7BFF if toward_zero else 0x7C00)
+    if exponent < -25:
+        return sign
+    significand = fraction | (1 << 52)
+    if exponent >= -14:
+        shift, base = 42, (exponent + 14) << 10
+    else:
+        shift, base = 42 - 14 - exponent, 0
+    # For normal numbers the hidden bit adds the 1 that the exponent field still lacks.
+    kept = significand >> shift
+    if not toward_zero:
+        rest, half = significand & ((1 << shift) - 1), 1 << (shift - 1)
+        if rest > half or (rest == half and kept & 1):
+            kept += 1
+    return sign | (base + kept)
+
+
+@compiled
+def float16_bits(number: float) -> int:
+    """A float64 as a float16."""
+    return _float16(number, False)
+
+
+@compiled
+def float16_bits_toward_zero(number: float) -> int:
+    """A float64 as a float16, rounded toward zero."""
+    return _float16(number, True)
+
+
+@compiled
+def is_signalling32(bits: int) -> bool:
+    """True for a signalling NaN of float32."""
+    return (bits & 0x7F80_0000) == 0x7F80_0000 and (bits & 0x7F_FFFF) != 0 and not bits & 0x40_0000
+
+
+@compiled
+def quiet32(bits: int) -> int:
+    """A NaN of float32 made quiet; other numbers as they are."""
+    is_nan = (bits & 0x7FFF_FFFF) > 0x7F80_0000
+    return bits | 0x40_0000 if is_nan else bits
+
+
+@compiled
+def minimum32(a: int, b: int) -> int:
+    """V_MIN_F32 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
+    x, y = float32_of(a), float32_of(b)
+    if is_signalling32(a):
+        return quiet32(a)
+    if is_signalling32(b):
+        return quiet32(b)
+    if math.isnan(x):
+        return b
+    if math.isnan(y):
+        return a
+    if x == 0 and y == 0:
+        return a if a & 0x8000_0000 else b
+    return a if x < y else b
+
+
+@compiled
+def maximum32(a: int, b: int) -> int:
+    """V_MAX_F32 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
+    x, y = float32_of(a), float32_of(b)
+    if is_signalling32(a):
+        return quiet32(a)
+    if is_signalling32(b):
+        return quiet32(b)
+    if math.isnan(x):
+        return b
+    if math.isnan(y):
+        return a
+    if x == 0 and y == 0:
+        return b if a & 0x8000_0000 else a
+    return a if x >= y else b
+
+
+@compiled
+def minimum64(a: int, b: int) -> int:
+    """V_MIN_F64, on bits; NaNs lose, -0 < +0."""
+    x, y = float64_of(a), float64_of(b)
+    if math.isnan(x):
+        return b
+    if math.isnan(y):
+        return a
+    if x == 0 and y == 0:
+        return a if a < 0 else b
+    return a if x < y else b
+
+
+@compiled
+def maximum64(a: int, b: int) -> int:
+    """V_MAX_F64, on bits; NaNs lose, -0 < +0."""
+    x, y = float64_of(a), float64_of(b)
+    if math.isnan(x):
+        return b
+    if math.isnan(y):
+        return a
+    if x == 0 and y == 0:
+        return b if a < 0 else a
+    return a if x >= y else b
+
+
+@compiled
+def saturated(number: float, least: float, most: float) -> int:
+    """A number cut to an integer toward zero, within limits; NaN is 0."""
+    if math.isnan(number):
+        return 0
+    return int(np.trunc(max(least, min(most, number))))

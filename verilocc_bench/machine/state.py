@@ -1,0 +1,120 @@
+"""What a running work-group consists of, as arrays for compiled code."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.machine.fields import LANES, SCALARS, VECTORS
+from verilocc_bench.machine.matrix_step import MATRIX_NUMBERS
+
+__all__ = ["EVENT_FIELDS", "FAULT_FIELDS", "QUEUES", "QUEUE_ROOM", "State", "new_state"]
+
+QUEUES = 3
+(VECTOR_QUEUE, LDS_QUEUE, SCALAR_QUEUE) = range(QUEUES)
+QUEUE_ROOM = 64
+"""Accesses of one kind in flight in a wave. The counters hold fewer."""
+
+(PC, STATUS, CLOCK, STEPS) = range(4)
+CONTROL_FIELDS = 8
+(RUNNING, AT_BARRIER, ENDED, FAULTED, STOPPED) = range(5)
+
+(STRICT, STEP_LIMIT, LDS_LIMIT, SCRATCH_BYTES, SCRATCH_BASE, EVENTS, STOP_AT, STOP_SKIP, ARCH_942,
+ TOTAL_STEPS, ATOMIC_COUNT) = range(11)
+SETTINGS = 16
+
+(FAULT_KIND, FAULT_ROW, FAULT_LANE, FAULT_ADDRESS, FAULT_WAVE) = range(5)
+FAULT_FIELDS = 5
+(OUTSIDE_MEMORY, READ_ONLY, OUTSIDE_LDS, TOO_MANY_STEPS, BAD_ROW, BARRIER_LEFT) = range(1, 7)
+
+(EVENT_KIND, EVENT_ROW, EVENT_PLACE, EVENT_BY, EVENT_DISTANCE) = range(5)
+EVENT_FIELDS = 5
+EVENT_ROOM = 256
+(READ_IN_FLIGHT, WRITTEN_IN_FLIGHT, TOO_SOON) = range(3)
+
+(LAST_WRITE, LAST_WRITE_TRAITS, LAST_MATRIX, LAST_MATRIX_ROW, LAST_C_READ, LAST_C_READ_ROW,
+ LAST_WIDE_STORE, PENDING, LAST_DOT, LAST_VALU, MATRIX_FIRST, LAST_DOT_ROW) = range(12)
+VECTOR_MARKS = 12
+(SCALAR_VALU, SCALAR_SALU, SCALAR_PENDING) = range(3)
+SCALAR_MARKS = 3
+(MARK_DOUBLE_MATRIX, MARK_SPARE) = range(2)
+
+
+class State(NamedTuple):
+    """The arrays of a work-group.
+
+    `scalars` (waves, SCALARS), `vectors` (waves, VECTORS, 64); `lds` and
+    `memory` are bytes. `regions` has base, size, place in `memory` and whether
+    it may be written, for each piece of memory that there is. The queues hold
+    accesses that are in flight, by wave and kind: the instruction's row, EXEC,
+    the address of each lane (or -1), the data to be stored. The marks say when
+    each register was last written, and by what, for the hazard rules.
+    """
+
+    rows: NDArray[np.int64]
+    scalars: NDArray[np.int64]
+    vectors: NDArray[np.uint32]
+    lds: NDArray[np.uint8]
+    memory: NDArray[np.uint8]
+    regions: NDArray[np.int64]
+    control: NDArray[np.int64]
+    settings: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    fault: NDArray[np.int64]
+    events: NDArray[np.int64]
+    queue_sizes: NDArray[np.int64]
+    queue_rows: NDArray[np.int64]
+    queue_execution: NDArray[np.int64]
+    queue_addresses: NDArray[np.int64]
+    queue_data: NDArray[np.uint32]
+    vector_marks: NDArray[np.int64]
+    scalar_marks: NDArray[np.int64]
+    wave_marks: NDArray[np.int64]
+    sources: NDArray[np.int64]
+    results: NDArray[np.int64]
+    spare: NDArray[np.int64]
+    left: NDArray[np.float64]
+    right: NDArray[np.float64]
+    matrix_results: NDArray[np.int64]
+    total: NDArray[np.float64]
+
+
+def new_state(
+    rows: NDArray[np.int64],
+    memory: NDArray[np.uint8],
+    regions: NDArray[np.int64],
+    waves: int,
+    lds_bytes: int,
+) -> State:
+    """Arrays for work-groups of so many waves, with nothing in them yet."""
+    integers = np.int64
+    return State(
+        rows=rows,
+        scalars=np.zeros((waves, SCALARS), integers),
+        vectors=np.zeros((waves, VECTORS, LANES), np.uint32),
+        lds=np.zeros(max(lds_bytes, 1), np.uint8),
+        memory=memory,
+        regions=regions,
+        control=np.zeros((waves, CONTROL_FIELDS), integers),
+        settings=np.zeros(SETTINGS, integers),
+        counts=np.zeros(len(rows), integers),
+        fault=np.zeros(FAULT_FIELDS, integers),
+        events=np.zeros((EVENT_ROOM, EVENT_FIELDS), integers),
+        queue_sizes=np.zeros((waves, QUEUES), integers),
+        queue_rows=np.zeros((waves, QUEUES, QUEUE_ROOM), integers),
+        queue_execution=np.zeros((waves, QUEUES, QUEUE_ROOM), integers),
+        queue_addresses=np.zeros((waves, QUEUES, QUEUE_ROOM, LANES), integers),
+        queue_data=np.zeros((waves, QUEUES, QUEUE_ROOM, 4, LANES), np.uint32),
+        vector_marks=np.zeros((waves, VECTOR_MARKS, VECTORS), integers),
+        scalar_marks=np.zeros((waves, SCALAR_MARKS, SCALARS), integers),
+        wave_marks=np.zeros((waves, 2), integers),
+        sources=np.zeros((4, LANES), integers),
+        results=np.zeros((2, LANES), integers),
+        spare=np.zeros(LANES, integers),
+        left=np.zeros(MATRIX_NUMBERS, np.float64),
+        right=np.zeros(MATRIX_NUMBERS, np.float64),
+        matrix_results=np.zeros(MATRIX_NUMBERS, integers),
+        total=np.zeros(LANES, np.float64),
+    )
