@@ -114,6 +114,7 @@ WRITERS = {
     # What the vendors' tools read, in temporary folders.
     "verilocc_bench/backends/amdgpu/tools.py": {"write_text"},
     "verilocc_bench/backends/nvidia/tools.py": {"write_text", "write_bytes"},
+    "verilocc_bench/machine/disassembly.py": {"tempfile.NamedTemporaryFile"},
     # A library writes a folder of files; the run's last file is written when it is whole.
     "verilocc_bench/training/network.py": {"merged.save_pretrained", "tokenizer.save_pretrained"},
     # Whole folders of finished files, put into place.

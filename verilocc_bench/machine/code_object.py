@@ -70,7 +70,7 @@ class Descriptor:
 
 @dataclass(frozen=True, slots=True)
 class KernelCode:
-    """A kernel of a code object. `entry` is an offset into the section of its code."""
+    """A kernel of a code object. `entry` is the address of its first instruction in `section`."""
 
     name: str
     arch: str
@@ -125,9 +125,7 @@ def load_code_object(data: bytes) -> CodeObject:
         _refuse_relocations(file)
         symbols = _symbols(file)
         metadata = {kernel[".name"]: kernel for kernel in _metadata(file)}
-        kernels = {
-            name: _kernel(file, arch, name, symbols, metadata[name]) for name in metadata
-        }
+        kernels = {name: _kernel(file, arch, name, symbols, metadata[name]) for name in metadata}
     except (ELFError, KeyError, ValueError, TypeError, IndexError) as error:
         raise InputError(f"expected a code object, cannot read it: {error}") from None
     if not kernels:
@@ -135,7 +133,7 @@ def load_code_object(data: bytes) -> CodeObject:
     return CodeObject(data, arch, kernels)
 
 
-def _refuse_relocations(file: ELFFile) -> None:
+def _refuse_relocations(file: Any) -> None:
     """Code that a linker has to patch is refused; the descriptors' own entries are known."""
     for section in file.iter_sections():
         if section["sh_type"] in {"SHT_RELA", "SHT_REL"} and section.num_relocations():
@@ -144,14 +142,14 @@ def _refuse_relocations(file: ELFFile) -> None:
                 raise InputError(f"{section.name} patches {patched}: expected linked code")
 
 
-def _symbols(file: ELFFile) -> dict[str, Any]:
+def _symbols(file: Any) -> dict[str, Any]:
     table = file.get_section_by_name(".symtab") or file.get_section_by_name(".dynsym")
     if table is None:
         raise InputError("the code object has no symbols")
     return {symbol.name: symbol for symbol in table.iter_symbols()}
 
 
-def _metadata(file: ELFFile) -> Iterator[dict[str, Any]]:
+def _metadata(file: Any) -> Iterator[dict[str, Any]]:
     try:
         import msgpack
     except ModuleNotFoundError:
@@ -181,7 +179,7 @@ def _kernel(
         name=name,
         arch=arch,
         section=section.name,
-        entry=function["st_value"] - section["sh_addr"],
+        entry=function["st_value"],
         size=function["st_size"],
         descriptor=_descriptor(raw, arch),
         arguments=arguments,

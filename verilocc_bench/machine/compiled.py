@@ -10,17 +10,34 @@ a pair of registers any int64.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
+
+import numpy as np
 
 from verilocc_bench.errors import MissingExtraError
 
-__all__ = ["compiled", "float32_bits", "float32_of", "float64_bits", "float64_of", "fused32",
-           "fused64"]  # fmt: skip
+__all__ = [
+    "compiled",
+    "float32",
+    "float32_bits",
+    "float32_of",
+    "float64",
+    "float64_bits",
+    "float64_of",
+    "fused32",
+    "fused64",
+    "int64",
+    "uint32",
+]
 
 try:
     import numba
     from numba.core import types
+    from numba.core.caching import IndexDataCacheFile
     from numba.extending import intrinsic
 except ModuleNotFoundError:
     raise MissingExtraError("numba", "execute", "the execution of machine code") from None
@@ -31,75 +48,85 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def compiled(function: Function) -> Function:
     """The function compiled to machine code, at its first call for each set of types.
 
-    Division by zero gives infinity or NaN, as the hardware does it.
+    Division by zero gives infinity or NaN, as the hardware does it. Code of the
+    functions that it calls is part of it: what is kept is of no use as soon as
+    any file of this room changes. (numba by itself looks at the function's own
+    file alone.)
     """
-    return cast("Function", numba.njit(cache=True, error_model="numpy")(function))
+    dispatcher = numba.njit(cache=True, error_model="numpy")(function)
+    kept = dispatcher._cache._impl
+    dispatcher._cache._cache_file = IndexDataCacheFile(
+        kept.locator.get_cache_path(), f"{kept.filename_base}-{_sources()}", _sources()
+    )
+    return cast("Function", dispatcher)
+
+
+@cache
+def _sources() -> str:
+    """A digest of this room's source code."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+# Conversions in compiled code, where they give plain numbers.
+int64: Any = np.int64
+uint32: Any = np.uint32
+float32: Any = np.float32
+float64: Any = np.float64
+
+
+def _reinterpreted(narrow: Any, result: Any) -> Callable[..., Any]:
+    """Code that takes the bits of a number (of an int64 the low ones) as another type's."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        (bits,) = arguments
+        if narrow is not signature.args[0]:
+            bits = builder.trunc(bits, context.get_value_type(narrow))
+        if signature.return_type is result:
+            return builder.bitcast(bits, context.get_value_type(result))
+        bits = builder.bitcast(bits, context.get_value_type(result))
+        return builder.zext(bits, context.get_value_type(signature.return_type))
+
+    return generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def float32_of(_context: Any, bits: Any) -> Any:
     """The float32 with the low 32 bits of an int64."""
-
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-
-        narrow = builder.trunc(arguments[0], ir.IntType(32))
-        return builder.bitcast(narrow, ir.FloatType())
-
-    return types.float32(types.int64), generate
+    return types.float32(types.int64), _reinterpreted(types.int32, types.float32)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def float32_bits(_context: Any, number: Any) -> Any:
     """The bits of a float32, from 0 to 2**32 - 1."""
-
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-
-        return builder.zext(builder.bitcast(arguments[0], ir.IntType(32)), ir.IntType(64))
-
-    return types.int64(types.float32), generate
+    return types.int64(types.float32), _reinterpreted(types.float32, types.int32)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def float64_of(_context: Any, bits: Any) -> Any:
     """The float64 with the bits of an int64."""
-
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        from llvmlite import ir
-
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), generate
+    return types.float64(types.int64), _reinterpreted(types.int64, types.float64)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def float64_bits(_context: Any, number: Any) -> Any:
     """The bits of a float64 as an int64."""
+    return types.int64(types.float64), _reinterpreted(types.float64, types.int64)
 
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        from llvmlite import ir
 
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return types.int64(types.float64), generate
+def _fused(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    return builder.fma(*arguments)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def fused32(_context: Any, a: Any, b: Any, c: Any) -> Any:
     """`a * b + c` in float32, rounded once."""
-
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.fma(*arguments)
-
-    return types.float32(types.float32, types.float32, types.float32), generate
+    return types.float32(types.float32, types.float32, types.float32), _fused
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def fused64(_context: Any, a: Any, b: Any, c: Any) -> Any:
     """`a * b + c` in float64, rounded once."""
-
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.fma(*arguments)
-
-    return types.float64(types.float64, types.float64, types.float64), generate
+    return types.float64(types.float64, types.float64, types.float64), _fused

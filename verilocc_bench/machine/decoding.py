@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine import fields as f
-from verilocc_bench.machine.disassembly import Instruction
+from verilocc_bench.machine.disassembly import CodeInstruction
 from verilocc_bench.machine.memory_decoding import MEMORY_PREFIXES, decode_memory
 from verilocc_bench.machine.opcode_table import OPCODES, RELATION_BITS, Opcode
 from verilocc_bench.machine.operand_text import (
-    Operand,
+    CodeOperand,
     UnknownOperand,
     constant_bits,
     parse_operand,
 )
-from verilocc_bench.machine.rows import Constants, Row, Unsupported
+from verilocc_bench.machine.rows import CodeRow, ConstantPool, Unsupported
 from verilocc_bench.machine.scalar_operations import COMPARES_SCALARS, SAVES_EXEC
 from verilocc_bench.machine.special_decoding import SPECIAL_DECODERS, decode_matrix
 
@@ -38,6 +38,7 @@ _LANE_PATTERNS = {
 _LANE_WORDS = {
     "row_mirror": f.ROW_MIRROR, "row_half_mirror": f.ROW_HALF_MIRROR,
 }  # fmt: skip
+_PACKED = f.PACKED_32 | f.PACKED_16
 _OUTPUTS = {("mul", "2"): 1, ("mul", "4"): 2, ("div", "2"): 3}
 _IMMEDIATE_16 = re.compile(r"s_(?:movk|cmovk|addk|mulk|cmpk_\w\w)_")
 _KEEPS_HIGH_WITH_OP_SEL = {
@@ -58,7 +59,7 @@ class Program:
     arch: str
     rows: NDArray[np.int64]
     constants: NDArray[np.int64]
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[CodeInstruction, ...]
 
     def index_of(self, address: int) -> int:
         """The row of the instruction at an address. Raises InputError where there is none."""
@@ -68,9 +69,9 @@ class Program:
         raise InputError(f"there is no instruction at 0x{address:x}")
 
 
-def decode(instructions: Sequence[Instruction], arch: str) -> Program:
+def decode(instructions: Sequence[CodeInstruction], arch: str) -> Program:
     """The program. Raises InputError with the first instruction that is not known."""
-    constants = Constants()
+    constants = ConstantPool()
     index_of = {instruction.address: n for n, instruction in enumerate(instructions)}
     rows = []
     for instruction in instructions:
@@ -88,10 +89,10 @@ def decode(instructions: Sequence[Instruction], arch: str) -> Program:
 
 
 def _decode_one(
-    instruction: Instruction, arch: str, constants: Constants, index_of: dict[int, int]
-) -> Row:
+    instruction: CodeInstruction, arch: str, constants: ConstantPool, index_of: dict[int, int]
+) -> CodeRow:
     mnemonic = instruction.mnemonic
-    row = Row()
+    row = CodeRow()
     row[f.BYTES] = instruction.size
     if mnemonic.startswith("v_mfma"):
         decode_matrix(instruction, arch, constants, row)
@@ -103,7 +104,7 @@ def _decode_one(
         SPECIAL_DECODERS[mnemonic](instruction, row)
         return row
     if mnemonic.startswith(MEMORY_PREFIXES):
-        decode_memory(instruction, arch, constants, row)
+        decode_memory(instruction, arch, row)
         return row
     encoding = _ENCODING.search(mnemonic)
     name = mnemonic[: encoding.start()] if encoding else mnemonic
@@ -125,7 +126,7 @@ _BRANCHES = {
 }  # fmt: skip
 
 
-def _branch(instruction: Instruction, row: Row, index_of: dict[int, int]) -> None:
+def _branch(instruction: CodeInstruction, row: CodeRow, index_of: dict[int, int]) -> None:
     kind = _BRANCHES.get(instruction.mnemonic)
     if kind is None:
         raise Unsupported(f"unknown opcode {instruction.mnemonic}")
@@ -139,7 +140,11 @@ def _branch(instruction: Instruction, row: Row, index_of: dict[int, int]) -> Non
 
 
 def _scalar(
-    instruction: Instruction, name: str, opcode: Opcode, constants: Constants, row: Row
+    instruction: CodeInstruction,
+    name: str,
+    opcode: Opcode,
+    constants: ConstantPool,
+    row: CodeRow,
 ) -> None:
     if instruction.modifiers:
         raise Unsupported(f"modifier {instruction.modifiers[0][0]}")
@@ -149,7 +154,7 @@ def _scalar(
     if name not in COMPARES_SCALARS:
         row.put_result(operands.pop(0), opcode.result)
     if name in {"s_addk_i32", "s_mulk_i32"}:
-        operands.insert(0, Operand(row[f.RESULT], 1, ""))
+        operands.insert(0, CodeOperand(row[f.RESULT], 1, ""))
     sources = [*opcode.sources, 1] if name in {"s_addk_i32", "s_mulk_i32"} else opcode.sources
     if len(operands) != len(sources):
         raise Unsupported("number of operands")
@@ -170,7 +175,11 @@ def _scalar(
 
 
 def _vector(
-    instruction: Instruction, name: str, opcode: Opcode, constants: Constants, row: Row
+    instruction: CodeInstruction,
+    name: str,
+    opcode: Opcode,
+    constants: ConstantPool,
+    row: CodeRow,
 ) -> None:
     operands = [parse_operand(text) for text in instruction.operands]
     _results(operands, name, opcode, row)
@@ -202,7 +211,7 @@ def _vector(
     _check_vector(name, opcode, row)
 
 
-def _results(operands: list[Operand], name: str, opcode: Opcode, row: Row) -> None:
+def _results(operands: list[CodeOperand], name: str, opcode: Opcode, row: CodeRow) -> None:
     """Takes the destinations off the operands."""
     result = operands.pop(0)
     if result.modifiers:
@@ -223,40 +232,16 @@ def _bits(value: str) -> list[int]:
 
 
 def _modifiers(
-    instruction: Instruction, name: str, opcode: Opcode, row: Row
+    instruction: CodeInstruction, name: str, opcode: Opcode, row: CodeRow
 ) -> dict[int, int]:
     """Applies the modifiers; gives SDWA's selection for each source."""
     selections: dict[int, int] = {}
-    mixed = "_mix" in name
-    packed = bool(opcode.flags & (f.PACKED_32 | f.PACKED_16))
-    if packed and name != "v_pk_mov_b32":
+    if opcode.flags & _PACKED and name != "v_pk_mov_b32":
         for slot in range(len(opcode.sources)):
             row[f.A_MODIFIERS + slot] |= f.HIGH_FROM_HIGH
     for key, value in instruction.modifiers:
-        if key == "op_sel" and name != "v_pk_mov_b32":
-            bits = _bits(value)
-            for slot, bit in enumerate(bits[: len(opcode.sources)]):
-                row[f.A_MODIFIERS + slot] |= bit * f.HIGH_HALF
-            if len(bits) > len(opcode.sources) and bits[-1]:
-                row[f.FLAGS] |= f.TO_HIGH_HALF
-        elif key == "op_sel" and packed:
-            # V_PK_MOV_B32: the low result is of the first source, the high one of the second.
-            first, second = _bits(value)[:2]
-            row[f.A_MODIFIERS] |= first * f.HIGH_HALF
-            row[f.B_MODIFIERS] = second * f.HIGH_FROM_HIGH
-        elif key == "op_sel_hi" and name == "v_pk_mov_b32":
-            continue
-        elif key == "op_sel_hi" and mixed:
-            for slot, bit in enumerate(_bits(value)):
-                row[f.A_MODIFIERS + slot] |= bit * f.HALF_AS_FLOAT
-        elif key == "op_sel_hi" and packed:
-            for slot, bit in enumerate(_bits(value)):
-                if not bit:
-                    row[f.A_MODIFIERS + slot] &= ~f.HIGH_FROM_HIGH
-        elif key in {"neg_lo", "neg_hi"} and (packed or mixed):
-            meaning = f.NEGATE if key == "neg_lo" else f.NEGATE_HIGH if packed else f.ABSOLUTE
-            for slot, bit in enumerate(_bits(value)):
-                row[f.A_MODIFIERS + slot] |= bit * meaning
+        if key in {"op_sel", "op_sel_hi", "neg_lo", "neg_hi"}:
+            _half_modifier(key, _bits(value), name, opcode, row)
         elif key == "clamp" and opcode.floats and opcode.group != f.COMPARE:
             row[f.RESULT_MODIFIERS] |= f.CLAMP
         elif (key, value) in _OUTPUTS and opcode.floats:
@@ -269,14 +254,46 @@ def _modifiers(
             row[f.RESULT_MODIFIERS] |= _UNUSED[value] << f.UNUSED_SHIFT
         else:
             _lane_modifier(key, value, row)
-    if row[f.RESULT_MODIFIERS] >> f.DESTINATION_SHIFT & 7 or row[f.FLAGS] & f.TO_HIGH_HALF and (
-        name in _KEEPS_HIGH_WITH_OP_SEL
-    ):
+    to_high = row[f.FLAGS] & f.TO_HIGH_HALF and name in _KEEPS_HIGH_WITH_OP_SEL
+    if row[f.RESULT_MODIFIERS] >> f.DESTINATION_SHIFT & 7 or to_high:
         row[f.TRAITS] |= f.WRITES_HALF
     return selections
 
 
-def _lane_modifier(key: str, value: str, row: Row) -> None:
+def _half_modifier(key: str, bits: list[int], name: str, opcode: Opcode, row: CodeRow) -> None:
+    """Which halves of the sources are meant, and their signs, one bit a source."""
+    mixed, packed = "_mix" in name, bool(opcode.flags & _PACKED)
+    if name == "v_pk_mov_b32":
+        # The low result is of the first source, the high one of the second; op_sel_hi is ignored.
+        if key == "op_sel":
+            row[f.A_MODIFIERS] |= bits[0] * f.HIGH_HALF
+            row[f.B_MODIFIERS] |= bits[1] * f.HIGH_FROM_HIGH
+        elif key != "op_sel_hi":
+            raise Unsupported(f"modifier {key}")
+        return
+    count = len(opcode.sources)
+    if len(bits) > count and bits[-1] and key == "op_sel":
+        row[f.FLAGS] |= f.TO_HIGH_HALF
+    if key == "op_sel":
+        meaning = f.HIGH_HALF
+    elif key == "op_sel_hi" and packed:
+        # It is on without the modifier, and then left out of the text.
+        meaning = f.HIGH_FROM_HIGH
+        for slot in range(count):
+            row[f.A_MODIFIERS + slot] &= ~meaning
+    elif key == "op_sel_hi" and mixed:
+        meaning = f.HALF_AS_FLOAT
+    elif key == "neg_lo" and (packed or mixed):
+        meaning = f.NEGATE
+    elif key == "neg_hi" and (packed or mixed):
+        meaning = f.NEGATE_HIGH if packed else f.ABSOLUTE
+    else:
+        raise Unsupported(f"modifier {key}")
+    for slot, bit in enumerate(bits[:count]):
+        row[f.A_MODIFIERS + slot] |= bit * meaning
+
+
+def _lane_modifier(key: str, value: str, row: CodeRow) -> None:
     """Data-parallel primitives."""
     if key == "quad_perm":
         lanes = _bits(value)
@@ -304,7 +321,7 @@ def _lane_modifier(key: str, value: str, row: Row) -> None:
     row[f.TRAITS] |= f.IS_DPP
 
 
-def _check_vector(name: str, opcode: Opcode, row: Row) -> None:
+def _check_vector(name: str, opcode: Opcode, row: CodeRow) -> None:
     """Refuses combinations whose meaning is not implemented."""
     modifiers = [row[f.A_MODIFIERS + slot] for slot in range(3)]
     uses_op_sel = any(m & f.HIGH_HALF for m in modifiers) or row[f.FLAGS] & f.TO_HIGH_HALF
@@ -317,9 +334,11 @@ def _check_vector(name: str, opcode: Opcode, row: Row) -> None:
     if packed & f.PACKED_32:
         for slot in range(len(opcode.sources)):
             place = row[f.A + 2 * slot]
-            if f.FIRST_CONSTANT <= place < f.VECTOR and (
-                modifiers[slot] & (f.HIGH_HALF | f.HIGH_FROM_HIGH)
-            ) and name != "v_pk_mov_b32":
+            if (
+                f.FIRST_CONSTANT <= place < f.VECTOR
+                and (modifiers[slot] & (f.HIGH_HALF | f.HIGH_FROM_HIGH))
+                and name != "v_pk_mov_b32"
+            ):
                 raise Unsupported("the high half of a constant")
     if "_mix" in name:
         for slot in range(3):
@@ -330,6 +349,3 @@ def _check_vector(name: str, opcode: Opcode, row: Row) -> None:
     if name in _KEEPS_HIGH_WITH_OP_SEL and not packed and not row[f.FLAGS] & f.TO_HIGH_HALF:
         row[f.FLAGS] |= f.KEEP_HIGH_HALF
     assert opcode.group != f.COMPARE or row[f.OPERATION] >> RELATION_BITS < 9
-
-
-Decoder = Callable[[Instruction, Row], None]

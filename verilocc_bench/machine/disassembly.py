@@ -19,7 +19,7 @@ from pathlib import Path
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.code_object import KernelCode
 
-__all__ = ["Instruction", "disassemble", "find_objdump", "parse_instruction"]
+__all__ = ["CodeInstruction", "disassemble", "find_objdump", "parse_instruction"]
 
 _VARIABLE = "VERILOCC_BENCH_OBJDUMP"
 _NAMES = ("llvm-objdump-22", "llvm-objdump")
@@ -30,7 +30,7 @@ _TARGET = re.compile(r"<[^+>]+(?:\+0x[0-9a-f]+)?>")
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class CodeInstruction:
     """One instruction: where it is in its section, what it is, and how many bytes it has.
 
     `modifiers` are the words after the operands: `glc` is ("glc", ""),
@@ -64,7 +64,7 @@ def find_objdump() -> Path:
     )
 
 
-def disassemble(data: bytes, kernel: KernelCode) -> tuple[Instruction, ...]:
+def disassemble(data: bytes, kernel: KernelCode) -> tuple[CodeInstruction, ...]:
     """The instructions of a kernel, in the order of their addresses.
 
     Raises InputError for bytes that are no instructions of its architecture.
@@ -73,8 +73,9 @@ def disassemble(data: bytes, kernel: KernelCode) -> tuple[Instruction, ...]:
         file.write(data)
         file.flush()
         said = subprocess.run(
-            [find_objdump(), "-d", f"--disassemble-symbols={kernel.name}", "-j", kernel.section,
-             f"--mcpu={kernel.arch}", file.name],
+            [find_objdump(), "-d", "-j", kernel.section, f"--mcpu={kernel.arch}",
+             f"--start-address={kernel.entry}", f"--stop-address={kernel.entry + kernel.size}",
+             file.name],
             capture_output=True, text=True, timeout=_SECONDS, check=False,
         )  # fmt: skip
     if said.returncode != 0:
@@ -96,7 +97,7 @@ def disassemble(data: bytes, kernel: KernelCode) -> tuple[Instruction, ...]:
     return tuple(found)
 
 
-def parse_instruction(text: str, address: int = 0, size: int = 4) -> Instruction:
+def parse_instruction(text: str, address: int = 0, size: int = 4) -> CodeInstruction:
     """An instruction in the disassembler's notation. Raises InputError for what is none."""
     mnemonic, _, rest = text.strip().partition(" ")
     pieces = _split(rest.strip(), ",")
@@ -108,7 +109,9 @@ def parse_instruction(text: str, address: int = 0, size: int = 4) -> Instruction
             modifiers.append((name, value))
         pieces[-1] = " ".join(words)
     operands = tuple(piece for piece in pieces if piece)
-    return Instruction(address, mnemonic, operands, tuple(reversed(modifiers)), size, text.strip())
+    return CodeInstruction(
+        address, mnemonic, operands, tuple(reversed(modifiers)), size, text.strip()
+    )
 
 
 def _is_modifier(words: list[str], mnemonic: str, *, only: bool) -> bool:

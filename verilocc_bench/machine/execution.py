@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.code_object import CodeObject, KernelCode, load_code_object
 from verilocc_bench.machine.decoding import Program, decode
-from verilocc_bench.machine.disassembly import Instruction, disassemble
+from verilocc_bench.machine.disassembly import CodeInstruction, disassemble
 from verilocc_bench.machine.fields import ACCUMULATORS, EXEC, SCC, VCC, VECTOR
 from verilocc_bench.machine.hazards import NEVER
 from verilocc_bench.machine.interpreter import run_work_group
 from verilocc_bench.machine.launch import (
     Argument,
-    Launch,
+    LaunchSize,
     check_support,
     first_row,
     lay_out_memory,
@@ -59,11 +59,19 @@ from verilocc_bench.machine.state import (
     TOO_MANY_STEPS,
     TOTAL_STEPS,
     WRITTEN_IN_FLIGHT,
-    State,
+    GroupState,
     new_state,
 )
 
-__all__ = ["Event", "Execution", "Fault", "Kernel", "Registers", "load_kernel", "run"]
+__all__ = [
+    "Event",
+    "Fault",
+    "MachineExecution",
+    "RunnableKernel",
+    "WaveRegisters",
+    "load_kernel",
+    "run",
+]
 
 LDS_BYTES = 65_536
 """The LDS of a compute unit; a kernel's own share is not always in its descriptor."""
@@ -92,9 +100,9 @@ class Event:
     """
 
     kind: str
-    instruction: Instruction
+    instruction: CodeInstruction
     register: str
-    by: Instruction | None
+    by: CodeInstruction | None
     missing: int
 
     def __str__(self) -> str:
@@ -107,7 +115,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Registers:
+class WaveRegisters:
     """The registers of one wave at an instruction."""
 
     scalars: NDArray[np.uint32]
@@ -119,7 +127,7 @@ class Registers:
 
 
 @dataclass(frozen=True, slots=True)
-class Execution:
+class MachineExecution:
     """What came of it.
 
     `buffers` has the final content of each argument that is an array (else
@@ -135,7 +143,7 @@ class Execution:
     wave_instructions: int
 
 
-class Kernel:
+class RunnableKernel:
     """A kernel, decoded and ready to run."""
 
     def __init__(self, code: KernelCode, program: Program) -> None:
@@ -157,7 +165,7 @@ class Kernel:
         asynchronous: bool = False,
         step_limit: int = STEP_LIMIT_DEFAULT,
         groups: Iterable[tuple[int, int, int]] | None = None,
-    ) -> Execution:
+    ) -> MachineExecution:
         """Runs all work-groups of the grid, or only those named, one after the other.
 
         See `run`.
@@ -169,17 +177,17 @@ class Kernel:
         settings[STRICT], settings[STEP_LIMIT] = int(asynchronous), step_limit
         settings[SCRATCH_BYTES] = self.code.descriptor.scratch_bytes
         settings[SCRATCH_BASE] = memory.scratch
-        chosen = product(*(range(n) for n in reversed(launch.grid))) if groups is None else (
-            (z, y, x) for x, y, z in groups
+        chosen = (
+            product(*(range(n) for n in reversed(launch.grid)))
+            if groups is None
+            else ((z, y, x) for x, y, z in groups)
         )
         for z, y, x in chosen:
             self._start(state)
-            start_group(
-                self.code, self.program, memory, launch, (x, y, z), state.scalars, state.vectors
-            )
+            start_group(self.code, self.program.constants, memory, (x, y, z), state)
             if run_work_group(state) != ENDED:
                 raise self._fault(state, (x, y, z))
-        return Execution(
+        return MachineExecution(
             tuple(
                 None if place is None else _as_array(memory.data[place], argument)
                 for place, argument in zip(memory.places, arguments, strict=True)
@@ -201,7 +209,7 @@ class Kernel:
         visit: int = 0,
         block: Sequence[int] | None = None,
         lds_bytes: int = LDS_BYTES,
-    ) -> Registers:
+    ) -> WaveRegisters:
         """The registers of a wave just before it executes the instruction at an address, the
         first time or after `visit` times. Raises InputError where it never does."""
         launch = _launch(self.code, grid, block)
@@ -214,7 +222,7 @@ class Kernel:
         settings[SCRATCH_BYTES] = self.code.descriptor.scratch_bytes
         settings[SCRATCH_BASE] = memory.scratch
         self._start(state)
-        start_group(self.code, self.program, memory, launch, group, state.scalars, state.vectors)
+        start_group(self.code, self.program.constants, memory, group, state)
         row, seen = self.program.index_of(address), 0
         settings[STOP_AT], settings[STOP_SKIP] = row, 0
         while True:
@@ -235,16 +243,16 @@ class Kernel:
         self,
         memory: NDArray[np.uint8],
         regions: NDArray[np.int64],
-        launch: Launch,
+        launch: LaunchSize,
         lds_bytes: int,
-    ) -> State:
+    ) -> GroupState:
         state = new_state(self.program.rows, memory, regions, launch.waves, lds_bytes)
         state.settings[LDS_LIMIT] = lds_bytes
         state.settings[STOP_AT] = -1
         state.settings[ARCH_942] = int(self.code.arch == "gfx942")
         return state
 
-    def _start(self, state: State) -> None:
+    def _start(self, state: GroupState) -> None:
         state.control[:, :] = 0
         state.control[:, PC] = self.start
         state.queue_sizes[:, :] = 0
@@ -261,7 +269,7 @@ class Kernel:
             state.scalar_marks[:, SCALAR_SALU, :] = NEVER
             state.wave_marks[:, :] = NEVER
 
-    def _fault(self, state: State, group: tuple[int, int, int]) -> Fault:
+    def _fault(self, state: GroupState, group: tuple[int, int, int]) -> Fault:
         kind, row, lane, address, wave = (int(number) for number in state.fault)
         where = f"work-group {group}, wave {wave}"
         if kind == BAD_ROW:
@@ -277,7 +285,7 @@ class Kernel:
         }[kind]
         return Fault(f"{place}, lane {lane}: address 0x{address % 2**64:x} is {what}", name)
 
-    def _events(self, state: State) -> tuple[Event, ...]:
+    def _events(self, state: GroupState) -> tuple[Event, ...]:
         names = {READ_IN_FLIGHT: "read in flight", WRITTEN_IN_FLIGHT: "written in flight"}
         count = min(int(state.settings[EVENTS]), len(state.events))
         instructions = self.program.instructions
@@ -303,9 +311,9 @@ def register_name(place: int) -> str:
     return special.get(place, f"s{place}")
 
 
-def _registers(state: State, wave: int) -> Registers:
+def _registers(state: GroupState, wave: int) -> WaveRegisters:
     scalars = state.scalars[wave].astype(np.uint32)
-    return Registers(
+    return WaveRegisters(
         scalars[:102],
         state.vectors[wave, :ACCUMULATORS].copy(),
         state.vectors[wave, ACCUMULATORS:].copy(),
@@ -320,7 +328,7 @@ def _as_array(content: NDArray[np.uint8], argument: Argument) -> NDArray[Any]:
     return np.frombuffer(content.tobytes(), argument.dtype).reshape(argument.shape)
 
 
-def _launch(code: KernelCode, grid: Sequence[int], block: Sequence[int] | None) -> Launch:
+def _launch(code: KernelCode, grid: Sequence[int], block: Sequence[int] | None) -> LaunchSize:
     def three(numbers: Sequence[int]) -> tuple[int, int, int]:
         x, y, z = (*(int(number) for number in numbers), 1, 1, 1)[:3]
         if min(x, y, z) < 1:
@@ -330,10 +338,12 @@ def _launch(code: KernelCode, grid: Sequence[int], block: Sequence[int] | None) 
     items = three(block) if block is not None else (code.largest_work_group, 1, 1)
     if items[0] * items[1] * items[2] > 1024:
         raise InputError(f"a work-group has at most 1024 work-items, got {items}")
-    return Launch(three(grid), items)
+    return LaunchSize(three(grid), items)
 
 
-def load_kernel(code_object: bytes | Path | CodeObject, kernel: str | None = None) -> Kernel:
+def load_kernel(
+    code_object: bytes | Path | CodeObject, kernel: str | None = None
+) -> RunnableKernel:
     """A kernel of a code object, decoded. Raises InputError with the first instruction, modifier
     or operand that is not supported."""
     if isinstance(code_object, Path):
@@ -341,7 +351,7 @@ def load_kernel(code_object: bytes | Path | CodeObject, kernel: str | None = Non
     if isinstance(code_object, bytes):
         code_object = load_code_object(code_object)
     code = code_object.kernel(kernel)
-    return Kernel(code, decode(disassemble(code_object.data, code), code.arch))
+    return RunnableKernel(code, decode(disassemble(code_object.data, code), code.arch))
 
 
 def run(
@@ -354,7 +364,7 @@ def run(
     lds_bytes: int = LDS_BYTES,
     asynchronous: bool = False,
     step_limit: int = STEP_LIMIT_DEFAULT,
-) -> Execution:
+) -> MachineExecution:
     """Runs a kernel over a grid of work-groups.
 
     An argument is an array, whose memory the kernel sees, or a number; trailing

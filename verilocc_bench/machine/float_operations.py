@@ -17,8 +17,10 @@ import numpy as np
 
 from verilocc_bench.machine.compiled import (
     compiled,
+    float32,
     float32_bits,
     float32_of,
+    float64,
     float64_bits,
     float64_of,
     fused32,
@@ -123,9 +125,9 @@ def _is_denormal(bits: int) -> bool:
 @compiled
 def _scaled(bits: int, exponent: int) -> int:
     """The number times 2**exponent, rounded once, for any exponent."""
-    number = float64_of(float64_bits(np.float64(float32_of(bits))))
+    number = float64_of(float64_bits(float64(float32_of(bits))))
     exponent = max(-600, min(600, exponent))
-    return float32_bits(np.float32(number * power_of_two(exponent)))
+    return float32_bits(float32(number * power_of_two(exponent)))
 
 
 @compiled
@@ -141,7 +143,7 @@ def divide_scale32(a: int, b: int, c: int) -> tuple[int, bool]:
     if numerator == 0 or denominator == 0:
         return 0x7FC0_0000, False
     is_denominator, is_numerator = float32_of(a) == denominator, float32_of(a) == numerator
-    reciprocal_is_denormal = _is_denormal(float32_bits(np.float32(1) / denominator))
+    reciprocal_is_denormal = _is_denormal(float32_bits(float32(1) / denominator))
     quotient_is_denormal = _is_denormal(float32_bits(numerator / denominator))
     if _exponent(c) - _exponent(b) >= 96:
         return (_scaled(a, 64) if is_denominator else a), True
@@ -198,8 +200,8 @@ def _divide_fused(a: int, b: int, c: int, scale: bool) -> int:
     if not scale:
         return float32_bits(fused32(float32_of(a), float32_of(b), float32_of(c)))
     x, y, z = float32_of(a), float32_of(b), float32_of(c)
-    wide = fused64(np.float64(x), np.float64(y), np.float64(z))
-    return float32_bits(np.float32(wide * power_of_two(64 if _exponent(c) > 127 else -64)))
+    wide = fused64(float64(x), float64(y), float64(z))
+    return float32_bits(float32(wide * power_of_two(64 if _exponent(c) > 127 else -64)))
 
 
 @compiled
@@ -218,14 +220,14 @@ def _median(a: int, b: int, c: int) -> int:
 @compiled
 def _rounded(operation: int, a: int) -> int:
     """Rounding to integers. A float64 holds every float32, so that nothing rounds twice."""
-    number = np.float64(float32_of(a))
+    number = float64(float32_of(a))
     if not math.isfinite(number):
         if operation == FRACTION and math.isinf(number):
             return 0x7FC0_0000
         return quiet32(a)
     if operation == FRACTION:
-        fraction = np.float32(number - math.floor(number))
-        return float32_bits(min(fraction, np.float32(0.99999994)))
+        fraction = float32(number - math.floor(number))
+        return float32_bits(min(fraction, float32(0.99999994)))
     if operation == TRUNCATE:
         result = np.trunc(number)
     elif operation == CEILING:
@@ -234,14 +236,14 @@ def _rounded(operation: int, a: int) -> int:
         result = np.floor(number)
     else:
         result = np.rint(number)
-    return float32_bits(np.float32(np.copysign(result, number)))
+    return float32_bits(float32(np.copysign(result, number)))
 
 
 @compiled
 def _approximated(operation: int, a: int) -> int:
     """What the hardware approximates; see the module's head."""
     a = _flushed(a)
-    x = np.float64(float32_of(a))
+    x = float64(float32_of(a))
     if math.isnan(x):
         return quiet32(a)
     if operation == EXPONENTIAL:
@@ -273,16 +275,16 @@ def _approximated(operation: int, a: int) -> int:
         result = math.sin(turn * 2 * math.pi)
         if operation == COSINE:
             result = math.cos(turn * 2 * math.pi)
-    return _flushed(float32_bits(np.float32(result)))
+    return _flushed(float32_bits(float32(result)))
 
 
 @compiled
 def _converted(operation: int, a: int, b: int) -> int:
     if operation == FROM_I32:
-        return float32_bits(np.float32(signed32(a)))
+        return float32_bits(float32(signed32(a)))
     if operation == FROM_U32:
-        return float32_bits(np.float32(a))
-    x = np.float64(float32_of(a))
+        return float32_bits(float32(a))
+    x = float64(float32_of(a))
     if operation == TO_U32:
         return saturated(x, 0.0, 4294967295.0)
     if operation == TO_I32:
@@ -294,31 +296,29 @@ def _converted(operation: int, a: int, b: int) -> int:
     if operation == TO_F16:
         return float16_bits(x)
     if operation == FROM_F16:
-        return float32_bits(np.float32(float16_of(a & 0xFFFF)))
+        return float32_bits(float32(float16_of(a & 0xFFFF)))
     if operation == FROM_BYTE0:
-        return float32_bits(np.float32(a & 0xFF))
+        return float32_bits(float32(a & 0xFF))
     if operation == FROM_BYTE1:
-        return float32_bits(np.float32((a >> 8) & 0xFF))
+        return float32_bits(float32((a >> 8) & 0xFF))
     if operation == FROM_BYTE2:
-        return float32_bits(np.float32((a >> 16) & 0xFF))
+        return float32_bits(float32((a >> 16) & 0xFF))
     if operation == FROM_BYTE3:
-        return float32_bits(np.float32((a >> 24) & 0xFF))
+        return float32_bits(float32((a >> 24) & 0xFF))
     if operation == TO_F64:
         return float64_bits(x)
     if operation == FROM_F64:
-        return float32_bits(np.float32(float64_of(a)))
-    return float16_bits_toward_zero(x) | (
-        float16_bits_toward_zero(np.float64(float32_of(b))) << 16
-    )
+        return float32_bits(float32(float64_of(a)))
+    return float16_bits_toward_zero(x) | (float16_bits_toward_zero(float64(float32_of(b))) << 16)
 
 
 @compiled
 def _exponent_and_mantissa(operation: int, a: int) -> int:
-    x = np.float64(float32_of(a))
+    x = float64(float32_of(a))
     if operation == MANTISSA:
         if not math.isfinite(x) or x == 0:
             return quiet32(a)
-        return float32_bits(np.float32(math.frexp(x)[0]))
+        return float32_bits(float32(math.frexp(x)[0]))
     if not math.isfinite(x) or x == 0:
         return 0
     return math.frexp(x)[1]
@@ -327,12 +327,8 @@ def _exponent_and_mantissa(operation: int, a: int) -> int:
 @compiled
 def _dot2_f16(a: int, b: int, c: int) -> int:
     """V_DOT2_F32_F16: two exact products, added to the third source one after the other."""
-    total = fused32(
-        np.float32(float16_of(a & 0xFFFF)), np.float32(float16_of(b & 0xFFFF)), float32_of(c)
-    )
-    return float32_bits(
-        fused32(np.float32(float16_of(a >> 16)), np.float32(float16_of(b >> 16)), total)
-    )
+    total = fused32(float32(float16_of(a & 0xFFFF)), float32(float16_of(b & 0xFFFF)), float32_of(c))
+    return float32_bits(fused32(float32(float16_of(a >> 16)), float32(float16_of(b >> 16)), total))
 
 
 @compiled
@@ -367,9 +363,7 @@ def float32_operation(operation: int, a: int, b: int, c: int, flag: bool) -> int
     if operation == DIVIDE_FUSED:
         return _divide_fused(a, b, c, flag)
     if operation == FUSED_TO_F16:
-        return float16_bits(
-            np.float64(fused32(float32_of(a), float32_of(b), float32_of(c)))
-        )
+        return float16_bits(float64(fused32(float32_of(a), float32_of(b), float32_of(c))))
     if FRACTION <= operation <= FLOOR:
         return _rounded(operation, a)
     if EXPONENTIAL <= operation <= COSINE:

@@ -14,13 +14,13 @@ number of wait states between two instructions.
 
 from __future__ import annotations
 
-import numpy as np
-
-from verilocc_bench.machine.compiled import compiled
+from verilocc_bench.machine.compiled import (
+    compiled,
+    uint32,
+)
 from verilocc_bench.machine.fields import (
-    A,
     A_WIDTH,
-    C,
+    B_WIDTH,
     C_WIDTH,
     CARRY,
     COMPARE,
@@ -43,8 +43,6 @@ from verilocc_bench.machine.fields import (
     IS_VECTOR_MEMORY,
     IS_WIDE_STORE,
     IS_XDL,
-    B,
-    B_WIDTH,
     LANES,
     M0,
     NONE,
@@ -58,6 +56,9 @@ from verilocc_bench.machine.fields import (
     VECTOR,
     WRITES_EXEC,
     WRITES_HALF,
+    A,
+    B,
+    C,
 )
 from verilocc_bench.machine.state import (
     ARCH_942,
@@ -80,10 +81,9 @@ from verilocc_bench.machine.state import (
     SCALAR_PENDING,
     SCALAR_SALU,
     SCALAR_VALU,
-    SETTINGS,
     TOO_SOON,
     WRITTEN_IN_FLIGHT,
-    State,
+    GroupState,
 )
 
 __all__ = ["check_before", "mark_after", "note_event", "poison_scalars", "poison_vectors"]
@@ -93,7 +93,7 @@ NEVER = -1_000_000
 
 
 @compiled
-def note_event(state: State, kind: int, row: int, place: int, by: int, distance: int) -> None:
+def note_event(state: GroupState, kind: int, row: int, place: int, by: int, distance: int) -> None:
     """Counts an event, and keeps the first ones."""
     count = state.settings[EVENTS]
     state.settings[EVENTS] = count + 1
@@ -106,24 +106,24 @@ def note_event(state: State, kind: int, row: int, place: int, by: int, distance:
 
 
 @compiled
-def poison_vectors(state: State, wave: int, register: int, count: int, execution: int) -> None:
+def poison_vectors(state: GroupState, wave: int, register: int, count: int, execution: int) -> None:
     """Fills registers of some lanes with NaNs that differ from one another."""
     for word in range(count):
         for lane in range(LANES):
             if (execution >> lane) & 1:
                 noise = ((register + word) * 67 + lane * 13) & 0x1FF
-                state.vectors[wave, register + word, lane] = np.uint32(0x7FDE_7E00 | noise)
+                state.vectors[wave, register + word, lane] = uint32(0x7FDE_7E00 | noise)
 
 
 @compiled
-def poison_scalars(state: State, wave: int, place: int, count: int) -> None:
+def poison_scalars(state: GroupState, wave: int, place: int, count: int) -> None:
     """Fills scalar registers with what is no sensible number or address."""
     for word in range(count):
         state.scalars[wave, place + word] = 0x7FDE_7E00 | ((place + word) & 0x1FF)
 
 
 @compiled
-def _poisoned(state: State, wave: int, row: int, place: int, by: int, short: int) -> None:
+def _poisoned(state: GroupState, wave: int, row: int, place: int, by: int, short: int) -> None:
     """A source that was read too soon."""
     note_event(state, TOO_SOON, row, place, by, short)
     if place >= VECTOR:
@@ -149,7 +149,7 @@ def _after_matrix_read(
 
 @compiled
 def _matrix_to_matrix(
-    state: State, wave: int, row: int, slot: int, register: int, first: int
+    state: GroupState, wave: int, row: int, slot: int, register: int, first: int
 ) -> int:
     """Wait states between the last matrix instruction that wrote a register and this one that
     reads it as A or B (slots 0, 1) or C (slot 2)."""
@@ -186,7 +186,7 @@ def _matrix_to_matrix(
 
 
 @compiled
-def _check_matrix_sources(state: State, wave: int, row: int, now: int) -> None:
+def _check_matrix_sources(state: GroupState, wave: int, row: int, now: int) -> None:
     fields = state.rows[row]
     for slot in range(3):
         place = fields[A + 2 * slot]
@@ -204,13 +204,13 @@ def _check_matrix_sources(state: State, wave: int, row: int, now: int) -> None:
             needed = _matrix_to_matrix(state, wave, row, slot, register, place)
             since = now - marks[LAST_MATRIX]
             if since < needed:
-                _poisoned(
-                    state, wave, row, place + word, marks[LAST_MATRIX_ROW], needed - since
-                )
+                _poisoned(state, wave, row, place + word, marks[LAST_MATRIX_ROW], needed - since)
 
 
 @compiled
-def _check_vector_source(state: State, wave: int, row: int, place: int, slot: int, now: int) -> None:
+def _check_vector_source(
+    state: GroupState, wave: int, row: int, place: int, slot: int, now: int
+) -> None:
     """A vector register that an ordinary or a memory instruction reads."""
     fields, newer = state.rows[row], state.settings[ARCH_942]
     traits = fields[TRAITS]
@@ -238,15 +238,20 @@ def _check_vector_source(state: State, wave: int, row: int, place: int, slot: in
         )
         if late or (traits & IS_READ_LANE and written_by & IS_VALU):
             _poisoned(state, wave, row, place, -1, 1 - since)
-    if not newer and traits & IS_MEMORY and state.wave_marks[wave, MARK_DOUBLE_MATRIX] > (
-        marks[LAST_VALU]
-    ) and now - marks[LAST_VALU] < 2:
+    if (
+        not newer
+        and traits & IS_MEMORY
+        and state.wave_marks[wave, MARK_DOUBLE_MATRIX] > (marks[LAST_VALU])
+        and now - marks[LAST_VALU] < 2
+    ):
         _poisoned(state, wave, row, place, -1, 2)
 
 
 @compiled
-def _check_scalar_source(state: State, wave: int, row: int, place: int, slot: int, now: int) -> None:
-    fields, traits = state.rows[row], state.rows[row, TRAITS]
+def _check_scalar_source(
+    state: GroupState, wave: int, row: int, place: int, slot: int, now: int
+) -> None:
+    traits = state.rows[row, TRAITS]
     since = now - state.scalar_marks[wave, SCALAR_VALU, place]
     if traits & IS_VECTOR_MEMORY and since < 5:
         _poisoned(state, wave, row, place, -1, 5 - since)
@@ -254,11 +259,10 @@ def _check_scalar_source(state: State, wave: int, row: int, place: int, slot: in
         _poisoned(state, wave, row, place, -1, 4 - since)
     if state.settings[ARCH_942] and traits & IS_VALU and since < 2:
         _poisoned(state, wave, row, place, -1, 2 - since)
-    assert fields[TRAITS] == traits
 
 
 @compiled
-def _check_result(state: State, wave: int, row: int, now: int) -> None:
+def _check_result(state: GroupState, wave: int, row: int, now: int) -> None:
     """Registers that are overwritten while a matrix instruction or a store still uses them."""
     fields, newer = state.rows[row], state.settings[ARCH_942]
     for word in range(fields[RESULT_WIDTH]):
@@ -290,7 +294,7 @@ def _check_result(state: State, wave: int, row: int, now: int) -> None:
 
 
 @compiled
-def _spoil_matrix(state: State, wave: int, row: int, register: int, short: int) -> None:
+def _spoil_matrix(state: GroupState, wave: int, row: int, register: int, short: int) -> None:
     """The result of the matrix instruction that still reads a register as C becomes poison."""
     reader = state.vector_marks[wave, LAST_C_READ_ROW, register]
     note_event(state, TOO_SOON, row, VECTOR + register, reader, short)
@@ -300,7 +304,7 @@ def _spoil_matrix(state: State, wave: int, row: int, register: int, short: int) 
 
 
 @compiled
-def _check_flight(state: State, wave: int, row: int) -> None:
+def _check_flight(state: GroupState, wave: int, row: int) -> None:
     """Registers whose loads have not landed: reading them gives poison."""
     fields = state.rows[row]
     for slot in range(4):
@@ -329,7 +333,7 @@ def _check_flight(state: State, wave: int, row: int) -> None:
 
 
 @compiled
-def check_before(state: State, wave: int, row: int) -> None:
+def check_before(state: GroupState, wave: int, row: int) -> None:
     """Looks for registers in flight and for distances that are too short; makes them poison."""
     fields = state.rows[row]
     traits, now = fields[TRAITS], state.control[wave, CLOCK]
@@ -357,7 +361,7 @@ def check_before(state: State, wave: int, row: int) -> None:
 
 
 @compiled
-def _check_implicit(state: State, wave: int, row: int, now: int) -> None:
+def _check_implicit(state: GroupState, wave: int, row: int, now: int) -> None:
     """EXEC, VCC and M0 where no operand names them."""
     traits = state.rows[row, TRAITS]
     valu_wrote = state.scalar_marks[wave, SCALAR_VALU]
@@ -374,7 +378,7 @@ def _check_implicit(state: State, wave: int, row: int, now: int) -> None:
 
 
 @compiled
-def _mark_vectors(state: State, wave: int, row: int, after: int) -> None:
+def _mark_vectors(state: GroupState, wave: int, row: int, after: int) -> None:
     fields = state.rows[row]
     traits = fields[TRAITS]
     for word in range(fields[RESULT_WIDTH]):
@@ -394,7 +398,7 @@ def _mark_vectors(state: State, wave: int, row: int, after: int) -> None:
 
 
 @compiled
-def mark_after(state: State, wave: int, row: int, after: int) -> None:
+def mark_after(state: GroupState, wave: int, row: int, after: int) -> None:
     """Remembers what an instruction wrote, and that its result is there from `after` on."""
     fields = state.rows[row]
     traits = fields[TRAITS]
@@ -423,6 +427,3 @@ def mark_after(state: State, wave: int, row: int, after: int) -> None:
     if traits & IS_WIDE_STORE:
         for word in range(fields[B_WIDTH]):
             state.vector_marks[wave, LAST_WIDE_STORE, fields[B] - VECTOR + word] = after
-
-
-assert SETTINGS > ARCH_942

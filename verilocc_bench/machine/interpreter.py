@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from verilocc_bench.machine.compiled import compiled
 from verilocc_bench.machine.fields import (
-    A,
     ACROSS_LANES,
-    B,
     BRANCH,
     EXEC,
-    FIRST_CONSTANT,
     FLAGS,
     GROUP,
     INTEGER,
@@ -22,10 +19,8 @@ from verilocc_bench.machine.fields import (
     OPERATION,
     RESULT,
     RESULT_WIDTH,
-    RETURNS,
     SCALAR_32,
     SCALAR_64,
-    SCALAR_LOAD,
     SCC,
     SELECT,
     SPECIAL,
@@ -34,11 +29,12 @@ from verilocc_bench.machine.fields import (
     VECTOR,
     VECTOR_MEMORY,
     WRITES_EXEC,
+    A,
+    B,
 )
 from verilocc_bench.machine.hazards import (
     check_before,
     mark_after,
-    note_event,
     poison_scalars,
     poison_vectors,
 )
@@ -79,7 +75,7 @@ from verilocc_bench.machine.state import (
     TOO_MANY_STEPS,
     TOTAL_STEPS,
     VECTOR_QUEUE,
-    State,
+    GroupState,
 )
 from verilocc_bench.machine.vector_step import across_lanes, vector_step
 
@@ -90,7 +86,7 @@ _LDS_COUNTER, _VECTOR_COUNTER = 15, 63
 
 
 @compiled
-def _scalar_step(state: State, wave: int, row: int) -> None:
+def _scalar_step(state: GroupState, wave: int, row: int) -> None:
     fields, scalars = state.rows[row], state.scalars[wave]
     a = scalars[fields[A]] if fields[A] != NONE else 0
     b = scalars[fields[B]] if fields[B] != NONE else 0
@@ -122,7 +118,7 @@ def _scalar_step(state: State, wave: int, row: int) -> None:
 
 
 @compiled
-def _takes_branch(state: State, wave: int, kind: int) -> bool:
+def _takes_branch(state: GroupState, wave: int, kind: int) -> bool:
     scalars = state.scalars[wave]
     if kind == 0:
         return True
@@ -140,7 +136,7 @@ def _takes_branch(state: State, wave: int, kind: int) -> bool:
 
 
 @compiled
-def _mark_pending(state: State, wave: int, row: int, mark: int) -> None:
+def _mark_pending(state: GroupState, wave: int, row: int, mark: int) -> None:
     """Marks the destination of a load as in flight (or no longer: 0)."""
     fields = state.rows[row]
     if fields[RESULT] == NONE:
@@ -153,7 +149,7 @@ def _mark_pending(state: State, wave: int, row: int, mark: int) -> None:
 
 
 @compiled
-def _land_oldest(state: State, wave: int, queue: int) -> None:
+def _land_oldest(state: GroupState, wave: int, queue: int) -> None:
     """Lands the oldest access of a queue, and moves the others up."""
     row = state.queue_rows[wave, queue, 0]
     _mark_pending(state, wave, row, 0)
@@ -172,13 +168,13 @@ def _land_oldest(state: State, wave: int, queue: int) -> None:
 
 
 @compiled
-def _land_down_to(state: State, wave: int, queue: int, limit: int) -> None:
+def _land_down_to(state: GroupState, wave: int, queue: int, limit: int) -> None:
     while state.queue_sizes[wave, queue] > limit:
         _land_oldest(state, wave, queue)
 
 
 @compiled
-def _wait(state: State, wave: int, row: int) -> None:
+def _wait(state: GroupState, wave: int, row: int) -> None:
     """s_waitcnt. Scalar loads return in any order: only a limit of 0 covers them."""
     _land_down_to(state, wave, VECTOR_QUEUE, state.rows[row, OFFSET])
     _land_down_to(state, wave, LDS_QUEUE, state.rows[row, OFFSET_1])
@@ -187,7 +183,7 @@ def _wait(state: State, wave: int, row: int) -> None:
 
 
 @compiled
-def _memory_step(state: State, wave: int, row: int) -> None:
+def _memory_step(state: GroupState, wave: int, row: int) -> None:
     group = state.rows[row, GROUP]
     if group == VECTOR_MEMORY:
         queue = VECTOR_QUEUE
@@ -214,11 +210,10 @@ def _memory_step(state: State, wave: int, row: int) -> None:
     _mark_pending(state, wave, row, row + 1)
     limit = _LDS_COUNTER if queue == LDS_QUEUE else _VECTOR_COUNTER
     _land_down_to(state, wave, queue, min(limit, QUEUE_ROOM - 1))
-    assert fields[FLAGS] & RETURNS >= 0
 
 
 @compiled
-def _run_wave(state: State, wave: int) -> None:
+def _run_wave(state: GroupState, wave: int) -> None:
     """Runs a wave until it ends, comes to a barrier, or fails."""
     control, settings = state.control[wave], state.settings
     strict = settings[STRICT] != 0
@@ -293,15 +288,13 @@ def _run_wave(state: State, wave: int) -> None:
                 return
         if strict:
             if state.wave_marks[wave, 1] and fields[RESULT] >= VECTOR:
-                poison_vectors(
-                    state, wave, fields[RESULT] - VECTOR, fields[RESULT_WIDTH], -1
-                )
+                poison_vectors(state, wave, fields[RESULT] - VECTOR, fields[RESULT_WIDTH], -1)
             mark_after(state, wave, row, clock)
         control[CLOCK] = clock
 
 
 @compiled
-def run_work_group(state: State) -> int:
+def run_work_group(state: GroupState) -> int:
     """Runs all waves of a work-group, each until its next barrier, in turn.
 
     Gives ENDED, FAULTED or STOPPED.
@@ -322,8 +315,3 @@ def run_work_group(state: State) -> int:
         for wave in range(waves):
             if state.control[wave, STATUS] == AT_BARRIER:
                 state.control[wave, STATUS] = RUNNING
-
-
-assert FIRST_CONSTANT > SCC
-assert SCALAR_LOAD > MATRIX
-assert note_event is not None

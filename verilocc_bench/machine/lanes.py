@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+import math
+from typing import Any, TypeAlias
 
-from verilocc_bench.machine import fields as f
 from verilocc_bench.machine.compiled import (
     compiled,
+    float32,
     float32_bits,
     float32_of,
+    float64,
     float64_bits,
     float64_of,
+    int64,
+    uint32,
 )
 from verilocc_bench.machine.fields import (
-    A,
     A_MODIFIERS,
     A_WIDTH,
     ABSOLUTE,
@@ -63,13 +65,17 @@ from verilocc_bench.machine.fields import (
     WAVE_ROTATE_RIGHT,
     WAVE_SHIFT_LEFT,
     WAVE_SHIFT_RIGHT,
+    A,
 )
 from verilocc_bench.machine.number_formats import float16_bits, float16_of
 
 __all__ = ["lane_bit", "permute_lanes", "read_pair", "read_source", "write_pair", "write_result"]
 
-Integers = NDArray[np.int64]
-Registers = NDArray[np.uint32]
+# Arrays in compiled code: elements of int64, uint32, float64. Their elements are plain numbers
+# there, which the type checker takes for numpy's.
+Integers: TypeAlias = Any
+Registers: TypeAlias = Any
+Numbers: TypeAlias = Any
 
 
 @compiled
@@ -105,7 +111,7 @@ def _modified(value: int, modifiers: int) -> int:
     if modifiers & HIGH_HALF:
         value = (value >> 16) & 0xFFFF
     if modifiers & HALF_AS_FLOAT:
-        value = float32_bits(np.float32(float16_of(value & 0xFFFF)))
+        value = float32_bits(float32(float16_of(value & 0xFFFF)))
     if modifiers & (ABSOLUTE | NEGATE):
         number = (modifiers >> NUMBER_SHIFT) & 3
         sign_place = 31 if number == 0 else 15 if number == 1 else 63
@@ -160,9 +166,7 @@ def read_source(
             out[lane] = vectors[register, lane]
     else:
         for lane in range(LANES):
-            out[lane] = np.int64(vectors[register, lane]) | (
-                np.int64(vectors[register + 1, lane]) << 32
-            )
+            out[lane] = int64(vectors[register, lane]) | (int64(vectors[register + 1, lane]) << 32)
     if changes:
         for lane in range(LANES):
             out[lane] = _modified(out[lane], modifiers)
@@ -232,7 +236,7 @@ def _finished(value: int, row: Integers) -> int:
     elif group == FLOAT_16:
         number = float16_of(value & 0xFFFF)
     else:
-        number = np.float64(float32_of(value))
+        number = float64(float32_of(value))
     if output == 1:
         number = number * 2.0
     elif output == 2:
@@ -240,12 +244,12 @@ def _finished(value: int, row: Integers) -> int:
     elif output == 3:
         number = number * 0.5
     if modifiers & CLAMP:
-        number = max(0.0, min(1.0, number)) if number == number else 0.0
+        number = max(0.0, min(1.0, number)) if not math.isnan(number) else 0.0
     if group == FLOAT_64:
         return float64_bits(number)
     if group == FLOAT_16:
         return float16_bits(number)
-    return float32_bits(np.float32(number))
+    return float32_bits(float32(number))
 
 
 @compiled
@@ -264,9 +268,7 @@ def _placed(old: int, value: int, modifiers: int) -> int:
 
 
 @compiled
-def write_result(
-    row: Integers, result: Integers, written: int, vectors: Registers
-) -> None:
+def write_result(row: Integers, result: Integers, written: int, vectors: Registers) -> None:
     """Writes the results of the lanes in `written` to the destination."""
     register, width = row[RESULT] - VECTOR, row[RESULT_WIDTH]
     modifiers, flags = row[RESULT_MODIFIERS], row[FLAGS]
@@ -276,26 +278,23 @@ def write_result(
     if width == 2:
         for lane in range(LANES):
             if (written >> lane) & 1:
-                vectors[register, lane] = np.uint32(result[lane])
-                vectors[register + 1, lane] = np.uint32(result[lane] >> 32)
+                vectors[register, lane] = uint32(result[lane])
+                vectors[register + 1, lane] = uint32(result[lane] >> 32)
         return
     if modifiers >> DESTINATION_SHIFT & 7:
         for lane in range(LANES):
             result[lane] = _placed(vectors[register, lane], result[lane], modifiers)
     elif flags & (TO_HIGH_HALF | KEEP_HIGH_HALF):
         for lane in range(LANES):
-            old, value = np.int64(vectors[register, lane]), result[lane] & 0xFFFF
+            old, value = int64(vectors[register, lane]), result[lane] & 0xFFFF
             if flags & TO_HIGH_HALF:
                 result[lane] = (old & 0xFFFF) | (value << 16)
             else:
                 result[lane] = (old & 0xFFFF_0000) | value
     if written == -1:
         for lane in range(LANES):
-            vectors[register, lane] = np.uint32(result[lane])
+            vectors[register, lane] = uint32(result[lane])
     else:
         for lane in range(LANES):
             if (written >> lane) & 1:
-                vectors[register, lane] = np.uint32(result[lane])
-
-
-assert f.LANES == 64
+                vectors[register, lane] = uint32(result[lane])

@@ -20,8 +20,9 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.machine.code_object import Descriptor, KernelArgument, KernelCode
 from verilocc_bench.machine.decoding import Program
 from verilocc_bench.machine.fields import EXEC, FIRST_CONSTANT, FLAT_SCRATCH, LANES, M0, MODE
+from verilocc_bench.machine.state import GroupState
 
-__all__ = ["Argument", "Launch", "Memory", "lay_out_memory", "start_group"]
+__all__ = ["Argument", "LaunchMemory", "LaunchSize", "lay_out_memory", "start_group"]
 
 Argument: TypeAlias = "NDArray[Any] | int | float | np.generic | None"
 
@@ -36,23 +37,7 @@ _ALIGNMENT = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """All memory of a launch: `data`, and `regions` as State has them.
-
-    `places[n]` is the slice of argument n where it is an array. `kernarg` is
-    the address of the arguments, `scratch` that of the private memory.
-    """
-
-    data: NDArray[np.uint8]
-    regions: NDArray[np.int64]
-    places: tuple[slice | None, ...]
-    kernarg: int
-    scratch: int
-    arguments: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchSize:
     """How a kernel is started: work-groups in each direction, work-items in a work-group."""
 
     grid: tuple[int, int, int]
@@ -64,13 +49,32 @@ class Launch:
         return -(-math.prod(self.block) // LANES)
 
 
+@dataclass(frozen=True, slots=True)
+class LaunchMemory:
+    """All memory of a launch: `data`, and `regions` as GroupState has them.
+
+    `places[n]` is the slice of argument n where it is an array. `kernarg` is
+    the address of the arguments, `scratch` that of the private memory.
+    """
+
+    data: NDArray[np.uint8]
+    regions: NDArray[np.int64]
+    places: tuple[slice | None, ...]
+    kernarg: int
+    scratch: int
+    arguments: bytes
+    launch: LaunchSize
+
+
 def lay_out_memory(
-    kernel: KernelCode, arguments: Sequence[Argument], launch: Launch
-) -> Memory:
+    kernel: KernelCode, arguments: Sequence[Argument], launch: LaunchSize
+) -> LaunchMemory:
     """Puts the arguments into memory. Raises InputError where they do not fit the kernel's own."""
     explicit = [a for a in kernel.arguments if not a.kind.startswith("hidden_")]
     if len(arguments) > len(explicit):
-        raise InputError(f"kernel {kernel.name} has {len(explicit)} arguments, got {len(arguments)}")
+        raise InputError(
+            f"kernel {kernel.name} has {len(explicit)} arguments, got {len(arguments)}"
+        )
     given = list(arguments) + [None] * (len(explicit) - len(arguments))
     segment = bytearray(max(kernel.descriptor.kernarg_bytes, 1))
     pieces: list[NDArray[np.uint8]] = []
@@ -112,13 +116,14 @@ def lay_out_memory(
     if kernel.descriptor.scratch_bytes:
         size = kernel.descriptor.scratch_bytes * LANES * launch.waves
         scratch, _ = add(np.full(size, 0xDE, np.uint8), writable=True)
-    return Memory(
+    return LaunchMemory(
         np.concatenate(pieces),
         np.array(regions, np.int64),
         tuple(places[: len(arguments)]),
         kernarg,
         scratch,
         bytes(segment),
+        launch,
     )
 
 
@@ -136,7 +141,7 @@ def _by_value(argument: KernelArgument, value: Argument, kernel: str) -> bytes:
     raise InputError(f"kernel {kernel}: an argument is neither an array nor a number")
 
 
-def _hidden(kernel: KernelCode, launch: Launch, segment: bytearray) -> None:
+def _hidden(kernel: KernelCode, launch: LaunchSize, segment: bytearray) -> None:
     """Fills the arguments that the runtime adds; those that are not known stay zero."""
     for argument in kernel.arguments:
         axis = "xyz".find(argument.kind[-1])
@@ -173,26 +178,27 @@ def first_row(kernel: KernelCode, program: Program) -> int:
 
 def start_group(
     kernel: KernelCode,
-    program: Program,
-    memory: Memory,
-    launch: Launch,
+    constants: NDArray[np.int64],
+    memory: LaunchMemory,
     group: tuple[int, int, int],
-    scalars: NDArray[np.int64],
-    vectors: NDArray[np.uint32],
+    state: GroupState,
 ) -> None:
     """Sets the registers of all waves of a work-group. What the hardware leaves undefined is
     filled with NaNs."""
-    descriptor = kernel.descriptor
+    launch = memory.launch
+    descriptor, scalars, vectors = kernel.descriptor, state.scalars, state.vectors
     scalars[:, :] = _UNDEFINED_SCALAR
     vectors[:, :, :] = _UNDEFINED_VECTOR
-    scalars[:, FIRST_CONSTANT : FIRST_CONSTANT + len(program.constants)] = program.constants
+    scalars[:, FIRST_CONSTANT : FIRST_CONSTANT + len(constants)] = constants
     scalars[:, FIRST_CONSTANT - 8 : FIRST_CONSTANT] = 0
     scalars[:, MODE] = descriptor.float_mode
     scalars[:, M0] = 0xFFFF_FFFF
     items = math.prod(launch.block)
     for wave in range(launch.waves):
         initial = _user_scalars(kernel, memory)
-        initial += [number for number, on in zip(group, descriptor.work_group_ids, strict=True) if on]
+        initial += [
+            number for number, on in zip(group, descriptor.work_group_ids, strict=True) if on
+        ]
         if descriptor.work_group_info:
             initial.append(0)
         if descriptor.private_segment and kernel.arch == "gfx90a":
@@ -207,12 +213,14 @@ def start_group(
         vectors[wave, 0] = _packed_items(descriptor, launch.block, wave)
 
 
-def _packed_items(descriptor: Descriptor, block: tuple[int, int, int], wave: int) -> NDArray[np.uint32]:
+def _packed_items(
+    descriptor: Descriptor, block: tuple[int, int, int], wave: int
+) -> NDArray[np.uint32]:
     flat = np.arange(wave * LANES, (wave + 1) * LANES, dtype=np.uint32)
     x = flat % block[0]
     y = flat // block[0] % block[1]
     z = flat // (block[0] * block[1])
-    packed = x
+    packed: NDArray[Any] = x
     if descriptor.work_item_dimensions > 1:
         packed = packed | y << 10
     if descriptor.work_item_dimensions > 2:
@@ -220,7 +228,7 @@ def _packed_items(descriptor: Descriptor, block: tuple[int, int, int], wave: int
     return packed.astype(np.uint32)
 
 
-def _user_scalars(kernel: KernelCode, memory: Memory) -> list[int]:
+def _user_scalars(kernel: KernelCode, memory: LaunchMemory) -> list[int]:
     """The user scalars in their order."""
     descriptor = kernel.descriptor
     found: list[int] = []

@@ -12,25 +12,29 @@ import numpy as np
 
 from verilocc_bench.machine.compiled import (
     compiled,
+    float32,
     float32_bits,
     float32_of,
+    float64,
     float64_bits,
     float64_of,
     fused32,
     fused64,
+    int64,
+    uint32,
 )
 from verilocc_bench.machine.fields import (
-    A,
-    B,
-    C,
     C_WIDTH,
     LANES,
     RESULT,
     TARGET,
     VECTOR,
+    A,
+    B,
+    C,
 )
 from verilocc_bench.machine.integer_operations import signed32
-from verilocc_bench.machine.lanes import Integers, Registers, read_pair
+from verilocc_bench.machine.lanes import Integers, Numbers, Registers, read_pair
 from verilocc_bench.machine.number_formats import float16_of
 
 __all__ = ["MATRIX_NUMBERS", "matrix_step"]
@@ -56,19 +60,19 @@ def _byte_float(bits: int, exponent_bits: int, bias: int) -> float:
 def _element(vectors: Registers, register: int, lane: int, element: int, kind: int) -> float:
     """An element of A or B, as a float64."""
     if kind == F32 or kind == XF32:
-        bits = np.int64(vectors[register + element, lane])
+        bits = int64(vectors[register + element, lane])
         if kind == XF32:
             bits = 0x7FC0_0000 if (bits & 0x7FFF_FFFF) > 0x7F80_0000 else bits & 0xFFFF_E000
-        return np.float64(float32_of(bits))
+        return float64(float32_of(bits))
     if kind == F64:
-        low = np.int64(vectors[register + 2 * element, lane])
-        return float64_of(low | (np.int64(vectors[register + 2 * element + 1, lane]) << 32))
+        low = int64(vectors[register + 2 * element, lane])
+        return float64_of(low | (int64(vectors[register + 2 * element + 1, lane]) << 32))
     if kind == F16 or kind == BF16:
-        half = (np.int64(vectors[register + (element >> 1), lane]) >> (16 * (element & 1))) & 0xFFFF
-        return float16_of(half) if kind == F16 else np.float64(float32_of(half << 16))
-    byte = (np.int64(vectors[register + (element >> 2), lane]) >> (8 * (element & 3))) & 0xFF
+        half = (int64(vectors[register + (element >> 1), lane]) >> (16 * (element & 1))) & 0xFFFF
+        return float16_of(half) if kind == F16 else float64(float32_of(half << 16))
+    byte = (int64(vectors[register + (element >> 2), lane]) >> (8 * (element & 3))) & 0xFF
     if kind == I8:
-        return np.float64((byte ^ 0x80) - 0x80)
+        return float64((byte ^ 0x80) - 0x80)
     return _byte_float(byte, 4, 8) if kind == FP8 else _byte_float(byte, 5, 16)
 
 
@@ -79,7 +83,7 @@ def _flushed(number: float, least: float) -> float:
 
 @compiled
 def _load(
-    vectors: Registers, register: int, kind: int, numbers: Integers, out: np.ndarray,  # type: ignore[type-arg]
+    vectors: Registers, register: int, kind: int, numbers: Integers, out: Numbers,
     by_depth: bool,
 ) -> None:  # fmt: skip
     """An operand as (block, row, depth), or (block, depth, column) with `by_depth`."""
@@ -119,8 +123,8 @@ def _result_place(block: int, line: int, column: int, numbers: Integers) -> tupl
 
 @compiled
 def _dot(
-    left: np.ndarray, right: np.ndarray, start: int, block: int, column_of: int, numbers: Integers,  # type: ignore[type-arg]
-    total: np.ndarray,  # type: ignore[type-arg]
+    left: Numbers, right: Numbers, start: int, block: int, numbers: Integers,
+    total: Numbers,
 ) -> None:  # fmt: skip
     """A row of A times B, in float64, one product after the other: all columns at once."""
     side, depth = numbers[0], numbers[1]
@@ -131,13 +135,12 @@ def _dot(
         base = (block * depth + k) * side
         for j in range(side):
             total[j] += factor * right[base + j]
-    assert column_of == 0
 
 
 @compiled
 def matrix_step(
     row: Integers, scalars: Integers, vectors: Registers,
-    left: np.ndarray, right: np.ndarray, results: Integers, total: np.ndarray,  # type: ignore[type-arg]
+    left: Numbers, right: Numbers, results: Integers, total: Numbers,
 ) -> None:  # fmt: skip
     """D = A B + C. EXEC plays no part."""
     numbers = scalars[row[TARGET] : row[TARGET] + 10]
@@ -150,16 +153,16 @@ def matrix_step(
         for i in range(side):
             start = (block * side + i) * depth
             if kind != F32 and kind != F64:
-                _dot(left, right, start, block, 0, numbers, total)
+                _dot(left, right, start, block, numbers, total)
             for j in range(side):
                 element, lane = _result_place(block, i, j, numbers)
                 if row[C] < VECTOR:
                     c = read_pair(scalars, row[C]) if row[C_WIDTH] == 2 else scalars[row[C]]
                 else:
                     register = row[C] - VECTOR + wide * element
-                    c = np.int64(vectors[register, lane])
+                    c = int64(vectors[register, lane])
                     if wide == 2:
-                        c |= np.int64(vectors[register + 1, lane]) << 32
+                        c |= int64(vectors[register + 1, lane]) << 32
                 results[element * LANES + lane] = _sum(
                     kind, c, total[j], left, right, start, block * depth * side + j,
                     depth, side, flushes,
@@ -168,14 +171,14 @@ def matrix_step(
     for element in range(side * side * blocks // LANES):
         for lane in range(LANES):
             value = results[element * LANES + lane]
-            vectors[destination + wide * element, lane] = np.uint32(value)
+            vectors[destination + wide * element, lane] = uint32(value)
             if wide == 2:
-                vectors[destination + 2 * element + 1, lane] = np.uint32(value >> 32)
+                vectors[destination + 2 * element + 1, lane] = uint32(value >> 32)
 
 
 @compiled
 def _sum(
-    kind: int, c: int, product: float, left: np.ndarray, right: np.ndarray,  # type: ignore[type-arg]
+    kind: int, c: int, product: float, left: Numbers, right: Numbers,
     start: int, column: int, depth: int, side: int, flushes: int,
 ) -> int:  # fmt: skip
     """One element of D, in bits."""
@@ -189,14 +192,12 @@ def _sum(
     if kind == F32:
         single = float32_of(c)
         for k in range(depth):
-            single = fused32(
-                np.float32(left[start + k]), np.float32(right[column + k * side]), single
-            )
+            single = fused32(float32(left[start + k]), float32(right[column + k * side]), single)
     else:
-        addend = np.float64(float32_of(c))
+        addend = float64(float32_of(c))
         if flushes:
             addend = _flushed(addend, 2.0**-126)
-        single = np.float32(product + addend)
-        if flushes and abs(single) < np.float32(2.0**-126):
-            single = np.float32(math.copysign(0.0, np.float64(single)))
+        single = float32(product + addend)
+        if flushes and abs(single) < float32(2.0**-126):
+            single = float32(math.copysign(0.0, float64(single)))
     return 0x7FC0_0000 if math.isnan(single) else float32_bits(single)

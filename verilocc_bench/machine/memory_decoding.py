@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 
 from verilocc_bench.machine import fields as f
-from verilocc_bench.machine.disassembly import Instruction
+from verilocc_bench.machine.disassembly import CodeInstruction
 from verilocc_bench.machine.memory_opcodes import (
     LDS_OPCODES,
     SCALAR_LOAD_WIDTHS,
     VECTOR_OPCODES,
     MemoryOpcode,
 )
-from verilocc_bench.machine.operand_text import Operand, parse_operand
-from verilocc_bench.machine.rows import Constants, Row, Unsupported
+from verilocc_bench.machine.operand_text import CodeOperand, parse_operand
+from verilocc_bench.machine.rows import CodeRow, Unsupported
 
 __all__ = ["MEMORY_PREFIXES", "decode_memory"]
 
@@ -29,36 +29,36 @@ _CACHE_WORDS = {"glc", "slc", "sc0", "sc1", "nt", "scc"}
 _SWIZZLE = re.compile(r"swizzle\((\w+),(.*)\)\Z")
 
 
-def decode_memory(instruction: Instruction, arch: str, constants: Constants, row: Row) -> None:
+def decode_memory(instruction: CodeInstruction, arch: str, row: CodeRow) -> None:
     """Fills the row. Raises Unsupported for what is not known."""
     mnemonic = instruction.mnemonic
     if mnemonic.startswith("ds_"):
         _lds(instruction, row)
     elif mnemonic.startswith("s_"):
-        _scalar_load(instruction, constants, row)
+        _scalar_load(instruction, row)
     else:
-        _vector(instruction, arch, constants, row)
+        _vector(instruction, arch, row)
 
 
-def _register(operand: Operand) -> int:
+def _register(operand: CodeOperand) -> int:
     if operand.place is None or operand.modifiers:
         raise Unsupported(f"operand {operand.text}")
     return operand.place
 
 
-def _vector_operand(operand: Operand, width: int) -> Operand:
+def _vector_operand(operand: CodeOperand, width: int) -> CodeOperand:
     if not operand.is_vector or operand.width != width or operand.modifiers:
         raise Unsupported(f"operand {operand.text}: expected {width} vector registers")
     return operand
 
 
-def _scalar_operand(operand: Operand, width: int) -> Operand:
+def _scalar_operand(operand: CodeOperand, width: int) -> CodeOperand:
     if operand.place is None or operand.is_vector or operand.width != width or operand.modifiers:
         raise Unsupported(f"operand {operand.text}: expected {width} scalar registers")
     return operand
 
 
-def _scalar_load(instruction: Instruction, constants: Constants, row: Row) -> None:
+def _scalar_load(instruction: CodeInstruction, row: CodeRow) -> None:
     buffer = instruction.mnemonic.startswith("s_buffer_load_")
     name = instruction.mnemonic.removeprefix("s_buffer_load_").removeprefix("s_load_")
     width = SCALAR_LOAD_WIDTHS.get(name)
@@ -81,7 +81,7 @@ def _scalar_load(instruction: Instruction, constants: Constants, row: Row) -> No
             raise Unsupported(f"modifier {key}")
 
 
-def _lds(instruction: Instruction, row: Row) -> None:
+def _lds(instruction: CodeInstruction, row: CodeRow) -> None:
     mnemonic = instruction.mnemonic
     operands = [parse_operand(text) for text in instruction.operands]
     row[f.TRAITS] = f.IS_MEMORY
@@ -118,7 +118,7 @@ def _lds(instruction: Instruction, row: Row) -> None:
             raise Unsupported(f"modifier {key}")
 
 
-def _lds_lanes(instruction: Instruction, operands: list[Operand], row: Row) -> None:
+def _lds_lanes(instruction: CodeInstruction, operands: list[CodeOperand], row: CodeRow) -> None:
     """Values between lanes through the LDS unit, without its memory."""
     kind = {"ds_bpermute_b32": BPERMUTE, "ds_permute_b32": PERMUTE}.get(
         instruction.mnemonic, SWIZZLE
@@ -160,7 +160,7 @@ def _swizzle_bits(value: str) -> int:
     raise Unsupported(f"swizzle {name}")
 
 
-def _vector(instruction: Instruction, arch: str, constants: Constants, row: Row) -> None:
+def _vector(instruction: CodeInstruction, arch: str, row: CodeRow) -> None:
     space, _, name = instruction.mnemonic.partition("_")
     words = {key for key, _ in instruction.modifiers}
     to_lds = "lds" in words
@@ -182,13 +182,13 @@ def _vector(instruction: Instruction, arch: str, constants: Constants, row: Row)
     if space == "buffer":
         _buffer(operands, opcode, row)
     else:
-        _addressed(space, operands, opcode, constants, row)
+        _addressed(space, operands, opcode, row)
     wide = opcode.flags & f.STORES and opcode.registers > 2
-    if wide and (space != "buffer" or f.FIRST_CONSTANT <= row[f.D] or row[f.D] == f.NONE):
+    if wide and (space != "buffer" or row[f.D] >= f.FIRST_CONSTANT or row[f.D] == f.NONE):
         row[f.TRAITS] |= f.IS_WIDE_STORE
 
 
-def _words(instruction: Instruction, row: Row) -> None:
+def _words(instruction: CodeInstruction, row: CodeRow) -> None:
     for key, value in instruction.modifiers:
         if key == "offset":
             row[f.OFFSET] = int(value, 0)
@@ -200,7 +200,7 @@ def _words(instruction: Instruction, row: Row) -> None:
             raise Unsupported(f"modifier {key}")
 
 
-def _data(operand: Operand | None, opcode: MemoryOpcode, row: Row) -> None:
+def _data(operand: CodeOperand | None, opcode: MemoryOpcode, row: CodeRow) -> None:
     """The data: the destination of a load, a source otherwise; both where an atomic returns."""
     if operand is None:
         raise Unsupported("data expected")
@@ -211,7 +211,7 @@ def _data(operand: Operand | None, opcode: MemoryOpcode, row: Row) -> None:
         row.put_result(operand, opcode.registers)
 
 
-def _buffer(operands: list[Operand | None], opcode: MemoryOpcode, row: Row) -> None:
+def _buffer(operands: list[CodeOperand | None], opcode: MemoryOpcode, row: CodeRow) -> None:
     row[f.FLAGS] |= f.ADDRESS_BUFFER
     if not row[f.FLAGS] & f.TO_LDS:
         data = operands.pop(0)
@@ -235,11 +235,7 @@ def _buffer(operands: list[Operand | None], opcode: MemoryOpcode, row: Row) -> N
 
 
 def _addressed(
-    space: str,
-    operands: list[Operand | None],
-    opcode: MemoryOpcode,
-    constants: Constants,
-    row: Row,
+    space: str, operands: list[CodeOperand | None], opcode: MemoryOpcode, row: CodeRow
 ) -> None:
     """Global, flat and scratch: [result,] address, [data,] scalar base."""
     row[f.FLAGS] |= f.ADDRESS_SCRATCH if space == "scratch" else f.ADDRESS_GLOBAL
@@ -250,9 +246,7 @@ def _addressed(
     elif row[f.FLAGS] & f.RETURNS:
         returned = operands.pop(0)
         assert returned is not None
-        row.put_result(
-            _vector_operand(returned, opcode.result_registers), opcode.result_registers
-        )
+        row.put_result(_vector_operand(returned, opcode.result_registers), opcode.result_registers)
     address = operands.pop(0)
     if not loads:
         _data(operands.pop(0), opcode, row)
@@ -267,4 +261,3 @@ def _addressed(
         row.put_source(0, _vector_operand(address, width), width)
     elif space != "scratch":
         raise Unsupported("an address expected")
-    assert constants is not None

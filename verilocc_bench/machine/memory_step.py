@@ -16,19 +16,17 @@ from verilocc_bench.machine.compiled import (
     float32_of,
     float64_bits,
     float64_of,
+    int64,
+    uint32,
 )
 from verilocc_bench.machine.fields import (
-    A,
+    A_WIDTH,
     ADDRESS_BUFFER,
     ADDRESS_IDXEN,
     ADDRESS_OFFEN,
     ADDRESS_SCRATCH,
-    A_WIDTH,
     ATOMIC,
-    B,
     B_WIDTH,
-    C,
-    D,
     DATA_HIGH,
     EXEC,
     FLAGS,
@@ -48,9 +46,13 @@ from verilocc_bench.machine.fields import (
     TO_LDS,
     TWO_PLACES,
     VECTOR,
+    A,
+    B,
+    C,
+    D,
 )
 from verilocc_bench.machine.integer_operations import signed32
-from verilocc_bench.machine.lanes import read_pair
+from verilocc_bench.machine.lanes import Numbers, read_pair
 from verilocc_bench.machine.memory_decoding import BPERMUTE, PERMUTE
 from verilocc_bench.machine.memory_opcodes import (
     ADD,
@@ -70,8 +72,6 @@ from verilocc_bench.machine.memory_opcodes import (
     MIN_UNSIGNED,
     OR,
     PACKED_ADD_BF16,
-    PACKED_ADD_F16,
-    PLAIN,
     REVERSE_SUBTRACT,
     SUBTRACT,
     SWAP,
@@ -100,7 +100,7 @@ from verilocc_bench.machine.state import (
     SCRATCH_BASE,
     SCRATCH_BYTES,
     VECTOR_QUEUE,
-    State,
+    GroupState,
 )
 
 __all__ = ["issue_lds", "issue_lds_lanes", "issue_scalar", "issue_vector", "land"]
@@ -110,7 +110,7 @@ LDS_LANES_ADDRESS = -2
 
 
 @compiled
-def _fault(state: State, wave: int, kind: int, row: int, lane: int, address: int) -> None:
+def _fault(state: GroupState, wave: int, kind: int, row: int, lane: int, address: int) -> None:
     if state.fault[FAULT_KIND] == 0:
         state.fault[FAULT_KIND] = kind
         state.fault[FAULT_ROW] = row
@@ -121,12 +121,12 @@ def _fault(state: State, wave: int, kind: int, row: int, lane: int, address: int
 
 @compiled
 def _place(
-    state: State, wave: int, row: int, lane: int, address: int, size: int, writes: bool
+    state: GroupState, wave: int, row: int, lane: int, address: int, size: int, writes: bool
 ) -> int:
     """Where an address is in `memory`; -1, and a fault, where there is nothing."""
     for region in range(len(state.regions)):
         offset = address - state.regions[region, 0]
-        if 0 <= offset and offset + size <= state.regions[region, 1]:
+        if offset >= 0 and offset + size <= state.regions[region, 1]:
             if writes and not state.regions[region, 3]:
                 _fault(state, wave, READ_ONLY, row, lane, address)
                 return -1
@@ -136,22 +136,22 @@ def _place(
 
 
 @compiled
-def _load_bytes(memory: np.ndarray, place: int, size: int) -> int:  # type: ignore[type-arg]
+def _load_bytes(memory: Numbers, place: int, size: int) -> int:
     """Up to four bytes as a number."""
-    value = np.int64(memory[place])
+    value = int64(memory[place])
     for byte in range(1, size):
-        value |= np.int64(memory[place + byte]) << (8 * byte)
+        value |= int64(memory[place + byte]) << (8 * byte)
     return value
 
 
 @compiled
-def _store_bytes(memory: np.ndarray, place: int, size: int, value: int) -> None:  # type: ignore[type-arg]
+def _store_bytes(memory: Numbers, place: int, size: int, value: int) -> None:
     for byte in range(size):
         memory[place + byte] = np.uint8((value >> (8 * byte)) & 0xFF)
 
 
 @compiled
-def _slot(state: State, wave: int, queue: int, row: int) -> int:
+def _slot(state: GroupState, wave: int, queue: int, row: int) -> int:
     """A place at the end of a queue for an access of the active lanes."""
     slot = state.queue_sizes[wave, queue]
     state.queue_sizes[wave, queue] = slot + 1
@@ -161,7 +161,7 @@ def _slot(state: State, wave: int, queue: int, row: int) -> int:
 
 
 @compiled
-def _take_data(state: State, wave: int, queue: int, slot: int, row: int) -> None:
+def _take_data(state: GroupState, wave: int, queue: int, slot: int, row: int) -> None:
     """Copies the data to be stored out of the registers."""
     fields = state.rows[row]
     register, count = fields[B] - VECTOR, fields[B_WIDTH]
@@ -173,7 +173,7 @@ def _take_data(state: State, wave: int, queue: int, slot: int, row: int) -> None
 
 
 @compiled
-def _buffer_address(state: State, wave: int, row: int, lane: int) -> tuple[int, int]:
+def _buffer_address(state: GroupState, wave: int, row: int, lane: int) -> tuple[int, int]:
     """A lane's address in a buffer, and how many bytes are in range from there on."""
     fields, scalars = state.rows[row], state.scalars[wave]
     resource, flags = fields[C], fields[FLAGS]
@@ -183,10 +183,10 @@ def _buffer_address(state: State, wave: int, row: int, lane: int) -> tuple[int, 
     offset, index = fields[OFFSET], 0
     register = fields[A] - VECTOR
     if flags & ADDRESS_IDXEN:
-        index = np.int64(state.vectors[wave, register, lane])
+        index = int64(state.vectors[wave, register, lane])
         register += 1
     if flags & ADDRESS_OFFEN:
-        offset += np.int64(state.vectors[wave, register, lane])
+        offset += int64(state.vectors[wave, register, lane])
     scalar = fields[OFFSET_1] if fields[D] == NONE else scalars[fields[D]]
     if (word3 >> 23) & 1:
         index += lane
@@ -201,7 +201,7 @@ def _buffer_address(state: State, wave: int, row: int, lane: int) -> tuple[int, 
 
 
 @compiled
-def issue_vector(state: State, wave: int, row: int) -> None:
+def issue_vector(state: GroupState, wave: int, row: int) -> None:
     """Puts an access to memory into its queue.
 
     Lanes out of a buffer's range get the address -1: they load zero and store
@@ -222,15 +222,15 @@ def issue_vector(state: State, wave: int, row: int) -> None:
         elif flags & ADDRESS_SCRATCH:
             address = fields[OFFSET]
             if fields[A] != NONE:
-                address += np.int64(state.vectors[wave, fields[A] - VECTOR, lane])
+                address += int64(state.vectors[wave, fields[A] - VECTOR, lane])
             if fields[C] != NONE:
                 address += scalars[fields[C]]
             address = _scratch_address(state, wave, address, lane, fields[SIZE])
         else:
             register = fields[A] - VECTOR
-            address = np.int64(state.vectors[wave, register, lane])
+            address = int64(state.vectors[wave, register, lane])
             if fields[A_WIDTH] == 2:
-                address |= np.int64(state.vectors[wave, register + 1, lane]) << 32
+                address |= int64(state.vectors[wave, register + 1, lane]) << 32
             if fields[C] != NONE:
                 address += read_pair(scalars, fields[C])
             address += fields[OFFSET]
@@ -238,11 +238,11 @@ def issue_vector(state: State, wave: int, row: int) -> None:
     if fields[B] != NONE:
         _take_data(state, wave, VECTOR_QUEUE, slot, row)
     if flags & TO_LDS:
-        state.queue_data[wave, VECTOR_QUEUE, slot, 0, 0] = np.uint32(scalars[M0])
+        state.queue_data[wave, VECTOR_QUEUE, slot, 0, 0] = uint32(scalars[M0])
 
 
 @compiled
-def _scratch_address(state: State, wave: int, offset: int, lane: int, size: int) -> int:
+def _scratch_address(state: GroupState, wave: int, offset: int, lane: int, size: int) -> int:
     """The address of a lane's private memory; a lane's bytes stand side by side."""
     limit = state.settings[SCRATCH_BYTES]
     if offset < 0 or offset + size > limit:
@@ -251,7 +251,7 @@ def _scratch_address(state: State, wave: int, offset: int, lane: int, size: int)
 
 
 @compiled
-def issue_lds(state: State, wave: int, row: int) -> None:
+def issue_lds(state: GroupState, wave: int, row: int) -> None:
     """Puts an access to LDS into its queue."""
     fields = state.rows[row]
     slot = _slot(state, wave, LDS_QUEUE, row)
@@ -270,7 +270,7 @@ def issue_lds(state: State, wave: int, row: int) -> None:
 
 
 @compiled
-def issue_lds_lanes(state: State, wave: int, row: int) -> None:
+def issue_lds_lanes(state: GroupState, wave: int, row: int) -> None:
     """DS_BPERMUTE, DS_PERMUTE and DS_SWIZZLE: the results wait in the queue."""
     fields = state.rows[row]
     slot = _slot(state, wave, LDS_QUEUE, row)
@@ -279,15 +279,15 @@ def issue_lds_lanes(state: State, wave: int, row: int) -> None:
     operation, offset = fields[OPERATION], fields[OFFSET]
     first = fields[A] - VECTOR
     for lane in range(LANES):
-        out[lane] = np.uint32(0)
+        out[lane] = uint32(0)
     for lane in range(LANES):
         if operation == PERMUTE:
             if (execution >> lane) & 1:
-                target = ((np.int64(state.vectors[wave, first, lane]) + offset) >> 2) & 63
+                target = ((int64(state.vectors[wave, first, lane]) + offset) >> 2) & 63
                 out[target] = state.vectors[wave, fields[B] - VECTOR, lane]
             continue
         if operation == BPERMUTE:
-            source = ((np.int64(state.vectors[wave, first, lane]) + offset) >> 2) & 63
+            source = ((int64(state.vectors[wave, first, lane]) + offset) >> 2) & 63
             value = state.vectors[wave, fields[B] - VECTOR, source]
         else:
             if offset & 0x8000:
@@ -302,7 +302,7 @@ def issue_lds_lanes(state: State, wave: int, row: int) -> None:
 
 
 @compiled
-def issue_scalar(state: State, wave: int, row: int) -> None:
+def issue_scalar(state: GroupState, wave: int, row: int) -> None:
     """Puts a scalar load into its queue."""
     fields, scalars = state.rows[row], state.scalars[wave]
     slot = _slot(state, wave, SCALAR_QUEUE, row)
@@ -318,7 +318,7 @@ def issue_scalar(state: State, wave: int, row: int) -> None:
 
 
 @compiled
-def land(state: State, wave: int, queue: int, slot: int) -> None:
+def land(state: GroupState, wave: int, queue: int, slot: int) -> None:
     """Does what an access in a queue asks for."""
     row = state.queue_rows[wave, queue, slot]
     if queue == SCALAR_QUEUE:
@@ -336,7 +336,7 @@ def land(state: State, wave: int, queue: int, slot: int) -> None:
 
 
 @compiled
-def _land_scalar(state: State, wave: int, slot: int, row: int) -> None:
+def _land_scalar(state: GroupState, wave: int, slot: int, row: int) -> None:
     fields = state.rows[row]
     address = state.queue_addresses[wave, SCALAR_QUEUE, slot, 0]
     left = state.queue_addresses[wave, SCALAR_QUEUE, slot, 1]
@@ -351,21 +351,23 @@ def _land_scalar(state: State, wave: int, slot: int, row: int) -> None:
 
 
 @compiled
-def _loaded(state: State, wave: int, register: int, lane: int, flags: int, size: int, value: int) -> None:  # fmt: skip
+def _loaded(
+    state: GroupState, wave: int, register: int, lane: int, flags: int, size: int, value: int
+) -> None:
     """Puts a loaded number into its register, extended or merged with what is there."""
     if flags & SIGNED:
         sign = 1 << (8 * size - 1)
         value = (value ^ sign) - sign
-    old = np.int64(state.vectors[wave, register, lane])
+    old = int64(state.vectors[wave, register, lane])
     if flags & MERGES_LOW:
         value = (old & 0xFFFF_0000) | (value & 0xFFFF)
     elif flags & MERGES_HIGH:
         value = (old & 0xFFFF) | ((value & 0xFFFF) << 16)
-    state.vectors[wave, register, lane] = np.uint32(value & 0xFFFF_FFFF)
+    state.vectors[wave, register, lane] = uint32(value & 0xFFFF_FFFF)
 
 
 @compiled
-def _land_vector(state: State, wave: int, slot: int, row: int) -> None:
+def _land_vector(state: GroupState, wave: int, slot: int, row: int) -> None:
     fields = state.rows[row]
     flags, size = fields[FLAGS], fields[SIZE]
     execution = state.queue_execution[wave, VECTOR_QUEUE, slot]
@@ -383,7 +385,7 @@ def _land_vector(state: State, wave: int, slot: int, row: int) -> None:
         if in_range == 0 and flags & ATOMIC:
             if flags & RETURNS:
                 for word in range(size // 4):
-                    state.vectors[wave, fields[RESULT] - VECTOR + word, lane] = np.uint32(0)
+                    state.vectors[wave, fields[RESULT] - VECTOR + word, lane] = uint32(0)
             continue
         place = 0
         if in_range > 0:
@@ -395,7 +397,7 @@ def _land_vector(state: State, wave: int, slot: int, row: int) -> None:
         elif flags & STORES:
             _store(state, wave, VECTOR_QUEUE, slot, row, lane, 0, state.memory, place, in_range)
         elif flags & TO_LDS:
-            to = np.int64(state.queue_data[wave, VECTOR_QUEUE, slot, 0, 0]) + fields[OFFSET]
+            to = int64(state.queue_data[wave, VECTOR_QUEUE, slot, 0, 0]) + fields[OFFSET]
             to += lane * size
             if to + size > state.settings[LDS_LIMIT]:
                 _fault(state, wave, OUTSIDE_LDS, row, lane, to)
@@ -408,8 +410,8 @@ def _land_vector(state: State, wave: int, slot: int, row: int) -> None:
 
 @compiled
 def _load(
-    state: State, wave: int, row: int, lane: int, first: int,
-    memory: np.ndarray, place: int, in_range: int,  # type: ignore[type-arg]
+    state: GroupState, wave: int, row: int, lane: int, first: int,
+    memory: Numbers, place: int, in_range: int,
 ) -> None:  # fmt: skip
     """Loads a lane's bytes into its registers from number `first` on."""
     fields = state.rows[row]
@@ -422,18 +424,18 @@ def _load(
         value = 0
         if in_range >= 4 * word + 4:
             value = _load_bytes(memory, place + 4 * word, 4)
-        state.vectors[wave, register + word, lane] = np.uint32(value)
+        state.vectors[wave, register + word, lane] = uint32(value)
 
 
 @compiled
 def _store(
-    state: State, wave: int, queue: int, slot: int, row: int, lane: int, first: int,
-    memory: np.ndarray, place: int, in_range: int,  # type: ignore[type-arg]
+    state: GroupState, wave: int, queue: int, slot: int, row: int, lane: int, first: int,
+    memory: Numbers, place: int, in_range: int,
 ) -> None:  # fmt: skip
     """Stores a lane's data from word `first` on."""
     size, flags = state.rows[row, SIZE], state.rows[row, FLAGS]
     if size < 4:
-        value = np.int64(state.queue_data[wave, queue, slot, first, lane])
+        value = int64(state.queue_data[wave, queue, slot, first, lane])
         if flags & DATA_HIGH:
             value >>= 16
         if in_range >= size:
@@ -441,7 +443,7 @@ def _store(
         return
     for word in range(size // 4):
         if in_range >= 4 * word + 4:
-            value = np.int64(state.queue_data[wave, queue, slot, first + word, lane])
+            value = int64(state.queue_data[wave, queue, slot, first + word, lane])
             _store_bytes(memory, place + 4 * word, 4, value)
 
 
@@ -506,19 +508,19 @@ def _combined(operation: int, old: int, data: int, size: int) -> int:
 
 @compiled
 def _atomic(
-    state: State, wave: int, queue: int, slot: int, row: int, lane: int,
-    memory: np.ndarray, place: int,  # type: ignore[type-arg]
+    state: GroupState, wave: int, queue: int, slot: int, row: int, lane: int,
+    memory: Numbers, place: int,
 ) -> None:  # fmt: skip
     fields = state.rows[row]
     size, operation = fields[SIZE], fields[OPERATION]
     words = size // 4
     old = _load_bytes(memory, place, 4)
-    data = np.int64(state.queue_data[wave, queue, slot, 0, lane])
-    compared = np.int64(state.queue_data[wave, queue, slot, words, lane])
+    data = int64(state.queue_data[wave, queue, slot, 0, lane])
+    compared = int64(state.queue_data[wave, queue, slot, words, lane])
     if words == 2:
         old |= _load_bytes(memory, place + 4, 4) << 32
-        data |= np.int64(state.queue_data[wave, queue, slot, 1, lane]) << 32
-        compared |= np.int64(state.queue_data[wave, queue, slot, 3, lane]) << 32
+        data |= int64(state.queue_data[wave, queue, slot, 1, lane]) << 32
+        compared |= int64(state.queue_data[wave, queue, slot, 3, lane]) << 32
     if operation == COMPARE_SWAP:
         new = data if old == compared else old
     else:
@@ -528,13 +530,13 @@ def _atomic(
         _store_bytes(memory, place + 4, 4, (new >> 32) & 0xFFFF_FFFF)
     if fields[FLAGS] & RETURNS:
         register = fields[RESULT] - VECTOR
-        state.vectors[wave, register, lane] = np.uint32(old & 0xFFFF_FFFF)
+        state.vectors[wave, register, lane] = uint32(old & 0xFFFF_FFFF)
         if words == 2:
-            state.vectors[wave, register + 1, lane] = np.uint32((old >> 32) & 0xFFFF_FFFF)
+            state.vectors[wave, register + 1, lane] = uint32((old >> 32) & 0xFFFF_FFFF)
 
 
 @compiled
-def _land_lds(state: State, wave: int, slot: int, row: int) -> None:
+def _land_lds(state: GroupState, wave: int, slot: int, row: int) -> None:
     fields = state.rows[row]
     flags, size = fields[FLAGS], fields[SIZE]
     words = max(1, size // 4)
@@ -557,7 +559,3 @@ def _land_lds(state: State, wave: int, slot: int, row: int) -> None:
                 )  # fmt: skip
             else:
                 _load(state, wave, row, lane, part * words, state.lds, address, 1 << 40)
-
-
-assert PLAIN == 0
-assert PACKED_ADD_F16 != PACKED_ADD_BF16

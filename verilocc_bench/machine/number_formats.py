@@ -12,7 +12,6 @@ import numpy as np
 
 from verilocc_bench.machine.compiled import (
     compiled,
-    float32_bits,
     float32_of,
     float64_bits,
     float64_of,

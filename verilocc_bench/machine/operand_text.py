@@ -19,7 +19,7 @@ from verilocc_bench.machine.fields import (
     VECTOR,
 )
 
-__all__ = ["Operand", "UnknownOperand", "constant_bits", "parse_operand"]
+__all__ = ["CodeOperand", "UnknownOperand", "constant_bits", "parse_operand"]
 
 _REGISTER = re.compile(r"(?P<file>[sva]|ttmp)(?:(?P<one>\d+)|\[(?P<first>\d+):(?P<last>\d+)\])\Z")
 _NAMED = {
@@ -35,6 +35,10 @@ _FLOATS = {
     "-4.0": -4.0, "0.15915494": 0.15915494309189535, "0.15915494309189532": 0.15915494309189535,
     "0.1592": 0.15915494309189535,
 }  # fmt: skip
+_AROUND = (
+    ("neg(", ")", NEGATE), ("|", "|", ABSOLUTE), ("abs(", ")", ABSOLUTE),
+    ("sext(", ")", SIGN_EXTEND),
+)  # fmt: skip
 _INTEGER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)\Z")
 _FILES = {"s": 0, "v": VECTOR, "a": VECTOR + ACCUMULATORS, "ttmp": 108}
 _SIZES = {"s": 102, "v": 256, "a": 256, "ttmp": 16}
@@ -45,7 +49,7 @@ class UnknownOperand(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class CodeOperand:
     """A register (its place and width), or a constant (`text` in the disassembler's words).
 
     `modifiers` are bits of fields.*_MODIFIERS.
@@ -62,14 +66,13 @@ class Operand:
         return self.place is not None and self.place >= VECTOR
 
 
-def parse_operand(text: str) -> Operand:
+def parse_operand(text: str) -> CodeOperand:
     """An operand. Raises UnknownOperand for a notation that is not known."""
     modifiers = 0
     inner = text
     if inner.startswith("-") and not _INTEGER.match(inner) and inner not in _FLOATS:
         modifiers, inner = NEGATE, inner[1:]
-    for opening, closing, bit in (("neg(", ")", NEGATE), ("|", "|", ABSOLUTE), ("abs(", ")", ABSOLUTE),
-                                  ("sext(", ")", SIGN_EXTEND)):  # fmt: skip
+    for opening, closing, bit in _AROUND:
         if inner.startswith(opening) and inner.endswith(closing):
             modifiers |= bit
             inner = inner[len(opening) : -len(closing)]
@@ -80,12 +83,12 @@ def parse_operand(text: str) -> Operand:
         last = int(match["one"] or match["last"])
         if not first <= last < _SIZES[file]:
             raise UnknownOperand(text)
-        return Operand(_FILES[file] + first, last - first + 1, inner, modifiers)
+        return CodeOperand(_FILES[file] + first, last - first + 1, inner, modifiers)
     if inner in _NAMED:
         place, width = _NAMED[inner]
-        return Operand(place, width, inner, modifiers)
+        return CodeOperand(place, width, inner, modifiers)
     if _INTEGER.match(inner) or inner in _FLOATS:
-        return Operand(None, 0, inner, modifiers)
+        return CodeOperand(None, 0, inner, modifiers)
     raise UnknownOperand(text)
 
 

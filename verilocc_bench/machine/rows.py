@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from verilocc_bench.machine import fields as f
-from verilocc_bench.machine.operand_text import Operand
+from verilocc_bench.machine.operand_text import CodeOperand
 
-__all__ = ["Constants", "Row", "Unsupported"]
+__all__ = ["CodeRow", "ConstantPool", "Unsupported"]
 
 _OPERAND_FIELDS = frozenset((f.RESULT, f.SECOND, f.A, f.B, f.C, f.D))
 
@@ -14,7 +14,7 @@ class Unsupported(ValueError):
     """What is not implemented; the message names it."""
 
 
-class Constants:
+class ConstantPool:
     """The constants of a program, each once; a place is among the scalar registers."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Constants:
             raise Unsupported("more constants than there is room for")
 
 
-class Row:
+class CodeRow:
     """The numbers of one instruction, by the names in `fields`."""
 
     def __init__(self) -> None:
@@ -58,19 +58,19 @@ class Row:
     def __setitem__(self, field: int, value: int) -> None:
         self.numbers[field] = value
 
-    def put_result(self, operand: Operand, width: int) -> None:
+    def put_result(self, operand: CodeOperand, width: int) -> None:
         """The destination. Raises Unsupported for another width."""
         if operand.place is None or operand.width != width:
             raise Unsupported(f"a destination of {operand.width} registers, expected {width}")
         self[f.RESULT], self[f.RESULT_WIDTH] = operand.place, width
 
-    def put_source(self, slot: int, operand: Operand, width: int) -> None:
+    def put_source(self, slot: int, operand: CodeOperand, width: int) -> None:
         """A register as source number `slot`. Raises Unsupported for another width."""
         if operand.place is None or operand.width != width:
             raise Unsupported(f"a source of {operand.width} registers, expected {width}")
         self[f.A + 2 * slot], self[f.A_WIDTH + 2 * slot] = operand.place, width
 
-    def put_constant(self, slot: int, constants: Constants, value: int, width: int) -> None:
+    def put_constant(self, slot: int, constants: ConstantPool, value: int, width: int) -> None:
         """A constant as source number `slot`."""
         self[f.A + 2 * slot] = constants.place(value, width)
         self[f.A_WIDTH + 2 * slot] = width

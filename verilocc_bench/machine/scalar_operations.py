@@ -288,8 +288,10 @@ def scalar_operation_32(operation: int, a: int, b: int, old: int, scc: int) -> t
         return a, scc
     if operation >= EQUAL and operation <= BIT_IS_1:
         return 0, int(_compare_32(operation, a, b))
-    if ADD_U32 <= operation <= MAX_U32 or operation == MULTIPLY or (
-        ABSOLUTE_DIFFERENCE <= operation <= SHIFT_4_ADD
+    if (
+        ADD_U32 <= operation <= MAX_U32
+        or operation == MULTIPLY
+        or (ABSOLUTE_DIFFERENCE <= operation <= SHIFT_4_ADD)
     ):
         return _arithmetic_32(operation, a, b, scc)
     if operation == SELECT:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 
 from verilocc_bench.machine import fields as f
-from verilocc_bench.machine.disassembly import Instruction
+from verilocc_bench.machine.disassembly import CodeInstruction
 from verilocc_bench.machine.matrix_formats import Format
 from verilocc_bench.machine.matrix_table import MATRIX_INSTRUCTIONS, MatrixInstruction
 from verilocc_bench.machine.operand_text import constant_bits, parse_operand
-from verilocc_bench.machine.rows import Constants, Row, Unsupported
+from verilocc_bench.machine.rows import CodeRow, ConstantPool, Unsupported
 
 __all__ = ["MATRIX_NUMBERS", "SPECIAL_DECODERS", "decode_matrix", "matrix_passes"]
 
@@ -26,25 +26,25 @@ _FORMATS = {
 }  # fmt: skip
 
 
-def _ignored(instruction: Instruction, row: Row) -> None:
+def _ignored(_instruction: CodeInstruction, row: CodeRow) -> None:
     """Instructions that change priorities and caches alone."""
     row[f.GROUP], row[f.OPERATION], row[f.TRAITS] = f.SPECIAL, NO_OPERATION, f.IS_SALU
 
 
-def _nop(instruction: Instruction, row: Row) -> None:
+def _nop(instruction: CodeInstruction, row: CodeRow) -> None:
     _ignored(instruction, row)
     row[f.OFFSET] = int(instruction.operands[0], 0)
 
 
-def _end(_instruction: Instruction, row: Row) -> None:
+def _end(_instruction: CodeInstruction, row: CodeRow) -> None:
     row[f.GROUP], row[f.OPERATION], row[f.TRAITS] = f.SPECIAL, END, f.IS_SALU
 
 
-def _barrier(_instruction: Instruction, row: Row) -> None:
+def _barrier(_instruction: CodeInstruction, row: CodeRow) -> None:
     row[f.GROUP], row[f.OPERATION], row[f.TRAITS] = f.SPECIAL, BARRIER, f.IS_SALU
 
 
-def _wait(instruction: Instruction, row: Row) -> None:
+def _wait(instruction: CodeInstruction, row: CodeRow) -> None:
     """OFFSET is the limit of vmcnt, OFFSET_1 that of lgkmcnt."""
     row[f.GROUP], row[f.OPERATION], row[f.TRAITS] = f.SPECIAL, WAIT, f.IS_SALU
     row[f.OFFSET] = row[f.OFFSET_1] = NO_LIMIT
@@ -62,7 +62,7 @@ def _wait(instruction: Instruction, row: Row) -> None:
         row[f.OFFSET_1] = NO_LIMIT
 
 
-def _set_mode(instruction: Instruction, row: Row) -> None:
+def _set_mode(instruction: CodeInstruction, row: CodeRow) -> None:
     """s_setreg_imm32_b32 of MODE. OFFSET is the first bit, SIZE the number of bits."""
     match = _MODE_REGISTER.match(instruction.operands[0])
     if match is None or instruction.mnemonic != "s_setreg_imm32_b32":
@@ -78,8 +78,8 @@ _IGNORED = (
     "buffer_inv", "s_ttracedata", "v_nop", "v_nop_e32", "s_incperflevel", "s_decperflevel",
     "s_wakeup",
 )  # fmt: skip
-SPECIAL_DECODERS: dict[str, Callable[[Instruction, Row], None]] = {
-    **{name: _ignored for name in _IGNORED},
+SPECIAL_DECODERS: dict[str, Callable[[CodeInstruction, CodeRow], None]] = {
+    **dict.fromkeys(_IGNORED, _ignored),
     "s_nop": _nop,
     "s_endpgm": _end,
     "s_barrier": _barrier,
@@ -103,7 +103,9 @@ def matrix_numbers(arch: str, mnemonic: str) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def decode_matrix(instruction: Instruction, arch: str, constants: Constants, row: Row) -> None:
+def decode_matrix(
+    instruction: CodeInstruction, arch: str, constants: ConstantPool, row: CodeRow
+) -> None:
     """D, A, B and C, and the instruction's numbers in the program's constants (TARGET)."""
     mnemonic = instruction.mnemonic
     found = MATRIX_INSTRUCTIONS[arch].get(mnemonic)

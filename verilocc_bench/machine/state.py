@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.machine.fields import LANES, SCALARS, VECTORS
+from verilocc_bench.machine.lanes import Integers, Numbers, Registers
 from verilocc_bench.machine.matrix_step import MATRIX_NUMBERS
 
-__all__ = ["EVENT_FIELDS", "FAULT_FIELDS", "QUEUES", "QUEUE_ROOM", "State", "new_state"]
+__all__ = ["EVENT_FIELDS", "FAULT_FIELDS", "QUEUES", "QUEUE_ROOM", "GroupState", "new_state"]
 
 QUEUES = 3
 (VECTOR_QUEUE, LDS_QUEUE, SCALAR_QUEUE) = range(QUEUES)
@@ -21,8 +22,19 @@ QUEUE_ROOM = 64
 CONTROL_FIELDS = 8
 (RUNNING, AT_BARRIER, ENDED, FAULTED, STOPPED) = range(5)
 
-(STRICT, STEP_LIMIT, LDS_LIMIT, SCRATCH_BYTES, SCRATCH_BASE, EVENTS, STOP_AT, STOP_SKIP, ARCH_942,
- TOTAL_STEPS, ATOMIC_COUNT) = range(11)
+(
+    STRICT,
+    STEP_LIMIT,
+    LDS_LIMIT,
+    SCRATCH_BYTES,
+    SCRATCH_BASE,
+    EVENTS,
+    STOP_AT,
+    STOP_SKIP,
+    ARCH_942,
+    TOTAL_STEPS,
+    ATOMIC_COUNT,
+) = range(11)
 SETTINGS = 16
 
 (FAULT_KIND, FAULT_ROW, FAULT_LANE, FAULT_ADDRESS, FAULT_WAVE) = range(5)
@@ -34,15 +46,27 @@ EVENT_FIELDS = 5
 EVENT_ROOM = 256
 (READ_IN_FLIGHT, WRITTEN_IN_FLIGHT, TOO_SOON) = range(3)
 
-(LAST_WRITE, LAST_WRITE_TRAITS, LAST_MATRIX, LAST_MATRIX_ROW, LAST_C_READ, LAST_C_READ_ROW,
- LAST_WIDE_STORE, PENDING, LAST_DOT, LAST_VALU, MATRIX_FIRST, LAST_DOT_ROW) = range(12)
+(
+    LAST_WRITE,
+    LAST_WRITE_TRAITS,
+    LAST_MATRIX,
+    LAST_MATRIX_ROW,
+    LAST_C_READ,
+    LAST_C_READ_ROW,
+    LAST_WIDE_STORE,
+    PENDING,
+    LAST_DOT,
+    LAST_VALU,
+    MATRIX_FIRST,
+    LAST_DOT_ROW,
+) = range(12)
 VECTOR_MARKS = 12
 (SCALAR_VALU, SCALAR_SALU, SCALAR_PENDING) = range(3)
 SCALAR_MARKS = 3
 (MARK_DOUBLE_MATRIX, MARK_SPARE) = range(2)
 
 
-class State(NamedTuple):
+class GroupState(NamedTuple):
     """The arrays of a work-group.
 
     `scalars` (waves, SCALARS), `vectors` (waves, VECTORS, 64); `lds` and
@@ -53,32 +77,32 @@ class State(NamedTuple):
     each register was last written, and by what, for the hazard rules.
     """
 
-    rows: NDArray[np.int64]
-    scalars: NDArray[np.int64]
-    vectors: NDArray[np.uint32]
-    lds: NDArray[np.uint8]
-    memory: NDArray[np.uint8]
-    regions: NDArray[np.int64]
-    control: NDArray[np.int64]
-    settings: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    fault: NDArray[np.int64]
-    events: NDArray[np.int64]
-    queue_sizes: NDArray[np.int64]
-    queue_rows: NDArray[np.int64]
-    queue_execution: NDArray[np.int64]
-    queue_addresses: NDArray[np.int64]
-    queue_data: NDArray[np.uint32]
-    vector_marks: NDArray[np.int64]
-    scalar_marks: NDArray[np.int64]
-    wave_marks: NDArray[np.int64]
-    sources: NDArray[np.int64]
-    results: NDArray[np.int64]
-    spare: NDArray[np.int64]
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    matrix_results: NDArray[np.int64]
-    total: NDArray[np.float64]
+    rows: Integers
+    scalars: Integers
+    vectors: Registers
+    lds: Numbers
+    memory: Numbers
+    regions: Integers
+    control: Integers
+    settings: Integers
+    counts: Integers
+    fault: Integers
+    events: Integers
+    queue_sizes: Integers
+    queue_rows: Integers
+    queue_execution: Integers
+    queue_addresses: Integers
+    queue_data: Registers
+    vector_marks: Integers
+    scalar_marks: Integers
+    wave_marks: Integers
+    sources: Integers
+    results: Integers
+    spare: Integers
+    left: Numbers
+    right: Numbers
+    matrix_results: Integers
+    total: Numbers
 
 
 def new_state(
@@ -87,10 +111,10 @@ def new_state(
     regions: NDArray[np.int64],
     waves: int,
     lds_bytes: int,
-) -> State:
+) -> GroupState:
     """Arrays for work-groups of so many waves, with nothing in them yet."""
     integers = np.int64
-    return State(
+    return GroupState(
         rows=rows,
         scalars=np.zeros((waves, SCALARS), integers),
         vectors=np.zeros((waves, VECTORS, LANES), np.uint32),

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from verilocc_bench.machine.compiled import compiled, float32_of, float64_of
+from verilocc_bench.machine.compiled import (
+    compiled,
+    float32_of,
+    float64,
+    float64_of,
+    uint32,
+)
 from verilocc_bench.machine.fields import (
-    A,
-    B,
-    BOUND_CONTROL,
-    C,
     CARRY,
     COMPARE,
     EXEC,
     FLAGS,
     FLOAT_16,
     FLOAT_32,
-    FLOAT_64,
     GROUP,
     INTEGER,
     LANE_PATTERN,
@@ -33,6 +32,9 @@ from verilocc_bench.machine.fields import (
     VCC,
     VECTOR,
     WRITES_EXEC,
+    A,
+    B,
+    C,
 )
 from verilocc_bench.machine.float_operations import (
     class_of_32,
@@ -164,7 +166,7 @@ def _holds(operation: int, a: int, b: int) -> bool:
     if relation == OF_CLASS:
         return bool((b >> class_of_32(a)) & 1)
     if kind == TYPE_F32:
-        return _float_relation(relation, np.float64(float32_of(a)), np.float64(float32_of(b)))
+        return _float_relation(relation, float64(float32_of(a)), float64(float32_of(b)))
     if kind == TYPE_F64:
         return _float_relation(relation, float64_of(a), float64_of(b))
     if kind == TYPE_F16:
@@ -359,7 +361,7 @@ def across_lanes(row: Integers, scalars: Integers, vectors: Registers) -> None:
     """V_READLANE, V_READFIRSTLANE, V_WRITELANE and V_SWAP."""
     operation, execution = row[OPERATION], read_pair(scalars, EXEC)
     if operation == WRITE_LANE:
-        vectors[row[RESULT] - VECTOR, scalars[row[B]] & 63] = np.uint32(scalars[row[A]])
+        vectors[row[RESULT] - VECTOR, scalars[row[B]] & 63] = uint32(scalars[row[A]])
         return
     register = row[A] - VECTOR
     if operation == READ_LANE:
@@ -376,6 +378,3 @@ def across_lanes(row: Integers, scalars: Integers, vectors: Registers) -> None:
                 kept = vectors[register, lane]
                 vectors[register, lane] = vectors[other, lane]
                 vectors[other, lane] = kept
-
-
-assert BOUND_CONTROL

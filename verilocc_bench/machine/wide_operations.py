@@ -13,6 +13,7 @@ import numpy as np
 
 from verilocc_bench.machine.compiled import (
     compiled,
+    float64,
     float64_bits,
     float64_of,
     fused64,
@@ -116,9 +117,11 @@ def _scaled(number: float, exponent: int) -> float:
             return number * 0.0
         number *= power_of_two(-60)
         exponent += 60
-    return number * power_of_two(exponent) if exponent >= -1022 else (
-        number * power_of_two(exponent + 100)
-    ) * power_of_two(-100)
+    return (
+        number * power_of_two(exponent)
+        if exponent >= -1022
+        else (number * power_of_two(exponent + 100)) * power_of_two(-100)
+    )
 
 
 @compiled
@@ -157,10 +160,8 @@ def _divide_fixup(a: int, b: int, c: int) -> int:
         return c | (1 << 51)
     if math.isnan(denominator):
         return b | (1 << 51)
-    if (denominator == 0 and numerator == 0) or (
-        math.isinf(denominator) and math.isinf(numerator)
-    ):
-        return float64_bits(-np.float64(np.nan))
+    if (denominator == 0 and numerator == 0) or (math.isinf(denominator) and math.isinf(numerator)):
+        return float64_bits(-float64(np.nan))
     if denominator == 0 or math.isinf(numerator):
         result = np.inf
     elif math.isinf(denominator) or numerator == 0 or _exponent(c) - _exponent(b) < -1075:
@@ -214,9 +215,9 @@ def _is_of_one(operation: int) -> bool:
 def float64_operation(operation: int, a: int, b: int, c: int, flag: bool) -> int:
     """The result of an instruction for one lane. `flag` is the lane's bit of VCC."""
     if operation == FROM_I:
-        return float64_bits(np.float64(signed32(a)))
+        return float64_bits(float64(signed32(a)))
     if operation == FROM_U:
-        return float64_bits(np.float64(a))
+        return float64_bits(float64(a))
     x = float64_of(a)
     if operation == ADD:
         return float64_bits(x + float64_of(b))
@@ -276,9 +277,9 @@ def float16_operation(operation: int, a: int, b: int, c: int) -> int:
     differ from a tie by more than its last bit: they round once.
     """
     if operation == FROM_I:
-        return float16_bits(np.float64(((a & 0xFFFF) ^ 0x8000) - 0x8000))
+        return float16_bits(float64(((a & 0xFFFF) ^ 0x8000) - 0x8000))
     if operation == FROM_U:
-        return float16_bits(np.float64(a & 0xFFFF))
+        return float16_bits(float64(a & 0xFFFF))
     x, y, z = _number16(a), _number16(b), _number16(c)
     if operation == TO_U:
         return saturated(x, 0.0, 65535.0)

@@ -1,0 +1,235 @@
+"""Small kernels in assembly: memory, time, faults, refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.machine.assembly import assembled, kernel_of
+from verilocc_bench.errors import InputError
+from verilocc_bench.machine.execution import Fault, load_kernel, run
+
+COPY = """
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    v_lshlrev_b32_e32 v1, 2, v0
+    s_waitcnt lgkmcnt(0)
+    global_load_dword v2, v1, s[4:5]
+    s_waitcnt vmcnt(0)
+    v_add_u32_e32 v2, 1, v2
+    global_store_dword v1, v2, s[6:7]
+    s_endpgm
+"""
+
+
+def numbers(count: int = 64) -> np.ndarray[tuple[int], np.dtype[np.uint32]]:
+    return np.arange(count, dtype=np.uint32) * 3
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_memory_is_read_and_written(arch: str, asynchronous: bool) -> None:
+    out = np.zeros(64, np.uint32)
+    result = run(assembled(COPY, arch), "k", [numbers(), out], (1,), asynchronous=asynchronous)
+    assert result.buffers[1] is not None
+    assert (result.buffers[1] == numbers() + 1).all()
+    assert not out.any(), "the caller's arrays stay as they are"
+    assert (result.wave_instructions, result.event_count) == (8, 0)
+    assert result.counts.tolist() == [1] * 8
+
+
+@pytest.mark.parametrize(("line", "register"), [(3, "v2"), (2, "s4")])
+def test_a_missing_wait_gives_other_numbers(line: int, register: str) -> None:
+    lines = [text for text in COPY.splitlines() if text.strip()]
+    waits = [n for n, text in enumerate(lines) if "s_waitcnt" in text]
+    drop = waits[1] if register == "v2" else waits[0]
+    kernel = kernel_of("\n".join(text for n, text in enumerate(lines) if n != drop))
+    arguments = [numbers(), np.zeros(64, np.uint32)]
+    fast = kernel.run(arguments, (1,))
+    assert (fast.buffers[1] == numbers() + 1).all()
+    if register == "s4":
+        with pytest.raises(Fault, match="outside every argument's memory"):
+            kernel.run(arguments, (1,), asynchronous=True)
+        return
+    late = kernel.run(arguments, (1,), asynchronous=True)
+    assert (late.buffers[1] != numbers() + 1).all()
+    assert late.events[0].kind == "read in flight"
+    assert late.events[0].register == register
+    assert "global_load_dword" in str(late.events[0])
+
+
+def test_a_fault_names_instruction_lane_and_address() -> None:
+    with pytest.raises(Fault, match=r"0x\w+: 'global_load_dword v2, v1.*wave 0, lane 32: address"):
+        run(assembled(COPY), "k", [numbers(32), np.zeros(64, np.uint32)], (1,))
+
+
+def test_the_kernarg_segment_is_read_only() -> None:
+    body = """
+        v_mov_b32_e32 v1, 0
+        global_store_dword v1, v0, s[0:1]
+        s_endpgm
+    """
+    with pytest.raises(Fault, match="read-only memory"):
+        kernel_of(body).run([], (1,))
+
+
+def test_an_endless_loop_ends() -> None:
+    with pytest.raises(Fault, match="more instructions than the limit"):
+        kernel_of(".Lx:\ns_branch .Lx\ns_endpgm").run([], (1,), step_limit=1000)
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        ("v_mqsad_pk_u16_u8 v[2:3], v[4:5], v6, v[8:9]", "unknown opcode v_mqsad_pk_u16_u8"),
+        ("s_set_gpr_idx_off", "unknown opcode s_set_gpr_idx_off"),
+        ("s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s0", "unknown opcode"),
+        ("v_mfma_f32_32x32x1_2b_f32 v[0:31], v32, v33, v[0:31] cbsz:1", "modifier cbsz"),
+        ("v_add_u32_e64 v1, v2, v3 clamp", "modifier clamp"),
+        ("s_trap 2", "unknown opcode s_trap"),
+    ],
+)
+def test_what_is_not_supported_is_refused_before_anything_runs(line: str, what: str) -> None:
+    data = assembled(f"s_branch .Lx\n{line}\n.Lx:\ns_endpgm")
+    with pytest.raises(InputError, match="is not supported") as refused:
+        load_kernel(data)
+    assert what in str(refused.value)
+
+
+def test_waves_meet_at_barriers_and_share_lds() -> None:
+    body = """
+        s_load_dwordx4 s[4:7], s[0:1], 0x0
+        v_lshlrev_b32_e32 v1, 2, v0
+        ds_write_b32 v1, v0
+        v_xor_b32_e32 v2, 0x1fc, v1
+        s_waitcnt lgkmcnt(0)
+        s_barrier
+        ds_read_b32 v3, v2
+        s_waitcnt lgkmcnt(0)
+        global_store_dword v1, v3, s[6:7]
+        s_endpgm
+    """
+    out = np.zeros(128, np.uint32)
+    for asynchronous in (False, True):
+        kernel = kernel_of(body, items=128)
+        result = kernel.run([None, out], (1,), asynchronous=asynchronous)
+        assert (result.buffers[1] == np.arange(128)[::-1]).all()
+        assert result.event_count == 0
+
+
+def test_a_wave_that_does_not_wait_for_its_lds_write_before_the_barrier() -> None:
+    body = """
+        s_load_dwordx4 s[4:7], s[0:1], 0x0
+        v_lshlrev_b32_e32 v1, 2, v0
+        s_waitcnt lgkmcnt(0)
+        ds_write_b32 v1, v0
+        v_xor_b32_e32 v2, 0x1fc, v1
+        s_barrier
+        ds_read_b32 v3, v2
+        s_waitcnt lgkmcnt(0)
+        global_store_dword v1, v3, s[6:7]
+        s_endpgm
+    """
+    kernel = kernel_of(body, items=128)
+    result = kernel.run([None, np.zeros(128, np.uint32)], (1,), asynchronous=True)
+    assert (result.buffers[1] != np.arange(128)[::-1]).any()
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+@pytest.mark.parametrize(("nops", "right"), [(17, True), (16, True), (15, False), (0, False)])
+def test_a_matrix_result_that_is_read_too_soon(arch: str, nops: int, right: bool) -> None:
+    """32x32x8 f16 takes 16 passes on gfx90a (19 wait states), 8 on gfx942 (11)."""
+    needed = 19 if arch == "gfx90a" else 11
+    waits = needed - 17 + nops
+    name = "v_mfma_f32_32x32x8f16" if arch == "gfx90a" else "v_mfma_f32_32x32x8_f16"
+    body = f"""
+        s_load_dwordx4 s[4:7], s[0:1], 0x0
+        v_lshlrev_b32_e32 v1, 2, v0
+        v_mov_b32_e32 v2, 0x3c003c00
+        v_mov_b32_e32 v3, v2
+        s_waitcnt lgkmcnt(0)
+        s_nop 1
+        {name} v[16:31], v[2:3], v[2:3], 0
+        {chr(10).join(["s_nop 0"] * max(waits + 1 - (nops < 17), 0))}
+        global_store_dword v1, v16, s[6:7]
+        s_endpgm
+    """
+    kernel = kernel_of(body, arch)
+    kept = max(waits + 1 - (nops < 17), 0) >= needed
+    result = kernel.run([None, np.zeros(64, np.float32)], (1,), asynchronous=True)
+    assert bool((result.buffers[1] == 8).all()) == kept
+    assert bool(result.event_count) == (not kept)
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_private_memory(arch: str) -> None:
+    if arch == "gfx942":
+        store = "scratch_store_dword off, v0, off offset:4"
+        load = "scratch_load_dword v3, off, off offset:4"
+        options, scalar = ".amdhsa_enable_private_segment 1", "s[0:1]"
+    else:
+        options = (
+            ".amdhsa_user_sgpr_private_segment_buffer 1\n"
+            ".amdhsa_system_sgpr_private_segment_wavefront_offset 1"
+        )
+        store = "buffer_store_dword v0, off, s[0:3], s8 offset:4"
+        load = "buffer_load_dword v3, off, s[0:3], s8 offset:4"
+        scalar = "s[4:5]"
+    body = f"""
+        s_load_dwordx4 s[12:15], {scalar}, 0x0
+        v_and_b32_e32 v0, 0x3ff, v0
+        v_lshlrev_b32_e32 v1, 2, v0
+        {store}
+        s_waitcnt vmcnt(0) lgkmcnt(0)
+        {load}
+        s_waitcnt vmcnt(0)
+        global_store_dword v1, v3, s[14:15]
+        s_endpgm
+    """
+    kernel = kernel_of(body, arch, scratch=16, options=options, items=128)
+    result = kernel.run([None, np.zeros(128, np.uint32)], (1,), asynchronous=True)
+    assert (result.buffers[1] == np.arange(128)).all()
+
+
+def test_a_buffer_out_of_range_reads_zero_and_stores_nothing() -> None:
+    body = """
+        s_load_dwordx4 s[4:7], s[0:1], 0x0
+        v_lshlrev_b32_e32 v1, 2, v0
+        s_waitcnt lgkmcnt(0)
+        s_mov_b32 s8, s4
+        s_mov_b32 s9, s5
+        s_mov_b32 s10, 128
+        s_mov_b32 s11, 0x20000
+        s_mov_b32 s12, s6
+        s_mov_b32 s13, s7
+        s_mov_b32 s14, 192
+        s_mov_b32 s15, 0x20000
+        buffer_load_dword v2, v1, s[8:11], 0 offen
+        s_waitcnt vmcnt(0)
+        buffer_store_dword v2, v1, s[12:15], 0 offen
+        s_endpgm
+    """
+    out = np.full(64, 7, np.uint32)
+    result = kernel_of(body).run([numbers(), out], (1,))
+    expected = np.where(np.arange(64) < 32, numbers(), np.where(np.arange(64) < 48, 0, 7))
+    assert (result.buffers[1] == expected).all()
+
+
+def test_registers_at_an_instruction() -> None:
+    kernel = kernel_of(COPY)
+    at = kernel.program.instructions[5].address
+    registers = kernel.trace([numbers(), np.zeros(64, np.uint32)], (1,), at)
+    assert (registers.vectors[2] == numbers()).all()
+    assert registers.execution == 2**64 - 1
+    with pytest.raises(InputError, match="comes to 0x"):
+        kernel.trace([numbers(), np.zeros(64, np.uint32)], (1,), at, visit=1)
+
+
+def test_arguments_that_do_not_fit() -> None:
+    with pytest.raises(InputError, match="has 3 arguments, got 4"):
+        run(assembled(COPY), "k", [None, None, 1, 2], (1,))
+    with pytest.raises(InputError, match="neither an array nor a number"):
+        run(assembled(COPY), "k", [None, None, "x"], (1,))  # type: ignore[list-item]
+    with pytest.raises(InputError, match="expected a code object"):
+        run(b"\x7fELF nonsense", "k", [], (1,))
+    with pytest.raises(InputError, match="expected the name of one of the kernels k"):
+        run(assembled(COPY), "other", [], (1,))
