@@ -17,8 +17,7 @@ from dataset_builders.publishing.contents import LocalFile, published_files
 from dataset_builders.publishing.hub_dataset import HubDataset, RepositoryState
 from dataset_builders.publishing.plan import make_plan
 from dataset_builders.publishing.request import MAIN, Publication, PublishRequest
-from verilocc_bench.dataset.hub_messages import quiet
-from verilocc_bench.dataset.hub_requests import HubError
+from verilocc_bench.dataset.hub_requests import HubError, quiet
 from verilocc_bench.errors import InputError
 
 

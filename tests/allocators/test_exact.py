@@ -18,7 +18,7 @@ from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds.checking import check_certificate
-from verilocc_bench.analysis.lower_bounds.interruptible import solve_interruptibly
+from verilocc_bench.analysis.lower_bounds.solver import solve_interruptibly
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function

@@ -9,9 +9,9 @@ from verilocc_bench.allocators import BUILT_IN, Request, SearchAllocator, sees_l
 from verilocc_bench.allocators.protocol import Response
 from verilocc_bench.allocators.registry import answers_alone
 from verilocc_bench.allocators.search import fallbacks, portfolio
+from verilocc_bench.allocators.search.first_fit_orders import node_orders
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.options import SearchOptions
-from verilocc_bench.allocators.search.orders import node_orders
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.errors import AllocationFailed, ContradictionError, InputError
 from verilocc_bench.selftest.generate import random_function
@@ -181,7 +181,7 @@ def test_ejection_makes_room_where_first_fit_fails() -> None:
 
 
 def _fits(model: PlacementModel, order: np.ndarray) -> bool:
-    from verilocc_bench.allocators.search.first_fit_loop import first_fit_loop
+    from verilocc_bench.allocators.search.first_fit_orders import first_fit_loop
 
     return bool((first_fit_loop(order, model.within({})) >= 0).all())
 

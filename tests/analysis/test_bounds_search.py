@@ -23,7 +23,6 @@ from verilocc_bench.analysis.lower_bounds.infeasibility import (
     proves_infeasible,
     why_infeasible,
 )
-from verilocc_bench.analysis.lower_bounds.interruptible import solve_interruptibly
 from verilocc_bench.analysis.lower_bounds.json_form import to_json
 from verilocc_bench.analysis.lower_bounds.records import (
     BoundKind,
@@ -32,7 +31,11 @@ from verilocc_bench.analysis.lower_bounds.records import (
     Refutation,
 )
 from verilocc_bench.analysis.lower_bounds.search import lower_bound
-from verilocc_bench.analysis.lower_bounds.solver import load_cp_model, new_solver
+from verilocc_bench.analysis.lower_bounds.solver import (
+    load_cp_model,
+    new_solver,
+    solve_interruptibly,
+)
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function

@@ -11,12 +11,12 @@ import pytest
 from tests.generated import random_function
 from tests.mutation import mutate
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.ties import tied_operands
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits.findings import Finding
 from verilocc_bench.ir import parse_function
 from verilocc_bench.verify import FastVerifier, FindingKind
 from verilocc_bench.verify.explain import Explainer
-from verilocc_bench.verify.ties import tied_operands
 
 HEADER = """verilocc-bench 1
 target gfx942

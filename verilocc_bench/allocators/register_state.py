@@ -19,6 +19,7 @@ from operator import or_
 from types import MappingProxyType
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.ties import tied_operands
 from verilocc_bench.ir import FixedUnits, Function, Operand, VirtualLanes
 
 Lifetime = tuple[int, int]
@@ -264,7 +265,7 @@ def tie_distances(problem: AllocationProblem) -> dict[int, dict[int, int] | None
 
     Ties through other registers are included. None stands for contradicting ties.
     """
-    edges = base_distances(problem, _unequal_ties(problem.function))
+    edges = base_distances(problem, unequal_ties(problem.function))
     return {register: _reach(edges, register) for register in edges if register != FIXED}
 
 
@@ -285,14 +286,10 @@ def _reach(edges: Mapping[int, list[tuple[int, int]]], start: int) -> dict[int, 
     return found
 
 
-def _unequal_ties(function: Function) -> Iterator[tuple[Operand, Operand]]:
-    """(definition, use) of the ties that equal operands do not already meet."""
-    for _, _, instruction in function.instructions():
-        for use in instruction.uses:
-            if use.tied_to is not None:
-                definition = instruction.definitions[use.tied_to]
-                if definition.location != use.location:
-                    yield definition, use
+def unequal_ties(function: Function) -> Iterator[tuple[Operand, Operand]]:
+    """(definition, use) of the ties whose two operands differ."""
+    for tie in tied_operands(function):
+        yield tie.definition, tie.use
 
 
 def _anchor(problem: AllocationProblem, operand: Operand) -> tuple[int, int]:

@@ -9,10 +9,10 @@ from verilocc_bench.dataset.reader import (
     load_raw_row,
     load_rows,
 )
-from verilocc_bench.dataset.row_check import check_row
 from verilocc_bench.dataset.rows import (
     RawRow,
     Row,
+    check_row,
     read_parquet,
     row_digest,
     rows_hash,

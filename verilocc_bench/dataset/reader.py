@@ -10,8 +10,7 @@ from pathlib import Path
 
 from verilocc_bench.dataset.hub import read_hub, stream_hub
 from verilocc_bench.dataset.parquet import MEMORY_BYTES, MemoryBudget
-from verilocc_bench.dataset.row_check import check_row
-from verilocc_bench.dataset.rows import RawRow, Row, RowType, iterate_parquet, rows_hash
+from verilocc_bench.dataset.rows import RawRow, Row, RowType, check_row, iterate_parquet, rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, open_input, read_json
 

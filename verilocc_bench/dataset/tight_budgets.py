@@ -15,10 +15,10 @@ from enum import StrEnum
 from typing import Any
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
-from verilocc_bench.analysis.budgets import with_budgets
 from verilocc_bench.analysis.lower_bounds import lower_bound
 from verilocc_bench.analysis.lower_bounds.search import BoundSearch
 from verilocc_bench.analysis.lower_bounds.shapes import shapes_of_value
+from verilocc_bench.analysis.problem import with_budgets
 from verilocc_bench.dataset.rows import BEST_COLUMNS, Row
 from verilocc_bench.errors import InputError
 

@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
+from verilocc_bench.analysis.ties import Tie
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits, Operand, RegisterClass
-from verilocc_bench.verify.ties import Tie
 
 Units = NDArray[np.int64]
 """The base unit of each row."""

@@ -22,11 +22,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.ties import Tie
 from verilocc_bench.edits.findings import Finding, FindingKind, InvolvedLane, Place
 from verilocc_bench.ir import FixedUnits, Operand
 from verilocc_bench.verify.collisions import Collision, CollisionFinder
 from verilocc_bench.verify.misplacement import misplacement
-from verilocc_bench.verify.ties import Tie
 from verilocc_bench.verify.value_tracker import Literal, ValueTracker
 
 _VIRTUAL = re.compile(r"%(0|[1-9]\d{0,8})", re.ASCII)

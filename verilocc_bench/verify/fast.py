@@ -16,10 +16,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.ties import tied_operands
 from verilocc_bench.edits import AnswerLike, assignment_alone
 from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.verify.explain import Explainer
-from verilocc_bench.verify.ties import tied_operands
 
 if TYPE_CHECKING:
     from verilocc_bench.verify.bulk import BulkCheck

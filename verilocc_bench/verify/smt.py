@@ -35,6 +35,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem, parse_register_name
+from verilocc_bench.analysis.ties import tied_operands
 from verilocc_bench.edits import AnswerLike, assignment_alone
 from verilocc_bench.edits.findings import Finding, FindingKind, Verdict
 from verilocc_bench.errors import InputError, MissingExtraError
@@ -48,7 +49,6 @@ from verilocc_bench.verify.smt_constraints import (
     first_unit,
     named_registers,
 )
-from verilocc_bench.verify.ties import tied_operands
 
 MAXIMUM_PAIRS = 200_000
 """The most pairs of virtual registers that may collide in a function that Z3 is asked about."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
+from verilocc_bench.analysis.ties import Tie, tied_operands
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits, Operand, RegisterClass
-from verilocc_bench.verify.ties import Tie, tied_operands
 
 
 @dataclass(frozen=True, slots=True)

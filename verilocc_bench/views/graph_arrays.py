@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.ties import tied_operands
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits, Guard, Instruction, Operand, RegisterClass
-from verilocc_bench.verify.ties import tied_operands
 from verilocc_bench.views.conflicts import find_conflicts, live_ranges
 from verilocc_bench.views.graph import Integers, OperandFlag, OperandRole
 from verilocc_bench.views.vocabulary import OpcodeVocabulary

@@ -26,9 +26,12 @@ from numpy.typing import NDArray
 
 from verilocc_bench.allocators.search.model import PlacementModel
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
-from verilocc_bench.analysis.lower_bounds.interruptible import solve_interruptibly
 from verilocc_bench.analysis.lower_bounds.records import Clique
-from verilocc_bench.analysis.lower_bounds.solver import load_cp_model, new_solver
+from verilocc_bench.analysis.lower_bounds.solver import (
+    load_cp_model,
+    new_solver,
+    solve_interruptibly,
+)
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model

@@ -23,9 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.allocators.register_state import FIXED, base_distances
+from verilocc_bench.allocators.register_state import FIXED, base_distances, unequal_ties
 from verilocc_bench.analysis import AllocationProblem, Liveness, iterate_bits
-from verilocc_bench.ir import Assignment, Operand
+from verilocc_bench.ir import Assignment
 
 Integers = NDArray[np.int64]
 
@@ -173,7 +173,7 @@ def _tied_nodes(problem: AllocationProblem) -> list[PlacementNode]:
 
     The domains express contradicting ties and ties to physical registers.
     """
-    edges = base_distances(problem, unequal_ties(problem))
+    edges = base_distances(problem, unequal_ties(problem.function))
     seen: set[int] = set()
     nodes = []
     for register in range(len(problem.function.virtual_registers)):
@@ -189,18 +189,6 @@ def _tied_nodes(problem: AllocationProblem) -> list[PlacementNode]:
         seen |= offsets.keys()
         nodes.append(PlacementNode(tuple(offsets.items())))
     return nodes
-
-
-def unequal_ties(problem: AllocationProblem) -> list[tuple[Operand, Operand]]:
-    """(definition, use) of the ties that equal operands do not already meet."""
-    found = []
-    for _, _, instruction in problem.function.instructions():
-        for use in instruction.uses:
-            if use.tied_to is not None:
-                definition = instruction.definitions[use.tied_to]
-                if definition.location != use.location:
-                    found.append((definition, use))
-    return found
 
 
 def _excluding_lanes(liveness: Liveness) -> tuple[Integers, Integers]:
@@ -279,7 +267,7 @@ def _restrict_by_ties(
     domain: NDArray[np.bool_],
 ) -> None:
     """Restricts domains: a tie to a physical register leaves one base, an impossible tie none."""
-    edges = base_distances(problem, unequal_ties(problem))
+    edges = base_distances(problem, unequal_ties(problem.function))
     for number, node in enumerate(nodes):
         offsets = dict(node.members)
         for register, offset in node.members:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.allocators.search.compiled import compiled, next_random, random_rise
-from verilocc_bench.allocators.search.first_fit_loop import first_fit_loop
+from verilocc_bench.allocators.search.first_fit_orders import first_fit_loop
 from verilocc_bench.allocators.search.model import Space
 
 Integers = NDArray[np.int64]

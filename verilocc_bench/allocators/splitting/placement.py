@@ -45,8 +45,7 @@ def place_nodes(
     left over, the widest ones are placed first and stay, and search places the
     others. `hint` are bases to begin with, as far as they are legal.
     """
-    from verilocc_bench.allocators.search.first_fit_loop import first_fit_loop
-    from verilocc_bench.allocators.search.orders import node_orders
+    from verilocc_bench.allocators.search.first_fit_orders import first_fit_loop, node_orders
 
     space = model.within({})
     starts = [] if hint is None else [_legal(model, hint)]

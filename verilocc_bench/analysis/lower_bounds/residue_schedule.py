@@ -20,9 +20,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from verilocc_bench.analysis.lower_bounds.interruptible import solve_interruptibly
 from verilocc_bench.analysis.lower_bounds.records import BoundKind, Clique, Refutation, Shape
-from verilocc_bench.analysis.lower_bounds.solver import load_cp_model, new_solver, solver_name
+from verilocc_bench.analysis.lower_bounds.solver import (
+    load_cp_model,
+    new_solver,
+    solve_interruptibly,
+    solver_name,
+)
 from verilocc_bench.analysis.problem import AllocationProblem
 from verilocc_bench.ir import RegisterClass
 

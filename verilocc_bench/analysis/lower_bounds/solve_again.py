@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
-from verilocc_bench.analysis.lower_bounds.interruptible import solve_interruptibly
 from verilocc_bench.analysis.lower_bounds.records import Clique, Refutation
-from verilocc_bench.analysis.lower_bounds.solver import load_cp_model, new_solver
+from verilocc_bench.analysis.lower_bounds.solver import (
+    load_cp_model,
+    new_solver,
+    solve_interruptibly,
+)
 from verilocc_bench.analysis.problem import AllocationProblem
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from verilocc_bench.backends.amdgpu.execution_mask import is_misnamed_mask_writer
 from verilocc_bench.backends.amdgpu.machine import (
     MachineBlock,
     MachineFunction,
@@ -32,7 +31,7 @@ from verilocc_bench.ir import (
     RegisterClass,
     VirtualLanes,
 )
-from verilocc_bench.targets import Target
+from verilocc_bench.targets import MaskChange, Target
 from verilocc_bench.targets.amdgpu import MASK_MARK, MAXIMUM_WAVES
 from verilocc_bench.targets.amdgpu_budget import budget_from_attributes
 from verilocc_bench.targets.amdgpu_classes import (
@@ -347,3 +346,26 @@ def _tied_from(operand: MachineOperand, offset: int) -> MachineOperand:
 def _keeps_half(operand: MachineOperand) -> bool:
     """True if a definition writes 16 bits and so leaves, and needs, the rest of the unit."""
     return is_half(operand) and MachineOperandFlag.UNDEF not in operand.flags
+
+
+_EXEC = frozenset({"exec", "exec_lo", "exec_hi"})
+
+
+def is_misnamed_mask_writer(
+    operands: Sequence[tuple[int, MachineOperand]], instruction: Instruction, target: Target
+) -> bool:
+    """True if an instruction writes EXEC in another way than its opcode tells."""
+    flags = MachineOperandFlag.DEFINITION
+    if not any(flags in o.flags and not o.virtual and o.name in _EXEC for _, o in operands):
+        return False
+    read = [o for _, o in operands if not o.flags & (flags | MachineOperandFlag.IMPLICIT)]
+    reads_mask = [not o.virtual and o.name == "exec" for o in read]
+    if instruction.opcode == "COPY" and any(reads_mask):
+        return False  # a copy of EXEC lists it as defined, but does not change it
+    change = target.mask_change(instruction)
+    operation = instruction.opcode.removesuffix("_term")
+    if operation in ("S_AND_B64", "S_OR_B64"):
+        return not any(reads_mask)
+    if operation == "S_ANDN2_B64":
+        return reads_mask[:1] != [True]
+    return change is MaskChange.NONE

@@ -9,10 +9,8 @@ input gives equal output, and the output contains no path.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import resource
 import shutil
 import subprocess
 import tempfile
@@ -20,6 +18,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from verilocc_bench.backends.tool_process import run_tool
 from verilocc_bench.errors import InputError
 
 LLVM_RELEASE = 22
@@ -148,30 +147,10 @@ def _version_of(path: Path) -> str:
 def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> tuple[int, str]:
     """The status and the whole output of a tool. Raises InputError if it cannot be started."""
     try:
-        process = subprocess.Popen(
-            [tool, *arguments],
-            cwd=folder,
-            env={"PATH": os.defpath, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-    except OSError as error:
-        raise InputError(f"cannot be run: {error.strerror}", source=tool) from None
-    with process:
-        # The tool must end even if this process is killed.
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds))
-            resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
-        try:
-            output, _ = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise LlcFailed(f"{tool.name} found no end in {seconds} seconds") from None
-        except BaseException:
-            process.kill()
-            raise
-    return process.returncode, output.decode(errors="replace")
+        ended = run_tool(tool, arguments, folder, seconds, subprocess.STDOUT)
+    except TimeoutError as error:
+        raise LlcFailed(str(error)) from None
+    return ended.returncode, ended.stdout.decode(errors="replace")
 
 
 def _reason(output: str, status: int) -> str:

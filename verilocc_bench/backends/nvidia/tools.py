@@ -11,11 +11,8 @@ contains no path.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import resource
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from functools import cache
@@ -23,6 +20,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
+from verilocc_bench.backends.tool_process import run_tool
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
 
 CudaTool: TypeAlias = Literal["ptxas", "nvdisasm"]
@@ -160,33 +158,12 @@ def _version_of(path: Path) -> str:
 def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> str:
     """The output of a tool. Raises _ToolFailed, or InputError if it cannot be started."""
     try:
-        process = subprocess.Popen(
-            [tool, *arguments],
-            cwd=folder,
-            env={"PATH": os.defpath, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-    except OSError as error:
-        raise InputError(f"cannot be run: {error.strerror}", source=tool) from None
-    with process:
-        # nvdisasm does not end on some damaged cubins. It must end even if this process is killed.
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds))
-        try:
-            output, errors = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise _ToolFailed(
-                f"{tool.name} found no end in {seconds} seconds; the file may be damaged"
-            ) from None
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode:
-        raise _ToolFailed(_first_error(tool.name, errors + output, process.returncode))
-    return output.decode(errors="replace")
+        ended = run_tool(tool, arguments, folder, seconds)
+    except TimeoutError as error:
+        raise _ToolFailed(f"{error}; the file may be damaged") from None
+    if ended.returncode:
+        raise _ToolFailed(_first_error(tool.name, ended.stderr + ended.stdout, ended.returncode))
+    return ended.stdout.decode(errors="replace")
 
 
 def _first_error(name: str, output: bytes, status: int) -> str:
