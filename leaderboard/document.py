@@ -16,11 +16,9 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.evaluate.fingerprints import code_fingerprint
 from verilocc_bench.evaluate.results import versions
 from verilocc_bench.evaluate.summary import (
-    OVERALL,
-    Summary,
-    group_results,
     kernel_record,
-    summarise,
+    summarise_by_group,
+    summarise_by_task,
 )
 
 FORMAT = 1
@@ -59,12 +57,13 @@ def revalidated(
     """
     found = [verdicts[row.id].row_result(row, board.split) for row in rows]
     ks = tuple(k for k in KS if k <= submission.samples)
-    summary = Summary(submission.assistance, submission.decoding, board.track, ks, seed=0)
-    tasks: dict[str, list[Any]] = {}
-    for result in found:
-        tasks.setdefault(result.task, []).append(result)
-    results = {task: summarise(tasks[task], summary) for task in sorted(tasks)}
-    results[OVERALL] = summarise(found, summary)
+    how: dict[str, Any] = {
+        "assistance": submission.assistance,
+        "decoding": submission.decoding,
+        "track": board.track,
+        "ks": ks,
+    }
+    results = summarise_by_task(found, **how)
     judged = [verdicts[row.id] for row in rows]
     disagreements = sum(verdict.disagreements for verdict in judged)
     refusals = []
@@ -81,10 +80,7 @@ def revalidated(
         "marks": list(_marks(submission, judged, claims)),
         "answered": len(found),
         "results": results,
-        "groups": {
-            name: {value: summarise(some, summary) for value, some in groups.items()}
-            for name, groups in group_results(found).items()
-        },
+        "groups": summarise_by_group(found, **how),
         "kernels": [
             kernel_record(result, guided=False)
             | {"label_bank_conflicts": verdicts[result.row.id].label_conflicts}

@@ -22,7 +22,7 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate import PredictedFailure, parse_prediction
-from verilocc_bench.evaluate.asking import judge
+from verilocc_bench.evaluate.judging import judge
 from verilocc_bench.evaluate.outcome import measure_outcome
 from verilocc_bench.evaluate.prepared import PreparedRow
 from verilocc_bench.evaluate.records import Outcome, RowResult, Sample

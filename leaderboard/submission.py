@@ -16,7 +16,10 @@ from typing import Any
 from leaderboard.folder import SUBMISSION, read_small
 from leaderboard.shown_text import NAME, text_problem, url_problem
 from leaderboard.strict_yaml import LIMIT_BYTES, parse_yaml
-from verilocc_bench.allocators import Assistance, Decoding
+from verilocc_bench.allocators import (
+    Assistance,
+)
+from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.targets import TARGETS
 
 FORMAT = 1

@@ -204,10 +204,6 @@ def test_all_files_are_written_in_one_way() -> None:
     assert found == WRITERS
 
 
-NAMED_TWICE = {"Ledger", "Reply", "Run"}
-"""Class names that more than one class still has."""
-
-
 def test_a_class_has_a_name_of_its_own() -> None:
     places: dict[str, list[str]] = {}
     for package in ("verilocc_bench", "dataset_builders", "leaderboard", "benchmarks"):
@@ -216,5 +212,4 @@ def test_a_class_has_a_name_of_its_own() -> None:
                 if isinstance(node, ast.ClassDef):
                     place = f"{path.relative_to(ROOT)}:{node.lineno}"
                     places.setdefault(node.name, []).append(place)
-    twice = {name: found for name, found in places.items() if len(found) > 1}
-    assert not {name: found for name, found in twice.items() if name not in NAMED_TWICE}
+    assert not {name: found for name, found in places.items() if len(found) > 1}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from verilocc_bench.allocator_options import Objective
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset.tight_budgets import BudgetChoice
+from verilocc_bench.settings.search import Objective
 
 QUICK = ("linear-scan", "graph-coloring", "first-fit-orders", "annealed-orders", "tabu-search")
 """Allocators without a solver; they are also asked at tight budgets."""

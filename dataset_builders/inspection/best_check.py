@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataset_builders.inspection.findings import CheckKind
-from verilocc_bench.allocator_options import Objective
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.analysis.lower_bounds import check_certificate
@@ -20,6 +19,7 @@ from verilocc_bench.analysis.lower_bounds.json_form import from_json, to_json
 from verilocc_bench.dataset import Row
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.settings.search import Objective
 
 _Problem = tuple[CheckKind, str]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from verilocc_bench.allocators import BUILT_IN, Request, SearchAllocator, sees_labels
+from verilocc_bench.allocators import BUILT_IN, LabelUse, Request, SearchAllocator
 from verilocc_bench.allocators.protocol import Response
-from verilocc_bench.allocators.registry import answers_alone
+from verilocc_bench.allocators.registry import ANSWER_ALONE
 from verilocc_bench.allocators.search import fallbacks, portfolio
 from verilocc_bench.allocators.search.first_fit_orders import node_orders
 from verilocc_bench.allocators.search.model import PlacementModel, placement_models
@@ -200,11 +200,10 @@ def test_a_proof_that_an_answer_contradicts_is_no_failure_of_the_allocator(
 
 
 def test_best_is_shown_labels_and_does_without() -> None:
-    assert [name for name, each in BUILT_IN.items() if sees_labels(each)] == [
+    assert [name for name, each in BUILT_IN.items() if each.label_use is not LabelUse.NONE] == [
         "compiler",
         "llvm-basic",
         "best",
         "best-or-compiler",
     ]
-    alone = {name for name, each in BUILT_IN.items() if answers_alone(each)}
-    assert set(BUILT_IN) - alone == {"compiler", "llvm-basic", "best-or-compiler"}
+    assert set(BUILT_IN) - set(ANSWER_ALONE) == {"compiler", "llvm-basic", "best-or-compiler"}

@@ -7,16 +7,21 @@ import random
 import pytest
 
 from tests.generated import random_function
-from verilocc_bench.allocators import BUILT_IN, Objective, Request, SearchAllocator
-from verilocc_bench.allocators import answer_from_assignment as named
-from verilocc_bench.allocators.protocol import AllocationInterrupted
+from verilocc_bench.allocators import (
+    BUILT_IN,
+    Request,
+    SearchAllocator,
+)
+from verilocc_bench.allocators import (
+    answer_from_assignment as named,
+)
+from verilocc_bench.allocators.protocol import AllocationInterrupted, LabelUse
 from verilocc_bench.allocators.search import portfolio
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.options import Means, SearchOptions
 from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.allocators.search.refinement_items import Weights
 from verilocc_bench.allocators.search.refining import refinement_cost
-from verilocc_bench.allocators.searching import LabelUse
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.dataset import load_rows
@@ -24,6 +29,7 @@ from verilocc_bench.edits import assignment_alone
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 from verilocc_bench.selftest.answers import random_answer
+from verilocc_bench.settings.search import Objective
 from verilocc_bench.verify import FastVerifier, IndependentVerifier
 
 pytestmark = pytest.mark.slow

@@ -29,14 +29,19 @@ from benchmarks.model_study.figures import SIZES, against, figures, of_size, pas
 from benchmarks.model_study.records import KernelResult, read_runs
 from benchmarks.model_study.tables import TABLES
 from tests.model.scripted import ScriptedModel, run_episode
-from verilocc_bench.allocators import AllocatorOptions, Assistance, Decoding, Request
+from verilocc_bench.allocators import (
+    Assistance,
+    Request,
+)
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import build_parser
 from verilocc_bench.cli import main as verilocc_bench
-from verilocc_bench.cli.model_options import allocator_options
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.command_line import read_settings
+from verilocc_bench.settings.language_model import LanguageModelSettings, LocalModelSettings
 from verilocc_bench.verify import IndependentVerifier
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "benchmarks/model_study/template.md"
@@ -55,7 +60,7 @@ GIVEN = [f"--model={name}={model}" for name, model in MODELS.items() if name != 
 @pytest.mark.parametrize("row", SMALL, ids=[row.id for row in SMALL])
 def test_the_first_candidate_is_what_a_model_would_say_that_takes_it(row: Any) -> None:
     request = Request(AllocationProblem.from_text(row.normalized))
-    options = AllocatorOptions(decoding=Decoding.CONSTRAINED, backtracks=2_000)
+    options = LanguageModelSettings(decoding=Decoding.CONSTRAINED, backtracks=2_000)
     model = ScriptedModel(choose=lambda _ask, _text, offers: offers[0])
     response = run_episode(get_prompt_format("candidates"), request, options, model)
     assert response.answer is not None
@@ -81,7 +86,7 @@ def test_every_configuration_is_one_that_evaluate_takes() -> None:
     for each in found:
         arguments = ["evaluate", "--model", each.model, "--split", each.split, *each.arguments]
         parsed = build_parser().parse_args(arguments)
-        options = allocator_options(parsed, parsed.samples)
+        options = read_settings(parsed, LocalModelSettings)
         if each.folder != BASELINES:
             assert options.prompt_format is not None
             get_prompt_format(options.prompt_format).check(options)

@@ -18,8 +18,6 @@ from typing import Any
 import pytest
 
 from verilocc_bench.allocators import (
-    AllocatorOptions,
-    BatchAllocator,
     FailureKind,
     Feedback,
     Request,
@@ -32,6 +30,7 @@ from verilocc_bench.edits import Answer, parse_edits
 from verilocc_bench.edits.findings import Finding, FindingKind
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluate.models.command import CommandAllocator, command_allocator
+from verilocc_bench.settings.program import ProgramSettings
 from verilocc_bench.verify import Verifier
 
 HEAD = """\
@@ -65,11 +64,22 @@ def make(tmp_path: Path) -> Iterator[Make]:
     marker = f"VERILOCC_TEST_{random.getrandbits(64):x}"
     made: list[CommandAllocator] = []
 
-    def make(body: str, *, seconds: float = LONG_SECONDS, **more: int) -> CommandAllocator:
+    def make(
+        body: str,
+        *,
+        seconds: float = LONG_SECONDS,
+        memory_limit_mib: int | None = None,
+        processes: int = 1,
+    ) -> CommandAllocator:
         path = tmp_path / f"program{len(made)}.py"
         path.write_text(HEAD + body + "\n")
         argv = [sys.executable, "-S", str(path), marker]
-        allocator = CommandAllocator("command:x", argv, time_limit_seconds=seconds, **more)
+        allocator = CommandAllocator(
+            "command:x",
+            argv,
+            ProgramSettings(time_limit_seconds=seconds, memory_limit_mib=memory_limit_mib),
+            processes=processes,
+        )
         made.append(allocator)
         return allocator
 
@@ -105,7 +115,7 @@ def ask(allocator: CommandAllocator, *requests: Request) -> list[Response]:
 
 def test_a_good_program_is_asked_line_by_line(make: Make, problem: AllocationProblem) -> None:
     allocator = make("for r in requests(): say(answer(r, assignment={'%0': f'{r[\"seed\"]}'}))")
-    assert isinstance(allocator, BatchAllocator)
+    assert allocator.group_size == 64
     requests = [Request(problem, sample, seed) for sample, seed in enumerate((0, 2**64 - 1, 4096))]
     responses = ask(allocator, *requests)
     assert [response.answer for response in responses] == [
@@ -355,7 +365,7 @@ def test_a_program_that_cannot_be_run(tmp_path: Path, problem: AllocationProblem
     path = tmp_path / "program"
     path.write_text("#!/nowhere/interpreter\n")
     path.chmod(0o755)
-    allocator = command_allocator(str(path), AllocatorOptions(), 1)
+    allocator = command_allocator(str(path), ProgramSettings(), 1)
     for response in ask(allocator, *(Request(problem, sample) for sample in range(4))):
         assert response.failure is FailureKind.CRASHED
         assert "exit status 127" in (response.message or "")
@@ -451,11 +461,14 @@ import signal
 import sys
 # Whoever runs the tests in the background may have had SIGINT ignored: that is inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-from verilocc_bench.allocators import Request
+from verilocc_bench.allocators import (
+    Request,
+)
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluate.models.command import CommandAllocator
-allocator = CommandAllocator("x", sys.argv[1:], processes=2)
+from verilocc_bench.settings.program import ProgramSettings
+allocator = CommandAllocator("x", sys.argv[1:], ProgramSettings(), processes=2)
 problem = AllocationProblem.from_text(load_rows("mini").rows[0].normalized)
 for place, response in allocator.respond([Request(problem, sample) for sample in range(2)]):
     print("answered", flush=True)
@@ -503,14 +516,14 @@ def test_programs_do_not_outlive_us(end: str, tmp_path: Path) -> None:
 )
 def test_a_command_must_name_a_program(rest: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
-        command_allocator(rest, AllocatorOptions(), 1)
+        command_allocator(rest, ProgramSettings(), 1)
 
 
 def test_limits_must_be_some() -> None:
     for options in (
-        AllocatorOptions(time_limit_seconds=0),
-        AllocatorOptions(time_limit_seconds=float("nan")),
-        AllocatorOptions(memory_limit_mib=0),
+        ProgramSettings(time_limit_seconds=0),
+        ProgramSettings(time_limit_seconds=float("nan")),
+        ProgramSettings(memory_limit_mib=0),
     ):
         with pytest.raises(InputError, match=r"expected a (time|memory) limit above 0"):
             command_allocator(sys.executable, options, 1)
@@ -520,9 +533,9 @@ def test_options_and_words_are_handed_on(tmp_path: Path, problem: AllocationProb
     path = tmp_path / "with space.py"
     path.write_text(HEAD + "for r in requests(): say(answer(r, assignment={'%0': sys.argv[1]}))")
     rest = f"{shlex.quote(sys.executable)} {shlex.quote(str(path))} '$HOME; *'"
-    allocator = command_allocator(rest, AllocatorOptions(time_limit_seconds=50.0), 3)
+    allocator = command_allocator(rest, ProgramSettings(time_limit_seconds=50.0), 3)
     assert allocator.name == f"command:{rest}"
-    assert (allocator.processes, allocator.time_limit_seconds) == (3, 50.0)
+    assert (allocator.processes, allocator.settings.time_limit_seconds) == (3, 50.0)
     assert allocator.allocate(Request(problem)) == Answer(
         {"%0": "$HOME; *"}
     )  # no shell has seen it
@@ -535,7 +548,7 @@ def test_the_revision_follows_the_files(tmp_path: Path) -> None:
     rest = f"{sys.executable} {path} --seed 1"
 
     def revision(rest: str) -> str:
-        return command_allocator(rest, AllocatorOptions(), 1).revision
+        return command_allocator(rest, ProgramSettings(), 1).revision
 
     first = revision(rest)
     assert revision(rest) == first

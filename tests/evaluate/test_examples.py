@@ -15,11 +15,16 @@ from pathlib import Path
 
 import pytest
 
-from verilocc_bench.allocators import AllocatorOptions, FailureKind, Request, Response
+from verilocc_bench.allocators import (
+    FailureKind,
+    Request,
+    Response,
+)
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.evaluate.models.command import command_allocator
+from verilocc_bench.settings.program import ProgramSettings
 from verilocc_bench.verify import Verifier
 
 pytestmark = pytest.mark.slow
@@ -137,7 +142,7 @@ def test_the_two_programs_agree_and_what_they_answer_is_valid(c_program: Path) -
     requests = [Request(problem, sample=1, seed=2**63) for problem in problems]
     found: list[list[Response]] = []
     for command in (f"python3 {shlex.quote(str(script))}", shlex.quote(str(c_program))):
-        allocator = command_allocator(command, AllocatorOptions(), 1)
+        allocator = command_allocator(command, ProgramSettings(), 1)
         responses = dict(allocator.respond(requests))
         allocator.close()
         found.append([responses[place] for place in range(len(requests))])

@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from verilocc_bench.allocators import FailureKind, Response
+from verilocc_bench.allocators import FailureKind, LabelUse, Response
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.evaluate.asking import settled_samples
 from verilocc_bench.evaluate.models.local_sources import sources_fingerprint
 from verilocc_bench.evaluate.prepared import PreparedRow
 from verilocc_bench.evaluate.records import RowResult, Sample
-from verilocc_bench.evaluate.runner import RunSettings, settle
-from verilocc_bench.evaluate.summary import Summary, summarise
+from verilocc_bench.evaluate.summary import summarise
+from verilocc_bench.settings.allocator import AllocatorSettings
 
 pytestmark = pytest.mark.slow
 
@@ -151,7 +152,8 @@ def test_options_that_mean_nothing_are_refused(
 class _Endpoint:
     """Right at first, then out of reach: what is missing must not make it better."""
 
-    name, assistance, deterministic, group_size = "endpoint", "text", False, 4
+    name, deterministic, group_size = "endpoint", False, 4
+    foreign, label_use, settings = False, LabelUse.NONE, AllocatorSettings()
 
     def respond(self, requests: object) -> object:
         for place, request in enumerate(requests):  # type: ignore[var-annotated, arg-type]
@@ -164,12 +166,17 @@ class _Endpoint:
 def test_a_run_with_infrastructure_failures_has_no_pass_at_k() -> None:
     row = load_rows("mini").rows[0]
     prepared = PreparedRow(row)
-    found = settle([(prepared, n) for n in range(4)], _Endpoint(), RunSettings(4))
+    found = settled_samples([(prepared, n) for n in range(4)], _Endpoint(), 0)
     samples = sorted((judged.sample for _, judged in found), key=lambda sample: sample.index)
     assert [sample.counted for sample in samples] == [True, False, True, False]
     good = tuple(Sample(n, True) if n % 2 == 0 else samples[n] for n in range(4))
     record = summarise(
-        [RowResult(row, "test", good, None)], Summary("text", "guided", "assign", (1, 2), 0, 2)
+        [RowResult(row, "test", good, None)],
+        assistance="text",
+        decoding="guided",
+        track="assign",
+        ks=(1, 2),
+        calls=2,
     )
     assert record["pass@1"] is None
     assert record["pass@2"] is None

@@ -14,14 +14,17 @@ from typing import Any
 
 import pytest
 
-from verilocc_bench.allocators import AllocatorOptions, Request
+from verilocc_bench.allocators import (
+    Request,
+)
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.evaluate.asking import judge
+from verilocc_bench.evaluate.judging import judge
 from verilocc_bench.evaluate.metrics import pass_at_k
 from verilocc_bench.model.language_model import Completion, Finish
 from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.settings.language_model import LanguageModelSettings
 from verilocc_bench.verify import Verifier
 
 needs_inspect = pytest.mark.skipif(
@@ -88,7 +91,7 @@ def evaluate_with_inspect(rows: list[Row], tmp_path: Path) -> Any:
 def our_judgement(row: Row, sample: int) -> bool:
     """The same words through the prompt format and the verifier, without Inspect."""
     problem = AllocationProblem.from_text(row.normalized)
-    episode = get_prompt_format("whole").episode(Request(problem, sample), AllocatorOptions())
+    episode = get_prompt_format("whole").episode(Request(problem, sample), LanguageModelSettings())
     next(episode)
     with pytest.raises(StopIteration) as end:
         episode.send(Completion(words_of(row, sample), Finish.STOP, 0, 0))

@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from verilocc_bench.allocators import Assistance, FailureKind, Request
+from verilocc_bench.allocators import FailureKind, Request, SingleAllocator
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer, edit_function, parse_edits
 from verilocc_bench.errors import ContradictionError, InputError
-from verilocc_bench.evaluate.asking import ask
 from verilocc_bench.evaluate.few_shot import FewShot
 from verilocc_bench.evaluate.outcome import edit_costs, measure_outcome
 from verilocc_bench.evaluate.prepared import PreparedRow
@@ -99,22 +98,19 @@ def test_an_answer_below_what_is_proved_is_never_kept() -> None:
         _measured(replace(row, best_lower_bound=registers + 1))
 
 
-class _Contradicting:
-    name = "contradicting"
-    assistance = Assistance.TEXT
-    deterministic = True
-
-    def __init__(self, foreign: bool) -> None:
-        self.foreign = foreign
-
-    def allocate(self, _: Request) -> dict[str, str]:
+class _Contradicting(SingleAllocator):
+    def allocate(self, _: Request) -> Answer:
         raise ContradictionError("two and two are five")
+
+
+class _ForeignContradicting(_Contradicting):
+    foreign = True
 
 
 def test_a_contradiction_is_no_failure_among_others() -> None:
     """Of this package's own allocators: foreign code can raise what it likes."""
     request = Request(AllocationProblem(parse_function(LOOP)))
     with pytest.raises(ContradictionError):
-        ask(_Contradicting(foreign=False), request)
-    response = ask(_Contradicting(foreign=True), request)
+        next(_Contradicting().respond([request]))
+    ((_, response),) = _ForeignContradicting().respond([request])
     assert response.failure is FailureKind.CRASHED

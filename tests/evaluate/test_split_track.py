@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verilocc_bench.allocators import BUILT_IN, Assistance, Request, Response
+from verilocc_bench.allocators import BUILT_IN, Allocator, Request, Response, SingleAllocator
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
@@ -23,8 +23,8 @@ from verilocc_bench.edits import (
 )
 from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import ask, judge, resolve_model
-from verilocc_bench.evaluate.asking import FINDINGS_KEPT
+from verilocc_bench.evaluate import judge, resolve_model
+from verilocc_bench.evaluate.judging import FINDINGS_KEPT
 from verilocc_bench.evaluate.prepared import PreparedRow
 from verilocc_bench.ir import VirtualLanes
 from verilocc_bench.verify import Verdict, Verifier
@@ -67,7 +67,7 @@ def test_of_very_many_findings_the_first_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     path.write_text(json.dumps({"id": row.id, "assignment": answer}) + "\n")
     allocator = resolve_model(f"predictions:{path}")
-    judged = judge(Verifier(problem), ask(allocator, Request(problem)), 0)
+    judged = judge(Verifier(problem), _response(allocator, problem), 0)
     assert judged.verdict is not None
     assert len(judged.verdict.findings) == FINDINGS_KEPT
     assert judged.sample.findings_count > 10_000
@@ -88,9 +88,12 @@ def test_edits_are_wrong_on_the_assign_track() -> None:
     assert judge(prepared.verifier, Response(none), 0).sample.valid
 
 
-class _Replay:
-    name, assistance, deterministic = "replay", Assistance.TEXT, True
+def _response(allocator: Allocator, problem: AllocationProblem) -> Response:
+    ((_, response),) = allocator.respond([Request(problem)])
+    return response
 
+
+class _Replay(SingleAllocator):
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
 
@@ -112,7 +115,7 @@ def test_malformed_edits_of_foreign_code_are_counted_failures() -> None:
         Edits({}, (), (Replacement(-1, 1, 0, RegisterSpan(0)),)),
     ):
         allocator = _Replay(Answer({"%0": "s0"}, edits))
-        judged = judge(verifier, ask(allocator, Request(problem)), 0)
+        judged = judge(verifier, _response(allocator, problem), 0)
         assert judged.sample.failure == "unparsable", edits
 
 
@@ -150,5 +153,5 @@ def test_an_answer_beyond_the_bounds_of_the_checker_is_a_counted_failure() -> No
     row = load_rows("mini").rows[0]
     problem = AllocationProblem.from_text(row.normalized)
     allocator = BUILT_IN["linear-scan"]
-    judged = judge(Bounded(problem), ask(allocator, Request(problem)), 0)
+    judged = judge(Bounded(problem), _response(allocator, problem), 0)
     assert (judged.sample.failure, judged.valid) == ("beyond_analysis", False)

@@ -6,7 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from verilocc_bench.allocators import AllocatorOptions, Request, Response
+from verilocc_bench.allocators import (
+    Request,
+    Response,
+)
 from verilocc_bench.model.language_model import (
     Ask,
     Choice,
@@ -16,6 +19,7 @@ from verilocc_bench.model.language_model import (
     TokenSampling,
 )
 from verilocc_bench.model.prompts import PromptFormat
+from verilocc_bench.settings.language_model import LanguageModelSettings
 
 __all__ = ["ScriptedModel", "run_episode"]
 
@@ -99,7 +103,7 @@ def _completion(ask: Ask, text: str, finish: Finish, message: str | None = None)
 
 
 def run_episode(
-    style: PromptFormat, request: Request, options: AllocatorOptions, model: ScriptedModel
+    style: PromptFormat, request: Request, options: LanguageModelSettings, model: ScriptedModel
 ) -> Response:
     """What comes of an episode with a model."""
     style.check(options)

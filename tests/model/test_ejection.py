@@ -12,14 +12,19 @@ import pytest
 from tests.generated import random_function
 from tests.model.scripted import ScriptedModel, asked, run_episode
 from tests.model.test_prompts import CONSTRAINED, GUIDED, ONE_BY_ONE, SMALL, TIGHT, problem_of
-from verilocc_bench.allocators import AllocatorOptions, FailureKind, Request, Response
+from verilocc_bench.allocators import (
+    FailureKind,
+    Request,
+    Response,
+)
 from verilocc_bench.allocators.ejection import LOOKED_AT, Ejection
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, AnswerLike
 from verilocc_bench.model.language_model import Ask
 from verilocc_bench.model.prompts import get_prompt_format
-from verilocc_bench.model.prompts.outlook import decision_order
+from verilocc_bench.model.prompts.decision_features import decision_order
+from verilocc_bench.settings.language_model import LanguageModelSettings
 from verilocc_bench.verify import FastVerifier, IndependentVerifier
 
 HEAD = TIGHT.partition("class S")[0].replace("v:2", "v:4")
@@ -36,7 +41,7 @@ USE v0,%1
 
 
 def episode(
-    name: str, text: str, options: AllocatorOptions, model: ScriptedModel, backtracks: int
+    name: str, text: str, options: LanguageModelSettings, model: ScriptedModel, backtracks: int
 ) -> Response:
     request = Request(problem_of(text))
     options = replace(options, backtracks=backtracks)
@@ -68,9 +73,9 @@ def is_valid(problem: AllocationProblem, answer: AnswerLike | None) -> bool:
 
 @pytest.mark.parametrize("name", ONE_BY_ONE)
 @pytest.mark.parametrize(
-    "options", [AllocatorOptions(), CONSTRAINED, GUIDED], ids=lambda o: o.decoding
+    "options", [LanguageModelSettings(), CONSTRAINED, GUIDED], ids=lambda o: o.decoding
 )
-def test_room_is_made_for_what_fits_nowhere(name: str, options: AllocatorOptions) -> None:
+def test_room_is_made_for_what_fits_nowhere(name: str, options: LanguageModelSettings) -> None:
     model = saying({"%0": ["v0", "v1"], "%1": ["s3"]})
     response = episode(name, TIGHT, options, model, 1)
     assert response.answer == Answer({"%0": "v1", "%1": "s3", "%2": "v0"})

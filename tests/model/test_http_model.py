@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from verilocc_bench.allocators import AllocatorOptions
 from verilocc_bench.errors import InfrastructureError, InputError
 from verilocc_bench.model import http_model
 from verilocc_bench.model.http_errors import retry_after_seconds
@@ -28,10 +27,11 @@ from verilocc_bench.model.language_model import (
     Message,
     TokenSampling,
 )
+from verilocc_bench.settings.language_model import EndpointSettings
 
 from .http_server import Answers, Asked, FakeServer, Reset, Say, chat_reply
 
-OPTIONS = AllocatorOptions(model_name="toy", time_limit_seconds=20, concurrency=4, retries=3)
+OPTIONS = EndpointSettings(model_name="toy", time_limit_seconds=20, concurrency=4, retries=3)
 KEY = "sk-very-secret-0123456789"
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -673,10 +673,10 @@ def test_an_interrupt_does_not_wait_for_the_server(serve: Serve) -> None:
     script = (
         "import signal, sys\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "from verilocc_bench.allocators import AllocatorOptions\n"
+        "from verilocc_bench.settings.language_model import EndpointSettings\n"
         "from verilocc_bench.model.http_model import load_http_model\n"
         "from verilocc_bench.model.language_model import Ask, Message, TokenSampling\n"
-        "options = AllocatorOptions(model_name='m', time_limit_seconds=3000, concurrency=2)\n"
+        "options = EndpointSettings(model_name='m', time_limit_seconds=3000, concurrency=2)\n"
         f"model = load_http_model({server.address!r}, options)\n"
         "ask = Ask((Message('user', 'x'),), 9)\n"
         "try:\n    model.complete([ask] * 5, [TokenSampling(i) for i in range(5)])\n"

@@ -11,16 +11,12 @@ import pytest
 
 from tests.model.scripted import ScriptedModel
 from verilocc_bench.allocators import (
-    AllocatorOptions,
     Assistance,
-    BatchAllocator,
-    Decoding,
     Example,
     FailureKind,
-    FeedbackKind,
+    PromptIdentity,
     Request,
     Response,
-    SamplingStrategy,
 )
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
@@ -38,11 +34,13 @@ from verilocc_bench.model.language_model import (
     TokenSampling,
 )
 from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.settings.allocator import Decoding, FeedbackKind
+from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
 pytestmark = pytest.mark.slow
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "language_model"
-GREEDY = AllocatorOptions(strategy=SamplingStrategy.GREEDY, batch_size=4)
+GREEDY = LocalModelSettings(strategy=SamplingStrategy.GREEDY, batch_size=4)
 RANDOM = replace(GREEDY, strategy=SamplingStrategy.RANDOM)
 PRIORITY = replace(GREEDY, strategy=SamplingStrategy.PRIORITY)
 
@@ -93,11 +91,11 @@ class Words:
     decisions: None = None
     has_windows: bool = False
 
-    def check(self, options: AllocatorOptions) -> None:
+    def check(self, options: LocalModelSettings) -> None:
         if options.few_shot > 5:
             raise InputError("at most 5 examples")
 
-    def episode(self, request: Request, options: AllocatorOptions) -> Episode:
+    def episode(self, request: Request, options: LocalModelSettings) -> Episode:
         count = len(request.problem.function.virtual_registers)
         said = []
         try:
@@ -111,7 +109,7 @@ class Words:
             self.closed.append(count)
 
 
-def make(options: AllocatorOptions, **others: Any) -> tuple[LanguageModelAllocator, Echo, Words]:
+def make(options: LocalModelSettings, **others: Any) -> tuple[LanguageModelAllocator, Echo, Words]:
     words = Words(crash=others.pop("crash", 0))
     echo = Echo(**others)
     return LanguageModelAllocator("folder", echo, words, options), echo, words
@@ -119,10 +117,9 @@ def make(options: AllocatorOptions, **others: Any) -> tuple[LanguageModelAllocat
 
 def test_what_it_is() -> None:
     allocator, _, _ = make(replace(GREEDY, few_shot=2))
-    assert isinstance(allocator, BatchAllocator)
     assert (allocator.name, allocator.revision, allocator.group_size) == ("folder", "r1", 4)
     assert allocator.assistance is Assistance.STATE
-    assert allocator.prompt == {"format": "words", "version": 3, "hash": "abc", "few_shot": 2}
+    assert allocator.prompt == PromptIdentity("words", 3, "abc", 2)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +133,7 @@ def test_what_it_is() -> None:
         (PRIORITY, False),
     ],
 )
-def test_deterministic(options: AllocatorOptions, expected: bool) -> None:
+def test_deterministic(options: LocalModelSettings, expected: bool) -> None:
     assert make(options)[0].deterministic is expected
 
 
@@ -258,7 +255,7 @@ def test_whoever_stops_listening_ends_all() -> None:
 class Registers(Words):
     """Asks for one register of each virtual register, or for any text."""
 
-    def episode(self, request: Request, options: AllocatorOptions) -> Episode:
+    def episode(self, request: Request, options: LocalModelSettings) -> Episode:
         answer: dict[str, str] = {}
         constrained = options.decoding is Decoding.CONSTRAINED
 
@@ -282,7 +279,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_model(tmp_path_factory.mktemp("model") / "tiny")
 
 
-def with_tiny(folder: Path, options: AllocatorOptions) -> LanguageModelAllocator:
+def with_tiny(folder: Path, options: LocalModelSettings) -> LanguageModelAllocator:
     from tests.model.tiny_models import load
 
     return LanguageModelAllocator("tiny", load(folder), Registers(), options)

@@ -25,16 +25,18 @@ from tests.model.test_prompts import (
     problem_of,
 )
 from tests.model.test_register_state import count_idle, points, points_held
-from verilocc_bench.allocator_options import WINDOW_REGISTERS
-from verilocc_bench.allocators import Request
+from verilocc_bench.allocators import (
+    Request,
+)
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.model.language_model import Ask
 from verilocc_bench.model.prompts import get_prompt_format
-from verilocc_bench.model.prompts.outlook import decision_order
+from verilocc_bench.model.prompts.decision_features import decision_order
 from verilocc_bench.model.prompts.state import SHOWN, STATE
 from verilocc_bench.model.prompts.windows import INSTRUCTIONS, cut_windows
+from verilocc_bench.settings.language_model import WINDOW_REGISTERS
 
 DOCS = Path(__file__).parents[2] / "docs" / "prompt-formats.md"
 

@@ -12,13 +12,10 @@ import pytest
 
 from tests.model.scripted import LOG_PROBABILITY, ScriptedModel, asked, last_prompt, run_episode
 from verilocc_bench.allocators import (
-    AllocatorOptions,
     Assistance,
-    Decoding,
     Example,
     FailureKind,
     Feedback,
-    FeedbackKind,
     Request,
 )
 from verilocc_bench.analysis import AllocationProblem
@@ -29,15 +26,17 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.model.language_model import Ask, Choice, Completion, Finish, Literal
 from verilocc_bench.model.prompts import get_prompt_format
+from verilocc_bench.settings.allocator import Decoding, FeedbackKind
+from verilocc_bench.settings.language_model import LanguageModelSettings
 from verilocc_bench.verify import Verifier
 
 ROWS = load_rows("mini").rows
 SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:6]
 NAMES = ("whole", "window", "state", "candidates")
 ONE_BY_ONE = ("state", "candidates")
-FREE = AllocatorOptions()
-CONSTRAINED = AllocatorOptions(decoding=Decoding.CONSTRAINED)
-GUIDED = AllocatorOptions(decoding=Decoding.GUIDED)
+FREE = LanguageModelSettings()
+CONSTRAINED = LanguageModelSettings(decoding=Decoding.CONSTRAINED)
+GUIDED = LanguageModelSettings(decoding=Decoding.GUIDED)
 REPAIRING = replace(GUIDED, feedback=FeedbackKind.REPAIR)
 
 TINY = """\
@@ -101,7 +100,7 @@ def follower(answer: dict[str, str]) -> ScriptedModel:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("options", [FREE, GUIDED, CONSTRAINED], ids=lambda o: o.decoding)
-def test_a_model_that_says_the_label_is_right(name: str, options: AllocatorOptions) -> None:
+def test_a_model_that_says_the_label_is_right(name: str, options: LanguageModelSettings) -> None:
     style = get_prompt_format(name)
     for row in SMALL:
         label = row.label
@@ -187,9 +186,9 @@ def test_dead_end(name: str) -> None:
 )
 def test_options_that_cannot_be_met(name: str, options: dict[str, object], message: str) -> None:
     style = get_prompt_format(name)
-    style.check(AllocatorOptions())
+    style.check(LanguageModelSettings())
     with pytest.raises(InputError, match=message):
-        style.check(AllocatorOptions(**options))  # type: ignore[arg-type]
+        style.check(LanguageModelSettings(**options))  # type: ignore[arg-type]
 
 
 VERSIONS = {"whole": 1, "window": 3, "state": 3, "candidates": 2}

@@ -21,12 +21,12 @@ from tests.model.tiny_models import (
     load,
     save_model,
 )
-from verilocc_bench.allocators import AllocatorOptions, Decoding, SamplingStrategy
 from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.evaluate.models.description import describe_model
 from verilocc_bench.model.advice import Advice
 from verilocc_bench.model.allocator import language_model_allocator
 from verilocc_bench.model.transformers_model import load_transformers_model
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
 pytestmark = pytest.mark.slow
 
@@ -168,10 +168,10 @@ def test_how_wide_windows_are(
 ) -> None:
     """The option, else what the model says, else 16; other formats say nothing of it."""
     _set(verilocc_bench=told)(copy)
-    options = AllocatorOptions(device="cpu", **given)
+    options = LocalModelSettings(device="cpu", **given)
     allocator = language_model_allocator(str(copy), options)
-    assert describe_model(allocator, options).options.get("window_registers") == expected
-    assert allocator.window_registers == expected
+    assert allocator.settings.described().get("window_registers") == expected
+    assert allocator.settings.window_registers == expected
 
 
 @pytest.mark.parametrize(
@@ -200,13 +200,11 @@ def test_options_come_before_what_the_model_says(
         "decoding": "constrained",
     }
     _set(verilocc_bench=told)(copy)
-    options = AllocatorOptions(device="cpu", **given)
+    options = LocalModelSettings(device="cpu", **given)
     allocator = language_model_allocator(str(copy), options)
-    described = describe_model(allocator, options)
     names = ("prompt_format", "strategy", "backtracks")
-    found = tuple(described.options[name] for name in names)
-    assert (*found, described.decoding) == expected
-    assert allocator.decoding == described.decoding
+    found = tuple(allocator.settings.described()[name] for name in names)
+    assert (*found, allocator.settings.decoding) == expected
 
 
 @pytest.mark.parametrize(
@@ -241,7 +239,7 @@ def test_names_that_are_no_model(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected a folder with a language model"):
         load(tmp_path / "missing")
     with pytest.raises(InputError, match="neither a folder nor a Hub id"):
-        load_transformers_model("a/b/c", AllocatorOptions())
+        load_transformers_model("a/b/c", LocalModelSettings())
 
 
 @pytest.mark.parametrize(
@@ -273,7 +271,7 @@ def test_a_cached_commit_is_used_offline(
     cache = tmp_path / "hub" / "models--owner--name"
     shutil.copytree(folder, cache / "snapshots" / commit)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    options = AllocatorOptions(model_revision=commit, device="cpu", dtype="float32")
+    options = LocalModelSettings(model_revision=commit, device="cpu", dtype="float32")
     assert load_transformers_model("owner/name", options).revision == commit
 
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.allocators import AllocatorOptions
 from verilocc_bench.model.language_model import Ask, Message, TokenSampling
 from verilocc_bench.model.transformers_model import load_transformers_model
+from verilocc_bench.settings.language_model import LocalModelSettings
 
 TEXTS = [
     "bb0(v0,s[2:3])->bb2,bb1\n%0=COPY v0\n%1:V2.0!=V_LSHLREV_B32 %0\n%1.1=V_MOV_B32\n",
@@ -127,7 +127,7 @@ def save_model(
 
 def load(folder: Path, **options: Any) -> Any:
     """The model of a folder in float32 on the CPU."""
-    chosen = AllocatorOptions(**{"dtype": "float32", "device": "cpu", **options})
+    chosen = LocalModelSettings(**{"dtype": "float32", "device": "cpu", **options})
     return load_transformers_model(str(folder), chosen)
 
 

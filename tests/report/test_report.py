@@ -20,7 +20,7 @@ from verilocc_bench.cli.report_command import run as report_command
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.report.comma_separated import COLUMNS
 from verilocc_bench.report.plots import _pass_curve
-from verilocc_bench.report.runs import Run, make_sections, read_runs, section_notes
+from verilocc_bench.report.runs import ReportedRun, make_sections, read_runs, section_notes
 
 EVIL = "=cmd|'x'!A1 </script><img src=x onerror=alert(1)> `a` [b](http://c.d) *e* _f_ $g$ &lt; | \\"
 
@@ -131,7 +131,7 @@ def test_runs_of_one_kind_stand_side_by_side(tmp_path: Path) -> None:
 
 def test_pass_curves_against_the_product_form(tmp_path: Path) -> None:
     document = make_document(samples=6, k=(1, 5), chance=0.4)
-    curve = _pass_curve(Run("a", tmp_path, document))
+    curve = _pass_curve(ReportedRun("a", tmp_path, document))
     assert [k for k, _, _ in curve] == [1, 2, 3, 4, 5, 6]
     for k, value, band in curve:
         chances = [chance_of_success(r["samples"], r["valid"], k) for r in document["kernels"]]

@@ -26,7 +26,7 @@ from verilocc_bench.training.ordering import reordered
 from verilocc_bench.training.recipe import ExampleSource, read_recipe
 from verilocc_bench.training.text_tokenizer import text_tokenizer
 from verilocc_bench.views import get_training_format, problem_of
-from verilocc_bench.views.turns import TrainingTurn
+from verilocc_bench.views.training_turns import TrainingTurn
 
 TASKS = ("pressure", "lifetimes")
 

@@ -19,12 +19,15 @@ pytest.importorskip("transformers")
 from tests.model.scripted import ScriptedModel, run_episode
 from tests.model.tiny_models import byte_level_tokenizer
 from tests.training.small import generated, recipe, smallest
-from verilocc_bench.allocators import AllocatorOptions, Request
+from verilocc_bench.allocators import (
+    Request,
+)
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
+from verilocc_bench.settings.language_model import LanguageModelSettings
 from verilocc_bench.training import examples
 from verilocc_bench.training.examples import Examples, chosen_rows, make_examples
 from verilocc_bench.training.recipe import ExampleSource
@@ -166,7 +169,7 @@ def test_they_are_what_the_harness_feeds(style: str, tmp_path: Path) -> None:
 
     request = Request(problem_of(row))
     response = run_episode(
-        get_prompt_format(style), request, AllocatorOptions(), ScriptedModel(say=say)
+        get_prompt_format(style), request, LanguageModelSettings(), ScriptedModel(say=say)
     )
     assert response.answer == Answer(label)
     assert asked == [prompt for prompt, _ in pairs(found)]

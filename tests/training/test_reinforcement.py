@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 
-from verilocc_bench.allocators import AllocatorOptions, Decoding, Request, SamplingStrategy
+from verilocc_bench.allocators import (
+    Request,
+)
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.dataset.rows import write_parquet
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.selftest.generate import random_function
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 from verilocc_bench.training.recipe import ModelRecipe, find_recipe_file, read_document
 from verilocc_bench.training.reinforcement_recipe import (
     ReinforcementRecipe,
@@ -186,7 +190,7 @@ def test_rollouts_are_valid_and_their_own_whoever_is_beside_them() -> None:
 
 
 def test_greedy_rollouts_are_what_constrained_decoding_says(model: Path) -> None:
-    options = AllocatorOptions(
+    options = LocalModelSettings(
         prompt_format="candidates",
         decoding=Decoding.CONSTRAINED,
         backtracks=10,

@@ -20,11 +20,12 @@ import verilocc_bench.training.run as run_module
 import verilocc_bench.training.trainer as trainer_module
 from tests.training.small import LLAMA, dataset, document, generated, recipe, smallest, write_recipe
 from verilocc_bench.cli import build_parser, main
-from verilocc_bench.cli.model_options import allocator_options
 from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import describe_model
+from verilocc_bench.evaluate import RunConfiguration
 from verilocc_bench.model.allocator import language_model_allocator
+from verilocc_bench.settings.command_line import read_settings
+from verilocc_bench.settings.language_model import LocalModelSettings
 from verilocc_bench.training.batches import IGNORED, Batches
 from verilocc_bench.training.examples import make_examples
 from verilocc_bench.training.network import begin
@@ -338,9 +339,11 @@ def test_a_single_answer_is_its_likeliest_unless_something_else_is_said(
     finished: Path, arguments: tuple[str, ...], expected: str
 ) -> None:
     parsed = build_parser().parse_args(["evaluate", "--model", str(finished), *arguments])
-    asked = allocator_options(parsed, parsed.samples)
+    settings = read_settings(parsed, LocalModelSettings)
+    asked = RunConfiguration(str(finished), settings, samples=parsed.samples).asked_settings()
+    assert isinstance(asked, LocalModelSettings)
     allocator = language_model_allocator(str(finished), asked)
-    assert describe_model(allocator, asked).options["strategy"] == expected
+    assert allocator.settings.described()["strategy"] == expected
 
 
 # The loss

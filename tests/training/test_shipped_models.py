@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from verilocc_bench.allocators import AllocatorOptions, Decoding, Request
+from verilocc_bench.allocators import (
+    Request,
+)
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.evaluate import resolve_model
 from verilocc_bench.model.shipped import SHIPPED, shipped_folder
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.language_model import LocalModelSettings
 from verilocc_bench.training.card import CARD, read_training
 from verilocc_bench.training.recipe import RETIRED, find_recipe, read_recipe
 from verilocc_bench.verify import Verifier
@@ -89,7 +93,7 @@ def test_its_card_says_what_it_was_trained_on_and_that_no_test_row_was(name: str
 @pytest.mark.parametrize("name", NAMES)
 def test_it_places_the_smallest_functions(name: str) -> None:
     pytest.importorskip("torch")
-    allocator = resolve_model(name, AllocatorOptions(decoding=Decoding.CONSTRAINED), 1)
+    allocator = resolve_model(name, LocalModelSettings(decoding=Decoding.CONSTRAINED), 1)
     for row in smallest():
         problem = AllocationProblem.from_text(row.normalized)
         answer = allocator.allocate(Request(problem))

@@ -13,13 +13,17 @@ import pytest
 
 pytest.importorskip("torch")
 
-from verilocc_bench.allocators import AllocatorOptions, Decoding, Request
+from verilocc_bench.allocators import (
+    Request,
+)
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.ir import FixedUnits, Function, VirtualLanes, parse_function
 from verilocc_bench.model.allocator import language_model_allocator
 from verilocc_bench.model.language_model import Message
 from verilocc_bench.model.prompts.windows import cut_windows
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.language_model import LocalModelSettings
 from verilocc_bench.targets import TARGETS
 from verilocc_bench.training.network import begin, write_model
 from verilocc_bench.training.recipe import ModelRecipe
@@ -217,7 +221,7 @@ def test_a_model_speaks_it(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         write_model(*begin(ModelRecipe(configuration, tokenizer="text")), tmp_path, "window", 4)
-    options = AllocatorOptions(dtype="float32", device="cpu", decoding=Decoding.CONSTRAINED)
+    options = LocalModelSettings(dtype="float32", device="cpu", decoding=Decoding.CONSTRAINED)
     allocator = language_model_allocator(str(tmp_path), options)
     row = min(ROWS, key=lambda row: row.n_virtual_registers)
     problem = problem_of(row)

@@ -20,7 +20,7 @@ from verilocc_bench.targets import TARGETS
 from verilocc_bench.training.teacher import Policy, demonstrate
 from verilocc_bench.training.tokenizers import decisions_tokenizer
 from verilocc_bench.views import get_training_format, problem_of
-from verilocc_bench.views.turns import TrainingTurn
+from verilocc_bench.views.training_turns import TrainingTurn
 
 LONGEST = 256
 FORMATS = ("state", "candidates")

@@ -17,7 +17,9 @@ pytest.importorskip("transformers")
 
 from tests.model.scripted import ScriptedModel, run_episode
 from tests.model.tiny_models import load, metaspace_tokenizer, save_model
-from verilocc_bench.allocators import AllocatorOptions, Decoding, Request
+from verilocc_bench.allocators import (
+    Request,
+)
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
@@ -26,6 +28,8 @@ from verilocc_bench.model.language_model import Ask, Completion, TokenSampling
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.transformers_model.constraint_walker import ConstraintWalker
 from verilocc_bench.model.transformers_model.utterance import Utterance
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.language_model import LanguageModelSettings
 from verilocc_bench.views import (
     IGNORED,
     ExampleOutcome,
@@ -116,7 +120,7 @@ def asked(row: Row, style: str, codec: Any = None) -> tuple[Listener, dict[str, 
         return names[1 if other else 0]
 
     model = Listener(choose=choose, codec=codec)
-    options = AllocatorOptions(prompt_format=style, decoding=Decoding.CONSTRAINED)
+    options = LanguageModelSettings(prompt_format=style, decoding=Decoding.CONSTRAINED)
     response = run_episode(get_prompt_format(style), Request(problem_of(row)), options, model)
     assert response.answer is not None, response.message
     return model, dict(response.answer.assignment)
@@ -164,7 +168,7 @@ def test_prompts_are_the_same_in_free_decoding(rows: list[Row], style: str) -> N
         said = iter(turn.completion for turn in turns)
         model = ScriptedModel(say=lambda _, said=said: next(said))
         request = Request(problem_of(row))
-        response = run_episode(get_prompt_format(style), request, AllocatorOptions(), model)
+        response = run_episode(get_prompt_format(style), request, LanguageModelSettings(), model)
         assert response.answer == Answer(answer)
         assert [ask.messages for ask in model.asks] == [turn.messages for turn in turns]
         assert [ask.messages for ask in constrained.asks] == [turn.messages for turn in turns]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from dataclasses import asdict, dataclass, field
+from enum import Enum, StrEnum, auto
+from typing import Any, Protocol
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, NamedAssignment
 from verilocc_bench.edits.findings import Finding
 from verilocc_bench.ir import Assignment
+from verilocc_bench.settings.allocator import AllocatorSettings
 
 
 class Assistance(StrEnum):
@@ -97,17 +98,59 @@ class Response:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Allocator(Protocol):
-    """Answers requests; `name` is what results call it.
+class LabelUse(Enum):
+    """How an allocator uses the compilers' labels of a function.
 
-    `allocate` raises AllocationFailed where it has no answer; what it
-    returns is judged, never trusted. A deterministic allocator gives every
-    sample the same answer, and is asked once.
+    `NONE`: it does not see them. `REPLAY`: it answers with one. `LAST`: it
+    searches alone; if it finds nothing, finds something only by a fallback, or
+    finds something worse than the label, it starts again from the label.
+    `FIRST`: it starts from the label.
     """
+
+    NONE = auto()
+    REPLAY = auto()
+    LAST = auto()
+    FIRST = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptIdentity:
+    """What identifies the prompts of a language model, for results.
+
+    `hash` is that of the code that makes the prompts. `few_shot` counts the
+    examples in a prompt, and `examples_from` names the split that they are from.
+    """
+
+    format: str
+    version: int
+    hash: str
+    few_shot: int
+    examples_from: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As `config.prompt` of results.json; without `examples_from` if there are none."""
+        found = asdict(self)
+        if self.examples_from is None:
+            del found["examples_from"]
+        return found
+
+
+class Allocator(Protocol):
+    """Answers requests; what it answers is judged, never trusted."""
 
     @property
     def name(self) -> str:
-        """What results call the allocator."""
+        """The `--model` value, and what results call it."""
+        ...
+
+    @property
+    def revision(self) -> str | None:
+        """A hash or version of what it is made of; None if it is part of this package."""
+        ...
+
+    @property
+    def settings(self) -> AllocatorSettings:
+        """How it is asked, with what it chose itself where nobody said."""
         ...
 
     @property
@@ -117,44 +160,53 @@ class Allocator(Protocol):
 
     @property
     def deterministic(self) -> bool:
-        """True if it gives every sample the same answer."""
+        """True if it gives every sample the same answer; then it is asked once."""
+        ...
+
+    @property
+    def foreign(self) -> bool:
+        """True if it runs other people's code in this process.
+
+        Then it works on a copy of the problem, and what it raises is its own failure.
+        """
+        ...
+
+    @property
+    def label_use(self) -> LabelUse:
+        """What it does with compilers' labels; requests hold them unless this is NONE."""
+        ...
+
+    @property
+    def prompt(self) -> PromptIdentity | None:
+        """What identifies its prompts; None if it is no language model."""
+        ...
+
+    @property
+    def group_size(self) -> int | None:
+        """How many requests it answers together; None if one at a time.
+
+        An allocator that answers one at a time may be asked in several processes.
+        """
+        ...
+
+    @property
+    def keeps_groups_whole(self) -> bool:
+        """True if an answer depends, in its last digits, on what else is in its group."""
         ...
 
     def allocate(self, request: Request) -> Answer:
-        """An answer for the request's function."""
-        ...
-
-
-@runtime_checkable
-class BatchAllocator(Allocator, Protocol):
-    """An allocator that answers many requests together.
-
-    Language models run batches, programs and servers run beside this
-    process. Requests come in groups of at most `group_size`; a group is
-    always put together in the same way, so that what a group gives can be
-    repeated.
-    """
-
-    @property
-    def group_size(self) -> int:
-        """How many requests it wants at once."""
+        """An answer for the request's function. Raises AllocationFailed if there is none."""
         ...
 
     def respond(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        """(place among the requests, response) for every request, each as soon as it is there."""
+        """(place among the requests, response) for every request, each as soon as it is there.
+
+        A request without an answer has a response that says why.
+        """
         ...
 
     def close(self) -> None:
         """Ends what it started. It can be asked again afterwards."""
-        ...
-
-
-@runtime_checkable
-class DetailedAllocator(Allocator, Protocol):
-    """An allocator of this package that says more than its answer."""
-
-    def respond_to(self, request: Request) -> Response:
-        """The answer with its details; raises AllocationFailed as `allocate` does."""
         ...
 
 
@@ -164,11 +216,6 @@ class AllocationInterrupted(KeyboardInterrupt):
     def __init__(self, answer: Answer) -> None:
         super().__init__()
         self.answer = answer
-
-
-def answers_batches(allocator: Allocator) -> TypeGuard[BatchAllocator]:
-    """True if an allocator answers many requests together."""
-    return hasattr(allocator, "respond")
 
 
 def answer_from_assignment(problem: AllocationProblem, assignment: Assignment) -> dict[str, str]:

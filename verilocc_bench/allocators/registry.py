@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.protocol import (
-    Allocator,
     Assistance,
+    LabelUse,
     Request,
     answer_from_assignment,
 )
 from verilocc_bench.allocators.search.options import Means
-from verilocc_bench.allocators.searching import LabelUse, SearchAllocator
+from verilocc_bench.allocators.searching import SearchAllocator
+from verilocc_bench.allocators.single import SingleAllocator
 from verilocc_bench.allocators.spill_everywhere import spill_everywhere
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
+from verilocc_bench.settings.allocator import AllocatorSettings
 
 
 @dataclass(frozen=True)
-class BuiltIn:
+class BuiltIn(SingleAllocator):
     """An allocator that is a function of the problem alone."""
 
     name: str
     function: Callable[[AllocationProblem], Assignment | Answer]
     description: str
-    assistance: Assistance = Assistance.TEXT
-    deterministic: bool = True
+    settings: AllocatorSettings = field(default_factory=AllocatorSettings)
+
+    revision: ClassVar[None] = None
+    assistance: ClassVar[Assistance] = Assistance.TEXT
+    deterministic: ClassVar[bool] = True
+    label_use: ClassVar[LabelUse] = LabelUse.NONE
 
     def allocate(self, request: Request) -> Answer:
         """The function's assignment, in the names that answers use; or its answer with edits."""
@@ -41,21 +48,25 @@ class BuiltIn:
 
 
 @dataclass(frozen=True)
-class LabelReplay:
+class LabelReplay(SingleAllocator):
     """Answers with a compiler's label.
 
-    `alternative` None means the label of the row itself, otherwise the first
-    of the others whose source starts so.
+    `alternative` None means the label of the row itself. Otherwise it is the
+    first of the other labels whose source starts with `alternative`.
     """
 
     name: str
     alternative: str | None
     description: str
-    assistance: Assistance = Assistance.TEXT
-    deterministic: bool = True
+    settings: AllocatorSettings = field(default_factory=AllocatorSettings)
+
+    revision: ClassVar[None] = None
+    assistance: ClassVar[Assistance] = Assistance.TEXT
+    deterministic: ClassVar[bool] = True
+    label_use: ClassVar[LabelUse] = LabelUse.REPLAY
 
     def allocate(self, request: Request) -> Answer:
-        """The label. Raises AllocationFailed where the row has none of this source."""
+        """The label. Raises AllocationFailed if the row has none of this source."""
         if self.alternative is None:
             if request.label is not None:
                 return Answer(request.label)
@@ -78,7 +89,7 @@ def _constraint_programming(problem: AllocationProblem) -> Assignment:
     return constraint_programming(problem)
 
 
-BUILT_IN: dict[str, Allocator] = {
+BUILT_IN: dict[str, BuiltIn | LabelReplay | SearchAllocator] = {
     allocator.name: allocator
     for allocator in (
         LabelReplay("compiler", None, "replays the compiler's own assignment, the label"),
@@ -117,15 +128,9 @@ BUILT_IN: dict[str, Allocator] = {
 }
 
 
-def sees_labels(allocator: Allocator) -> bool:
-    """True if an allocator is shown the compilers' answers."""
-    if isinstance(allocator, SearchAllocator):
-        return allocator.label_use is not LabelUse.NONE
-    return isinstance(allocator, LabelReplay)
-
-
-def answers_alone(allocator: Allocator) -> bool:
-    """True if an allocator answers from the function alone where it is shown no labels."""
-    if isinstance(allocator, SearchAllocator):
-        return allocator.label_use is not LabelUse.FIRST
-    return not isinstance(allocator, LabelReplay)
+ANSWER_ALONE = [
+    name
+    for name, allocator in BUILT_IN.items()
+    if allocator.label_use in (LabelUse.NONE, LabelUse.LAST)
+]
+"""The allocators that answer from the function alone if a request has no label."""

@@ -6,45 +6,34 @@ They need numba, and `best` also needs ortools (the extra `exact`).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from verilocc_bench.allocator_options import AllocatorOptions
 from verilocc_bench.allocators.protocol import (
     AllocationInterrupted,
     Assistance,
+    LabelUse,
     Request,
     Response,
     answer_from_assignment,
 )
 from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
+from verilocc_bench.allocators.single import SingleAllocator
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, NamedAssignment
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
+from verilocc_bench.settings.search import SearchSettings
 
 if TYPE_CHECKING:
     from verilocc_bench.allocators.search.portfolio import Found
+
 
 COMPILER = "compiler"
 """The source of an assignment that is, or began with, the compiler's label."""
 
 
-class LabelUse(Enum):
-    """How a search uses the compiler's label, if the function has one.
-
-    `NONE`: it does not see the label. `LAST`: it searches alone; if it finds
-    nothing, finds something only by a fallback, or finds something worse than the
-    label, it starts again from the label. `FIRST`: it starts from the label.
-    """
-
-    NONE = auto()
-    LAST = auto()
-    FIRST = auto()
-
-
 @dataclass(frozen=True)
-class SearchAllocator:
+class SearchAllocator(SingleAllocator):
     """Searches for an assignment by some means, for an objective.
 
     If it may use the compiler's label, the details of the response say if the
@@ -55,14 +44,16 @@ class SearchAllocator:
     description: str
     means: Means
     label_use: LabelUse = LabelUse.NONE
-    options: SearchOptions = field(default_factory=SearchOptions)
-    assistance: Assistance = Assistance.TEXT
-    deterministic: bool = True
+    settings: SearchSettings = field(default_factory=SearchSettings)
 
-    def configured(self, options: AllocatorOptions) -> SearchAllocator:
-        """This allocator with the objective and the effort of the options."""
-        own = replace(self.options, objective=options.objective, effort=options.effort)
-        return replace(self, options=own)
+    revision: ClassVar[None] = None
+    assistance: ClassVar[Assistance] = Assistance.TEXT
+    deterministic: ClassVar[bool] = True
+
+    @property
+    def options(self) -> SearchOptions:
+        """What the search is for, and how much of it."""
+        return SearchOptions(self.settings.objective, self.settings.effort)
 
     def allocate(self, request: Request) -> Answer:
         """The answer that the search finds.

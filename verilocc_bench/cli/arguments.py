@@ -18,8 +18,8 @@ from verilocc_bench.cli.argument_types import (
     positive,
     threads,
 )
-from verilocc_bench.cli.model_options import add_model_options
 from verilocc_bench.cli.train_arguments import add_train_options
+from verilocc_bench.settings.command_line import add_settings
 
 __all__ = ["add_commands"]
 
@@ -123,7 +123,7 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
         help="throw away the samples of earlier runs in --output-path",
     )
     parser.add_argument("--json", action="store_true", help="print results.json, and nothing else")
-    add_model_options(parser)
+    add_settings(parser)
 
 
 def _verify(parser: argparse.ArgumentParser) -> None:
@@ -160,7 +160,7 @@ def _allocate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=output_file, metavar="FILE", help="write the answer there"
     )
-    add_model_options(parser)
+    add_settings(parser)
 
 
 def _normalize(parser: argparse.ArgumentParser) -> None:

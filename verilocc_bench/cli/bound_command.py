@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_against_answers(instance: Instance, bound: LowerBound) -> None:
-    """Raises ContradictionError where a valid answer that is at hand uses fewer registers.
+    """Raises ContradictionError if a valid answer that is at hand uses fewer registers.
 
     The compilers' answers, and those of the allocators that take milliseconds.
     """

@@ -13,12 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from verilocc_bench.allocators import AllocatorOptions, FailureKind, Request, Response
+from verilocc_bench.allocators import (
+    FailureKind,
+    Request,
+    Response,
+)
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.evaluate.asking import judge, sample_seed
+from verilocc_bench.evaluate.asking import sample_seed
+from verilocc_bench.evaluate.judging import judge
 from verilocc_bench.evaluate.records import Judged
 from verilocc_bench.model.language_model import Ask, Completion, Finish
 from verilocc_bench.model.prompts import (
@@ -26,6 +31,7 @@ from verilocc_bench.model.prompts import (
     PromptFormat,
     get_prompt_format,
 )
+from verilocc_bench.settings.language_model import LanguageModelSettings
 from verilocc_bench.verify import Verifier
 
 try:
@@ -82,7 +88,7 @@ def register_allocation(  # noqa: PLR0917  Inspect hands parameters over by name
     `arch` and `family` keep some; several have commas between them. For each
     further `k` there is pass@k. Raises InputError for what `evaluate` refuses.
     """
-    options = AllocatorOptions(maximum_tokens=maximum_tokens, prompt_format=prompt_format)
+    options = LanguageModelSettings(maximum_tokens=maximum_tokens, prompt_format=prompt_format)
     words = get_prompt_format(prompt_format)
     words.check(options)
     ks = [k] if isinstance(k, int) else sorted(set(k))
@@ -132,7 +138,7 @@ def _sample(row: Row) -> Sample:
 
 
 @solver  # type: ignore[untyped-decorator, unused-ignore]
-def allocate(options: AllocatorOptions, seed: int) -> Solver:
+def allocate(options: LanguageModelSettings, seed: int) -> Solver:
     """Asks the model as the prompt format of `options` does, and keeps what it read.
 
     In the sample's store: `answer` (as answers are written, or None),
@@ -156,7 +162,7 @@ def allocate(options: AllocatorOptions, seed: int) -> Solver:
 
 
 async def _converse(
-    state: TaskState, words: PromptFormat, request: Request, options: AllocatorOptions
+    state: TaskState, words: PromptFormat, request: Request, options: LanguageModelSettings
 ) -> Response:
     """Carries an episode through; the state shows the last conversation of it."""
     episode, model = words.episode(request, options), get_model()

@@ -51,7 +51,7 @@ class Instance:
 
 
 def load_instance(options: argparse.Namespace) -> Instance:
-    """The instance that the options name. Raises InputError where there is none."""
+    """The instance that the options name. Raises InputError if there is none."""
     path = Path(options.instance)
     if not path.is_file() and (path.suffix or path.name != options.instance):
         raise InputError("there is no such file", source=path)
@@ -153,7 +153,7 @@ def read_kernels(
 ) -> Iterator[tuple[str, Kernel[Any] | str]]:
     """Each kernel of a file of compiled code by its name, or the reason why it cannot be read.
 
-    Raises InputError where the file as a whole cannot be read.
+    Raises InputError if the file as a whole cannot be read.
     """
     return backend_of_file(data).read_all(data, path, _read_options(options))
 
@@ -161,7 +161,7 @@ def read_kernels(
 def read_raw_kernel(instance: Instance, options: argparse.Namespace) -> Kernel[Any]:
     """The compiled code of a row of the dataset, from its raw config.
 
-    Raises InputError where the dataset has none, or that of another function.
+    Raises InputError if the dataset has none, or that of another function.
     """
     problem = instance.problem
     backend = backend_of(problem.target)

@@ -38,7 +38,7 @@ def _models() -> list[dict[str, Any]]:
     from verilocc_bench.model.shipped import SHIPPED
 
     rows = [
-        {"model": name, "description": getattr(allocator, "description", "")}
+        {"model": name, "description": allocator.description}
         for name, allocator in BUILT_IN.items()
     ]
     rows += [{"model": name, "description": text} for name, text in SHIPPED.items()]

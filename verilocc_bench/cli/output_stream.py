@@ -18,7 +18,7 @@ __all__ = ["reserved_stdout", "summary_stream"]
 def summary_stream(output: Path | None, *, json: bool) -> TextIO:
     """Where a command says what it did: standard error where `-o -` takes standard output.
 
-    Raises InputError where --json asks for standard output too.
+    Raises InputError if --json asks for standard output too.
     """
     if output != STANDARD_OUTPUT:
         return sys.stdout
@@ -32,7 +32,7 @@ def reserved_stdout() -> Iterator[TextIO | None]:
     """A stream to standard output, while all else that is written there goes to standard error.
 
     That holds for allocators in C and for the processes that they start, too.
-    None where there is no standard output.
+    None if there is no standard output.
     """
     try:
         sys.stdout.flush()

@@ -1,41 +1,94 @@
-"""Asks an allocator, and judges what it says; nothing that foreign code does is fatal."""
+"""Step one: asks an allocator for samples, again where it is guided and was wrong.
+
+A sample is settled when it is valid, or when its attempts are spent. Each
+attempt is judged as soon as its response is there (`judging`).
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import sys
-import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
 
 from verilocc_bench.allocators import (
     Allocator,
-    DetailedAllocator,
+    Example,
     FailureKind,
     Feedback,
+    LabelUse,
     Request,
     Response,
 )
-from verilocc_bench.edits import Answer, edits_to_json, parse_edits
-from verilocc_bench.errors import (
-    AllocationFailed,
-    ContradictionError,
-    InfrastructureError,
-    InputError,
-)
-from verilocc_bench.evaluate.records import Judged, Sample
-from verilocc_bench.verify import Verifier
+from verilocc_bench.evaluate.judging import feedback_of, judge
+from verilocc_bench.evaluate.prepared import PreparedProblem
+from verilocc_bench.evaluate.records import Judged
+from verilocc_bench.settings.allocator import FeedbackKind
 
-__all__ = ["FINDINGS_KEPT", "ask", "describe_exception", "feedback_of", "judge", "sample_seed"]
+__all__ = ["WantedSample", "sample_seed", "settled_samples"]
 
-MESSAGE_LENGTH = 300
+_Prepared = TypeVar("_Prepared", bound=PreparedProblem)
 
-_CLAIMS = frozenset(FailureKind) - {FailureKind.INFRASTRUCTURE, FailureKind.BEYOND_ANALYSIS}
-"""What an allocator may say of itself."""
+WantedSample = tuple[_Prepared, int]
+"""A function and the index of the sample that is wanted."""
 
-FINDINGS_KEPT = 20
-"""An answer that puts everything into one register has a hundred thousand."""
+
+@dataclass(slots=True)
+class _Attempt(Generic[_Prepared]):
+    """A sample that is not settled yet, with its attempts so far."""
+
+    place: int
+    prepared: _Prepared
+    index: int
+    judged: list[Judged] = field(default_factory=list)
+    feedback: tuple[Feedback, ...] = ()
+
+
+def settled_samples(
+    wanted: Sequence[WantedSample[_Prepared]],
+    allocator: Allocator,
+    seed: int,
+    examples: Callable[[_Prepared], tuple[Example, ...]] | None = None,
+) -> Iterator[tuple[_Prepared, Judged]]:
+    """Each sample as soon as it is settled. `examples` chooses solved functions for a prompt."""
+    settings = allocator.settings
+    tells = settings.guided and settings.feedback is not FeedbackKind.RESAMPLE
+    pending = [_Attempt(place, *each) for place, each in enumerate(wanted)]
+    while pending:
+        requests = [_request(each, allocator, seed, examples) for each in pending]
+        again: list[_Attempt[_Prepared]] = []
+        for place, response in _responses(allocator, requests):
+            attempt = pending[place]
+            judged = judge(attempt.prepared.verifier, response, attempt.index)
+            attempt.judged.append(judged)
+            if _is_settled(attempt, allocator):
+                yield attempt.prepared, _summed(attempt.judged)
+            else:
+                if tells:
+                    attempt.feedback = (*attempt.feedback, feedback_of(judged))
+                again.append(attempt)
+        again.sort(key=lambda each: each.place)  # whatever order they came back in
+        pending = again
+
+
+def _request(
+    attempt: _Attempt[_Prepared],
+    allocator: Allocator,
+    seed: int,
+    examples: Callable[[_Prepared], tuple[Example, ...]] | None,
+) -> Request:
+    prepared = attempt.prepared
+    own_seed = sample_seed(seed, prepared.problem.id, attempt.index, len(attempt.judged))
+    problem = prepared.lent_problem if allocator.foreign else prepared.problem
+    request = Request(problem, attempt.index, own_seed, feedback=attempt.feedback)
+    if allocator.label_use is not LabelUse.NONE:
+        answers = prepared.compiler_answer, prepared.alternatives
+        return replace(request, label=answers[0], alternatives=answers[1])
+    if examples is not None:
+        return replace(request, examples=examples(prepared))
+    return request
 
 
 def sample_seed(seed: int, row_id: str, index: int, attempt: int = 0) -> int:
@@ -44,113 +97,42 @@ def sample_seed(seed: int, row_id: str, index: int, attempt: int = 0) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
 
 
-def ask(allocator: Allocator, request: Request) -> Response:
-    """What an allocator says; whatever it raises is a failure of its own.
+def _responses(allocator: Allocator, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+    """Exactly one response to every request, whatever the allocator does.
 
-    But for a ContradictionError of this package's own allocators: it comes through.
     What it prints goes to standard error: standard output is for results.
     """
-    failure, message, answer = None, None, None
-    details: Mapping[str, Any] = {}
-    foreign = bool(getattr(allocator, "foreign", False))
-    started = time.perf_counter()
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            if not foreign and isinstance(allocator, DetailedAllocator):
-                response = allocator.respond_to(request)
-                answer, details = response.answer, response.details
-            else:
-                answer = allocator.allocate(request)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        if isinstance(error, ContradictionError) and not foreign:
-            raise
-        failure, message = _failure_of(error, foreign=foreign)
-    return Response(answer, failure, message, time.perf_counter() - started, details)
+    waiting = set(range(len(requests)))
+    with contextlib.redirect_stdout(sys.stderr):
+        for place, response in allocator.respond(requests):
+            if place in waiting:
+                waiting.remove(place)
+                yield place, response
+    for place in sorted(waiting):
+        yield place, Response(None, FailureKind.CRASHED, "the allocator said nothing")
 
 
-def _failure_of(error: BaseException, *, foreign: bool) -> tuple[FailureKind, str]:
-    """What an exception is counted as. Foreign code cannot take a sample out of the count."""
-    if isinstance(error, InfrastructureError) and not foreign:
-        return FailureKind.INFRASTRUCTURE, str(error)
-    if isinstance(error, AllocationFailed) and error.kind in _CLAIMS:
-        return FailureKind(error.kind), describe_exception(error, with_name=False)
-    return FailureKind.CRASHED, describe_exception(error)
+def _is_settled(attempt: _Attempt[_Prepared], allocator: Allocator) -> bool:
+    last = attempt.judged[-1].sample
+    spent = len(attempt.judged) >= allocator.settings.attempts or allocator.deterministic
+    return last.valid or spent or not last.counted
 
 
-def describe_exception(error: BaseException, *, with_name: bool = True) -> str:
-    """An exception in words, whatever its class makes of that."""
-    name = type(error).__name__
-    try:
-        text = f"{error}"
-    except Exception:  # noqa: BLE001  foreign code may raise anything
-        return f"{name}, which cannot be printed"
-    return f"{name}: {text}" if with_name else text
-
-
-def judge(verifier: Verifier, response: Response, index: int) -> Judged:
-    """A response with the verifier's verdict on its answer."""
-    failure, message, answer = response.failure, response.message, response.answer
-    if failure is None:
-        answer = _own_copy(answer)
-        if answer is None:
-            failure, message = FailureKind.UNPARSABLE, "expected a mapping of names to names"
-    verdict = None
-    started = time.perf_counter()
-    if failure is None:
-        assert answer is not None
-        try:
-            verdict = verifier.verify(answer, FINDINGS_KEPT)
-        except InputError as error:  # its moves and guards are beyond the checker's bounds
-            failure, message = FailureKind.BEYOND_ANALYSIS, str(error)
-    seconds = time.perf_counter() - started
-    findings, untold = ((), {}) if verdict is None else (verdict.findings, verdict.untold)
-    sample = Sample(
-        index,
-        verdict is not None and verdict.valid,
-        failure,
-        None if message is None else " ".join(message.split())[:MESSAGE_LENGTH],
-        len(findings) + sum(untold.values()),
-        tuple(sorted({finding.kind.value for finding in findings} | set(map(str, untold)))),
-        details=dict(response.details),
-        allocate_seconds=response.seconds,
-        verify_seconds=seconds,
+def _summed(attempts: Sequence[Judged]) -> Judged:
+    """The last attempt, with the time and the whole numbers among the details of all."""
+    last = attempts[-1]
+    if len(attempts) == 1:
+        return last
+    details = dict(last.sample.details)
+    for name, value in details.items():
+        figures = [each.sample.details.get(name) for each in attempts]
+        if all(type(figure) is int for figure in figures) and type(value) is int:
+            details[name] = sum(figure for figure in figures if figure is not None)
+    sample = replace(
+        last.sample,
+        calls=len(attempts),
+        details=details,
+        allocate_seconds=sum(each.sample.allocate_seconds for each in attempts),
+        verify_seconds=sum(each.sample.verify_seconds for each in attempts),
     )
-    # What the verifier could not judge is kept: another verifier may.
-    kept = failure in (None, FailureKind.BEYOND_ANALYSIS)
-    return Judged(sample, answer if kept else None, verdict)
-
-
-def feedback_of(judged: Judged) -> Feedback:
-    """What an allocator is told of a wrong attempt."""
-    findings = () if judged.verdict is None else judged.verdict.findings
-    return Feedback(judged.answer, findings, judged.sample.failure, judged.sample.message)
-
-
-def _own_copy(answer: object) -> Answer | None:
-    """An answer of foreign code, copied so that it stays what is judged; None if it is none."""
-    try:
-        if not isinstance(answer, Answer):
-            mapping = _own_mapping(answer)
-            return None if mapping is None else Answer(mapping)
-        assignment = _own_mapping(answer.assignment)
-        # Foreign code can put anything into these records; what JSON can say is looked at.
-        edits = parse_edits(edits_to_json(answer.edits))
-        same = edits == answer.edits
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001  whatever is in there
-        return None
-    return Answer(assignment, edits) if same and assignment is not None else None
-
-
-def _own_mapping(answer: object) -> dict[str, str] | None:
-    if not isinstance(answer, Mapping):
-        return None
-    if type(answer) is dict and {*map(type, answer), *map(type, answer.values())} <= {str}:
-        return dict(answer)
-    items = list(answer.items())
-    if not all(isinstance(key, str) and isinstance(value, str) for key, value in items):
-        return None
-    return {str.__str__(key): str.__str__(value) for key, value in items}
+    return replace(last, sample=sample)

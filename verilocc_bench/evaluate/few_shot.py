@@ -17,8 +17,8 @@ TRAINING_SPLIT = "train"
 class FewShot:
     """Chooses examples: the smallest functions of the same architecture and family.
 
-    Never the function itself, nor one of its sweep group, which may differ
-    from it by hardly more than a name.
+    It never chooses the function itself, nor one of its sweep group: these may
+    differ from it in little but their names.
     """
 
     def __init__(self, rows: Sequence[Row], count: int, source: str) -> None:
@@ -29,12 +29,12 @@ class FewShot:
         )
 
     def __call__(self, prepared: PreparedRow) -> tuple[Example, ...]:
-        """The examples for one function; fewer than asked for where there are no more."""
+        """The examples for one function; there may be fewer than `count`."""
         return self.examples(prepared.row)
 
     @property
     def hash(self) -> str:
-        """A hash of all that may be chosen."""
+        """A hash of the rows to choose from."""
         return rows_hash(self.rows)
 
     def examples(self, row: Row) -> tuple[Example, ...]:
@@ -55,8 +55,8 @@ def load_few_shot(
 ) -> FewShot:
     """Examples from the dataset's training split.
 
-    A dataset on disk without one, such as mini, gives them from `evaluated`:
-    all rows of the splits that are evaluated, whatever is chosen of them.
+    A dataset on disk may have no such split, as mini has none. Then they come
+    from `evaluated`: all rows of the splits that are evaluated.
     """
     try:
         rows = load_rows(dataset, split=TRAINING_SPLIT, revision=revision).rows

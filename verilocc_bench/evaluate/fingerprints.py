@@ -1,4 +1,4 @@
-"""Hashes by which samples, verdicts and allocators are told apart."""
+"""Hashes that tell samples, verdicts and allocators apart."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ["DIGITS", "code_fingerprint", "fingerprint"]
 
 DIGITS = 16
-"""So many hex digits of a SHA-256 are enough here."""
+"""How many hex digits of a SHA-256 are used."""
 
 
 def fingerprint(document: Any) -> str:
@@ -23,7 +23,7 @@ def fingerprint(document: Any) -> str:
 
 @cache
 def code_fingerprint() -> str:
-    """A hash of all Python code and data tables of this package, by which verdicts come about."""
+    """A hash of all Python code and data tables of this package: verdicts depend on them."""
     root = Path(str(files("verilocc_bench")))
     digest = hashlib.sha256()
     for path in sorted([*root.rglob("*.py"), *(root / "targets").glob("*.json")]):

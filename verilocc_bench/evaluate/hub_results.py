@@ -2,7 +2,7 @@
 
 A model's repository holds `.eval_results/verilocc-bench.yaml`: one entry for
 each task id. The dataset's repository holds `eval.yaml` with the same ids.
-The Hub keeps one number for an id, so each names all that sets results apart:
+The Hub keeps one number for an id, so an id names all that makes results differ:
 
     {architecture}_{family}_{assistance}_{decoding}_pass@1
     overall_{assistance}_{decoding}_pass@1
@@ -10,8 +10,8 @@ The Hub keeps one number for an id, so each names all that sets results apart:
 with `split_` before them on the split track. A value is pass@1, a share from 0
 to 1.
 
-Results go to the dataset that they are of: the one that the run itself names,
-or one on the Hub whose rows have the run's hash. Nothing is written for another.
+Results go to the dataset that was evaluated: the one that the run names, or
+one on the Hub whose rows have the run's hash. No other dataset is accepted.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Source(NamedTuple):
 
 
 class _Result(NamedTuple):
-    """One figure, and the run that it is of."""
+    """One figure and its run."""
 
     task_id: str
     task: str
@@ -79,7 +79,7 @@ def task_id(config: Mapping[str, Any], task: str) -> str:
 def eval_results_yaml(
     documents: Documents, dataset_id: str | None, source: Source | None = None
 ) -> str:
-    """`.eval_results/verilocc-bench.yaml` for the model that all these runs are of.
+    """`.eval_results/verilocc-bench.yaml` for the model of all these runs.
 
     `dataset_id` is the dataset's id on the Hub, where the runs read it from a
     folder; `source` is the page that shows these results. Raises InputError
@@ -107,7 +107,7 @@ def eval_results_yaml(
 def model_index_yaml(
     documents: Documents, dataset_id: str | None, source: Source | None = None
 ) -> str:
-    """`model-index` for the metadata of a model's card, the older form of the same.
+    """`model-index` for the metadata of a model's card: an older form of the same results.
 
     Arguments and errors are those of eval_results_yaml.
     """
@@ -140,8 +140,8 @@ def model_index_yaml(
 def eval_yaml(documents: Documents, dataset_id: str | None) -> str:
     """`eval.yaml` for the dataset's repository, with every task of these runs.
 
-    One run of each assistance and decoding that is to be listed is enough,
-    of whatever model. Raises InputError for runs of several datasets.
+    One run for each assistance and decoding is enough; its model does not
+    matter. Raises InputError for runs of several datasets.
     """
     there = _dataset_id(documents, dataset_id)
     tasks: dict[str, dict[str, str]] = {}
@@ -188,7 +188,7 @@ def _results(documents: Documents, dataset_id: str | None) -> Iterator[_Result]:
 
 
 def _tasks(document: Document) -> Iterator[tuple[str, str]]:
-    """(task id, task) of all tasks that are there whole and have a figure."""
+    """(task id, task) of each task that is complete and has a figure."""
     config = document["config"]
     for task, record in document["results"].items():
         if task == OVERALL and (config["arch"] or config["family"]):
@@ -213,9 +213,9 @@ def _check_complete(source: str, document: Document, first: Document) -> None:
 
 
 def _dataset_id(documents: Documents, given: str | None) -> str:
-    """The id on the Hub of the one dataset that all documents are of, each over the whole of it.
+    """The id on the Hub of the one dataset that every document evaluates, as a whole.
 
-    Raises InputError where they are of another than the given one.
+    Raises InputError if a document evaluates another dataset than the given one.
     """
     source, document = next(iter(documents.items()))
     for each in documents.items():

@@ -1,19 +1,19 @@
 """The sampling ledger: every sample on disk as soon as it is judged.
 
-One JSON object a line, only ever appended, each by one write that begins and
-ends with a newline: whoever is killed in the middle of a line spoils that
-line alone. Each line ends with a checksum of its other bytes. A line whose
-checksum is another, or missing, is passed over, counted, and its sample asked
-for again.
+Each line is one JSON object. A line is appended by one write that begins and
+ends with a newline, so a process that is killed in the middle of a write spoils
+that line alone. Each line ends with a checksum of its other bytes. A line with
+a wrong checksum, or without one, is skipped and counted, and its sample is
+asked for again.
 
-A sample stands under the fingerprint of its configuration (allocator and its
-revision, prompts, decoding, seed), the id of its function and its index; so
-another configuration never meets it, and the same one never asks for it
-again. Its answer, its verdict and the quality that was measured stand in one
-line, so that none of them outlives another.
+The key of a sample is the fingerprint of its configuration (allocator and its
+revision, prompts, decoding, seed), the id of its function, and its index. So
+another configuration never reads the sample, and the same one never asks for
+it again. One line holds its answer, its verdict and the measured quality, so
+that these cannot contradict each other.
 
-A verdict stands under a fingerprint of this package's code: a changed
-verifier judges the answers in the ledger anew.
+Each verdict has a fingerprint of this package's code. When the verifier
+changes, it judges the answers in the ledger anew.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class LedgerWriter:
             raise InputError("expected a plain file", source=path)
 
     def append(self, row: Row, judged: Judged, outcome: Outcome | None = None) -> None:
-        """Writes a sample, and the quality of its answer where that was measured."""
+        """Writes a sample, and the quality of its answer if that was measured."""
         verdict, answer, row_id = judged.verdict, judged.answer, row.id
         self._write(
             {
@@ -102,7 +102,7 @@ class LedgerWriter:
         )
 
     def describe(self, settings: Mapping[str, Any]) -> None:
-        """Writes what the fingerprint of the configuration stands for."""
+        """Writes the settings that the fingerprint of the configuration stands for."""
         head = {"kind": "configuration", "configuration": self.configuration}
         self._write({**head, "settings": settings})
 
@@ -121,7 +121,10 @@ class LedgerWriter:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sample in a ledger, and where its line stands; `fresh` if today's verifier judged it."""
+    """A sample in a ledger, and where its line is in the file.
+
+    `fresh` is True if the present verifier judged it.
+    """
 
     sample: Sample
     offset: int
@@ -130,9 +133,9 @@ class Entry:
 
 
 class Ledger:
-    """The samples of one configuration in a ledger that one run alone may write to.
+    """The samples of one configuration in a ledger. Only one run may write to it at a time.
 
-    Raises InputError where another run holds it.
+    Raises InputError if another run writes to it.
     """
 
     def __init__(self, path: Path, settings: Mapping[str, Any], *, resume: bool = True) -> None:
@@ -174,7 +177,7 @@ class Ledger:
             self._end += len(line)
 
     def warnings(self) -> Iterator[str]:
-        """What was passed over, in words."""
+        """What was skipped, in words."""
         if self._damaged:
             lines = "1 line is" if self._damaged == 1 else f"{self._damaged:,} lines are"
             again = "the samples that they held are asked for again"
@@ -186,7 +189,7 @@ class Ledger:
             yield f"{self.path}: {samples} that {why}"
 
     def outcome(self, row: Row) -> Outcome | None:
-        """The quality of the first valid sample that was measured, against the label of today."""
+        """The measured quality of the first valid sample; None if the row's label has changed."""
         label, outcome = self._outcomes.get(row.id, (None, None))
         return outcome if label == fingerprint(row.assignment) else None
 
@@ -199,7 +202,7 @@ class Ledger:
         return answer, document["verdict"]
 
     def read_line(self, row_id: str, index: int) -> dict[str, Any] | None:
-        """The whole line of one sample; None where there is none."""
+        """The whole line of one sample; None if the ledger lacks it."""
         entry = self.entries.get((row_id, index))
         return None if entry is None else self._document(entry)
 
@@ -230,7 +233,7 @@ class Ledger:
             self._damaged += 1
 
     def _pass_over(self, line: bytes, *, own: bool) -> None:
-        """A damaged line, or one of a version that wrote no checksums."""
+        """Counts a damaged line, or one of a version that wrote no checksums."""
         old = json.loads(line)
         if "checksum" in old or "kind" not in old:
             raise ValueError("damaged")
@@ -253,7 +256,7 @@ class Ledger:
 
 
 def _entry(document: dict[str, Any], offset: int, length: int, *, fresh: bool) -> Entry:
-    """Raises ValueError, KeyError or TypeError for what no run of ours would write."""
+    """Raises ValueError, KeyError or TypeError for a line that no run would write."""
     sample = Sample.from_json(document["sample"])
     answer, verdict = document["answer"], document["verdict"]
     if not all(each is None or isinstance(each, dict) for each in (answer, verdict)):
@@ -262,7 +265,7 @@ def _entry(document: dict[str, Any], offset: int, length: int, *, fresh: bool) -
         verdict is not None and answer is None
     ):
         raise ValueError("a verdict belongs to an answer")
-    # That there is no answer is none of the verifier's business.
+    # A sample without an answer has no verdict: any verifier will do.
     return Entry(sample, offset, length, fresh or answer is None)
 
 

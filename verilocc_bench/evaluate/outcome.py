@@ -37,8 +37,8 @@ def measure_outcome(
 ) -> Outcome:
     """The quality of a valid answer, which is sample number `sample` of its function.
 
-    Raises ContradictionError where an answer without edits uses fewer registers
-    than are live at once, and InputError where its row says that more are needed.
+    Raises ContradictionError if an answer without edits uses fewer registers
+    than are live at once, and InputError if its row says that more are needed.
     """
     assert verdict.registers_used is not None
     assert verdict.occupancy is not None
@@ -76,10 +76,10 @@ def measure_outcome(
 
 
 def edit_costs(problem: AllocationProblem, edited: EditedFunction) -> tuple[int, int]:
-    """What inserted spills and reloads cost, and what moves and constants made again do.
+    """The cost of inserted spills and reloads, and the cost of moves and rematerializations.
 
-    In lanes (32-bit units), each 10 times more for every loop around it; an
-    edge is in the loops that both its ends are in.
+    Counts lanes (32-bit units), times 10 for every loop around. An edge is in
+    the loops that contain both its ends.
     """
     spill_cost = move_cost = 0
     depths = problem.loop_depths

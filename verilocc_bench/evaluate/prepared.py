@@ -1,4 +1,4 @@
-"""A row made ready: parsed and analysed once, however many answers are judged."""
+"""A row made ready: parsed and analysed once, for any number of answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["PreparedProblem", "PreparedRow", "PreparedRows"]
 
 
 class PreparedProblem:
-    """A problem with its verifier, and the answers of compilers that may be replayed."""
+    """A problem with its verifier, and the compilers' answers."""
 
     def __init__(
         self,
@@ -37,20 +37,20 @@ class PreparedProblem:
 
     @cached_property
     def judges(self) -> Judges:
-        """The other judges of the function, for a second word."""
+        """The other judges of the function, for a second opinion."""
         return Judges(self.problem)
 
     @cached_property
     def lent_problem(self) -> AllocationProblem:
-        """A problem for foreign code: what that does to it changes no verdict."""
+        """A copy of the problem for foreign code, which may change it without changing verdicts."""
         return AllocationProblem.from_text(self.problem.normalized)
 
 
 class PreparedRow(PreparedProblem):
     """One row with its problem, its verifier and the verdict on its label.
 
-    Raises InputError where the row contradicts its text, or its label is
-    wrong: nothing may be compared with such a row.
+    Raises InputError if the row contradicts its text, or its label is wrong:
+    such a row is no measure for anything.
     """
 
     def __init__(self, row: Row) -> None:
@@ -99,7 +99,7 @@ class PreparedRow(PreparedProblem):
 
 
 class PreparedRows:
-    """The rows that were made ready last; the oldest go where there are too many."""
+    """The rows that were made ready last; beyond `size` the oldest are dropped."""
 
     def __init__(self, size: int) -> None:
         self.size = size

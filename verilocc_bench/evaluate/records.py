@@ -28,17 +28,17 @@ _SAMPLE_TYPES: dict[str, tuple[type, ...]] = {
 }
 
 INVALID = "invalid"
-"""What failures are counted as where there is an answer, and it is wrong."""
+"""The kind of failure of an answer that is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One sample, judged.
 
-    `failure` says why there is no answer to judge. `calls` counts the
-    attempts, each judged once; more than one only where the run is guided.
-    Findings and failure are those of the last attempt; `allocate_seconds`
-    and `verify_seconds` are summed over all.
+    `failure` says why there is no answer to judge. `calls` counts the attempts,
+    each judged once; only a guided run has more than one. Findings and failure
+    come from the last attempt; `allocate_seconds` and `verify_seconds` are sums
+    over all attempts.
     """
 
     index: int
@@ -54,18 +54,18 @@ class Sample:
 
     @property
     def counted(self) -> bool:
-        """Whether it says something about the allocator; infrastructure failures do not."""
+        """True unless the infrastructure failed: such a sample says nothing of the allocator."""
         return self.failure is not FailureKind.INFRASTRUCTURE
 
     @property
     def kind(self) -> str | None:
-        """What the failure is counted as; None of a valid sample."""
+        """The kind of failure; None if the sample is valid."""
         if self.valid:
             return None
         return INVALID if self.failure is None else self.failure.value
 
     def repeated(self, index: int) -> Sample:
-        """The same as another sample, of an allocator that always says the same."""
+        """This sample under another index, for an allocator that always says the same."""
         return replace(self, index=index, allocate_seconds=0.0, verify_seconds=0.0)
 
     def to_json(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A sample with its answer and verdict; of the verdict's findings only the first are kept."""
+    """A sample with its answer and its verdict, which keeps only the first findings."""
 
     sample: Sample
     answer: Answer | None
@@ -101,7 +101,7 @@ class Judged:
 
     @property
     def valid(self) -> bool:
-        """Whether there is an answer and it is right."""
+        """True if there is an answer and it is right."""
         return self.sample.valid
 
 
@@ -155,23 +155,23 @@ class RowResult:
 
     @property
     def counted(self) -> tuple[Sample, ...]:
-        """The samples that say something about the allocator."""
+        """The samples that were not lost to the infrastructure."""
         return tuple(sample for sample in self.samples if sample.counted)
 
 
 @dataclass(slots=True)
 class Timing:
-    """Where the time of a run went, on a clock of each process, in seconds.
+    """Where the time of a run went: seconds, summed over processes.
 
-    `prepare`: parsing, analysing and judging labels; `measure`: the quality
-    of valid answers; of what this run did itself, not of what it resumed.
+    `prepare` is parsing, analysing and judging labels; `measure` is the quality
+    of valid answers. Samples that were resumed add nothing.
     """
 
     prepare_seconds: float = 0.0
     measure_seconds: float = 0.0
 
     def to_json(self, results: Sequence[RowResult], wall_seconds: float) -> dict[str, float]:
-        """All times; those of samples are the same in a run that was resumed."""
+        """All times. Times of samples include those of samples that were resumed."""
         samples = [sample for result in results for sample in result.samples]
         return {
             "prepare_seconds": self.prepare_seconds,

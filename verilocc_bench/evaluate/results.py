@@ -1,102 +1,61 @@
-"""The document of a run: what `results.json` holds."""
+"""The document of a run, and its files: results.json, samples.jsonl and answers.jsonl."""
 
 from __future__ import annotations
 
 import json
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.dataset import BudgetChoice
-from verilocc_bench.evaluate.models import ModelDescription
-from verilocc_bench.evaluate.records import RowResult
-from verilocc_bench.evaluate.summary import (
-    OVERALL,
-    Summary,
-    group_results,
-    kernel_record,
-    summarise,
-)
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluate.configuration import allocator_record
+from verilocc_bench.evaluate.ledger import Ledger
+from verilocc_bench.evaluate.models import failure_to_json
+from verilocc_bench.evaluate.records import RowResult, Sample
+from verilocc_bench.evaluate.storing import AllocatorRun
+from verilocc_bench.evaluate.summary import kernel_record, summarise_by_group, summarise_by_task
+from verilocc_bench.files import read_json, write_atomically
 
-__all__ = ["Configuration", "make_results", "results_json", "versions"]
+__all__ = ["RESULTS", "make_results", "results_json", "versions", "write_run"]
+
+RESULTS, SAMPLES, ANSWERS = "results.json", "samples.jsonl", "answers.jsonl"
 
 _VERSIONED = ("verilocc-bench", "datasets", "huggingface-hub", "numpy", "pyarrow")
 _OF_LANGUAGE_MODELS = ("torch", "transformers", "tokenizers")
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """What was asked: everything that may change a number."""
-
-    model: ModelDescription
-    dataset: str
-    revision: str | None
-    dataset_hash: str
-    split: str
-    track: str
-    budget: BudgetChoice
-    archs: tuple[str, ...] | None
-    families: tuple[str, ...] | None
-    limit: int | None
-    samples: int
-    k: tuple[int, ...]
-    seed: int
-
-    @property
-    def summary(self) -> Summary:
-        """How results are to be summed up."""
-        return Summary(
-            self.model.assistance,
-            self.model.decoding,
-            self.track,
-            self.k,
-            self.seed,
-            self.model.verifier_calls,
-        )
-
-
 def make_results(
-    results: Sequence[RowResult], configuration: Configuration, timing: Mapping[str, float]
+    run: AllocatorRun, results: Sequence[RowResult], dataset_hash: str, wall_seconds: float
 ) -> dict[str, Any]:
-    """The results document. Only `_seconds` and the date differ between runs of one kind."""
-    summary, model = configuration.summary, configuration.model
-    tasks: dict[str, list[RowResult]] = {}
-    for result in results:
-        tasks.setdefault(result.task, []).append(result)
-    summaries = {task: summarise(rows, summary) for task, rows in sorted(tasks.items())}
-    summaries[OVERALL] = summarise(results, summary)
+    """The results document. Only `_seconds` and the date differ between equal runs."""
+    configuration, settings = run.configuration, run.allocator.settings
+    described = allocator_record(run.allocator, run.prompt)
+    how: dict[str, Any] = {
+        "assistance": described["assistance"],
+        "decoding": described["decoding"],
+        "track": configuration.track,
+        "ks": configuration.ks,
+        "seed": configuration.seed,
+        "calls": settings.verifier_calls if settings.guided else None,
+    }
     return {
-        "results": summaries,
-        "groups": {
-            name: {value: summarise(rows, summary) for value, rows in groups.items()}
-            for name, groups in group_results(results).items()
-        },
-        "kernels": [kernel_record(row, model.verifier_calls is not None) for row in results],
-        "config": {
-            **model.to_json(),
-            "track": configuration.track,
-            "split": configuration.split,
-            "budget": configuration.budget.value,
-            "arch": configuration.archs and list(configuration.archs),
-            "family": configuration.families and list(configuration.families),
-            "limit": configuration.limit,
-            "samples": configuration.samples,
-            "k": list(configuration.k),
-        },
-        "versions": versions(language_model=model.prompt is not None),
+        "results": summarise_by_task(results, **how),
+        "groups": summarise_by_group(results, **how),
+        "kernels": [kernel_record(row, settings.guided) for row in results],
+        "config": {**described, **configuration.to_json()},
+        "versions": versions(language_model=run.prompt is not None),
         "dataset": {
-            "name": configuration.dataset,
+            "name": configuration.dataset_name,
             "revision": configuration.revision,
-            "hash": configuration.dataset_hash,
+            "hash": dataset_hash,
         },
         "seed": configuration.seed,
         "git_revision": _git_revision(),
-        "timing": dict(timing),
+        "timing": run.timing.to_json(results, wall_seconds),
         "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     }
 
@@ -107,7 +66,7 @@ def results_json(document: Mapping[str, Any]) -> str:
 
 
 def versions(*, language_model: bool) -> dict[str, str | None]:
-    """The versions of Python and of what results stand on; None of what is not installed."""
+    """The versions of Python and of the packages that results depend on; None if not installed."""
     packages = _VERSIONED + (_OF_LANGUAGE_MODELS if language_model else ())
     found: dict[str, str | None] = {"python": platform.python_version()}
     for package in packages:
@@ -130,3 +89,97 @@ def _git_revision() -> str | None:
     except (OSError, subprocess.CalledProcessError):
         return None
     return run.stdout.strip()
+
+
+def write_run(
+    folder: Path,
+    document: Mapping[str, Any],
+    results: Sequence[RowResult],
+    ledger: Ledger,
+    *,
+    anything_new: bool,
+) -> None:
+    """Writes the files of a run; results.json last, so that it never stands beside older samples.
+
+    Leaves all files as they are if the ledger had all samples, and they say the
+    same already but for times in results.json.
+    """
+    ledger.refresh()
+    if (
+        not anything_new
+        and _says_the_same(folder, document)
+        and _holds(folder / SAMPLES, _lines(results, ledger, _sample_line))
+        and _holds(folder / ANSWERS, _lines(results, ledger, _answer_line))
+    ):
+        return
+    write_atomically(folder / SAMPLES, _lines(results, ledger, _sample_line))
+    write_atomically(folder / ANSWERS, _lines(results, ledger, _answer_line))
+    write_atomically(folder / RESULTS, results_json(document))
+
+
+def _holds(path: Path, lines: Iterator[str]) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return all(file.read(len(line)) == line for line in map(str.encode, lines)) and (
+            not file.read(1)
+        )
+
+
+def _says_the_same(folder: Path, document: Mapping[str, Any]) -> bool:
+    try:
+        old = read_json(folder / RESULTS)
+    except InputError:
+        return False
+    if not isinstance(old, dict) or old.get("config") != document["config"]:
+        return False
+    return bool(_without_times(old) == _without_times(document))
+
+
+def _without_times(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        kept = [key for key in value if key != "date" and not key.endswith("_seconds")]
+        return {key: _without_times(value[key]) for key in kept}
+    return [_without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def _lines(
+    results: Sequence[RowResult],
+    ledger: Ledger,
+    line: Callable[[RowResult, Sample, dict[str, Any]], dict[str, Any]],
+) -> Iterator[str]:
+    for result in results:
+        recorded: dict[str, Any] = {}
+        for sample in result.samples:
+            found = ledger.read_line(result.row.id, sample.index)
+            if found is not None:
+                recorded = found
+            elif not sample.counted:
+                recorded = {"verdict": None, "answer": None}
+            # Else a deterministic allocator says again what it said before.
+            yield json.dumps(line(result, sample, recorded), allow_nan=False) + "\n"
+
+
+def _sample_line(result: RowResult, sample: Sample, recorded: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": result.row.id,
+        "task": result.task,
+        "split": result.split,
+        "sample": sample.index,
+        "valid": sample.valid,
+        "failure": sample.failure,
+        "message": sample.message,
+        "verdict": recorded["verdict"],
+        "findings_count": sample.findings_count,
+        "calls": sample.calls,
+        "details": dict(sample.details),
+        "allocate_seconds": sample.allocate_seconds,
+        "verify_seconds": sample.verify_seconds,
+    }
+
+
+def _answer_line(result: RowResult, sample: Sample, recorded: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] | None = recorded["answer"]
+    if answer is None:
+        return failure_to_json(result.row.id, sample.failure or "", sample.message)
+    return answer

@@ -1,8 +1,8 @@
 """The published form of results.json, and reading files that claim to have it.
 
 The schema (JSON Schema 2020-12) lies beside this module, in
-results.schema.json. It is strict where keys are known. What a schema cannot
-say, that figures belong together, is checked after it.
+results.schema.json. It is strict where keys are known. A schema
+cannot say that figures agree with each other; that is checked after it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read_results(path: Path) -> dict[str, Any]:
 
 
 def check_results(document: object, source: str | Path) -> None:
-    """Raises InputError where a document is no results document, about the first wrong place."""
+    """Raises InputError, with the first wrong place, unless a document has the form."""
     from jsonschema import Draft202012Validator
 
     if isinstance(document, dict) and {"results", "config"} <= document.keys():
@@ -74,7 +74,7 @@ def check_results(document: object, source: str | Path) -> None:
 
 
 def _order(error: ValidationError) -> tuple[int, str, str]:
-    """The outermost error first: those within it may follow from it."""
+    """Puts the outermost error first: errors within it may follow from it."""
     return len(error.absolute_path), _pointer(error.absolute_path), str(error.validator)
 
 
@@ -85,7 +85,7 @@ def _pointer(path: Iterable[str | int]) -> str:
 
 
 def _expectation(error: ValidationError) -> str:
-    """What a rule of the schema expects, in words, and what stands there instead."""
+    """What a rule of the schema expects, in words, and what was found instead."""
     expected: Any = error.validator_value
     found: Any = error.instance
     shown = json.dumps(found)[:SHOWN_LENGTH]

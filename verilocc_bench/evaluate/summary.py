@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from verilocc_bench.evaluate.metrics import (
@@ -16,7 +15,14 @@ from verilocc_bench.evaluate.metrics import (
 )
 from verilocc_bench.evaluate.records import Outcome, RowResult, Sample
 
-__all__ = ["OVERALL", "Summary", "group_results", "kernel_record", "summarise"]
+__all__ = [
+    "OVERALL",
+    "SIZES",
+    "kernel_record",
+    "summarise",
+    "summarise_by_group",
+    "summarise_by_task",
+]
 
 OVERALL = "overall"
 
@@ -35,36 +41,56 @@ SIZES = (256, 512, 1024, 2048)
 """Where groups by size begin, in virtual registers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """How results are to be summed up. `calls` is None where the run is not guided."""
-
-    assistance: str
-    decoding: str
-    track: str
-    k: tuple[int, ...]
-    seed: int
-    calls: int | None = None
+def summarise_by_task(results: Sequence[RowResult], **how: Any) -> dict[str, dict[str, Any]]:
+    """A record for each task, in order, and for all together; `how` goes to `summarise`."""
+    tasks: dict[str, list[RowResult]] = {}
+    for result in results:
+        tasks.setdefault(result.task, []).append(result)
+    records = {task: summarise(tasks[task], **how) for task in sorted(tasks)}
+    return {**records, OVERALL: summarise(results, **how)}
 
 
-def summarise(rows: Sequence[RowResult], summary: Summary) -> dict[str, Any]:
-    """The record of some functions. What cannot be computed is None."""
+def summarise_by_group(
+    results: Sequence[RowResult], **how: Any
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """A record for each architecture, family, size and split; `how` goes to `summarise`."""
+    return {
+        name: {value: summarise(rows, **how) for value, rows in groups.items()}
+        for name, groups in _group_results(results).items()
+    }
+
+
+def summarise(
+    rows: Sequence[RowResult],
+    *,
+    assistance: str,
+    decoding: str,
+    track: str,
+    ks: Sequence[int],
+    seed: int = 0,
+    calls: int | None = None,
+) -> dict[str, Any]:
+    """The record of some functions; what cannot be computed is None.
+
+    `ks` are the k of pass@k, and `seed` is that of the bootstrap intervals.
+    `calls` is the budget of verifier calls, None if the run is not guided.
+    """
     outcomes = [(row, row.outcome) for row in rows if row.outcome is not None]
     found = [outcome for _, outcome in outcomes]
     counted = [sample for row in rows for sample in row.counted]
     samples = [sample for row in rows for sample in row.samples]
     record: dict[str, Any] = {"n": len(rows), "samples": len(counted)}
-    record |= {"assistance": summary.assistance, "decoding": summary.decoding}
-    for k in summary.k:
-        record |= _pass_record(rows, k, summary.seed)
-    record |= _register_record(outcomes, summary)
+    record |= {"assistance": assistance, "decoding": decoding}
+    for k in ks:
+        record |= _pass_record(rows, k, seed)
+    record |= _register_record(outcomes, track)
     record |= _occupancy_record(found)
     record["copies_removed"] = _sum(outcome.identity_copies for outcome in found)
     record["bank_conflicts"] = _sum(outcome.bank_conflicts.any for outcome in found)
     record["bank_conflicts_all"] = _sum(outcome.bank_conflicts.all for outcome in found)
     record["spill_cost"] = _mean_cost(outcome.spill_cost for outcome in found)
     record["move_cost"] = _mean_cost(outcome.move_cost for outcome in found)
-    record |= _call_record(rows, summary.calls)
+    record |= _call_record(rows, calls)
     record["totals"] = _totals(counted)
     record["allocate_seconds"] = sum(sample.allocate_seconds for sample in samples)
     record["verify_seconds"] = sum(sample.verify_seconds for sample in samples)
@@ -101,7 +127,7 @@ def _pass_record(rows: Sequence[RowResult], k: int, seed: int) -> dict[str, floa
 
 
 def _register_record(
-    outcomes: Sequence[tuple[RowResult, Outcome]], summary: Summary
+    outcomes: Sequence[tuple[RowResult, Outcome]], track: str
 ) -> dict[str, float | None]:
     labelled = {
         f"{row.split} {row.row.id}": (outcome.registers, outcome.label_registers)
@@ -110,7 +136,7 @@ def _register_record(
     }
     ratios = [own / label for own, label in labelled.values() if own and label]
     # With spills an answer may use fewer registers than were live at once.
-    gaps = [] if summary.track == "split" else [float(o.registers - o.bound) for _, o in outcomes]
+    gaps = [] if track == "split" else [float(o.registers - o.bound) for _, o in outcomes]
     return {
         "registers_ratio": geometric_mean(ratios),
         **shares(labelled),
@@ -131,7 +157,7 @@ def _occupancy_record(outcomes: Sequence[Outcome]) -> dict[str, int | None]:
 
 
 def _call_record(rows: Sequence[RowResult], calls: int | None) -> dict[str, Any]:
-    """Verifier calls of guided samples: their mean where they succeed, and success by budget."""
+    """Of guided samples: the mean calls of those that succeed, and success by budget of calls."""
     if calls is None or not _complete(rows):
         return {"verifier_calls": None, "success_by_calls": None}
     successes = [float(s.calls) for row in rows for s in row.samples if s.valid]
@@ -142,17 +168,17 @@ def _call_record(rows: Sequence[RowResult], calls: int | None) -> dict[str, Any]
 
 
 def _complete(rows: Sequence[RowResult]) -> bool:
-    """Whether every sample that was asked for says something about the allocator."""
+    """True if no sample was lost to the infrastructure."""
     return all(sample.counted for row in rows for sample in row.samples)
 
 
 def _within(row: RowResult, budget: int) -> float:
-    """The share of a function's samples that succeed within so many calls."""
+    """The share of a function's samples that succeed within `budget` calls."""
     return sum(s.valid and s.calls <= budget for s in row.samples) / len(row.samples)
 
 
 def _totals(samples: Sequence[Sample]) -> dict[str, int]:
-    """Sums of the figures that allocators report: tokens, backtracks and the like."""
+    """Sums of the whole numbers that allocators report, such as tokens and backtracks."""
     totals: Counter[str] = Counter()
     for sample in samples:
         for name, value in sample.details.items():
@@ -161,7 +187,7 @@ def _totals(samples: Sequence[Sample]) -> dict[str, int]:
     return dict(sorted(totals.items()))
 
 
-def group_results(rows: Sequence[RowResult]) -> dict[str, dict[str, list[RowResult]]]:
+def _group_results(rows: Sequence[RowResult]) -> dict[str, dict[str, list[RowResult]]]:
     """The rows by architecture, family, size and split."""
     keys: dict[str, Callable[[RowResult], str]] = {
         "architecture": lambda row: row.row.arch,

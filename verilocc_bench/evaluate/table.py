@@ -9,8 +9,11 @@ from typing import Any
 
 from tabulate import tabulate
 
-from verilocc_bench.allocators import Assistance, Decoding
+from verilocc_bench.allocators import (
+    Assistance,
+)
 from verilocc_bench.evaluate.records import RowResult
+from verilocc_bench.settings.allocator import Decoding
 
 __all__ = ["allocator_label", "failure_notes", "results_tables"]
 
@@ -20,7 +23,7 @@ Record = Mapping[str, Any]
 
 
 def results_tables(documents: Sequence[dict[str, Any]]) -> str:
-    """One table for each assistance: what is shown more is not compared with what is shown less."""
+    """One table for each assistance: only allocators that are shown the same are compared."""
     kinds = dict.fromkeys(document["config"]["assistance"] for document in documents)
     tables = []
     for kind in kinds:
@@ -33,7 +36,7 @@ def results_tables(documents: Sequence[dict[str, Any]]) -> str:
 
 
 def allocator_label(config: Record) -> str:
-    """An allocator's name; an endpoint may have several models."""
+    """An allocator's name, with the name of the model if it is an endpoint's."""
     model_name = config["options"].get("model_name")
     return f"{config['model']} {model_name}" if model_name else str(config["model"])
 
@@ -56,7 +59,7 @@ def _table(documents: Sequence[dict[str, Any]]) -> str:
 
 
 def _columns(ks: Sequence[int], track: str, decoding: str) -> dict[str, Callable[[Record], str]]:
-    """The figures by their headings: those that there are for the track and the decoding."""
+    """The figures by their headings, for the track and the decoding."""
     columns: dict[str, Callable[[Record], str]] = {"kernels": lambda r: str(r["n"])}
     for k in ks:
         columns["valid" if len(ks) == 1 else f"pass@{k}"] = partial(_pass, k)

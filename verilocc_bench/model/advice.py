@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from verilocc_bench.allocator_options import Decoding, SamplingStrategy
 from verilocc_bench.errors import InputError
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.language_model import SamplingStrategy
 
 __all__ = ["BACKTRACKS", "CONFIGURATION_KEY", "Advice"]
 
@@ -22,12 +23,12 @@ _DECODING = (Decoding.FREE, Decoding.CONSTRAINED)
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """How a model is asked where the options leave it open; None where it does not say.
+    """How a model is asked if the settings leave it open; None if it does not say.
 
-    `prompt_format` is what it was trained on, and `decoding` (free or
-    constrained) how it is asked in that one. `sampling` is of a single answer
-    that is not guided, `backtracks` of formats that can, `window_registers` of
-    `window`: about so many new virtual registers at most it is asked at a time.
+    `prompt_format` is the format that it was trained on, and `decoding` (free or
+    constrained) is for that format. `sampling` is for a single answer that is
+    not guided, `backtracks` for formats that can backtrack, and
+    `window_registers` for `window`: the most new virtual registers in a prompt.
     """
 
     prompt_format: str | None = None
@@ -40,8 +41,8 @@ class Advice:
     def from_json(cls, told: object, source: str) -> Advice:
         """The advice under CONFIGURATION_KEY of a model's config.json, None for none at all.
 
-        Raises InputError for anything but an object of the fields above; what
-        else the object has means nothing.
+        Raises InputError for anything but an object with the fields above; other
+        keys are ignored.
         """
         place = f"config.json: {CONFIGURATION_KEY}"
         if told is None:

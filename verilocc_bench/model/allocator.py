@@ -16,19 +16,16 @@ from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
-from verilocc_bench.allocator_options import WINDOW_REGISTERS
 from verilocc_bench.allocators import (
-    AllocatorOptions,
     Answer,
     Assistance,
-    Decoding,
     FailureKind,
-    FeedbackKind,
+    LabelUse,
+    PromptIdentity,
     Request,
     Response,
-    SamplingStrategy,
 )
 from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
 from verilocc_bench.model.conversation import Conversation, Lane, converse
@@ -44,8 +41,15 @@ from verilocc_bench.model.prompts import (
     PromptFormat,
     get_prompt_format,
 )
+from verilocc_bench.settings.allocator import Decoding, FeedbackKind
+from verilocc_bench.settings.language_model import (
+    WINDOW_REGISTERS,
+    LanguageModelSettings,
+    LocalModelSettings,
+    SamplingStrategy,
+)
 
-__all__ = ["LanguageModelAllocator", "check_language_model_options", "language_model_allocator"]
+__all__ = ["LanguageModelAllocator", "check_language_model_settings", "language_model_allocator"]
 
 ROUNDS = 4
 """A slow answer of a server holds up no more than the end of so many rounds."""
@@ -57,96 +61,97 @@ FAILURES_ALONE = 2
 """After so many asks that failed alone, one after the other, the model counts as out of reach."""
 
 
-def language_model_allocator(name: str, options: AllocatorOptions) -> LanguageModelAllocator:
+def language_model_allocator(name: str, settings: LocalModelSettings) -> LanguageModelAllocator:
     """The allocator of a language model in a folder or on the Hub.
 
-    Where the options name no prompt format, no decoding, no sampling, no number of
-    backtracks or no width of windows, it is what the model's configuration says:
-    the decoding in the format that it names. Attempts at a guided answer must differ,
-    so they are drawn. Raises InputError where the model, the prompt format or the options
+    The model's configuration decides what the settings leave open: the prompt
+    format, the decoding in that format, sampling, the number of backtracks, and
+    the width of windows. Attempts at a guided answer must differ, so they are
+    drawn. Raises InputError if the model, the prompt format or the settings
     cannot be used, alone or together.
     """
-    asked = get_prompt_format(options.prompt_format or DEFAULT_PROMPT_FORMAT)
-    if options.prompt_format is not None:
-        check_language_model_options(asked, options)  # before the model is fetched
+    prompt_format = get_prompt_format(settings.prompt_format or DEFAULT_PROMPT_FORMAT)
+    if settings.prompt_format is not None:
+        check_language_model_settings(prompt_format, settings)  # before the model is fetched
     from verilocc_bench.model.transformers_model import load_transformers_model
 
-    model = load_transformers_model(name, options)
-    prompt_format, advice = asked, model.advice
-    if options.prompt_format is None and advice.prompt_format is not None:
+    model = load_transformers_model(name, settings)
+    advice = model.advice
+    if settings.prompt_format is None and advice.prompt_format is not None:
         prompt_format = get_prompt_format(advice.prompt_format)
-    if options.decoding is None and prompt_format.name == advice.prompt_format:
-        options = replace(options, decoding=advice.decoding)
-    if options.strategy is None and options.decoding is not Decoding.GUIDED:
-        options = replace(options, strategy=advice.sampling)
-    if options.backtracks is None and prompt_format.decisions is not None:
-        options = replace(options, backtracks=advice.backtracks)
-    if options.window_registers is None and prompt_format.has_windows:
-        options = replace(options, window_registers=advice.window_registers)
-    return LanguageModelAllocator(name, model, prompt_format, options)
+    if settings.decoding is None and prompt_format.name == advice.prompt_format:
+        settings = replace(settings, decoding=advice.decoding)
+    if settings.strategy is None and not settings.guided:
+        settings = replace(settings, strategy=advice.sampling)
+    if settings.backtracks is None and prompt_format.decisions is not None:
+        settings = replace(settings, backtracks=advice.backtracks)
+    if settings.window_registers is None and prompt_format.has_windows:
+        settings = replace(settings, window_registers=advice.window_registers)
+    return LanguageModelAllocator(name, model, prompt_format, settings)
 
 
-def check_language_model_options(prompt_format: PromptFormat, options: AllocatorOptions) -> None:
-    """Raises InputError for options that no language model can meet, or this format cannot."""
-    if options.batch_size < 1:
-        raise InputError(f"batch size {options.batch_size}: expected at least 1")
-    if not 0 <= options.temperature < float("inf"):
-        raise InputError(f"temperature {options.temperature}: expected a number from 0")
-    if not 0 < options.top_p <= 1:
-        raise InputError(f"top-p {options.top_p}: expected a number above 0 and at most 1")
-    if options.maximum_tokens is not None and options.maximum_tokens < 1:
-        raise InputError(f"maximum tokens {options.maximum_tokens}: expected at least 1")
-    if options.strategy is SamplingStrategy.PRIORITY and options.decoding is Decoding.GUIDED:
+def check_language_model_settings(
+    prompt_format: PromptFormat, settings: LanguageModelSettings
+) -> None:
+    """Raises InputError for settings that no language model can meet, or this format cannot."""
+    if isinstance(settings, LocalModelSettings) and settings.batch_size < 1:
+        raise InputError(f"batch size {settings.batch_size}: expected at least 1")
+    if not 0 <= settings.temperature < float("inf"):
+        raise InputError(f"temperature {settings.temperature}: expected a number from 0")
+    if not 0 < settings.top_p <= 1:
+        raise InputError(f"top-p {settings.top_p}: expected a number above 0 and at most 1")
+    if settings.maximum_tokens is not None and settings.maximum_tokens < 1:
+        raise InputError(f"maximum tokens {settings.maximum_tokens}: expected at least 1")
+    if settings.strategy is SamplingStrategy.PRIORITY and settings.guided:
         raise InputError("priority sampling ranks first attempts: it cannot be guided")
-    prompt_format.check(options)
+    prompt_format.check(settings)
 
 
 class LanguageModelAllocator:
-    """A language model, asked in a prompt format (BatchAllocator).
+    """A language model, asked in a prompt format (an Allocator that answers in groups).
 
-    Raises InputError where the options ask of the model what it cannot do.
+    Raises InputError if the settings ask of the model what it cannot do.
     """
+
+    foreign: ClassVar[bool] = False
+    label_use: ClassVar[LabelUse] = LabelUse.NONE
 
     def __init__(
         self,
         name: str,
         model: LanguageModel,
         prompt_format: PromptFormat,
-        options: AllocatorOptions,
+        settings: LanguageModelSettings,
     ) -> None:
-        check_language_model_options(prompt_format, options)
-        constrained = options.decoding is Decoding.CONSTRAINED
-        if options.feedback is FeedbackKind.REPAIR and prompt_format.decisions is not None:
-            constrained = True  # of some decisions
-        if not model.can_constrain and constrained:
+        check_language_model_settings(prompt_format, settings)
+        # Some decisions of a repair are constrained: they must not be what was rejected.
+        repairs = settings.feedback is FeedbackKind.REPAIR and prompt_format.decisions is not None
+        if not model.can_constrain and (repairs or settings.decoding is Decoding.CONSTRAINED):
             raise InputError("this model cannot be constrained", source=name)
-        if not model.can_constrain and options.strategy is SamplingStrategy.PRIORITY:
+        if not model.can_constrain and settings.strategy is SamplingStrategy.PRIORITY:
             raise InputError("priority sampling needs a model that runs here", source=name)
         self._name = name
         self._model = model
         self._format = prompt_format
-        self._options = replace(
-            options,
-            decoding=options.decoding or Decoding.FREE,
-            strategy=options.strategy or SamplingStrategy.RANDOM,
-            backtracks=options.backtracks or 0,
+        self._strategy = settings.strategy or SamplingStrategy.RANDOM
+        self._settings = replace(
+            settings,
+            decoding=settings.decoding or Decoding.FREE,
+            prompt_format=prompt_format.name,
+            strategy=self._strategy,
+            backtracks=settings.backtracks or 0,
         )
-        if prompt_format.has_windows and options.window_registers is None:
-            self._options = replace(self._options, window_registers=WINDOW_REGISTERS)
-        self._width = options.batch_size
+        if prompt_format.has_windows and settings.window_registers is None:
+            self._settings = replace(self._settings, window_registers=WINDOW_REGISTERS)
+        self._width = settings.batch_size if isinstance(settings, LocalModelSettings) else 1
         if isinstance(model, RemoteModel):
             self._width = ROUNDS * model.concurrency
         self._searches: OrderedDict[str, PrioritySearch] = OrderedDict()
 
     @property
     def name(self) -> str:
-        """What results call it."""
+        """See Allocator."""
         return self._name
-
-    @property
-    def assistance(self) -> Assistance:
-        """What the prompt format shows."""
-        return self._format.assistance
 
     @property
     def revision(self) -> str:
@@ -154,55 +159,42 @@ class LanguageModelAllocator:
         return self._model.revision
 
     @property
-    def prompt(self) -> dict[str, Any]:
-        """What identifies the prompts, for results."""
-        return {
-            "format": self._format.name,
-            "version": self._format.version,
-            "hash": self._format.source_hash,
-            "few_shot": self._options.few_shot,
-        }
+    def settings(self) -> LanguageModelSettings:
+        """The settings, with what the model's configuration or this class chose."""
+        return self._settings
 
     @property
-    def decoding(self) -> Decoding:
-        """How answers come about."""
-        assert self._options.decoding is not None
-        return self._options.decoding
+    def assistance(self) -> Assistance:
+        """What the prompt format shows."""
+        return self._format.assistance
 
     @property
-    def strategy(self) -> SamplingStrategy:
-        """How tokens are picked."""
-        assert self._options.strategy is not None
-        return self._options.strategy
-
-    @property
-    def backtracks(self) -> int:
-        """At how many dead ends room is made."""
-        assert self._options.backtracks is not None
-        return self._options.backtracks
-
-    @property
-    def window_registers(self) -> int | None:
-        """How many new virtual registers a window has at most, None for other formats."""
-        return self._options.window_registers
+    def prompt(self) -> PromptIdentity:
+        """See Allocator."""
+        return PromptIdentity(
+            self._format.name,
+            self._format.version,
+            self._format.source_hash,
+            self._settings.few_shot,
+        )
 
     @property
     def deterministic(self) -> bool:
-        """Whether every sample would be the same: greedy, and not told of its errors."""
-        return self._greedy and self._options.decoding is not Decoding.GUIDED
+        """True if every sample would be the same: greedy, and not told of its errors."""
+        return self._greedy and not self._settings.guided
 
     @property
     def group_size(self) -> int:
-        """The batch size; of a model elsewhere, some times what it takes at once."""
+        """The batch size; of a model elsewhere, several times what it takes at once."""
         return self._width
 
     @property
-    def group_matters(self) -> bool:
-        """Whether the last digits of scores depend on what else is in a batch."""
+    def keeps_groups_whole(self) -> bool:
+        """True of a model that runs here: scores depend, in their last digits, on the batch."""
         return not isinstance(self._model, RemoteModel)
 
     def allocate(self, request: Request) -> Answer:
-        """One answer. Raises AllocationFailed where there is none."""
+        """One answer. Raises AllocationFailed if there is none."""
         ((_, response),) = self.respond([request])
         if response.failure is FailureKind.INFRASTRUCTURE:
             raise InfrastructureError(response.message or "the model cannot be reached")
@@ -240,14 +232,14 @@ class LanguageModelAllocator:
 
     @property
     def _greedy(self) -> bool:
-        drawn = self.strategy is SamplingStrategy.RANDOM
-        return self.strategy is SamplingStrategy.GREEDY or (
-            drawn and self._options.temperature == 0
+        drawn = self._strategy is SamplingStrategy.RANDOM
+        return self._strategy is SamplingStrategy.GREEDY or (
+            drawn and self._settings.temperature == 0
         )
 
     def _lanes(self, requests: Sequence[Request]) -> list[Lane]:
         """A lane for every request; or for every function, its samples in their order."""
-        if self.strategy is not SamplingStrategy.PRIORITY:
+        if self._strategy is not SamplingStrategy.PRIORITY:
             return [
                 Lane([(place, partial(self._conversation, request))])
                 for place, request in enumerate(requests)
@@ -266,7 +258,7 @@ class LanguageModelAllocator:
         ]
 
     def _conversation(self, request: Request) -> Conversation:
-        episode = self._format.episode(request, self._options)
+        episode = self._format.episode(request, self._settings)
         return converse(episode, partial(self._sampling, request), [])
 
     def _sampling(self, request: Request, number: int) -> TokenSampling:
@@ -274,17 +266,17 @@ class LanguageModelAllocator:
         digest = hashlib.sha256(f"{request.seed} {number}".encode()).digest()
         return TokenSampling(
             seed=int.from_bytes(digest[:8], "big"),
-            temperature=0.0 if self._greedy else self._options.temperature,
-            top_p=self._options.top_p,
+            temperature=0.0 if self._greedy else self._settings.temperature,
+            top_p=self._settings.top_p,
         )
 
     def _search(self, key: str, request: Request) -> PrioritySearch:
         """The priority search of a request's function; a new one where there is none yet."""
         search = self._searches.get(key)
         if search is None:
-            search = PrioritySearch(partial(self._format.episode, request, self._options))
+            search = PrioritySearch(partial(self._format.episode, request, self._settings))
             self._searches[key] = search
-            if len(self._searches) > max(KEPT_SEARCHES, 2 * self._options.batch_size):
+            if len(self._searches) > max(KEPT_SEARCHES, 2 * self._width):
                 self._searches.popitem(last=False)
         self._searches.move_to_end(key)
         return search

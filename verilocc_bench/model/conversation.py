@@ -1,4 +1,4 @@
-"""How episodes and a language model talk: questions out, completions in, a response at the end."""
+"""Conversations: an episode asks a language model questions and ends with a response."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def _with_counts(response: Response, said: list[Completion]) -> Response:
 
 
 class Lane:
-    """Conversations one after the other, each for a request's place.
+    """Conversations one after the other, each for the request at some place.
 
-    `question` is what is asked next, None before `begin` and once all have
-    ended. `seconds` counts for the one that is going on.
+    `question` is the next question; it is None before `begin`, and when all
+    have ended. `seconds` is the time of the present conversation.
     """
 
     def __init__(self, conversations: Iterable[tuple[int, Callable[[], Conversation]]]) -> None:
@@ -72,7 +72,7 @@ class Lane:
         return list(self._start_next())
 
     def go_on(self, outcome: Completion | InfrastructureError) -> list[tuple[int, Response]]:
-        """The answer to `question`, and where that ends a conversation, its response."""
+        """Takes the answer to `question`. Gives the response if that ends a conversation."""
         assert self._conversation is not None
         if isinstance(outcome, InfrastructureError):
             self._conversation.close()

@@ -21,8 +21,8 @@ from verilocc_bench.errors import InputError
 
 __all__ = [
     "ContextExceeded",
+    "HttpReply",
     "RefusedRequest",
-    "Reply",
     "TransientFailure",
     "complaint_of",
     "one_line",
@@ -80,8 +80,8 @@ class RefusedRequest(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What came back for one request to `url`, whatever its status."""
+class HttpReply:
+    """The reply to one request to `url`, with any status."""
 
     url: str
     status: int
@@ -90,7 +90,7 @@ class Reply:
     location: str | None = None
 
 
-def read_json(reply: Reply, clean: Callable[[str], str], now: Callable[[], float]) -> Any:
+def read_json(reply: HttpReply, clean: Callable[[str], str], now: Callable[[], float]) -> Any:
     """The JSON of a successful reply; raises as the head of this module says.
 
     `clean` makes the server's words fit to be shown; `now` is the time in
@@ -113,7 +113,7 @@ def read_json(reply: Reply, clean: Callable[[str], str], now: Callable[[], float
 
 
 def complaint_of(body: bytes) -> str:
-    """The server's words in the body of an error; empty where the body is no error."""
+    """The server's words in the body of an error; empty if the body is no error."""
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -144,8 +144,8 @@ def _words(value: Any) -> str:
 def one_line(text: str, secret: str | None) -> str:
     """Text of a server as one printable line of bounded length, the secret cut out.
 
-    A secret of a few characters, such as the `x` that local servers are
-    given, is none, and would tear words apart.
+    A secret of a few characters, such as the `x` that local servers are given,
+    is not cut out: it protects nothing, and words would lose letters.
     """
     if secret is not None and len(secret) >= SHORTEST_SECRET:
         text = text.replace(secret, "[key]")
@@ -168,13 +168,13 @@ def retry_after_seconds(header: str | None, now: Callable[[], float]) -> float |
     return max(0.0, moment - now())
 
 
-def _is_context_complaint(reply: Reply, complaint: str) -> bool:
+def _is_context_complaint(reply: HttpReply, complaint: str) -> bool:
     # By the whole wording, whatever the status: llama.cpp says it with 400 and
     # with 500, some proxies with 200.
     return reply.status not in {401, 403, 429} and bool(CONTEXT_WORDINGS.search(complaint))
 
 
-def _status_line(reply: Reply, complaint: str) -> str:
+def _status_line(reply: HttpReply, complaint: str) -> str:
     try:
         name = f"{reply.status} {HTTPStatus(reply.status).phrase}"
     except ValueError:
@@ -182,7 +182,7 @@ def _status_line(reply: Reply, complaint: str) -> str:
     return f"the server answers {name}" + (f": {complaint}" if complaint else "")
 
 
-def _hint(reply: Reply, clean: Callable[[str], str]) -> str:
+def _hint(reply: HttpReply, clean: Callable[[str], str]) -> str:
     """What most likely helps against a refusal."""
     if 300 <= reply.status < 400:
         place = f" to {clean(reply.location)}" if reply.location else ""
@@ -194,7 +194,7 @@ def _hint(reply: Reply, clean: Callable[[str], str]) -> str:
     return ""
 
 
-def _wrong_place_hint(reply: Reply) -> str:
+def _wrong_place_hint(reply: HttpReply) -> str:
     if b"model" in reply.body.lower():
         return "; is --model-name one of the names that its /models lists?"
     base = re.sub(r"/(chat/completions|completions|models)$", "", reply.url)

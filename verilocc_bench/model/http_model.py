@@ -1,9 +1,8 @@
 """Language models behind OpenAI-compatible HTTP endpoints: vLLM, llama.cpp, Ollama, OpenAI, ….
 
-Every ask is one request, `concurrency` of them at once; the completions come
-back in the order of the asks, whatever order the server answers in. A server
-is asked for text alone: it takes no constraints and no forced tokens, and its
-log probabilities are not asked for.
+Every ask is one request, and `concurrency` of them run at once. Completions
+come in the order of the asks, not in that of the server's answers. A server is
+asked for text alone: no constraints, no forced tokens, no log probabilities.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from verilocc_bench.allocators import AllocatorOptions
 from verilocc_bench.errors import InfrastructureError, InputError
 from verilocc_bench.model.http_errors import ContextExceeded, RefusedRequest, TransientFailure
 from verilocc_bench.model.http_server import HttpServer, RetryPolicy, api_key, check_address
 from verilocc_bench.model.http_workers import in_threads
 from verilocc_bench.model.language_model import Ask, Completion, Finish, TokenSampling
+from verilocc_bench.settings.language_model import EndpointSettings
 
 __all__ = ["HttpModel", "load_http_model", "server_seed"]
 
@@ -32,11 +31,11 @@ BROKEN_OFF = ("abort", "error")
 OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 
 
-def load_http_model(address: str, options: AllocatorOptions) -> HttpModel:
-    """The model `options.model_name` of the server at `address`, the base of its API.
+def load_http_model(address: str, options: EndpointSettings) -> HttpModel:
+    """The model `settings.model_name` of the server at `address`, the base of its API.
 
-    Without a name the server is asked for its only one. Raises InputError for
-    an address that cannot be used and a name that cannot be found.
+    Without a name it is the server's only model. Raises InputError for an
+    address that cannot be used, and if there is not just one model.
     """
     _check_options(options)
     policy = RetryPolicy(options.retries, options.time_limit_seconds)
@@ -47,7 +46,7 @@ def load_http_model(address: str, options: AllocatorOptions) -> HttpModel:
     return HttpModel(server, name, options.chat is not False, options.concurrency)
 
 
-def _check_options(options: AllocatorOptions) -> None:
+def _check_options(options: EndpointSettings) -> None:
     if options.concurrency < 1:
         raise InputError(f"{options.concurrency} requests at once: expected 1 or more")
     if options.retries < 0:
@@ -59,7 +58,7 @@ def _check_options(options: AllocatorOptions) -> None:
 
 
 def only_model_name(server: HttpServer) -> str:
-    """The one model that the server lists. Raises InputError where it is not one."""
+    """The one model that the server lists. Raises InputError if it is not one."""
     try:
         names = server.ask("GET", "/models", None, _listed_names)
     except (InfrastructureError, ContextExceeded) as error:
@@ -108,7 +107,7 @@ class HttpModel:
 
     @property
     def revision(self) -> str:
-        """The address and the model's name: what the weights are, a server does not say."""
+        """The address and the model's name. A server does not identify its weights."""
         return f"{self.server.address} {self.model_name}"
 
     @property
@@ -128,10 +127,10 @@ class HttpModel:
     def complete_each(
         self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]
     ) -> list[Completion | InfrastructureError]:
-        """For every ask, in their order, its completion or why there is none.
+        """For every ask, in their order, its completion or the reason why it has none.
 
-        Raises InputError where the server refuses a request for good, such as
-        for a wrong key: every other would meet the same.
+        Raises InputError if the server refuses a request for good, such as
+        for a wrong key: all other requests would fail, too.
         """
         pairs = list(zip(asks, sampling, strict=True))
         for ask, way in pairs:
@@ -239,7 +238,7 @@ def _encodable(text: str) -> str:
 
 
 def _count(usage: Any, name: str) -> int:
-    """The tokens that a server counts; 0 where it says none, or what no count can be."""
+    """The tokens that a server counts; 0 if it says nothing, or nothing sensible."""
     match usage.get(name) if isinstance(usage, dict) else None:
         case bool():
             return 0

@@ -1,8 +1,8 @@
 """A server behind an address: requests and their retries, with the key, within limits.
 
 No redirect is followed, so the key goes to the host of the address alone. A
-body of more than 64 MiB is not read to its end. A time limit is for one try:
-for the whole of it, checked whenever a part of the answer arrives.
+body of more than 64 MiB is not read to its end. A time limit is for one whole
+try; it is checked whenever a part of the answer arrives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from verilocc_bench.errors import InfrastructureError, InputError
-from verilocc_bench.model.http_errors import Reply, TransientFailure, one_line, read_json
+from verilocc_bench.model.http_errors import HttpReply, TransientFailure, one_line, read_json
 
 if TYPE_CHECKING:
     import ssl
@@ -41,7 +41,7 @@ Result = TypeVar("Result")
 def check_address(address: str) -> str:
     """The address as it is asked, without a slash at its end.
 
-    Raises InputError where it is no http(s) address of a host, or holds what
+    Raises InputError if it is no http(s) address of a host, or holds what
     must not stand in results: a user name, a password, a query.
     """
     parts = _split(address)
@@ -84,7 +84,7 @@ def _split(address: str) -> SplitResult:
 def api_key(environment: Mapping[str, str] = os.environ) -> str | None:
     """The key that the environment holds. The first variable that is set decides, even if empty.
 
-    Raises InputError, without the key, where it cannot stand in a header.
+    Raises InputError, without the key, if it cannot stand in a header.
     """
     name = next((name for name in KEY_VARIABLES if name in environment), None)
     key = environment[name].strip() if name is not None else ""
@@ -97,9 +97,9 @@ def api_key(environment: Mapping[str, str] = os.environ) -> str | None:
 class RetryPolicy:
     """How often a request is made again, and after how long a wait.
 
-    Waits grow from half a second by doubling up to a minute, each shortened
-    by up to a half at random, so that requests which failed together do not
-    come back together. Retry-After goes before; a server that asks for more
+    Waits double from half a second up to a minute. Each is shortened by up to a
+    half at random, so that requests which failed together do not come back
+    together. Retry-After has precedence; a server that asks for a longer wait
     than `longest_wait_seconds` is given up.
     """
 
@@ -137,7 +137,7 @@ class HttpServer:
         body: Mapping[str, Any] | None,
         read: Callable[[Any], Result],
     ) -> Result:
-        """What `read` makes of the server's JSON; it raises TransientFailure for what is not such.
+        """What `read` makes of the server's JSON. It raises TransientFailure for anything else.
 
         Raises InfrastructureError when the last try has failed, and
         ContextExceeded and RefusedRequest (model.http_errors) at once.
@@ -167,7 +167,7 @@ class HttpServer:
         return self.policy.now()
 
     def _wait(self, url: str, attempt: int, failure: TransientFailure) -> None:
-        """Waits for another try. Raises InfrastructureError where there is to be none."""
+        """Waits for another try. Raises InfrastructureError after the last."""
         if attempt > self.policy.retries:
             tries = "1 try" if attempt == 1 else f"{attempt} tries"
             raise InfrastructureError(f"{url}: {failure} (gave up after {tries})") from None
@@ -179,14 +179,14 @@ class HttpServer:
             ) from None
         self.policy.sleep(seconds)
 
-    def _send(self, method: str, url: str, content: bytes | None) -> Reply:
-        """One try. Raises TransientFailure where no whole reply came in time."""
+    def _send(self, method: str, url: str, content: bytes | None) -> HttpReply:
+        """One try. Raises TransientFailure if no whole reply came in time."""
         import httpx2
 
         deadline = time.monotonic() + self.time_limit_seconds
         try:
             with self._opened().stream(method, url, content=content) as response:
-                return Reply(
+                return HttpReply(
                     url,
                     response.status_code,
                     self._body(response, deadline),
@@ -248,7 +248,7 @@ class HttpServer:
             ) from None
 
     def _without_proxy(self) -> dict[str, None]:
-        """This machine is asked directly, whatever proxies the environment names."""
+        """This machine is asked directly, even if the environment names proxies."""
         host = urlsplit(self.address).hostname or ""
         if not _is_this_machine(host):
             return {}
@@ -257,7 +257,7 @@ class HttpServer:
 
 @cache
 def _tls_context() -> ssl.SSLContext:
-    """One for all connections: it takes a tenth of a second to make."""
+    """One context for all connections: it takes a tenth of a second to make."""
     import httpx2
 
     return httpx2.create_ssl_context()

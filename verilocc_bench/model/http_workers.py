@@ -1,8 +1,8 @@
 """Work in threads that never hold up the end of the program.
 
-The threads of concurrent.futures are waited for when the program ends, and so
-a request that hangs would outlive Ctrl-C by its whole time limit. These are
-daemons: they end with the program, whatever they wait for.
+Python waits for the threads of concurrent.futures when the program ends, so a
+request that hangs would outlive Ctrl-C by its whole time limit. The threads
+here are daemons: they end with the program.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Jobs = SimpleQueue[tuple[int, Future[Result]]]
 def in_threads(work: Callable[[int], Result], count: int, workers: int) -> list[Result]:
     """`work` of 0 to `count` - 1, at most `workers` at once; the results in order.
 
-    The first exception is raised at once; what has not begun by then never
-    does, what has is left to end by itself.
+    The first exception is raised at once. Work that has not begun by then never
+    begins; work under way ends by itself.
     """
     futures: list[Future[Result]] = [Future() for _ in range(count)]
     jobs: Jobs[Result] = SimpleQueue()

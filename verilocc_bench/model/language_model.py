@@ -1,9 +1,9 @@
-"""What a language model is asked, and what it says; whatever runs it.
+"""What a language model is asked and says, here or behind a server.
 
-An *episode* is how one sample comes about: a generator that yields each Ask
-and is sent its Completion, and returns a Response (allocators.Response).
-Prompt formats write episodes (model.prompts); the allocator runs many at once
-and hands what they ask to a LanguageModel in batches (model.allocator).
+An *episode* makes one sample: it is a generator that yields each Ask, is sent
+its Completion, and returns a Response (allocators.Response). Prompt formats
+write episodes (model.prompts). The allocator runs many at once, and gives
+their asks to a LanguageModel in batches (model.allocator).
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Text that the model cannot but say."""
+    """Text that the model must say."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The model says one of these; at least one, all different, none empty.
+    """The model says one of `options`, which are all different and not empty.
 
-    Where one is the beginning of another, `end` tells them apart: it is said
-    after the option.
+    One option may be the beginning of another; `end`, which is said after the
+    option, tells them apart.
     """
 
     options: tuple[str, ...]
@@ -63,9 +63,9 @@ class Choice:
 
 Segment = Literal | Choice
 Constraint = Callable[[], Generator[Segment, str, None]]
-"""Makes a generator of what may be said, piece by piece; after a Choice it is
-sent the option that the model took (after a Literal the literal's text). It
-raises DeadEnd where nothing may be said any more."""
+"""Makes a generator of what may be said, piece by piece. After a Choice it is
+sent the option that the model took, after a Literal the literal's text. It
+raises DeadEnd if nothing may be said any more."""
 
 
 class DeadEnd(Exception):
@@ -74,10 +74,10 @@ class DeadEnd(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One prompt, and how far its completion may go.
+    """One prompt, and the end of its completion.
 
     A completion ends before the first of `stop` in the text, at the model's
-    own end, after `maximum_tokens`, or where its constraint ends.
+    own end, after `maximum_tokens`, or with its constraint.
     """
 
     messages: tuple[Message, ...]
@@ -101,7 +101,7 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A token that was not taken: what the model thought of it instead."""
+    """A token that the model did not take."""
 
     token: int
     log_probability: float
@@ -113,8 +113,9 @@ class Completion:
 
     `tokens` with their `log_probabilities` (natural logarithms, of the
     model's own distribution over what may be said, before temperature and
-    top-p), and for each the likeliest tokens that were not taken, where
-    TokenSampling asks for them. Who does not know them leaves them empty.
+    top-p), and for each the likeliest tokens that were not taken, if
+    TokenSampling asks for them. A model that does not report them leaves them
+    empty.
     """
 
     text: str
@@ -131,9 +132,9 @@ class Completion:
 class TokenSampling:
     """How the tokens of one completion are picked.
 
-    `temperature` 0 takes the likeliest. `forced` are the first tokens,
-    whatever the model thinks. `alternatives` is how many tokens that were
-    not taken are reported at each place after these.
+    `temperature` 0 takes the likeliest. `forced` are the first tokens of the
+    completion. At each place after these, `alternatives` tokens that were not
+    taken are reported.
     """
 
     seed: int
@@ -144,7 +145,7 @@ class TokenSampling:
 
 
 class LanguageModel(Protocol):
-    """Completes prompts. Raises InfrastructureError where it cannot be reached."""
+    """Completes prompts. Raises InfrastructureError if it cannot be reached."""
 
     @property
     def revision(self) -> str:
@@ -153,7 +154,7 @@ class LanguageModel(Protocol):
 
     @property
     def can_constrain(self) -> bool:
-        """Whether it obeys constraints, forced tokens, and reports alternatives."""
+        """True if it obeys constraints, forced tokens, and reports alternatives."""
         ...
 
     def complete(self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]) -> list[Completion]:
@@ -161,7 +162,7 @@ class LanguageModel(Protocol):
         ...
 
     def count_tokens(self, text: str) -> int | None:
-        """How many tokens a text has; None where that is not known."""
+        """How many tokens a text has; None if that is not known."""
         ...
 
 
@@ -177,7 +178,7 @@ class RemoteModel(LanguageModel, Protocol):
     def complete_each(
         self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]
     ) -> list[Completion | InfrastructureError]:
-        """A completion for every ask, in their order, or what stood in its way."""
+        """For every ask, in their order, its completion or the failure."""
         ...
 
     def close(self) -> None:

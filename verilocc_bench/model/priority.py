@@ -10,9 +10,9 @@ said there. Each further sample takes the open branch of the highest priority,
 and goes on greedily from its end; the tokens it passes by are branches of
 their own. So no two samples have the same tokens, and there is no temperature.
 
-Here a sample is a whole episode, which may ask many times: its tokens are
-those of all its completions, one after the other. The completions before a
-branch are not asked for again but replayed.
+Here a sample is a whole episode, which may ask many times; its tokens are the
+tokens of all its completions, one after the other. The completions before a
+branch are replayed, not asked for again.
 
 Cost: one episode a sample, less what is replayed. Limits: at most
 ALTERNATIVES branches are seen at one place, and OPEN_BRANCHES are kept, the

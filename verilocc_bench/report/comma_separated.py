@@ -10,7 +10,7 @@ from typing import Any
 
 from verilocc_bench.allocators import FailureKind
 from verilocc_bench.edits.findings import FindingKind
-from verilocc_bench.report.runs import Run, Section, printable
+from verilocc_bench.report.runs import ComparableRuns, ReportedRun, printable
 
 __all__ = ["COLUMNS", "render_csv"]
 
@@ -73,13 +73,13 @@ COLUMNS = (
 """The columns of every file; pass@K of further k come after them."""
 
 
-def render_csv(sections: Sequence[Section]) -> str:
+def render_csv(sections: Sequence[ComparableRuns]) -> str:
     """All runs, whatever their kind: the columns say it. Empty is what cannot be computed.
 
     Text is one printable line; what a spreadsheet would take for a formula begins with an
     apostrophe.
     """
-    ks = sorted({k for section in sections for run in section.runs for k in run.k} - {1})
+    ks = sorted({k for section in sections for run in section.runs for k in run.ks} - {1})
     further = [f"pass@{k}{end}" for k in ks for end in ("", "_low", "_high")]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -87,26 +87,26 @@ def render_csv(sections: Sequence[Section]) -> str:
     for section in sections:
         for run in section.runs:
             for task, record in run.results.items():
-                values = [*_run_values(run, section), task, *_figures(record)]
+                values = [*_run_values(run), task, *_figures(record)]
                 values += [record.get(key) for key in further]
                 writer.writerow([_cell(value) for value in values])
     return text.getvalue()
 
 
-def _run_values(run: Run, section: Section) -> list[Any]:
-    kind, document = section.kind, run.document
+def _run_values(run: ReportedRun) -> list[Any]:
+    document, told = run.document, run.conditions
     config = document["config"]
     return [
         run.name,
         config["model"],
         config["revision"],
-        kind.dataset,
-        kind.revision,
-        kind.dataset_hash,
-        kind.track,
-        kind.split,
-        kind.assistance,
-        kind.decoding,
+        told["dataset"],
+        told["revision"],
+        told["hash"],
+        told["track"],
+        told["split"],
+        told["assistance"],
+        told["decoding"],
         document["seed"],
         document["date"],
         document["versions"].get("verilocc-bench"),

@@ -9,7 +9,13 @@ from importlib.resources import files
 from typing import Any
 
 from verilocc_bench.report.plots import Panel, Plot, mark_of, section_plots
-from verilocc_bench.report.runs import Run, Section, printable, report_notes, section_notes
+from verilocc_bench.report.runs import (
+    ComparableRuns,
+    ReportedRun,
+    printable,
+    report_notes,
+    section_notes,
+)
 from verilocc_bench.report.tables import Table, section_tables
 
 __all__ = ["render_html"]
@@ -18,7 +24,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if something slipped through, the page loads and runs nothing."""
 
 
-def render_html(sections: Sequence[Section]) -> str:
+def render_html(sections: Sequence[ComparableRuns]) -> str:
     """The whole page. Raises MissingExtraError without matplotlib."""
     style = (files("verilocc_bench.report") / "style.css").read_text("utf-8")
     count = sum(len(section.runs) for section in sections)
@@ -47,20 +53,15 @@ computed.</p>
 """
 
 
-def _section(section: Section) -> str:
-    kind = section.kind
-    facts = {
-        "dataset": kind.dataset,
-        "revision": kind.revision or "–",
-        "hash": kind.dataset_hash,
-        "track": kind.track,
-        "split": kind.split,
-        "assistance": kind.assistance,
-        "decoding": kind.decoding,
-    }
-    listed = "".join(f"<dt>{name}</dt><dd>{_text(value)}</dd>" for name, value in facts.items())
+def _section(section: ComparableRuns) -> str:
+    told = section.conditions
+    listed = "".join(
+        f"<dt>{name}</dt><dd>{_text(value or '–')}</dd>"
+        for name, value in told.items()
+        if name != "budget"  # the heading has it
+    )
     parts = [
-        f"<section>\n<h2>{_text(kind.title)}</h2>",
+        f"<section>\n<h2>{_text(section.title)}</h2>",
         f'<dl class="kind">{listed}</dl>',
         _notes(section_notes(section)),
     ]
@@ -122,7 +123,7 @@ def _class(place: int, table: Table) -> str:
     return ' class="name"' if place == table.named - 1 else ' class="key"'
 
 
-def _plot(plot: Plot, section: Section) -> str:
+def _plot(plot: Plot, section: ComparableRuns) -> str:
     panels = "\n".join(_panel(panel, section) for panel in plot.panels)
     legend = ""
     if plot.legend:
@@ -135,17 +136,17 @@ def _plot(plot: Plot, section: Section) -> str:
     )
 
 
-def _panel(panel: Panel, section: Section) -> str:
+def _panel(panel: Panel, section: ComparableRuns) -> str:
     title = "" if panel.run is None else f"<p>{_mark(panel.run, section.runs[panel.run])}</p>"
     return f'<div class="panel">{title}{panel.svg}</div>'
 
 
-def _mark(place: int, run: Run) -> str:
+def _mark(place: int, run: ReportedRun) -> str:
     colour, character = mark_of(place)
     return f'<span style="color:{colour}" aria-hidden="true">{character}</span> {_text(run.name)}'
 
 
-def _configurations(runs: Sequence[Run]) -> str:
+def _configurations(runs: Sequence[ReportedRun]) -> str:
     parts = []
     for run in runs:
         document = run.document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from verilocc_bench.report.runs import Section, printable, report_notes, section_notes
+from verilocc_bench.report.runs import ComparableRuns, printable, report_notes, section_notes
 from verilocc_bench.report.tables import Table, section_tables
 
 __all__ = ["escape_markdown", "render_markdown"]
@@ -22,12 +22,12 @@ def escape_markdown(text: str) -> str:
     return re.sub(r"://|www\.", lambda match: _LINKS[match[0]], text)
 
 
-def render_markdown(sections: Sequence[Section]) -> str:
+def render_markdown(sections: Sequence[ComparableRuns]) -> str:
     """The tables of all sections; plots are in the HTML report alone."""
     lines = ["# Report", ""]
     lines += [f"{escape_markdown(note)}\n" for note in report_notes(sections)]
     for section in sections:
-        lines += [f"## {escape_markdown(section.kind.title)}", ""]
+        lines += [f"## {escape_markdown(section.title)}", ""]
         lines += [f"> {escape_markdown(note)}\n" for note in section_notes(section)]
         for table in section_tables(section):
             lines += _table_lines(table)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.evaluate.metrics import bootstrap_interval, mean, pass_at_k
-from verilocc_bench.report.runs import Run, Section, size_order
+from verilocc_bench.report.runs import ComparableRuns, ReportedRun, size_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,13 +64,13 @@ def mark_of(place: int) -> tuple[str, str]:
     return COLOURS[place % len(COLOURS)], MARKS[place % len(MARKS)][1]
 
 
-def section_plots(section: Section) -> list[Plot]:
+def section_plots(section: ComparableRuns) -> list[Plot]:
     """All plots for which a section has the figures. Raises MissingExtraError."""
     plots = [_pass_plot(section), _call_plot(section), _size_plot(section), _bound_plot(section)]
     return [plot for plot in plots if plot is not None]
 
 
-def _pass_plot(section: Section) -> Plot | None:
+def _pass_plot(section: ComparableRuns) -> Plot | None:
     curves = [_pass_curve(run) for run in section.runs]
     if max(map(len, curves)) < 2:
         return None
@@ -94,7 +94,7 @@ def _pass_plot(section: Section) -> Plot | None:
     return Plot("pass@k", reading, (Panel(_svg(draw, reading)),), legend=True)
 
 
-def _pass_curve(run: Run) -> list[tuple[int, float, tuple[float, float] | None]]:
+def _pass_curve(run: ReportedRun) -> list[tuple[int, float, tuple[float, float] | None]]:
     """(k, mean pass@k, its interval) from 1 to the least number of samples of any kernel."""
     counts = [(kernel["samples"], kernel["valid"]) for kernel in run.kernels]
     most = min(LARGEST_K, min((samples for samples, _ in counts), default=0))
@@ -117,7 +117,7 @@ def _steps(most: int) -> list[int]:
     return sorted({round(most ** (i / (CURVE_POINTS - 1))) for i in range(CURVE_POINTS)})
 
 
-def _call_plot(section: Section) -> Plot | None:
+def _call_plot(section: ComparableRuns) -> Plot | None:
     curves = [
         sorted((int(calls), share) for calls, share in found.items() if share is not None)
         for run in section.runs
@@ -139,7 +139,7 @@ def _call_plot(section: Section) -> Plot | None:
     return Plot("Success by verifier calls", reading, (Panel(_svg(draw, reading)),), legend=True)
 
 
-def _size_plot(section: Section) -> Plot | None:
+def _size_plot(section: ComparableRuns) -> Plot | None:
     groups = [run.document["groups"]["size"] for run in section.runs]
     sizes = sorted({size for group in groups for size in group}, key=size_order)
     if len(sizes) < 2:
@@ -174,7 +174,7 @@ def _draw_interval(axes: Axes, place: int, position: float, record: Mapping[str,
     axes.plot([position], [value], MARKS[place % len(MARKS)][0], color=colour, markersize=6)
 
 
-def _bound_plot(section: Section) -> Plot | None:
+def _bound_plot(section: ComparableRuns) -> Plot | None:
     points = [_kernels_with_answers(run) for run in section.runs]
     every = [kernel for found in points for kernel in found]
     if not every:
@@ -206,7 +206,7 @@ class _Frame:
     most: int
 
 
-def _kernels_with_answers(run: Run) -> list[Mapping[str, Any]]:
+def _kernels_with_answers(run: ReportedRun) -> list[Mapping[str, Any]]:
     found = [k for k in run.kernels if k["registers"] is not None and k["bound"] is not None]
     if len(found) > SCATTER_POINTS:
         found = random.Random(run.document["seed"]).sample(found, SCATTER_POINTS)  # noqa: S311

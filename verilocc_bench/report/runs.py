@@ -12,9 +12,8 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.schema import read_results
 
 __all__ = [
-    "Kind",
-    "Run",
-    "Section",
+    "ComparableRuns",
+    "ReportedRun",
     "make_sections",
     "plain",
     "printable",
@@ -28,51 +27,8 @@ RESULTS = "results.json"
 NAME_LENGTH = 120
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Kind:
-    """What runs must have in common to stand in one table."""
-
-    dataset: str
-    revision: str
-    dataset_hash: str
-    track: str
-    split: str
-    budget: str
-    assistance: str
-    decoding: str
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Kind:
-        """The kind of a results document."""
-        config, dataset = document["config"], document["dataset"]
-        return cls(
-            plain(dataset["name"]),
-            plain(dataset["revision"] or ""),
-            plain(dataset["hash"]),
-            config["track"],
-            plain(config["split"]),
-            config["budget"],
-            config["assistance"],
-            config["decoding"],
-        )
-
-    @property
-    def short_dataset(self) -> str:
-        """The dataset's name with the beginning of its hash."""
-        return f"{self.dataset} ({self.dataset_hash[:12]})"
-
-    @property
-    def title(self) -> str:
-        """A heading that tells it from every other kind."""
-        budget = "" if self.budget == "full" else f" at budget {self.budget}"
-        return (
-            f"{self.short_dataset}, {self.track} track{budget}, {self.split} split: "
-            f"assistance {self.assistance}, decoding {self.decoding}"
-        )
-
-
 @dataclass(frozen=True, slots=True)
-class Run:
+class ReportedRun:
     """A results document under a name that no other run of the report has."""
 
     name: str
@@ -98,17 +54,51 @@ class Run:
         return kernels
 
     @property
-    def k(self) -> tuple[int, ...]:
+    def ks(self) -> tuple[int, ...]:
         """The k of its pass@k."""
         return tuple(sorted(self.document["config"]["k"]))
 
+    @property
+    def conditions(self) -> dict[str, str]:
+        """What runs must have in common to stand in one table, by name, in order."""
+        config, dataset = self.document["config"], self.document["dataset"]
+        return {
+            "dataset": plain(dataset["name"]),
+            "revision": plain(dataset["revision"] or ""),
+            "hash": plain(dataset["hash"]),
+            "track": config["track"],
+            "split": plain(config["split"]),
+            "budget": config["budget"],
+            "assistance": config["assistance"],
+            "decoding": config["decoding"],
+        }
+
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """Runs that may be compared."""
+class ComparableRuns:
+    """Runs under the same conditions: they may be compared."""
 
-    kind: Kind
-    runs: tuple[Run, ...]
+    runs: tuple[ReportedRun, ...]
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """See ReportedRun."""
+        return self.runs[0].conditions
+
+    @property
+    def short_dataset(self) -> str:
+        """The dataset's name with the beginning of its hash."""
+        return f"{self.conditions['dataset']} ({self.conditions['hash'][:12]})"
+
+    @property
+    def title(self) -> str:
+        """A heading that tells these runs from those under other conditions."""
+        told = self.conditions
+        budget = "" if told["budget"] == "full" else f" at budget {told['budget']}"
+        return (
+            f"{self.short_dataset}, {told['track']} track{budget}, {told['split']} split: "
+            f"assistance {told['assistance']}, decoding {told['decoding']}"
+        )
 
 
 def printable(text: str) -> str:
@@ -117,16 +107,17 @@ def printable(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """What a file says, as one printable line of bounded length."""
+    """Text of a file as one printable line of bounded length."""
     shown = printable(text)
     return shown if len(shown) <= NAME_LENGTH else shown[: NAME_LENGTH - 1] + "…"
 
 
-def read_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
+def read_runs(folders: Sequence[Path]) -> tuple[ReportedRun, ...]:
     """The runs in these folders, in their order.
 
-    A folder that holds no results, but folders that do, stands for these by
-    name. Raises InputError for any other, and for one that is given twice.
+    A folder without results stands for the folders in it that have results, in
+    the order of their names. Raises InputError for a folder with neither, and
+    for a run that is given twice.
     """
     found = [path for folder in folders for path in _result_folders(folder)]
     repeated = [path for path, n in Counter(path.resolve() for path in found).items() if n > 1]
@@ -136,7 +127,7 @@ def read_runs(folders: Sequence[Path]) -> tuple[Run, ...]:
     models = [plain(document["config"]["model"]) for document in documents]
     times = Counter(models)
     return tuple(
-        Run(model if times[model] == 1 else f"{model} in {folder}", folder, document)
+        ReportedRun(model if times[model] == 1 else f"{model} in {folder}", folder, document)
         for model, folder, document in zip(models, found, documents, strict=True)
     )
 
@@ -158,15 +149,15 @@ def size_order(size: str) -> int:
     return int(size.partition("-")[0])
 
 
-def make_sections(runs: Sequence[Run]) -> tuple[Section, ...]:
-    """The runs by kind, kinds in order, runs of one kind in the order in which they were given."""
-    kinds: dict[Kind, list[Run]] = {}
+def make_sections(runs: Sequence[ReportedRun]) -> tuple[ComparableRuns, ...]:
+    """The runs by their conditions, which are in order; else runs keep their order."""
+    found: dict[tuple[str, ...], list[ReportedRun]] = {}
     for run in runs:
-        kinds.setdefault(Kind.of(run.document), []).append(run)
-    return tuple(Section(kind, tuple(kinds[kind])) for kind in sorted(kinds))
+        found.setdefault(tuple(run.conditions.values()), []).append(run)
+    return tuple(ComparableRuns(tuple(found[conditions])) for conditions in sorted(found))
 
 
-def report_notes(sections: Sequence[Section]) -> list[str]:
+def report_notes(sections: Sequence[ComparableRuns]) -> list[str]:
     """Why the runs stand in more than one section."""
     if len(sections) < 2:
         return []
@@ -175,9 +166,9 @@ def report_notes(sections: Sequence[Section]) -> list[str]:
         f"table: there are {len(sections)} sections."
     ]
     datasets: dict[tuple[str, str], set[tuple[str, str, str]]] = {}
-    for kind in (section.kind for section in sections):
-        found = datasets.setdefault((kind.track, kind.split), set())
-        found.add((kind.dataset, kind.revision, kind.dataset_hash))
+    for told in (section.conditions for section in sections):
+        found = datasets.setdefault((told["track"], told["split"]), set())
+        found.add((told["dataset"], told["revision"], told["hash"]))
     for (track, split), found in datasets.items():
         if len(found) > 1:
             notes.append(
@@ -187,7 +178,7 @@ def report_notes(sections: Sequence[Section]) -> list[str]:
     return notes
 
 
-def section_notes(section: Section) -> list[str]:
+def section_notes(section: ComparableRuns) -> list[str]:
     """What makes runs of one section hard to compare."""
     notes = []
     covered = [{(k["split"], k["id"]) for k in run.kernels} for run in section.runs]

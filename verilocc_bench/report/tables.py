@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from verilocc_bench.report.runs import Section, plain, size_order
+from verilocc_bench.report.runs import ComparableRuns, plain, size_order
 
 __all__ = ["Table", "section_tables"]
 
@@ -47,7 +47,7 @@ class _Column:
     optional: bool = False
 
 
-def section_tables(section: Section) -> list[Table]:
+def section_tables(section: ComparableRuns) -> list[Table]:
     """All tables of a section that have something to say."""
     tables = [
         _overall_table(section),
@@ -64,7 +64,7 @@ def section_tables(section: Section) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _overall_table(section: Section) -> Table:
+def _overall_table(section: ComparableRuns) -> Table:
     columns = [
         _Column("kernels", lambda r: _number(r["n"])),
         _Column("samples", lambda r: _number(r["samples"])),
@@ -73,12 +73,12 @@ def _overall_table(section: Section) -> Table:
         _Column("verifier calls", lambda r: _number(r["verifier_calls"], 2), optional=True),
     ]
     meaning = f"{CHANCE_MEANING}. The rest is {REGISTER_MEANING}."
-    if section.kind.decoding == "guided":
+    if section.conditions["decoding"] == "guided":
         meaning += " Verifier calls is the mean of samples that succeed."
     return _record_table("Overall", meaning, ("run",), columns, _overall_rows(section))
 
 
-def _code_table(section: Section) -> Table:
+def _code_table(section: ComparableRuns) -> Table:
     columns = [
         _Column("occupancy +/−", _occupancy),
         _Column("copies removed", lambda r: _number(r["copies_removed"])),
@@ -94,7 +94,7 @@ def _code_table(section: Section) -> Table:
         "delivers, and in one bank those with all three in one, each 10 times more for every loop "
         "around it. Sums over more kernels are larger."
     )
-    if section.kind.track == "split":
+    if section.conditions["track"] == "split":
         meaning += (
             " Spill and move cost are means over kernels of the lanes that edits spill, reload, "
             "move or make again, weighted in the same way."
@@ -102,11 +102,11 @@ def _code_table(section: Section) -> Table:
     return _record_table("Code", meaning, ("run",), columns, _overall_rows(section))
 
 
-def _overall_rows(section: Section) -> list[tuple[tuple[str, ...], Mapping[str, Any]]]:
+def _overall_rows(section: ComparableRuns) -> list[tuple[tuple[str, ...], Mapping[str, Any]]]:
     return [((run.name,), run.overall) for run in section.runs]
 
 
-def _task_table(section: Section) -> Table:
+def _task_table(section: ComparableRuns) -> Table:
     tasks = sorted({task for run in section.runs for task in run.results} - {"overall"})
     rows = [
         ((task, run.name), run.results[task])
@@ -118,7 +118,7 @@ def _task_table(section: Section) -> Table:
     return _record_table("By task", meaning, ("task", "run"), _group_columns(section), rows)
 
 
-def _size_table(section: Section) -> Table:
+def _size_table(section: ComparableRuns) -> Table:
     groups = [run.document["groups"]["size"] for run in section.runs]
     sizes = sorted({size for group in groups for size in group}, key=size_order)
     rows = [
@@ -134,7 +134,7 @@ def _size_table(section: Section) -> Table:
     return _record_table("By size", meaning, ("size", "run"), _group_columns(section), rows)
 
 
-def _group_columns(section: Section) -> list[_Column]:
+def _group_columns(section: ComparableRuns) -> list[_Column]:
     ks = _ks(section)
     return [
         _Column("kernels", lambda r: _number(r["n"])),
@@ -159,7 +159,7 @@ def _record_table(
     return Table(title, meaning, (*names, *(c.header for c in shown)), cells, len(names))
 
 
-def _failure_table(section: Section) -> Table:
+def _failure_table(section: ComparableRuns) -> Table:
     meaning = (
         "How many samples are not valid, by kind: invalid is a wrong answer; no_answer, "
         "unparsable, timeout, crashed and beyond_analysis are no answer that could be judged. "
@@ -168,7 +168,7 @@ def _failure_table(section: Section) -> Table:
     return _count_table(section, "Failures", meaning, "failures", "kind")
 
 
-def _finding_table(section: Section) -> Table:
+def _finding_table(section: ComparableRuns) -> Table:
     meaning = (
         "What is wrong with wrong answers: the samples that have at least one finding of the "
         "kind; one sample may have several kinds."
@@ -176,17 +176,17 @@ def _finding_table(section: Section) -> Table:
     return _count_table(section, "Findings of the verifier", meaning, "findings", "kind")
 
 
-def _unparsable_table(section: Section) -> Table:
+def _unparsable_table(section: ComparableRuns) -> Table:
     meaning = "Why answers could not be read, in samples."
     return _count_table(section, "Unparsable answers", meaning, "unparsable", "reason")
 
 
-def _total_table(section: Section) -> Table:
+def _total_table(section: ComparableRuns) -> Table:
     meaning = "Figures that the allocators report themselves, summed over all samples."
     return _count_table(section, "Totals", meaning, "totals", "figure")
 
 
-def _count_table(section: Section, title: str, meaning: str, key: str, name: str) -> Table:
+def _count_table(section: ComparableRuns, title: str, meaning: str, key: str, name: str) -> Table:
     counts = [run.overall[key] for run in section.runs]
     kinds = sorted({kind for count in counts for kind in count})
     rows = tuple(
@@ -195,7 +195,7 @@ def _count_table(section: Section, title: str, meaning: str, key: str, name: str
     return Table(title, meaning, (name, *(run.name for run in section.runs)), rows)
 
 
-def _call_table(section: Section) -> Table:
+def _call_table(section: ComparableRuns) -> Table:
     found = [run.overall["success_by_calls"] or {} for run in section.runs]
     known = {int(calls) for record in found for calls in record}
     shown = [calls for calls in CALLS_SHOWN if calls in known]
@@ -212,7 +212,7 @@ def _call_table(section: Section) -> Table:
     return Table("Success by verifier calls", meaning, ("run", *map(str, shown)), rows)
 
 
-def _time_table(section: Section) -> Table:
+def _time_table(section: ComparableRuns) -> Table:
     parts = ("prepare", "allocate", "verify", "measure", "wall")
     rows = tuple(
         (run.name, *(_number(run.document["timing"][f"{part}_seconds"], 2) for part in parts))
@@ -226,8 +226,8 @@ def _time_table(section: Section) -> Table:
     return Table("Where the time went", meaning, ("run", *parts), rows)
 
 
-def _ks(section: Section) -> tuple[int, ...]:
-    return tuple(sorted({k for run in section.runs for k in run.k}))
+def _ks(section: ComparableRuns) -> tuple[int, ...]:
+    return tuple(sorted({k for run in section.runs for k in run.ks}))
 
 
 def _pass_column(k: int) -> _Column:

@@ -32,11 +32,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-from verilocc_bench.allocator_options import WINDOW_REGISTERS
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.model.prompts.conversation import messages
 from verilocc_bench.model.prompts.windows import cut_windows
-from verilocc_bench.views.turns import TrainingTurn
+from verilocc_bench.settings.language_model import WINDOW_REGISTERS
+from verilocc_bench.views.training_turns import TrainingTurn
 
 FORMATS = ("whole", "window")
 

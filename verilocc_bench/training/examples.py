@@ -29,7 +29,7 @@ from verilocc_bench.training.synthetic import synthetic_turns
 from verilocc_bench.training.teacher import best_demonstration
 from verilocc_bench.views import get_training_format, parse_label
 from verilocc_bench.views.rows import problem_of
-from verilocc_bench.views.turns import TrainingFormat, TrainingTurn
+from verilocc_bench.views.training_turns import TrainingFormat, TrainingTurn
 
 ROWS_PER_FILE = 8
 SYNTHETIC_PER_FILE = 10_000

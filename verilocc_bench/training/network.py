@@ -8,13 +8,14 @@ from typing import Any
 import torch
 import transformers
 
-from verilocc_bench.allocators import Decoding, SamplingStrategy
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.model.advice import BACKTRACKS, CONFIGURATION_KEY, Advice
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.prompts.candidates import CANDIDATES
 from verilocc_bench.model.transformers_model.bounds import check_counts, check_memory
 from verilocc_bench.model.transformers_model.loading import load_parts
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.language_model import SamplingStrategy
 from verilocc_bench.training.recipe import LowRank, ModelRecipe
 from verilocc_bench.training.tokenizers import TOKENIZERS
 

@@ -25,9 +25,9 @@ from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts.candidates import CANDIDATES
 from verilocc_bench.model.prompts.conversation import Turn
-from verilocc_bench.model.prompts.outlook import decision_order
+from verilocc_bench.model.prompts.decision_features import decision_order
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
-from verilocc_bench.views.turns import TrainingFormat
+from verilocc_bench.views.training_turns import TrainingFormat
 
 NEVER = -1e4
 """The score of a filler: low enough for a chance of 0, and finite so that sums stay finite."""

@@ -15,15 +15,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from verilocc_bench.allocator_options import Objective
 from verilocc_bench.allocators.ejection import Ejection
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.prompts.conversation import Turn
+from verilocc_bench.model.prompts.decision_features import decision_order
 from verilocc_bench.model.prompts.decisions import DecisionFormat
-from verilocc_bench.model.prompts.outlook import decision_order
+from verilocc_bench.settings.search import Objective
 
 MOST_DEAD_ENDS = 2_000
 

@@ -15,7 +15,7 @@ from verilocc_bench.views.rows import (
     row_from_mapping,
 )
 from verilocc_bench.views.tokenized import TokenizedView
-from verilocc_bench.views.turns import TrainingFormat, TrainingTurn, get_training_format
+from verilocc_bench.views.training_turns import TrainingFormat, TrainingTurn, get_training_format
 from verilocc_bench.views.vocabulary import UNKNOWN, OpcodeVocabulary
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.views.rows import parse_label
-from verilocc_bench.views.turns import get_training_format
+from verilocc_bench.views.training_turns import get_training_format
 
 IGNORED = -100
 """The label of a token that is not learnt, as in the losses of torch and transformers."""

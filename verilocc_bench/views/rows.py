@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from verilocc_bench.allocators import Request
-from verilocc_bench.allocators.registry import BUILT_IN, answers_alone
+from verilocc_bench.allocators.registry import ANSWER_ALONE, BUILT_IN
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.dataset.rows import rows_from_table
@@ -23,8 +23,6 @@ AnyRow = Row | Mapping[str, Any]
 """A row of the dataset, or a mapping with (some of) its columns."""
 
 NAME_LENGTH = 40
-
-_ALLOCATORS = [name for name, allocator in BUILT_IN.items() if answers_alone(allocator)]
 
 
 class _Kind(StrEnum):
@@ -94,10 +92,10 @@ def parse_label(text: str) -> Label:
         return Label(_Kind(name))
     if name == _Kind.ALTERNATIVE and source:
         return Label(_Kind.ALTERNATIVE, source)
-    if name == _Kind.ALLOCATOR and source in _ALLOCATORS:
+    if name == _Kind.ALLOCATOR and source in ANSWER_ALONE:
         return Label(_Kind.ALLOCATOR, source)
     if name == _Kind.ALLOCATOR and source:
-        known = ", ".join(_ALLOCATORS)
+        known = ", ".join(ANSWER_ALONE)
         raise InputError(f"no allocator {source[:NAME_LENGTH]!r} makes labels; known: {known}")
     raise InputError(
         f"unknown label {text[:NAME_LENGTH]!r}; expected 'compiler', 'best', 'optimal', "

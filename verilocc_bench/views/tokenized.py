@@ -26,7 +26,7 @@ from verilocc_bench.views.example import IGNORED, TokenizedExample, TokenizedOpt
 from verilocc_bench.views.packing import PackedBlock, pack
 from verilocc_bench.views.report import ExampleOutcome, ViewReport
 from verilocc_bench.views.rows import AnyRow, parse_label, problem_of
-from verilocc_bench.views.turns import TrainingTurn, get_training_format
+from verilocc_bench.views.training_turns import TrainingTurn, get_training_format
 
 OUTCOMES = "outcomes"
 """The column of a batch's counts, in the order of ExampleOutcome."""

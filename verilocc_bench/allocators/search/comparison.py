@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from verilocc_bench.allocator_options import Objective
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS
 from verilocc_bench.allocators.search.refining import refinement_cost
@@ -10,6 +9,7 @@ from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.ir import Assignment
+from verilocc_bench.settings.search import Objective
 
 AnswerCost = tuple[int, ...]
 """The most important figure comes first; less is better."""

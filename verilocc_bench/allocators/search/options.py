@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from verilocc_bench.allocator_options import Objective
+from verilocc_bench.settings.search import Objective
 
 SEARCH = "search"
 """The source of assignments from first-fit orders, tabu search and CP-SAT's proofs."""

@@ -28,7 +28,6 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.allocator_options import Objective
 from verilocc_bench.allocators.exact.minimizing import minimize as minimize_exactly
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
@@ -58,6 +57,7 @@ from verilocc_bench.analysis.lower_bounds.search import BoundSearch
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.errors import AllocationFailed, ContradictionError
 from verilocc_bench.ir import Assignment
+from verilocc_bench.settings.search import Objective
 
 Integers = NDArray[np.int64]
 

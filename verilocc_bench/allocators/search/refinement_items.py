@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.allocator_options import Objective
 from verilocc_bench.allocators.search.model import PlacementModel
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
 from verilocc_bench.ir import FixedUnits, Instruction, Operand
+from verilocc_bench.settings.search import Objective
 
 Integers = NDArray[np.int64]
 

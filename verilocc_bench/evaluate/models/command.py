@@ -1,11 +1,11 @@
 """Allocators that are programs: one JSON object a line in, one a line out.
 
 `docs/allocators.md` has the protocol. A program is started once and asked
-many times; several processes of it share the requests. What a program does
-is a counted failure at most: it is killed and started afresh. What counts is
-what a fresh program does: one that has answered before, and then ends or
-talks nonsense, is asked once more from its start, so that it does not matter
-which process was asked what before.
+many times; several processes of it share the requests. A program that fails is
+killed and started again; the failure counts. Only a fresh process's failure
+counts, though: if a process that has answered before ends or writes nonsense,
+a fresh one gets the same request. So it does not matter which process was
+asked what before.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from verilocc_bench.allocators import (
-    AllocatorOptions,
     Answer,
     Assistance,
     FailureKind,
     Feedback,
+    LabelUse,
     Request,
     Response,
 )
 from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.evaluate.models.command_process import ProgramProcess, Reply
+from verilocc_bench.evaluate.models.command_process import ProgramProcess, ProgramReply
 from verilocc_bench.files import parse_json
+from verilocc_bench.settings.program import ProgramSettings
 
 __all__ = ["CommandAllocator", "command_allocator"]
 
@@ -49,11 +50,11 @@ RETRIED = frozenset({FailureKind.CRASHED, FailureKind.UNPARSABLE})
 FAILURE_KEYS = {"id", "failure", "message"}
 
 
-def command_allocator(rest: str, options: AllocatorOptions, jobs: int) -> CommandAllocator:
+def command_allocator(rest: str, settings: ProgramSettings, jobs: int) -> CommandAllocator:
     """The allocator of `command:` and `rest`, with `jobs` processes.
 
     `rest` is split into words as a shell does it; no shell runs. Raises
-    InputError where there is no such program, and for limits that are none.
+    InputError if there is no such program, or a limit is not above 0.
     """
     try:
         argv = shlex.split(rest)
@@ -65,17 +66,11 @@ def command_allocator(rest: str, options: AllocatorOptions, jobs: int) -> Comman
         raise InputError("expected command:PROGRAM ARGUMENTS, a program is missing")
     if "\0" in rest or shutil.which(argv[0]) is None:
         raise InputError(f"there is no program {argv[0]!r} that can be run, for 'command:{rest}'")
-    return CommandAllocator(
-        f"command:{rest}",
-        argv,
-        processes=jobs,
-        time_limit_seconds=options.time_limit_seconds,
-        memory_limit_mib=options.memory_limit_mib,
-    )
+    return CommandAllocator(f"command:{rest}", argv, settings, processes=jobs)
 
 
 @dataclass(frozen=True, slots=True)
-class _Task:
+class _ProgramTask:
     place: int
     request: Request
     results: queue.SimpleQueue[tuple[int, Response | BaseException]]
@@ -83,37 +78,40 @@ class _Task:
 
 
 class CommandAllocator:
-    """A program that answers requests; a BatchAllocator.
+    """A program that answers requests (an Allocator that answers in groups).
 
-    `processes` of it run at once. Each request has `time_limit_seconds`, which
-    includes what the program takes to start and to read; each process, and
-    each that it starts, has `memory_limit_mib` of address space. `revision`
-    is a hash of the command and of every file that it names.
+    `processes` of it run at once. The time limit is for one request, and
+    includes the program's start and its reading. The memory limit is for the
+    address space of each process, and of each that it starts. `revision` is a
+    hash of the command and of every file that it names.
     """
 
-    assistance = Assistance.TEXT
-    deterministic = False
+    assistance: ClassVar[Assistance] = Assistance.TEXT
+    deterministic: ClassVar[bool] = False
+    foreign: ClassVar[bool] = False
+    label_use: ClassVar[LabelUse] = LabelUse.NONE
+    prompt: ClassVar[None] = None
+    keeps_groups_whole: ClassVar[bool] = False
 
     def __init__(
         self,
         name: str,
         argv: Sequence[str],
+        settings: ProgramSettings,
         *,
         processes: int = 1,
-        time_limit_seconds: float = 600.0,
-        memory_limit_mib: int | None = None,
     ) -> None:
-        if not 0 < time_limit_seconds < threading.TIMEOUT_MAX:
-            raise InputError(f"expected a time limit above 0 s, not {time_limit_seconds:g}")
-        if memory_limit_mib is not None and not 0 < memory_limit_mib < 1 << 32:
-            raise InputError(f"expected a memory limit above 0 MiB, not {memory_limit_mib}")
+        seconds, mib = settings.time_limit_seconds, settings.memory_limit_mib
+        if not 0 < seconds < threading.TIMEOUT_MAX:
+            raise InputError(f"expected a time limit above 0 s, not {seconds:g}")
+        if mib is not None and not 0 < mib < 1 << 32:
+            raise InputError(f"expected a memory limit above 0 MiB, not {mib}")
         self.name = name
         self.argv = tuple(argv)
+        self.settings = settings
         self.processes = max(1, processes)
-        self.time_limit_seconds = time_limit_seconds
-        self.memory_limit_mib = memory_limit_mib
         self.revision = _revision(self.argv)
-        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[_ProgramTask | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._running: list[threading.Event] = []
 
@@ -123,23 +121,20 @@ class CommandAllocator:
         return REQUESTS_PER_PROCESS * self.processes
 
     def allocate(self, request: Request) -> Answer:
-        """One answer. Raises AllocationFailed where there is none, for whatever reason."""
+        """One answer. Raises AllocationFailed if there is none."""
         ((_, response),) = self.respond([request])
         if response.answer is None:
             raise AllocationFailed(f"{response.failure}: {response.message}")
         return response.answer
 
     def respond(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
-        """(place among the requests, response), each as soon as it is there.
-
-        Where it is left early, the programs at work are killed.
-        """
+        """See Allocator. A caller that stops early kills the programs at work."""
         self._start_threads(len(requests))
         results: queue.SimpleQueue[tuple[int, Response | BaseException]] = queue.SimpleQueue()
         cancelled = threading.Event()
         self._running.append(cancelled)
         for place, request in enumerate(requests):
-            self._tasks.put(_Task(place, request, results, cancelled))
+            self._tasks.put(_ProgramTask(place, request, results, cancelled))
         missing = len(requests)
         try:
             while missing:
@@ -155,9 +150,9 @@ class CommandAllocator:
             self._running.remove(cancelled)
 
     def close(self) -> None:
-        """Ends all programs: the ends of their inputs first, then by force.
+        """Ends all programs: closes their inputs first, then kills them.
 
-        What is still being asked is given up.
+        Requests that are under way are given up.
         """
         for cancelled in self._running:
             cancelled.set()
@@ -178,7 +173,7 @@ class CommandAllocator:
             self._threads.append(thread)
 
     def _serve(self) -> None:
-        program = _Program(self.argv, self.time_limit_seconds, self.memory_limit_mib, self.name)
+        program = _RunningProgram(self.argv, self.settings, self.name)
         try:
             while (task := self._tasks.get()) is not None:
                 try:
@@ -190,23 +185,16 @@ class CommandAllocator:
             program.end()
 
 
-class _Program:
-    """One process of a program at a time; started when it is needed."""
+class _RunningProgram:
+    """A program that runs as one process at a time, started when it is needed."""
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        time_limit_seconds: float,
-        memory_limit_mib: int | None,
-        name: str,
-    ) -> None:
-        self.argv, self.name = argv, name
-        self.time_limit_seconds, self.memory_limit_mib = time_limit_seconds, memory_limit_mib
+    def __init__(self, argv: Sequence[str], settings: ProgramSettings, name: str) -> None:
+        self.argv, self.settings, self.name = argv, settings, name
         self.process: ProgramProcess | None = None
         self.has_warned = False
 
-    def answer(self, task: _Task) -> Response:
-        """The response to a task: of the process there is, or of a fresh one."""
+    def answer(self, task: _ProgramTask) -> Response:
+        """The response to a task, from the running process or a fresh one."""
         if task.cancelled.is_set():
             return Response(None, FailureKind.INFRASTRUCTURE, "the run was ended")
         started = time.perf_counter()
@@ -216,18 +204,18 @@ class _Program:
             response, _ = self._ask(task, line)
         return replace(response, seconds=time.perf_counter() - started)
 
-    def _ask(self, task: _Task, line: bytes) -> tuple[Response, bool]:
-        """A response, and whether it came of a process that had answered nothing before."""
+    def _ask(self, task: _ProgramTask, line: bytes) -> tuple[Response, bool]:
+        """A response, and True if its process had answered nothing before."""
         if self.process is not None and not self.process.is_ready():
             self._drop(self.process)
         if self.process is None:
             try:
-                self.process = ProgramProcess(self.argv, self.memory_limit_mib)
+                self.process = ProgramProcess(self.argv, self.settings.memory_limit_mib)
             except OSError as error:
                 message = f"no process can be started: {error.strerror or error}"
                 return Response(None, FailureKind.INFRASTRUCTURE, message), True
         fresh = not self.process.answered
-        reply = self.process.exchange(line, self.time_limit_seconds, task.cancelled)
+        reply = self.process.exchange(line, self.settings.time_limit_seconds, task.cancelled)
         response = _read_reply(reply, task.request.problem.id)
         if response.failure not in (None, FailureKind.NO_ANSWER):
             self._drop(self.process)
@@ -241,7 +229,7 @@ class _Program:
         self.process = None
 
     def end(self) -> None:
-        """Ends the process there is."""
+        """Ends the running process, if there is one."""
         if self.process is not None:
             self.process.end()
             self.process = None
@@ -271,7 +259,7 @@ def _feedback_json(feedback: Feedback, identifier: str) -> dict[str, Any]:
     return document
 
 
-def _read_reply(reply: Reply, identifier: str) -> Response:
+def _read_reply(reply: ProgramReply, identifier: str) -> Response:
     if reply.line is None:
         return Response(None, reply.failure, _printable(reply.message or ""))
     try:
@@ -281,7 +269,7 @@ def _read_reply(reply: Reply, identifier: str) -> Response:
 
 
 def _read_answer(line: bytes, identifier: str) -> Response:
-    """The response of a line. Raises InputError for a line that is no answer to this function."""
+    """The response in a line. Raises InputError unless it is an answer to this function."""
     try:
         text = line.decode()
     except UnicodeDecodeError as error:

@@ -1,10 +1,10 @@
 """One run of a program that answers a line with a line.
 
-The program runs in a session of its own, so that it and what it starts can be
-killed together; it dies with the thread that started it (on Linux), and sees
-the end of its standard input when that process ends in whatever way. All
-pipes are non-blocking: a program that does not read, does not write or writes
-without end costs its time limit and no more.
+The program runs in a session of its own, so that it and its children can be
+killed together. It dies with the thread that started it (on Linux), and its
+standard input ends when this process ends. All pipes are non-blocking: a
+program that does not read, does not write, or writes without end costs at most
+its time limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import IO
 from verilocc_bench.allocators import FailureKind
 from verilocc_bench.processes import LAUNCHER
 
-__all__ = ["LINE_LIMIT_BYTES", "ProgramProcess", "Reply"]
+__all__ = ["LINE_LIMIT_BYTES", "ProgramProcess", "ProgramReply"]
 
 LINE_LIMIT_BYTES = 32 << 20
 """As for an answer in a file."""
@@ -45,7 +45,7 @@ END_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ProgramReply:
     """A line of the program, without its end; or why there is none."""
 
     line: bytes | None
@@ -56,7 +56,7 @@ class Reply:
 class ProgramProcess:
     """A started program. Only the thread that made it may use it.
 
-    Raises OSError where no process can be made. A program that cannot be run
+    Raises OSError if no process can be made. A program that cannot be run
     is a process that ends at once.
     """
 
@@ -96,14 +96,16 @@ class ProgramProcess:
         """How many lines it was asked for and gave."""
 
     def is_ready(self) -> bool:
-        """Whether it runs, and has written nothing that it was not asked for."""
+        """True if it runs, and has written nothing that it was not asked for."""
         return not self._output and self._is_open(self._stdout) and not self._has_ended()
 
     def wrote_unasked(self) -> bool:
-        """Whether it has written more than it was asked for."""
+        """True if it has written more than it was asked for."""
         return bool(self._output)
 
-    def exchange(self, line: bytes, limit_seconds: float, cancelled: threading.Event) -> Reply:
+    def exchange(
+        self, line: bytes, limit_seconds: float, cancelled: threading.Event
+    ) -> ProgramReply:
         """Sends a JSON object as a line, given without the line's end, and waits for a line.
 
         After a reply without a line the program is dead.
@@ -116,11 +118,13 @@ class ProgramProcess:
             self.kill()
         return reply
 
-    def _send(self, line: bytes, deadline: float, cancelled: threading.Event) -> Reply | None:
-        """Sends a line but for the end of its object, and waits until it is read.
+    def _send(
+        self, line: bytes, deadline: float, cancelled: threading.Event
+    ) -> ProgramReply | None:
+        """Sends a line without the last character of its object, and waits until it is read.
 
-        A program that reads on has said all that it had to say before: what
-        it has written by then was not asked for. None where there was nothing.
+        A program that reads on has finished its earlier answers, so whatever it
+        has written by then was not asked for. None if it has written nothing.
         """
         self._pending = memoryview(line)[:-1]
         self._is_asked = False
@@ -132,7 +136,7 @@ class ProgramProcess:
                 pass
             if self._output:
                 early = "something was written before the request was read"
-                return Reply(None, FailureKind.UNPARSABLE, early)
+                return ProgramReply(None, FailureKind.UNPARSABLE, early)
             if (stop := self._stopped(deadline, cancelled)) is not None:
                 return stop
             if is_read:
@@ -141,7 +145,7 @@ class ProgramProcess:
                 pause = min(2 * pause, LONGEST_SLICE_SECONDS)
             self._transfer(min(pause if not self._pending else SLICE_SECONDS, _rest(deadline)))
 
-    def _receive(self, line: bytes, deadline: float, cancelled: threading.Event) -> Reply:
+    def _receive(self, line: bytes, deadline: float, cancelled: threading.Event) -> ProgramReply:
         """Ends the line that was sent, and waits for the program's."""
         self._pending = memoryview(line[-1:] + b"\n")
         self._is_asked = True
@@ -149,27 +153,27 @@ class ProgramProcess:
         while (found := self._take_line()) is None:
             if self._is_too_long():
                 limit = f"a line of more than {LINE_LIMIT_BYTES >> 20} MiB"
-                return Reply(None, FailureKind.UNPARSABLE, limit)
+                return ProgramReply(None, FailureKind.UNPARSABLE, limit)
             if (stop := self._stopped(deadline, cancelled)) is not None:
                 return stop
             self._transfer(min(SLICE_SECONDS, _rest(deadline)))
-        return Reply(found)
+        return ProgramReply(found)
 
-    def _stopped(self, deadline: float, cancelled: threading.Event) -> Reply | None:
-        """Why there is nothing more to wait for; None where there is."""
+    def _stopped(self, deadline: float, cancelled: threading.Event) -> ProgramReply | None:
+        """Why waiting is over; None if it goes on."""
         if cancelled.is_set():
-            return Reply(None, FailureKind.INFRASTRUCTURE, "the run was ended")
+            return ProgramReply(None, FailureKind.INFRASTRUCTURE, "the run was ended")
         if self._input_is_closed or not self._is_open(self._stdout) or self._has_ended():
             return self._last_words()
         if not _rest(deadline):
-            return Reply(None, FailureKind.TIMEOUT)
+            return ProgramReply(None, FailureKind.TIMEOUT)
         return None
 
     def _is_too_long(self) -> bool:
         return len(self._output) > LINE_LIMIT_BYTES
 
     def kill(self) -> None:
-        """Kills it and what it started, and lets go of it. May be called again."""
+        """Kills the program and its children, and closes the pipes. May be called again."""
         if self._status is None:
             # Its number stays taken until it is waited for: this hits no other group.
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -196,7 +200,7 @@ class ProgramProcess:
         return line
 
     def _has_read_all(self) -> bool:
-        """Whether all that was sent has been read."""
+        """True if all that was sent has been read."""
         if self._pending:
             return False
         try:
@@ -206,7 +210,7 @@ class ProgramProcess:
         return not any(unread)
 
     def _transfer(self, seconds: float) -> None:
-        """Moves what can be moved through the pipes; waits at most so long for it."""
+        """Moves what can be moved through the pipes; waits for a limited time."""
         for key, _ in self._selector.select(seconds):
             if key.fileobj is self._stdin:
                 self._write()
@@ -228,11 +232,11 @@ class ProgramProcess:
             self._selector.unregister(self._stdin)
 
     def _is_open(self, pipe: IO[bytes]) -> bool:
-        """Whether the pipe is still looked at."""
+        """True if the pipe is still watched."""
         return not pipe.closed and pipe in self._selector.get_map()
 
     def _read(self, pipe: IO[bytes]) -> bool:
-        """Reads once; false where there is nothing now."""
+        """Reads once; False if nothing is there to read."""
         if not self._is_open(pipe):
             return False
         try:
@@ -251,7 +255,7 @@ class ProgramProcess:
         return True
 
     def _has_ended(self) -> bool:
-        """Whether the process has ended; it is not waited for, so that its number stays taken."""
+        """True if the process has ended. It is not reaped, so that its number stays taken."""
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         try:
             return os.waitid(os.P_PID, self._process.pid, flags) is not None
@@ -259,7 +263,7 @@ class ProgramProcess:
             return True
 
     def _await_end(self, seconds: float) -> bool:
-        """Whether it ends by itself in this time; meanwhile its errors are read."""
+        """True if it ends by itself in this time. Its errors are read meanwhile."""
         deadline = time.monotonic() + seconds
         while not self._has_ended():
             if time.monotonic() > deadline:
@@ -268,13 +272,13 @@ class ProgramProcess:
             time.sleep(0.005)
         return True
 
-    def _last_words(self) -> Reply:
-        """What a program that says no more said at last: a line, or why it ended."""
+    def _last_words(self) -> ProgramReply:
+        """The last thing that an ended program said: a line, or why it ended."""
         ended = self._await_end(END_SECONDS)
         while self._line_end < 0 and not self._is_too_long() and self._read(self._stdout):
             pass
         if (line := self._take_line()) is not None:
-            return Reply(line)
+            return ProgramReply(line)
         for _ in range(READS_AT_THE_END):
             if not self._read(self._stderr):
                 break
@@ -283,7 +287,7 @@ class ProgramProcess:
         cause = _describe(self._status) if ended else f"it closed its standard {pipe}"
         within = "within a line" if self._output else "without an answer"
         last = self._last_error_line()
-        return Reply(
+        return ProgramReply(
             None, FailureKind.CRASHED, f"{cause}, {within}" + (f": {last}" if last else "")
         )
 

@@ -1,4 +1,4 @@
-"""Which files the code of an allocator in Python stands in."""
+"""Finds the source files of an allocator in Python."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ OWN_NAME = "verilocc_bench"
 
 
 def sources_fingerprint(module_name: str, path: Path) -> str:
-    """A hash of a module's file and of all that lies beside it and is imported.
+    """A hash of a module's file, and of what it imports from the same folder.
 
-    All files of the module's own package count, and modules and packages in
-    the same folder that are imported, by these too. Installed packages, and
-    what is imported by other means than an import statement, do not.
+    All files of the module's own package count, and so do modules and packages
+    in the same folder that any of these import. Installed packages do not
+    count, nor does anything imported without an import statement.
     """
     root = path
     for _ in range(module_name.count(".") + (path.name == "__init__.py")):

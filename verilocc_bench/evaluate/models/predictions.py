@@ -7,13 +7,21 @@ import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from verilocc_bench.allocators import Answer, Assistance, FailureKind, Request
+from verilocc_bench.allocators import (
+    Answer,
+    Assistance,
+    FailureKind,
+    LabelUse,
+    Request,
+    SingleAllocator,
+)
 from verilocc_bench.edits.answer_files import parse_answer
 from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
 from verilocc_bench.evaluate.fingerprints import DIGITS
 from verilocc_bench.files import MIB, decode_text, open_input, parse_json
+from verilocc_bench.settings.allocator import AllocatorSettings
 
 __all__ = [
     "PredictedFailure",
@@ -40,7 +48,7 @@ class PredictedFailure:
 
 
 class _Line(NamedTuple):
-    """Where a line stands in a file; its number is 1-based."""
+    """The place of a line in a file, in bytes; its number counts from 1."""
 
     number: int
     offset: int
@@ -48,26 +56,29 @@ class _Line(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Predictions(SingleAllocator):
     """Answers from a file, in the order of their lines.
 
-    `samples` has the lines of each function, which are read when they are
-    asked for: as objects all answers would take ten times the room of the file.
+    `samples` has the places of each function's lines. A line is read when it is
+    asked for: all answers as objects would take ten times the size of the file.
     """
 
     name: str
     path: Path
     samples: Mapping[str, list[_Line]]
     revision: str
-    assistance: Assistance = Assistance.TEXT
-    deterministic: bool = False
+    settings: AllocatorSettings = field(default_factory=AllocatorSettings)
     _place: Path = field(init=False, repr=False)
+
+    assistance: ClassVar[Assistance] = Assistance.TEXT
+    deterministic: ClassVar[bool] = False
+    label_use: ClassVar[LabelUse] = LabelUse.NONE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_place", self.path.absolute())
 
     def allocate(self, request: Request) -> Answer:
-        """The answer of the request's sample. Raises AllocationFailed where there is none."""
+        """The answer of the request's sample. Raises AllocationFailed if there is none."""
         identifier = request.problem.id
         lines = self.samples.get(identifier, ())
         if request.sample >= len(lines):
@@ -98,11 +109,13 @@ class Predictions:
                 )
 
 
-def read_predictions(name: str, path: Path) -> Predictions:
-    """The samples of a predictions file, each id's in the order of their lines.
+def read_predictions(
+    name: str, path: Path, settings: AllocatorSettings | None = None
+) -> Predictions:
+    """The samples of a predictions file; those of one function in the order of their lines.
 
-    A line of a function that is no answer is a sample that cannot be parsed.
-    Raises InputError for a line that does not even say whose answer it is.
+    A line with an id but without an answer is an unparsable sample. Raises
+    InputError for a line without an id.
     """
     samples: dict[str, list[_Line]] = {}
     digest = hashlib.sha256()
@@ -123,7 +136,8 @@ def read_predictions(name: str, path: Path) -> Predictions:
             offset += len(line)
     if not samples:
         raise InputError("the file is empty", source=path)
-    return Predictions(name, path, samples, digest.hexdigest()[:DIGITS])
+    revision = digest.hexdigest()[:DIGITS]
+    return Predictions(name, path, samples, revision, settings or AllocatorSettings())
 
 
 def _text(line: bytes, path: Path, number: int) -> str:
@@ -142,7 +156,7 @@ def failure_to_json(row_id: str, kind: str, message: str | None) -> dict[str, An
 def parse_prediction(
     line: str, path: Path, number: int | None = None
 ) -> tuple[str, Answer | PredictedFailure]:
-    """The id of a line of a predictions file, and its sample; see read_predictions."""
+    """The id in a line of a predictions file, and its sample; see read_predictions."""
     try:
         document = parse_json(line, path, number)
         if isinstance(document, dict) and "failure" in document:

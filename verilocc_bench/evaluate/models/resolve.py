@@ -3,73 +3,81 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from verilocc_bench.allocators import (
-    BUILT_IN,
-    Allocator,
-    AllocatorOptions,
-    Decoding,
-    FeedbackKind,
-    SearchAllocator,
-)
+from verilocc_bench.allocators import BUILT_IN, Allocator, SearchAllocator
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.models.command import command_allocator
-from verilocc_bench.evaluate.models.foreign import from_plug_in, from_python
-from verilocc_bench.evaluate.models.predictions import Predictions, read_predictions
+from verilocc_bench.evaluate.models.predictions import read_predictions
+from verilocc_bench.evaluate.models.python_code import from_plug_in, from_python
 from verilocc_bench.model.shipped import SHIPPED
+from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
+from verilocc_bench.settings.language_model import (
+    EndpointSettings,
+    LocalModelSettings,
+)
+from verilocc_bench.settings.program import ProgramSettings
+from verilocc_bench.settings.search import SearchSettings
 
-__all__ = ["PLUG_IN_GROUP", "is_language_model", "resolve_model"]
+__all__ = ["PLUG_IN_GROUP", "resolve_model", "settings_kind"]
 
 PLUG_IN_GROUP = "verilocc_bench.allocators"
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 
-def is_language_model(name: str) -> bool:
-    """Whether a name means a language model: an address, a folder, or an id on the Hub."""
+def settings_kind(name: str) -> type[AllocatorSettings]:
+    """The record of settings that the allocator of a `--model` value takes."""
     if name.startswith(("http://", "https://")):
-        return True
+        return EndpointSettings
     if name in SHIPPED:
-        return True
-    if name in BUILT_IN or name.startswith(("python:", "command:", "predictions:")):
-        return False
+        return LocalModelSettings
+    if name in BUILT_IN:
+        return SearchSettings if isinstance(BUILT_IN[name], SearchAllocator) else AllocatorSettings
+    if name.startswith("command:"):
+        return ProgramSettings
+    if name.startswith(("python:", "predictions:")):
+        return AllocatorSettings
     if entry_points(group=PLUG_IN_GROUP, name=name):
-        return False
+        return AllocatorSettings
     is_id = _HUB_ID.fullmatch(name) is not None and not name.startswith(".")
-    return Path(name).is_dir() or is_id
+    return LocalModelSettings if Path(name).is_dir() or is_id else AllocatorSettings
 
 
-def resolve_model(name: str, options: AllocatorOptions | None = None, jobs: int = 1) -> Allocator:
-    """The allocator that a `--model` value names. Raises InputError where there is none."""
-    options = options or AllocatorOptions()
-    if is_language_model(name):
-        return _language_model(name, options)
-    if options.decoding is Decoding.CONSTRAINED:
-        raise InputError(f"decoding 'constrained' is for language models, which {name!r} is not")
-    if options.feedback is FeedbackKind.REPAIR:
-        raise InputError(f"feedback 'repair' is for language models, which {name!r} is not")
-    allocator = _no_language_model(name, options, jobs)
-    if isinstance(allocator, Predictions) and options.decoding is Decoding.GUIDED:
-        raise InputError("answers from a file cannot be guided: nobody is there to ask again")
-    return allocator
+def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: int = 1) -> Allocator:
+    """The allocator that a `--model` value names, with settings of its kind (None: the defaults).
 
+    A program runs in up to `jobs` processes. Raises InputError if there is no
+    such allocator, or it cannot be asked so.
+    """
+    settings = settings_kind(name)() if settings is None else settings
+    match settings:
+        case EndpointSettings():
+            return _endpoint(name, settings)
+        case LocalModelSettings():
+            from verilocc_bench.model.allocator import language_model_allocator
 
-def _no_language_model(name: str, options: AllocatorOptions, jobs: int) -> Allocator:
+            return language_model_allocator(name, settings)
+    _check_no_language_model(name, settings)
     if name in BUILT_IN:
         built_in = BUILT_IN[name]
-        return built_in.configured(options) if isinstance(built_in, SearchAllocator) else built_in
+        if isinstance(built_in, SearchAllocator):
+            assert isinstance(settings, SearchSettings)
+            return replace(built_in, settings=settings)
+        return replace(built_in, settings=settings)
     scheme, _, rest = name.partition(":")
     match scheme if ":" in name else "":
         case "python":
-            return from_python(rest)
+            return from_python(rest, settings)
         case "predictions":
-            return read_predictions(name, Path(rest))
+            return read_predictions(name, Path(rest), settings)
         case "command":
-            return command_allocator(rest, options, jobs)
+            assert isinstance(settings, ProgramSettings)
+            return command_allocator(rest, settings, jobs)
     for plug_in in entry_points(group=PLUG_IN_GROUP, name=name):
-        return from_plug_in(name, plug_in)
+        return from_plug_in(name, plug_in, settings)
     known = ", ".join([*BUILT_IN, *SHIPPED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))])
     raise InputError(
         f"unknown model {name!r}; known: {known}, python:MODULE:ATTRIBUTE, command:PROGRAM, "
@@ -77,13 +85,20 @@ def _no_language_model(name: str, options: AllocatorOptions, jobs: int) -> Alloc
     )
 
 
-def _language_model(name: str, options: AllocatorOptions) -> Allocator:
-    from verilocc_bench.model.allocator import LanguageModelAllocator, language_model_allocator
+def _check_no_language_model(name: str, settings: AllocatorSettings) -> None:
+    if settings.decoding is Decoding.CONSTRAINED:
+        raise InputError(f"decoding 'constrained' is for language models, which {name!r} is not")
+    if settings.feedback is FeedbackKind.REPAIR:
+        raise InputError(f"feedback 'repair' is for language models, which {name!r} is not")
+    if name.startswith("predictions:") and settings.guided:
+        raise InputError("answers from a file cannot be guided: nobody is there to ask again")
+
+
+def _endpoint(name: str, settings: EndpointSettings) -> Allocator:
+    from verilocc_bench.model.allocator import LanguageModelAllocator
     from verilocc_bench.model.http_model import load_http_model
     from verilocc_bench.model.prompts import DEFAULT_PROMPT_FORMAT, get_prompt_format
 
-    if not name.startswith(("http://", "https://")):
-        return language_model_allocator(name, options)
-    prompt_format = get_prompt_format(options.prompt_format or DEFAULT_PROMPT_FORMAT)
-    prompt_format.check(options)
-    return LanguageModelAllocator(name, load_http_model(name, options), prompt_format, options)
+    prompt_format = get_prompt_format(settings.prompt_format or DEFAULT_PROMPT_FORMAT)
+    prompt_format.check(settings)
+    return LanguageModelAllocator(name, load_http_model(name, settings), prompt_format, settings)

@@ -8,16 +8,16 @@ from itertools import islice
 from verilocc_bench.allocators import Assistance
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.model.prompts.decision_features import DecisionFeatures
 from verilocc_bench.model.prompts.decisions import DecisionFormat, View
-from verilocc_bench.model.prompts.outlook import Outlook
 
 __all__ = ["CANDIDATES", "OFFERED"]
 
 OFFERED = 10
-"""At most so many bases are offered."""
+"""The most bases that are offered."""
 
 SPECIAL = 3
-"""So many are offered for each feature in which they are the best."""
+"""How many bases are offered for being the best in one feature."""
 
 MOST_COPIES = 15
 MOST_GROWTH = 63
@@ -40,31 +40,31 @@ DESCRIPTION = (
 
 
 class _CandidatesViewer:
-    """Legal bases: those that spare copies, the lowest, the tightest, the freest of conflicts."""
+    """Shows legal bases: the best by copies spared, number, growth, conflicts and idle time."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.problem = problem
-        self.outlook = Outlook(problem)
+        self.features = DecisionFeatures(problem)
 
     def query(self, state: RegisterState, register: int) -> str:
         """See Viewer."""
-        return self.outlook.query_line(state, register)
+        return self.features.query_line(state, register)
 
     def __call__(self, state: RegisterState, register: int, choices: Mapping[int, str], /) -> View:
         """See Viewer."""
         width = self.problem.function.virtual_registers[register].width
-        spared = self.outlook.spared_copies(state, register)
-        conflicts = self.outlook.conflicts(state, register)
-        idle = {base: self.outlook.idle(state, register, base) for base in choices}
+        spared = self.features.spared_copies(state, register)
+        conflicts = self.features.conflicts(state, register)
+        idle = {base: self.features.idle(state, register, base) for base in choices}
         tops: dict[str, int] = {}
         growth: dict[int, int] = {}
         for base in choices:
             file = self.problem.placements.register(base).file
             if file not in tops:
-                tops[file] = self.outlook.top(state, file)
+                tops[file] = self.features.top(state, file)
             growth[base] = max(0, base + width - tops[file])
         place = {base: number for number, base in enumerate(choices)}
-        # Of bases alike in everything the first stands for all.
+        # Of bases with the same features the first stands for all.
         features = {b: (growth[b], conflicts(b), idle[b], spared.get(b, 0)) for b in choices}
         first = {feature: base for base, feature in reversed(features.items())}
         bases = [base for base, feature in features.items() if first[feature] == base]

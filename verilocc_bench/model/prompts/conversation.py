@@ -7,12 +7,17 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from verilocc_bench.allocators import AllocatorOptions, Example, FeedbackKind, Request
+from verilocc_bench.allocators import (
+    Example,
+    Request,
+)
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.language_model import Choice, Literal, Message, Segment
-from verilocc_bench.model.prompts.ledger import NoPlace
+from verilocc_bench.model.prompts.episode_record import NoPlace
+from verilocc_bench.settings.allocator import FeedbackKind
+from verilocc_bench.settings.language_model import LanguageModelSettings
 
 __all__ = [
     "ObjectConstraint",
@@ -50,10 +55,10 @@ def messages(system: str, turns: Sequence[Turn], prompt: str) -> tuple[Message, 
 
 def example_turns(
     request: Request,
-    options: AllocatorOptions,
+    options: LanguageModelSettings,
     demonstrate: Callable[[AllocationProblem, Mapping[str, str]], Iterator[Turn]],
 ) -> list[Turn]:
-    """The turns that a format makes of the examples that are asked for, one after the other."""
+    """The turns that a format makes of the request's examples, one after the other."""
     examples: Sequence[Example] = request.examples[: max(options.few_shot, 0)]
     return [
         turn
@@ -64,13 +69,13 @@ def example_turns(
 
 @lru_cache(maxsize=16)
 def _solved(normalized: str) -> AllocationProblem:
-    """The problem of an example, which many requests have in common."""
+    """The problem of an example; many requests share it."""
     return AllocationProblem.from_text(normalized, "<example>")
 
 
 def check_options(
     name: str,
-    options: AllocatorOptions,
+    options: LanguageModelSettings,
     *,
     can_backtrack: bool = False,
     can_repair: bool = False,
@@ -95,8 +100,8 @@ def check_options(
         raise InputError(f"prompt format {name!r} cannot repair: it asks for everything at once")
 
 
-def object_tokens(registers: int, options: AllocatorOptions) -> int:
-    """The limit of a completion that is an object of so many registers."""
+def object_tokens(registers: int, options: LanguageModelSettings) -> int:
+    """The limit of a completion that is an object with `registers` keys."""
     return options.maximum_tokens or TOKENS_BESIDES + TOKENS_PER_REGISTER * registers
 
 
@@ -119,16 +124,16 @@ def object_pieces(completion: str) -> tuple[str, ...]:
 
 
 def no_place(state: RegisterState, register: int, decided: int | None = None) -> NoPlace:
-    """That a virtual register has no legal base, with so many decided (None: as many as placed)."""
+    """A dead end: a register has no legal base after `decided` others (None: all placed)."""
     classes = state.problem.function.virtual_registers
     count = len(state.placed) if decided is None else decided
     return NoPlace(register, classes[register].name, count, len(classes))
 
 
 class ObjectConstraint:
-    """A Constraint: an object of these virtual registers at bases that are legal in turn.
+    """A Constraint: an object of these virtual registers, each at a base that is legal by then.
 
-    `stuck` is the dead end that it last came to.
+    `stuck` is the dead end of its last use, if it came to one.
     """
 
     def __init__(self, state: RegisterState, registers: Sequence[int]) -> None:

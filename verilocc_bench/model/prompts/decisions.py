@@ -1,6 +1,6 @@
 """What `state` and `candidates` have in common: one virtual register after the other.
 
-Virtual registers come in the order of model.prompts.outlook: the widest
+Virtual registers come in the order of model.prompts.decision_features: the widest
 first; of one width by first live point.
 """
 
@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from verilocc_bench.allocators import (
-    AllocatorOptions,
     Assistance,
-    Decoding,
     Feedback,
     Request,
     Response,
@@ -37,15 +35,17 @@ from verilocc_bench.model.prompts.conversation import (
     messages,
     no_place,
 )
+from verilocc_bench.model.prompts.decision_features import decision_order
+from verilocc_bench.model.prompts.episode_record import EpisodeRecord
 from verilocc_bench.model.prompts.feedback import (
     feedback_text,
     latest_attempt,
     rejected_names,
 )
-from verilocc_bench.model.prompts.ledger import Ledger
-from verilocc_bench.model.prompts.outlook import decision_order
 from verilocc_bench.model.prompts.reading import Unparsable, UnparsableReason, read_word
 from verilocc_bench.model.prompts.source_hash import source_hash
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.language_model import LanguageModelSettings
 
 __all__ = ["DecisionFormat", "View", "Viewer"]
 
@@ -62,10 +62,10 @@ EXAMPLE_DECISIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What is shown of a decision, after the line that says what is asked.
+    """The lines of a prompt after the one that says what is asked.
 
-    `names` are the registers that it offers; None where it leaves the choice
-    to the model, so that there is something to say even where nothing is legal.
+    `names` are the registers that they offer. None leaves the choice to the
+    model, which then can say something even if nothing is legal.
     """
 
     lines: tuple[str, ...]
@@ -108,14 +108,14 @@ class DecisionFormat:
         """See PromptFormat."""
         return source_hash()
 
-    def check(self, options: AllocatorOptions) -> None:
+    def check(self, options: LanguageModelSettings) -> None:
         """See PromptFormat."""
         check_options(self.name, options, can_backtrack=True, can_repair=True)
 
-    def episode(self, request: Request, options: AllocatorOptions) -> Episode:
+    def episode(self, request: Request, options: LanguageModelSettings) -> Episode:
         """See PromptFormat."""
         turns = example_turns(request, options, self._examples)
-        run = _Run(self, request, options, turns)
+        run = _DecisionEpisode(self, request, options, turns)
         return (yield from run.whole())
 
     def demonstrations(
@@ -147,14 +147,14 @@ class DecisionFormat:
         yield from self.demonstrations(problem, answer, every=max(every, 1))
 
 
-class _Run:
+class _DecisionEpisode:
     """One episode: what its asks have in common."""
 
     def __init__(
         self,
         style: DecisionFormat,
         request: Request,
-        options: AllocatorOptions,
+        options: LanguageModelSettings,
         turns: Sequence[Turn],
     ) -> None:
         self.style, self.options, self.turns = style, options, turns
@@ -164,20 +164,19 @@ class _Run:
         self.attempt: Feedback | None = latest_attempt(request, options)
         self.rejected = rejected_names(request, options, self.order)
         self.backtracks = options.backtracks or 0
-        self.ledger = Ledger()
+        self.record = EpisodeRecord()
         if options.few_shot:
-            self.ledger.more["examples"] = len(turns)
+            self.record.more["examples"] = len(turns)
         if self.backtracks:
-            self.ledger.more["backtracks"] = 0
+            self.record.more["backtracks"] = 0
 
     def whole(self) -> Episode:
         """One word for every virtual register.
 
-        Free words are taken as they are: what is no base takes no room.
-        Constrained ones are legal. Dead ends are made room for, however
-        decoded, at most so often as the options allow; beyond that they end
-        a constrained episode, and a free one where the format has nothing to
-        ask.
+        A free word is taken as it is; a word that is not a base occupies
+        nothing. A constrained word is legal. At a dead end room is made, as
+        often as the options allow. After that a dead end ends a constrained
+        episode; it ends a free one if the format has nothing to offer.
         """
         constrained = self.options.decoding is Decoding.CONSTRAINED
         search = Ejection(RegisterState(self.problem), self.order)
@@ -185,12 +184,12 @@ class _Run:
         while (register := search.register) is not None:
             choices = search.choices()
             if not choices and search.steps < self.backtracks and search.eject():
-                self.ledger.more["backtracks"] = search.steps
+                self.record.more["backtracks"] = search.steps
                 answer[register] = self._name(register, search.state.placed[register])
                 continue
             view = self.viewer(search.state, register, choices)
             if not choices and (constrained or view.names is not None):
-                return self.ledger.dead_end(no_place(search.state, register, search.decided))
+                return self.record.dead_end(no_place(search.state, register, search.decided))
             names = self._repairs(register, view)
             if constrained:
                 names = tuple(choices.values()) if view.names is None else view.names
@@ -199,7 +198,7 @@ class _Run:
                 return word
             answer[register] = word
             search.take(self._base(register, word))
-        return self.ledger.answered({f"%{number}": answer[number] for number in sorted(answer)})
+        return self.record.answered({f"%{number}": answer[number] for number in sorted(answer)})
 
     def _ask(
         self, state: RegisterState, register: int, view: View, names: tuple[str, ...] | None
@@ -213,8 +212,8 @@ class _Run:
             (END,) if names is None else (),
             None if names is None else _one_of(names),
         )
-        self.ledger.add(completion)
-        failed = self.ledger.failed(completion, None)
+        self.record.add(completion)
+        failed = self.record.failed(completion, None)
         if failed is not None:
             return failed
         word = read_word(completion)
@@ -222,13 +221,14 @@ class _Run:
             message = f"{word!r} is not among the {len(names)} registers offered"
             word = Unparsable(UnparsableReason.NOT_A_CHOICE, message)
         if isinstance(word, Unparsable):
-            return self.ledger.unparsable(Unparsable(word.reason, f"%{register}: {word.message}"))
+            return self.record.unparsable(Unparsable(word.reason, f"%{register}: {word.message}"))
         return word
 
     def _repairs(self, register: int, view: View) -> tuple[str, ...] | None:
-        """What may be said where something was rejected before; None where all may.
+        """The names that may be said if some were rejected before; None if all may.
 
-        What the prompt offers, else what the class has: legal or not.
+        They are those of the prompt's offers, or of the whole class if all
+        offers were rejected, legal or not.
         """
         rejected = self.rejected.get(register)
         if not rejected:
@@ -245,7 +245,7 @@ class _Run:
         return self.problem.placements.legal[self._class(register)][base]
 
     def _base(self, register: int, word: str) -> int | None:
-        """The base of that name, if it is one of the class at all."""
+        """The base of that name; None if the class has none."""
         return self.problem.placements.by_name[self._class(register)].get(word)
 
     def _class(self, register: int) -> RegisterClass:
@@ -257,7 +257,7 @@ def _prompt(viewer: Viewer, state: RegisterState, register: int, view: View) -> 
 
 
 def _follow(state: RegisterState, register: int, name: str | None) -> None:
-    """Places a register as answered, if that is a base of its class at all."""
+    """Places a register as answered, if the answer is a base of its class."""
     register_class = state.problem.function.virtual_registers[register]
     base = state.problem.placements.by_name[register_class].get(name or "")
     if base is not None:

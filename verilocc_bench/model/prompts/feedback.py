@@ -1,4 +1,4 @@
-"""What a prompt says of the attempt before: bounded, and about the registers at hand."""
+"""What a prompt tells of the last attempt: a few findings about the registers that it asks for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,12 @@ import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from verilocc_bench.allocators import AllocatorOptions, Feedback, FeedbackKind, Request
+from verilocc_bench.allocators import (
+    Feedback,
+    Request,
+)
+from verilocc_bench.settings.allocator import FeedbackKind
+from verilocc_bench.settings.language_model import LanguageModelSettings
 
 __all__ = ["assignment_of", "blamed", "feedback_text", "latest_attempt", "rejected_names"]
 
@@ -14,7 +19,7 @@ MESSAGE_CHARACTERS = 300
 NAME_CHARACTERS = 40
 
 
-def latest_attempt(request: Request, options: AllocatorOptions) -> Feedback | None:
+def latest_attempt(request: Request, options: LanguageModelSettings) -> Feedback | None:
     """The attempt that a prompt tells of: the last, where findings are told at all."""
     if options.feedback is not FeedbackKind.FINDINGS or not request.feedback:
         return None
@@ -22,7 +27,7 @@ def latest_attempt(request: Request, options: AllocatorOptions) -> Feedback | No
 
 
 def rejected_names(
-    request: Request, options: AllocatorOptions, order: Sequence[int]
+    request: Request, options: LanguageModelSettings, order: Sequence[int]
 ) -> dict[int, set[str]]:
     """What was rejected, by virtual register, where attempts are to be repaired."""
     rejected: dict[int, set[str]] = defaultdict(set)
@@ -49,7 +54,7 @@ def blamed(attempt: Feedback, order: Sequence[int]) -> Iterator[int]:
 
 
 def assignment_of(attempt: Feedback) -> Mapping[str, str] | None:
-    """The assignment of an attempt; None where it gave no answer."""
+    """The assignment of an attempt; None if it gave no answer."""
     return None if attempt.answer is None else attempt.answer.assignment
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from verilocc_bench.allocators import AllocatorOptions, Assistance, Request
+from verilocc_bench.allocators import (
+    Assistance,
+    Request,
+)
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Episode
 from verilocc_bench.model.prompts.conversation import Turn
 from verilocc_bench.model.prompts.decisions import DecisionFormat
+from verilocc_bench.settings.language_model import LanguageModelSettings
 
 __all__ = ["PromptFormat"]
 
@@ -75,7 +79,7 @@ class PromptFormat(Protocol):
         """The SHA-256, in hex, of the code that makes the prompts."""
         ...
 
-    def check(self, options: AllocatorOptions) -> None:
+    def check(self, options: LanguageModelSettings) -> None:
         """Raises InputError for options that this format cannot meet."""
         ...
 
@@ -103,6 +107,6 @@ class PromptFormat(Protocol):
         """
         ...
 
-    def episode(self, request: Request, options: AllocatorOptions) -> Episode:
+    def episode(self, request: Request, options: LanguageModelSettings) -> Episode:
         """Asks for one sample; returns what came of it, never raises for the model's words."""
         ...

@@ -1,7 +1,7 @@
-"""A model's words, read strictly: what is meant is never guessed.
+"""Reads a model's words strictly; it never guesses what is meant.
 
 Only the form is judged here. A well-formed name of a register that does not
-exist is part of an answer like any other, and for the verifier to judge.
+exist is part of an answer; the verifier judges it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from verilocc_bench.model.language_model import Completion, Finish
 __all__ = ["Unparsable", "UnparsableReason", "read_object", "read_word"]
 
 SHOWN = 40
-"""Messages show up to so many characters of what the model said."""
+"""How many characters of a model's words a message shows."""
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _KEY = re.compile(r"%(0|[1-9]\d{0,8})", re.ASCII)
@@ -90,7 +90,7 @@ def read_object(completion: Completion) -> dict[str, str] | Unparsable:
 
 
 def read_word(completion: Completion) -> str | Unparsable:
-    """The name of a register that a completion consists of, white space around it aside."""
+    """The one name of a register in a completion, without white space around it."""
     word = completion.text.strip()
     if completion.finish is Finish.LENGTH:
         message = "the completion ended at its limit: a name can be cut short"
@@ -127,7 +127,7 @@ def _not_parsed(text: str, error: InputError, completion: Completion) -> Unparsa
 
 
 def _has_duplicate_keys(text: str) -> bool:
-    """Whether a text is one JSON document, but for keys that stand twice."""
+    """True if a text is a JSON document with a key that stands twice."""
     twice = False
 
     def note(pairs: list[tuple[str, object]]) -> None:
@@ -142,7 +142,7 @@ def _has_duplicate_keys(text: str) -> bool:
 
 
 def _end_of_document(text: str) -> int | None:
-    """Where the JSON document that a text begins with ends; None where it begins with none."""
+    """Where the JSON document that a text begins with ends; None if it begins with none."""
     try:
         return json.JSONDecoder().raw_decode(text)[1]
     except (ValueError, RecursionError):

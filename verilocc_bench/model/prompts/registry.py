@@ -20,7 +20,7 @@ PROMPT_FORMATS = {prompt_format.name: prompt_format for prompt_format in _ALL}
 
 
 def get_prompt_format(name: str) -> PromptFormat:
-    """The prompt format of that name. Raises InputError where there is none."""
+    """The prompt format of that name. Raises InputError if there is none."""
     if name not in PROMPT_FORMATS:
         raise InputError(f"unknown prompt format {name!r}; known: {', '.join(PROMPT_FORMATS)}")
     return PROMPT_FORMATS[name]

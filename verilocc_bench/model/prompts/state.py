@@ -9,14 +9,14 @@ from verilocc_bench.allocators import Assistance
 from verilocc_bench.allocators.register_state import Lifetime, RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass
+from verilocc_bench.model.prompts.decision_features import DecisionFeatures
 from verilocc_bench.model.prompts.decisions import DecisionFormat, View
-from verilocc_bench.model.prompts.outlook import Outlook
 from verilocc_bench.model.prompts.units import base_ranges, range_runs
 
 __all__ = ["STATE", "lane_line", "least_idle", "tightest_lines"]
 
 SHOWN = 16
-"""At most so many runs are shown of each line: the lowest, or of a single lane the least idle."""
+"""The most runs in a line: the lowest are shown, of a single lane those that are least idle."""
 
 SYSTEM = """\
 You allocate registers for a GPU kernel, one virtual register at a time, the widest first. The \
@@ -40,15 +40,15 @@ IdleRun = tuple[int, int, int]
 
 
 class _StateViewer:
-    """The bases that suit each run of lanes to which the same units are free."""
+    """Shows the bases for each run of lanes that can use the same units."""
 
     def __init__(self, problem: AllocationProblem) -> None:
         self.problem = problem
-        self.outlook = Outlook(problem)
+        self.features = DecisionFeatures(problem)
 
     def query(self, state: RegisterState, register: int) -> str:
         """See Viewer."""
-        return self.outlook.query_line(state, register)
+        return self.features.query_line(state, register)
 
     def __call__(self, state: RegisterState, register: int, _: Mapping[int, str], /) -> View:
         """See Viewer."""
@@ -92,7 +92,7 @@ class _StateViewer:
     def _idle_runs(
         self, state: RegisterState, register_class: RegisterClass, lifetime: Lifetime
     ) -> Iterator[IdleRun]:
-        """Runs of free bases, cut where the idle time changes: the shortest of these times."""
+        """Runs of free bases with one idle time each, in binary digits."""
         names = self.problem.placements.legal[register_class]
         for bases in base_ranges(self.problem, register_class):
             free = [base for base in bases if base in names and state.is_free(lifetime, base)]
@@ -113,11 +113,11 @@ def tightest_lines(
 ) -> list[str]:
     """The lines of a tuple: lanes, and the runs of bases that suit them.
 
-    Runs without a base that suits all groups are left out, unless there is
-    none at all: so the lowest such base is in the first run of every line. A
-    group whose runs have all bases of another's says nothing more and is left
-    out; of groups with the same runs the first is shown. `ranges` are the
-    legal bases in their order, `names` what they are called.
+    A run is left out if no base in it suits all groups, unless no base does at
+    all. So the lowest base that suits all is in the first run of every line. A
+    group is left out if its runs contain all bases of another group's: it says
+    nothing more. Of groups with the same runs the first is shown. `ranges` are
+    the legal bases in their order, `names` are their names.
     """
     common = frozenset[int].intersection(*(suited for _, suited in groups))
     shown: list[tuple[range, list[tuple[int, int]], frozenset[int]]] = []
@@ -145,7 +145,7 @@ def tightest_lines(
 
 
 def least_idle(runs: Iterable[IdleRun]) -> list[IdleRun]:
-    """Those that are shown of the runs of a single lane, in the order of their bases."""
+    """The runs of a single lane that are shown, in the order of their bases."""
     return sorted(sorted(runs)[:SHOWN], key=lambda run: run[1])
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from verilocc_bench.allocators import AllocatorOptions, Assistance, Decoding, Request
+from verilocc_bench.allocators import (
+    Assistance,
+    Request,
+)
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Ask, Episode, Message
@@ -19,10 +22,12 @@ from verilocc_bench.model.prompts.conversation import (
     object_tokens,
     print_object,
 )
+from verilocc_bench.model.prompts.episode_record import EpisodeRecord
 from verilocc_bench.model.prompts.feedback import assignment_of, feedback_text, latest_attempt
-from verilocc_bench.model.prompts.ledger import Ledger
 from verilocc_bench.model.prompts.reading import Unparsable, read_object
 from verilocc_bench.model.prompts.source_hash import source_hash
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.language_model import LanguageModelSettings
 
 __all__ = ["WHOLE"]
 
@@ -69,7 +74,7 @@ class WholeFormat:
         """See PromptFormat."""
         return source_hash()
 
-    def check(self, options: AllocatorOptions) -> None:
+    def check(self, options: LanguageModelSettings) -> None:
         """See PromptFormat."""
         check_options(self.name, options)
 
@@ -89,31 +94,31 @@ class WholeFormat:
         """See PromptFormat."""
         return object_pieces(completion)
 
-    def episode(self, request: Request, options: AllocatorOptions) -> Episode:
+    def episode(self, request: Request, options: LanguageModelSettings) -> Episode:
         """See PromptFormat."""
-        ledger, problem = Ledger(), request.problem
+        record, problem = EpisodeRecord(), request.problem
         registers = range(len(problem.function.virtual_registers))
         constraint = None
         if options.decoding is Decoding.CONSTRAINED:
             constraint = ObjectConstraint(RegisterState(problem), registers)
-        conversation = self._conversation(request, options, ledger)
+        conversation = self._conversation(request, options, record)
         tokens = object_tokens(len(registers), options)
         completion = yield Ask(conversation, tokens, constraint=constraint)
-        ledger.add(completion)
-        failed = ledger.failed(completion, constraint.stuck if constraint is not None else None)
+        record.add(completion)
+        failed = record.failed(completion, constraint.stuck if constraint is not None else None)
         if failed is not None:
             return failed
         answer = read_object(completion)
         if isinstance(answer, Unparsable):
-            return ledger.unparsable(answer)
-        return ledger.answered(answer)
+            return record.unparsable(answer)
+        return record.answered(answer)
 
     def _conversation(
-        self, request: Request, options: AllocatorOptions, ledger: Ledger
+        self, request: Request, options: LanguageModelSettings, record: EpisodeRecord
     ) -> tuple[Message, ...]:
         turns = example_turns(request, options, self._example)
         if options.few_shot:
-            ledger.more["examples"] = len(turns)
+            record.more["examples"] = len(turns)
         prompt = _prompt(request.problem)
         attempt = latest_attempt(request, options)
         told = feedback_text(attempt, FINDINGS_SHOWN)

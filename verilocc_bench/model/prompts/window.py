@@ -6,12 +6,8 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from verilocc_bench.allocator_options import WINDOW_REGISTERS
 from verilocc_bench.allocators import (
-    AllocatorOptions,
     Assistance,
-    Decoding,
-    FeedbackKind,
     Request,
 )
 from verilocc_bench.allocators.register_state import RegisterState
@@ -28,13 +24,13 @@ from verilocc_bench.model.prompts.conversation import (
     object_tokens,
     print_object,
 )
+from verilocc_bench.model.prompts.episode_record import EpisodeRecord
 from verilocc_bench.model.prompts.feedback import (
     assignment_of,
     blamed,
     feedback_text,
     latest_attempt,
 )
-from verilocc_bench.model.prompts.ledger import Ledger
 from verilocc_bench.model.prompts.reading import (
     Unparsable,
     UnparsableReason,
@@ -43,6 +39,8 @@ from verilocc_bench.model.prompts.reading import (
 from verilocc_bench.model.prompts.source_hash import source_hash
 from verilocc_bench.model.prompts.units import base_ranges, runs_of
 from verilocc_bench.model.prompts.windows import Window, cut_windows
+from verilocc_bench.settings.allocator import Decoding, FeedbackKind
+from verilocc_bench.settings.language_model import WINDOW_REGISTERS, LanguageModelSettings
 
 __all__ = ["WINDOW"]
 
@@ -72,7 +70,7 @@ DESCRIPTION = (
 FINDINGS_SHOWN = 8
 
 ONE_BY_ONE = 8
-"""So many bases of a list are named, so that what comes next need not be counted."""
+"""How many bases at the start of a list are named one by one, so that none need be counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,7 @@ class WindowFormat:
         """See PromptFormat."""
         return source_hash()
 
-    def check(self, options: AllocatorOptions) -> None:
+    def check(self, options: LanguageModelSettings) -> None:
         """See PromptFormat."""
         check_options(self.name, options, can_repair=True, windows=True)
 
@@ -116,14 +114,14 @@ class WindowFormat:
         """See PromptFormat."""
         return object_pieces(completion)
 
-    def episode(self, request: Request, options: AllocatorOptions) -> Episode:
+    def episode(self, request: Request, options: LanguageModelSettings) -> Episode:
         """See PromptFormat."""
-        ledger = Ledger()
+        record = EpisodeRecord()
         width = options.window_registers or WINDOW_REGISTERS
         windows = _Windows(request.problem, width)
         turns = example_turns(request, options, partial(self._example, width))
         if options.few_shot:
-            ledger.more["examples"] = len(turns)
+            record.more["examples"] = len(turns)
         attempt = latest_attempt(request, options)
         kept = windows.unblamed(request) if options.feedback is FeedbackKind.REPAIR else {}
         for window, prompt in windows.prompts():
@@ -137,15 +135,15 @@ class WindowFormat:
             conversation = messages(self.system, turns, prompt + told)
             tokens = object_tokens(len(window.new), options)
             completion = yield Ask(conversation, tokens, constraint=constraint)
-            ledger.add(completion)
-            failed = ledger.failed(completion, constraint.stuck if constraint is not None else None)
+            record.add(completion)
+            failed = record.failed(completion, constraint.stuck if constraint is not None else None)
             if failed is not None:
                 return failed
             found = _read(completion, window, request.problem)
             if isinstance(found, Unparsable):
-                return ledger.unparsable(found)
+                return record.unparsable(found)
             windows.follow(window, found)
-        return ledger.answered(windows.answer)
+        return record.answered(windows.answer)
 
     def _example(
         self, new_registers: int, problem: AllocationProblem, answer: Mapping[str, str]
@@ -158,7 +156,7 @@ class WindowFormat:
 def _read(
     completion: Completion, window: Window, problem: AllocationProblem
 ) -> dict[str, str] | Unparsable:
-    """The answer to a window: of the function's registers only those that it asks for."""
+    """The answer to a window. It may name only registers that the window asks for."""
     found = read_object(completion)
     if isinstance(found, Unparsable):
         return found
@@ -180,7 +178,7 @@ def _points_of_instructions(problem: AllocationProblem) -> list[int]:
 
 
 class _Windows:
-    """The windows of a function, and what was answered to those that are through."""
+    """The windows of a function, and the answers so far."""
 
     def __init__(self, problem: AllocationProblem, new_registers: int = WINDOW_REGISTERS) -> None:
         self.problem = problem
@@ -195,10 +193,10 @@ class _Windows:
         self.again = {number for window in self.windows for number in window.known}
 
     def unblamed(self, request: Request) -> dict[Window, dict[str, str]]:
-        """The windows of the last answer that no finding blames, with what it says to them.
+        """The windows of the last answer that no finding blames, with their answers.
 
-        Empty where all are to be asked about: nothing was answered so far, or
-        no window is to blame for what was wrong.
+        Empty if all windows are to be asked about: there is no answer so far, or
+        no window is to blame.
         """
         answered = [attempt for attempt in request.feedback if assignment_of(attempt) is not None]
         if not answered:
@@ -213,13 +211,13 @@ class _Windows:
         return kept if wrong else {}
 
     def prompts(self) -> Iterator[tuple[Window, str]]:
-        """Each window with something to place, and its prompt, once those before are through."""
+        """Each window with something to place, and its prompt; follow each before the next."""
         for number, window in enumerate(self.windows, 1):
             if window.new:
                 yield window, self._prompt(number, window)
 
     def follow(self, window: Window, answer: Mapping[str, str]) -> None:
-        """Takes over the answer to a window; what has no legal name occupies nothing."""
+        """Takes over the answer to a window. A name that is not legal occupies nothing."""
         asked = {f"%{number}": number for number in window.new}
         classes, placements = self.problem.function.virtual_registers, self.problem.placements
         for key, name in answer.items():
@@ -246,7 +244,7 @@ class _Windows:
         return "\n".join([*lines, *window.lines, ""])
 
     def _classes(self, window: Window) -> Iterator[str]:
-        """The header's lines of the classes that a window has to do with, and of the first."""
+        """The header's lines of the first class and of the classes in the window."""
         function = self.problem.function
         files = {file.name: file for file in function.files}
         mentioned = {function.virtual_registers[n] for n in (*window.new, *window.known)}
@@ -260,7 +258,7 @@ class _Windows:
         return f"%{register}" if register_class == self.classes[0] else typed
 
     def _lives_beyond(self, window: Window, register: int) -> bool:
-        """Whether it is read further on, or alive at a point of no instruction of the window."""
+        """True if a register is read after the window, or lives at a point outside it."""
         if register in self.again:
             return True
         here = 0
@@ -269,7 +267,7 @@ class _Windows:
         return any((live | defined) & ~here for live, defined in self.state.lifetimes(register))
 
     def _free(self, window: Window) -> Iterator[str]:
-        """For each class the bases that all of its new registers can have, and what else each."""
+        """For each class the bases that all its new registers can have, and what else each can."""
         classes = self.problem.function.virtual_registers
         legal = {register: self.state.legal(register) for register in window.new}
         for register_class in self.classes:
@@ -282,7 +280,7 @@ class _Windows:
                         yield f"%{register} also {self._runs(more, register_class)}"
 
     def _runs(self, bases: Container[int], register_class: RegisterClass) -> str:
-        """Some bases one by one, and runs of the others; `none` for no base at all."""
+        """The first bases one by one, and runs of the others; `none` if there are none."""
         names = self.problem.placements.legal[register_class]
         ranges = base_ranges(self.problem, register_class)
         listed = [base for legal in ranges for base in legal if base in bases]

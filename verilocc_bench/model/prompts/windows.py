@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from verilocc_bench.allocator_options import WINDOW_REGISTERS
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.settings.language_model import WINDOW_REGISTERS
 
 __all__ = ["INSTRUCTIONS", "Window", "cut_windows"]
 
@@ -20,10 +20,10 @@ _VIRTUAL = re.compile(r"%(\d+)")
 class Window:
     """Consecutive lines of a function's body.
 
-    `new` are the virtual registers that its text mentions first here, `known`
-    those that it mentions again; both ascending. A window that begins within
-    a block begins with the line `bbN continued`. `instructions` are those of
-    its lines, counted over the function.
+    `new` are the virtual registers that the function mentions here for the first
+    time, and `known` the others in these lines; both ascend. A window that
+    begins within a block begins with the line `bbN continued`. `instructions`
+    numbers its instructions, counted over the function.
     """
 
     lines: tuple[str, ...]
@@ -35,8 +35,9 @@ class Window:
 def cut_windows(problem: AllocationProblem, new_registers: int = WINDOW_REGISTERS) -> list[Window]:
     """The windows of a function.
 
-    At most INSTRUCTIONS and `new_registers` each, but always one instruction.
-    A block that fits a window whole is not cut.
+    A window has at most INSTRUCTIONS instructions and `new_registers` new
+    registers, but at least one instruction. A block that fits a window is not
+    cut.
     """
     cutter = _Cutter(new_registers)
     for head, body in _blocks(problem):
@@ -78,7 +79,7 @@ def _mentioned(line: str) -> set[int]:
 class _Cutter:
     """The window that is being filled, after those that are full.
 
-    `seen`: registers are numbered by first mention, so those below are known.
+    Registers are numbered by first mention, so all below `seen` are known.
     """
 
     def __init__(self, new_registers: int, seen: int = 0) -> None:

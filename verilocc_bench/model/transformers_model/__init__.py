@@ -8,9 +8,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from verilocc_bench.allocators import AllocatorOptions
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.model.transformers_model.model_files import check_model_folder
+from verilocc_bench.settings.language_model import LocalModelSettings
 
 if TYPE_CHECKING:
     from verilocc_bench.model.transformers_model.model import TransformersModel
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["load_transformers_model"]
 
 
-def load_transformers_model(name: str, options: AllocatorOptions) -> TransformersModel:
+def load_transformers_model(name: str, options: LocalModelSettings) -> TransformersModel:
     """The causal language model in a folder, or of that id on the Hub.
 
     Weights come from safetensors files alone, and code from the model's
     folder runs only where `options.trust_remote_code` says so. Raises
     InputError for a model that is not there or cannot be used, and
-    MissingExtraError where torch or transformers is not installed.
+    MissingExtraError if torch or transformers is not installed.
     """
     check_model_folder(name, options.model_revision)
     for package in ("torch", "transformers"):

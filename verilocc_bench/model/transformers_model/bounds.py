@@ -38,7 +38,7 @@ _PARTS = re.compile(r"layer|block|expert|depth|stage|stack", re.IGNORECASE)
 
 
 def check_counts(configuration: Mapping[str, Any], place: str, nested: int = 0) -> None:
-    """Raises InputError where a configuration asks for too many layers, blocks or experts.
+    """Raises InputError if a configuration asks for too many layers, blocks or experts.
 
     transformers makes lists of such lengths while it reads a configuration.
     """
@@ -54,7 +54,7 @@ def check_counts(configuration: Mapping[str, Any], place: str, nested: int = 0) 
 
 
 def check_memory(configuration: Any, most_bytes: int = MOST_BYTES) -> None:
-    """Raises InputError where a model of this configuration has more than `most_bytes`.
+    """Raises InputError if a model of this configuration has more than `most_bytes`.
 
     It is made without memory for its parameters and buffers, and these are counted.
     """
@@ -70,7 +70,7 @@ def check_memory(configuration: Any, most_bytes: int = MOST_BYTES) -> None:
 
 
 def check_weights(configuration: Any, folder: Path) -> None:
-    """Raises InputError where a configuration is of a much larger model than the weights are.
+    """Raises InputError if a configuration is of a much larger model than the weights are.
 
     What the files lack, transformers would make: random numbers, in any amount.
     """

@@ -13,7 +13,6 @@ import torch
 import transformers
 from transformers.utils import logging
 
-from verilocc_bench.allocators import AllocatorOptions
 from verilocc_bench.errors import InfrastructureError, InputError
 from verilocc_bench.files import read_json
 from verilocc_bench.model.advice import CONFIGURATION_KEY, Advice
@@ -22,6 +21,7 @@ from verilocc_bench.model.transformers_model.model import TransformersModel
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
 from verilocc_bench.model.transformers_model.network import Network
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
+from verilocc_bench.settings.language_model import LocalModelSettings
 
 __all__ = ["load_model", "load_parts"]
 
@@ -32,8 +32,8 @@ MESSAGE_LENGTH = 300
 CONFIGURATION_BYTES = 4 << 20
 
 
-def load_model(name: str, options: AllocatorOptions) -> TransformersModel:
-    """The model of a folder or Hub id. Raises InputError where it cannot be used."""
+def load_model(name: str, options: LocalModelSettings) -> TransformersModel:
+    """The model of a folder or Hub id. Raises InputError if it cannot be used."""
     if options.dtype not in DTYPES:
         expected = ", ".join(DTYPES)
         raise InputError(f"unknown dtype {options.dtype!r}; expected one of {expected}")
@@ -57,10 +57,10 @@ def load_model(name: str, options: AllocatorOptions) -> TransformersModel:
 def load_parts(name: str, revision: str | None = None) -> tuple[Any, Any]:
     """(network, tokenizer) of a folder or Hub id, in float32, to be trained on.
 
-    Nothing of the model's own code is run. Raises InputError where it cannot
+    Nothing of the model's own code is run. Raises InputError if it cannot
     be used.
     """
-    options = AllocatorOptions(dtype="float32")
+    options = LocalModelSettings(dtype="float32")
     folder, _ = find_model_folder(name, revision, with_code=False)
     with _quiet():
         configuration = _configuration(name, folder, trust=False)
@@ -118,7 +118,7 @@ def _known_types() -> set[str]:
     return set(CONFIG_MAPPING.keys())
 
 
-def _module(name: str, folder: Path, configuration: Any, options: AllocatorOptions) -> Any:
+def _module(name: str, folder: Path, configuration: Any, options: LocalModelSettings) -> Any:
     if getattr(configuration, "is_encoder_decoder", False):
         raise InputError("an encoder-decoder: expected a causal language model", source=name)
     if not options.trust_remote_code:

@@ -63,8 +63,8 @@ class TransformersModel:
         """A completion for every ask, in their order.
 
         Where memory runs out the batch is halved and begun again, and no
-        later one is larger. Raises InfrastructureError where even one ask
-        does not fit, and InputError where the tokenizer cannot say what a
+        later one is larger. Raises InfrastructureError if even one ask
+        does not fit, and InputError if the tokenizer cannot say what a
         constraint asks for.
         """
         completions: list[Completion] = []

@@ -37,7 +37,7 @@ def find_model_folder(name: str, revision: str | None, with_code: bool) -> tuple
 
     From the Hub it is the snapshot in the local cache, fetched first where
     that is needed and allowed (HF_HUB_OFFLINE), and its commit. Raises
-    InputError where there is no such model, or files are missing.
+    InputError if there is no such model, or files are missing.
     """
     folder = check_model_folder(name, revision)
     if folder is not None:
@@ -50,7 +50,7 @@ def find_model_folder(name: str, revision: str | None, with_code: bool) -> tuple
 def check_model_folder(name: str, revision: str | None) -> Path | None:
     """The folder of a model that is here; None for an id on the Hub.
 
-    Raises InputError where files are missing, and for a path that is no folder.
+    Raises InputError if files are missing, and for a path that is no folder.
     """
     folder = shipped_folder(name) or Path(name).expanduser()
     if folder.is_dir():

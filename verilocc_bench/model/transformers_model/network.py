@@ -36,7 +36,7 @@ class Network:
         return int(self.module.get_input_embeddings().weight.shape[0])
 
     def cache_of_prefix(self, tokens: tuple[int, ...]) -> Any:
-        """A cache that has seen these tokens, in one row; a copy. None where there is no such.
+        """A copy of a cache that has seen these tokens, in one row; None if it cannot be made.
 
         That of the last prefix is kept, to be used again by prompts with one
         beginning. Windows of attention count places and not positions, so
@@ -132,7 +132,7 @@ class Stream:
 
 
 def _context(configuration: Any) -> int | None:
-    """How many tokens the positions of a model reach; None where it has no such limit."""
+    """How many tokens the positions of a model reach; None if it has no such limit."""
     for name in ("max_position_embeddings", "n_positions", "n_ctx"):
         value = getattr(configuration, name, None)
         if isinstance(value, int) and value > 0:

@@ -93,7 +93,7 @@ class TokenCodec:
         """The tokens that say a text in the middle of another.
 
         They decode to it exactly, or up to white space with tokenizers that
-        keep none. Raises InputError where the tokenizer cannot say it.
+        keep none. Raises InputError if the tokenizer cannot say it.
         """
         found = self._pieces.get(text)
         if found is None:

@@ -61,7 +61,7 @@ class Utterance:
         return self._generator.random()
 
     def legal(self) -> tuple[int, ...] | None:
-        """What may be said next; None where that is any token."""
+        """What may be said next; None if that is any token."""
         return None if self._walker is None else self._walker.legal()
 
     @property
@@ -146,7 +146,7 @@ class Utterance:
             self._end(Finish.STOP)
 
     def _stopped(self, looked_at: int) -> bool:
-        """Whether a stop string is in the text; then the text ends before the first."""
+        """True if a stop string is in the text; then the text ends before the first."""
         places = []
         for stop in filter(None, self._ask.stop):
             place = self._text.find(stop, max(0, looked_at - len(stop) + 1))

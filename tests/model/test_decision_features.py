@@ -18,7 +18,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.ir import FixedUnits, Instruction, Operand
 from verilocc_bench.model.prompts.candidates import CANDIDATES, OFFERED
-from verilocc_bench.model.prompts.outlook import Outlook, decision_order
+from verilocc_bench.model.prompts.decision_features import DecisionFeatures, decision_order
 from verilocc_bench.targets import TargetFile
 
 AMD = [row for row in SMALL if row.arch != "sm_80"]
@@ -83,9 +83,9 @@ def sure_units(problem: AllocationProblem, name: str) -> int:
 def test_the_first_line_says_how_long_and_how_much_is_left() -> None:
     for row in (SMALL[0], SMALL[2]):
         problem = AllocationProblem.from_text(row.normalized)
-        outlook, first_unit = Outlook(problem), problem.placements.first_unit
+        features, first_unit = DecisionFeatures(problem), problem.placements.first_unit
         for state, register in walk(problem, 2, part=5):
-            head, lives, digits, spare, left = outlook.query_line(state, register).rsplit(" ", 4)
+            head, lives, digits, spare, left = features.query_line(state, register).rsplit(" ", 4)
             register_class = problem.function.virtual_registers[register]
             assert head.startswith(f"%{register} {register_class.name} {register_class.width} ")
             assert (lives, spare) == ("lives", "spare")
@@ -96,7 +96,7 @@ def test_the_first_line_says_how_long_and_how_much_is_left() -> None:
                 used = [
                     u for u in range(budget(problem, name)) if state.is_used(first_unit[name] + u)
                 ]
-                top = outlook.top(state, name) - first_unit[name]
+                top = features.top(state, name) - first_unit[name]
                 assert top >= max(used, default=-1) + 1
                 sure = sure_units(problem, name)
                 assert top == max(max(used, default=-1) + 1, sure)
@@ -117,8 +117,8 @@ class Recount:
         self.width = self.problem.function.virtual_registers[register].width
         self.held = points_held(state)
         self.lives = [points(live) | points(defined) for live, defined in state.lifetimes(register)]
-        outlook = Outlook(self.problem)
-        self.tops = {f.name: outlook.top(state, f.name) for f in self.problem.function.files}
+        features = DecisionFeatures(self.problem)
+        self.tops = {f.name: features.top(state, f.name) for f in self.problem.function.files}
         self.copies = copies(self.problem)
         self.readers = [
             (10 ** self.problem.loop_depths[block], instruction)
@@ -270,7 +270,7 @@ def test_conflicts_are_those_of_the_analysis() -> None:
                 if other != register:
                     state.place(other, placements.by_name[register_class][label[f"%{other}"]])
             alone = readers_alone(problem, register)
-            conflicts = Outlook(problem).conflicts(state, register)
+            conflicts = DecisionFeatures(problem).conflicts(state, register)
             for base, name in state.legal(register).items():
                 counted = count_bank_conflicts(alone, {**label, f"%{register}": name})
                 # Two that wait at an instruction with three of one bank, one with two.
@@ -321,14 +321,14 @@ def test_conflicts_by_bank(target: str, files: str, banks: int, some: int, all_t
     """In a loop, and three different sources: the second FMA has but two."""
     text = FMA.format(target=target).replace("bb0->", files + "bb0->")
     problem = problem_of(text)
-    outlook, state = Outlook(problem), RegisterState(problem)
+    features, state = DecisionFeatures(problem), RegisterState(problem)
     for placed in (0, 1):
-        counter = outlook.conflicts(state, 2)
+        counter = features.conflicts(state, 2)
         own = {counter(base) for base in range(20)}
         assert own == ({0} if not placed else {0, some.bit_length()})
         state.place(placed, 4 * placed)
     # %0 and %1 are in bank 0; %2 makes it three or leaves it at two.
-    counter = outlook.conflicts(state, 2)
+    counter = features.conflicts(state, 2)
     counts = [all_three if base % banks == 0 else some for base in range(20)]
     assert [counter(base) for base in range(20)] == [count.bit_length() for count in counts]
 
@@ -336,9 +336,9 @@ def test_conflicts_by_bank(target: str, files: str, banks: int, some: int, all_t
 def test_conflicts_with_own_registers_of_the_function() -> None:
     head = FMA.partition("bb0")[0].format(target="gfx942") + AMD_FILES
     problem = problem_of(f"{head}bb0(v4)\n%0=OP\n%1=OP\n%2=FMA v4,%0,%1\nUSE %2\n")
-    outlook, state = Outlook(problem), RegisterState(problem)
-    counter = outlook.conflicts(state, 1)
+    features, state = DecisionFeatures(problem), RegisterState(problem)
+    counter = features.conflicts(state, 1)
     assert [counter(base) for base in range(5, 9)] == [0, 0, 0, 1]
     state.place(0, 8)
-    counter = outlook.conflicts(state, 1)
+    counter = features.conflicts(state, 1)
     assert [counter(base) for base in range(9, 13)] == [1, 1, 1, 2]

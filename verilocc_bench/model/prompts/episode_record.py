@@ -11,7 +11,7 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.model.language_model import Completion, DeadEnd, Finish
 from verilocc_bench.model.prompts.reading import Unparsable
 
-__all__ = ["Ledger", "NoPlace"]
+__all__ = ["EpisodeRecord", "NoPlace"]
 
 DIGITS = 6
 """Sums of logarithms are rounded: their last digits depend on the order of adding."""
@@ -38,7 +38,7 @@ class NoPlace(DeadEnd):
 
 
 @dataclass(slots=True)
-class Ledger:
+class EpisodeRecord:
     """Adds up completions; `more` are further details of the sample.
 
     `log_probability` is the sum over all tokens said, None as soon as one
@@ -88,7 +88,7 @@ class Ledger:
         return Response(None, FailureKind.NO_ANSWER, text, details=details)
 
     def failed(self, completion: Completion, place: DeadEnd | None) -> Response | None:
-        """The response to a completion in which the model could not answer; None where it could."""
+        """The response to a completion in which the model could not answer; None if it could."""
         if completion.finish is Finish.CONTEXT:
             details = self.details(unfit_prompt_tokens=completion.prompt_tokens)
             message = "the prompt does not fit the model's context"

@@ -15,16 +15,24 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, ClassVar
 
-from verilocc_bench.allocators import Allocator, Answer, Assistance, Request
+from verilocc_bench.allocators import (
+    Allocator,
+    Answer,
+    Assistance,
+    LabelUse,
+    Request,
+    SingleAllocator,
+)
+from verilocc_bench.allocators.single import describe_exception
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.asking import describe_exception
 from verilocc_bench.evaluate.models.local_sources import sources_fingerprint
+from verilocc_bench.settings.allocator import AllocatorSettings
 
 __all__ = ["from_plug_in", "from_python"]
 
 
-def from_python(path: str) -> Allocator:
-    """The allocator that `MODULE:ATTRIBUTE` names. Raises InputError where there is none."""
+def from_python(path: str, settings: AllocatorSettings) -> Allocator:
+    """The allocator that `MODULE:ATTRIBUTE` names. Raises InputError if there is none."""
     module_name, separator, attribute = path.partition(":")
     if not separator or not module_name or not attribute:
         raise InputError(f"expected python:MODULE:ATTRIBUTE, not 'python:{path}'")
@@ -36,16 +44,16 @@ def from_python(path: str) -> Allocator:
         if not hasattr(found, part):
             raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
         found = getattr(found, part)
-    return _as_allocator(f"python:{path}", found, _module_revision(module))
+    return _as_allocator(f"python:{path}", found, _module_revision(module), settings)
 
 
-def from_plug_in(name: str, entry_point: EntryPoint) -> Allocator:
-    """The allocator of an entry point. Raises InputError where it cannot be loaded."""
+def from_plug_in(name: str, entry_point: EntryPoint, settings: AllocatorSettings) -> Allocator:
+    """The allocator of an entry point. Raises InputError if it cannot be loaded."""
     found = _foreign(f"load the plug-in {name!r}", entry_point.load)
     revision = _module_revision(sys.modules.get(entry_point.module))
     if entry_point.dist is not None:
         revision = f"{entry_point.dist.name} {entry_point.dist.version} {revision}"
-    return _as_allocator(name, found, revision)
+    return _as_allocator(name, found, revision, settings)
 
 
 def _foreign(what: str, run: Callable[[], Any]) -> Any:
@@ -69,55 +77,55 @@ def _module_revision(module: Any) -> str:
     return sources_fingerprint(module.__name__, Path(path).resolve())
 
 
-def _as_allocator(name: str, found: Any, revision: str) -> Allocator:
+def _as_allocator(
+    name: str, found: Any, revision: str, settings: AllocatorSettings
+) -> ForeignAllocator:
     if isinstance(found, type):
         found = _foreign(f"make the allocator {name}", found)
-    allocator: Allocator = _foreign(
-        f"use the allocator {name}", lambda: _wrapped(name, found, revision)
+    allocator: ForeignAllocator = _foreign(
+        f"use the allocator {name}", lambda: _wrapped(name, found, revision, settings)
     )
     return allocator
 
 
-def _wrapped(name: str, found: Any, revision: str) -> Allocator:
+def _wrapped(name: str, found: Any, revision: str, settings: AllocatorSettings) -> ForeignAllocator:
+    """Makes an allocator of whatever a user's module has.
+
+    A plain function is asked as `(problem, seed) -> {"%0": "v0", …}`. An object
+    has `allocate(request)`, and may say its `assistance` and whether it is
+    `deterministic`.
+    """
     if hasattr(found, "allocate"):
         kinds = tuple(kind.value for kind in Assistance)
         assistance = getattr(found, "assistance", Assistance.TEXT)
         if assistance not in kinds:
             raise InputError(f"the allocator {name} needs an assistance of {', '.join(kinds)}")
         deterministic = bool(getattr(found, "deterministic", False))
-        return _Foreign(name, found, Assistance(assistance), deterministic, revision)
+        return ForeignAllocator(
+            name, found.allocate, revision, settings, Assistance(assistance), deterministic
+        )
     if callable(found):
-        return _Function(name, found, revision)
+        return ForeignAllocator(
+            name, lambda request: found(request.problem, request.seed), revision, settings
+        )
     raise InputError(f"{name} is no allocator: expected allocate(request) or a function")
 
 
 @dataclass(frozen=True)
-class _Foreign:
-    """An object with `allocate(request)`, and perhaps `assistance` and `deterministic`."""
+class ForeignAllocator(SingleAllocator):
+    """Other people's code; `answer` gives anything at all, which is judged as an answer."""
 
-    foreign: ClassVar[bool] = True
     name: str
-    allocator: Any
-    assistance: Assistance
-    deterministic: bool
+    answer: Callable[[Request], Any]
     revision: str
-
-    def allocate(self, request: Request) -> Answer:
-        answer: Answer = self.allocator.allocate(request)
-        return answer
-
-
-@dataclass(frozen=True)
-class _Function:
-    """A plain function `(problem, seed) -> {"%0": "v0", …}`."""
-
-    foreign: ClassVar[bool] = True
-    name: str
-    function: Any
-    revision: str
+    settings: AllocatorSettings
     assistance: Assistance = Assistance.TEXT
     deterministic: bool = False
 
+    foreign: ClassVar[bool] = True
+    label_use: ClassVar[LabelUse] = LabelUse.NONE
+
     def allocate(self, request: Request) -> Answer:
-        answer: Answer = self.function(request.problem, request.seed)
-        return answer
+        """See Allocator."""
+        found: Answer = self.answer(request)
+        return found

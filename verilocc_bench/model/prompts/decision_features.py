@@ -1,4 +1,4 @@
-"""What speaks for one base and against another, given what is placed.
+"""Features by which to choose a base for a virtual register, given what is placed.
 
 Sizes that vary over orders of magnitude are shown as their number of binary
 digits: 0 is 0, 1 is 1, 2 and 3 are 2, 4 to 7 are 3, and so on.
@@ -17,10 +17,10 @@ from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
 from verilocc_bench.analysis.interference import live_spans
 from verilocc_bench.ir import FixedUnits, Instruction, format_class
 
-__all__ = ["Outlook", "decision_order"]
+__all__ = ["DecisionFeatures", "decision_order"]
 
 
-class _Site(NamedTuple):
+class _ThreeSources(NamedTuple):
     """Three different 32-bit vector sources of one instruction: (register or FIXED, unit)."""
 
     weight: int
@@ -28,9 +28,9 @@ class _Site(NamedTuple):
 
 
 def decision_order(problem: AllocationProblem) -> list[int]:
-    """Virtual registers, the widest first; of one width by first live point, then the longer-lived.
+    """Virtual registers: the widest first, then by first live point, then the longer-lived first.
 
-    Wide ones want aligned room, which narrow ones would break up.
+    Wide registers need aligned room, which narrow ones would break up.
     """
     classes = problem.function.virtual_registers
     spans = live_spans(problem.liveness)
@@ -42,7 +42,7 @@ def decision_order(problem: AllocationProblem) -> list[int]:
     return sorted(range(len(classes)), key=priority)
 
 
-class Outlook:
+class DecisionFeatures:
     """The features of bases of one function's virtual registers."""
 
     def __init__(self, problem: AllocationProblem) -> None:
@@ -77,7 +77,7 @@ class Outlook:
         return max(used, first + self._pressure.get(file, 0))
 
     def idle(self, state: RegisterState, register: int, base: int) -> int:
-        """For how many points the units would lie idle just before and after it, in digits."""
+        """At how many points the units would be idle just before and after it, in binary digits."""
         lifetimes = state.lifetimes(register)
         points = (state.idle_points(life, unit) for unit, life in enumerate(lifetimes, base))
         return sum(points).bit_length()
@@ -97,9 +97,9 @@ class Outlook:
 
     @cached_property
     def _pressure(self) -> dict[str, int]:
-        """The pressure of each file; of the scored ones only where the function has just one.
+        """The pressure of each file; of scored files only if the function has just one.
 
-        What may be in either of two (VGPRs and AGPRs) is sure to be in neither.
+        A value that may be in either of two files (VGPRs and AGPRs) is sure to be in neither.
         """
         maximum = dict(self.problem.pressure.maximum)
         scored = [name for name in self.problem.target.vector_files if name in self._files]
@@ -129,15 +129,15 @@ class Outlook:
         return base_distances(self.problem, pairs)
 
     @cached_property
-    def _sites(self) -> dict[int, list[_Site]]:
-        found: dict[int, list[_Site]] = {}
+    def _sites(self) -> dict[int, list[_ThreeSources]]:
+        found: dict[int, list[_ThreeSources]] = {}
         for index, block in enumerate(self.problem.function.blocks):
             weight = LOOP_WEIGHT ** self.problem.loop_depths[index]
             for instruction in block.instructions:
                 sources = tuple(dict.fromkeys(self._sources(instruction)))
                 if len(sources) == 3:
                     for register in {register for register, _ in sources} - {FIXED}:
-                        found.setdefault(register, []).append(_Site(weight, sources))
+                        found.setdefault(register, []).append(_ThreeSources(weight, sources))
         return found
 
     def _sources(self, instruction: Instruction) -> Iterator[tuple[int, int]]:
@@ -157,17 +157,17 @@ class Outlook:
 
 
 class ConflictCounter:
-    """How many more registers of one bank are read at once than it delivers, by base.
+    """Counts, for a base, the reads of a register bank beyond what the bank delivers at once.
 
-    Weighted by loop depth, in binary digits; sources that are not placed yet
-    count for nothing. Operands that are still at hand from the instruction
-    before (sm_80) are not known here, and count as read.
+    Reads are weighted by loop depth, and the count is in binary digits. Sources
+    that are not placed yet count for nothing. An operand that the instruction
+    before has read (sm_80 can reuse it) counts as read again.
     """
 
     def __init__(
         self,
         problem: AllocationProblem,
-        sites: list[_Site] | tuple[_Site, ...],
+        sites: list[_ThreeSources] | tuple[_ThreeSources, ...],
         state: RegisterState,
         register: int,
     ) -> None:

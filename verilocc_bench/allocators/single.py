@@ -1,0 +1,79 @@
+"""Allocators that answer one request at a time, and what their exceptions count as."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from verilocc_bench.allocators.protocol import FailureKind, Request, Response
+from verilocc_bench.edits import Answer
+from verilocc_bench.errors import AllocationFailed, ContradictionError, InfrastructureError
+
+_CLAIMS = frozenset(FailureKind) - {FailureKind.INFRASTRUCTURE, FailureKind.BEYOND_ANALYSIS}
+"""The failures that an allocator may report of itself."""
+
+
+class SingleAllocator(ABC):
+    """The part of Allocator that all allocators share that answer one request at a time.
+
+    A subclass overrides `respond_to` if it says more than its answer.
+    """
+
+    foreign: ClassVar[bool] = False
+    prompt: ClassVar[None] = None
+    group_size: ClassVar[None] = None
+    keeps_groups_whole: ClassVar[bool] = False
+
+    @abstractmethod
+    def allocate(self, request: Request) -> Answer:
+        """See Allocator."""
+
+    def respond_to(self, request: Request) -> Response:
+        """The answer with its details. Raises what `allocate` raises."""
+        return Response(self.allocate(request))
+
+    def respond(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
+        """See Allocator. Whatever `respond_to` raises is a failure of its own.
+
+        A ContradictionError of this package's own allocators is none, and passes.
+        """
+        for place, request in enumerate(requests):
+            yield place, self._guarded(request)
+
+    def close(self) -> None:  # noqa: B027  nothing was started
+        """Does nothing."""
+
+    def _guarded(self, request: Request) -> Response:
+        started = time.perf_counter()
+        try:
+            found = self.respond_to(request)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if isinstance(error, ContradictionError) and not self.foreign:
+                raise
+            failure, message = _failure_of(error, foreign=self.foreign)
+            return Response(None, failure, message, time.perf_counter() - started)
+        seconds = time.perf_counter() - started
+        return Response(found.answer, None, None, seconds, found.details)
+
+
+def _failure_of(error: BaseException, *, foreign: bool) -> tuple[FailureKind, str]:
+    """What an exception counts as. Foreign code cannot take a sample out of the count."""
+    if isinstance(error, InfrastructureError) and not foreign:
+        return FailureKind.INFRASTRUCTURE, str(error)
+    if isinstance(error, AllocationFailed) and error.kind in _CLAIMS:
+        return FailureKind(error.kind), describe_exception(error, with_name=False)
+    return FailureKind.CRASHED, describe_exception(error)
+
+
+def describe_exception(error: BaseException, *, with_name: bool = True) -> str:
+    """An exception in words, even if its class cannot be printed."""
+    name = type(error).__name__
+    try:
+        text = f"{error}"
+    except Exception:  # noqa: BLE001  foreign code may raise anything
+        return f"{name}, which cannot be printed"
+    return f"{name}: {text}" if with_name else text

@@ -1,0 +1,170 @@
+"""Settings of language models: those that run here, and those behind an endpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from verilocc_bench.settings.allocator import AllocatorSettings
+from verilocc_bench.settings.flags import at_least, setting, time_limit
+
+__all__ = [
+    "WINDOW_REGISTERS",
+    "EndpointSettings",
+    "LanguageModelSettings",
+    "LocalModelSettings",
+    "SamplingStrategy",
+]
+
+WINDOW_REGISTERS = 16
+"""A prompt of `window` places at most so many new virtual registers, unless settings say more."""
+
+
+class SamplingStrategy(StrEnum):
+    """How a language model picks tokens.
+
+    `greedy` takes the likeliest. `random` draws with temperature and top-p.
+    `priority` gives unique samples in order of the model's confidence
+    (Grubisic et al., "Priority Sampling of Large Language Models for
+    Compilers", EuroMLSys 2024).
+    """
+
+    GREEDY = "greedy"
+    RANDOM = "random"
+    PRIORITY = "priority"
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModelSettings(AllocatorSettings):
+    """Prompts and sampling. None leaves the choice to the model; lengths are in tokens."""
+
+    FLAG_GROUP: ClassVar[str] = "language models"
+
+    prompt_format: str | None = setting(
+        None,
+        "--prompt-format",
+        "what the model is shown (default: what it was trained on, else whole)",
+        metavar="whole|window|state|candidates",
+    )
+    few_shot: int = setting(
+        0,
+        "--few-shot",
+        "solved functions in the prompt (default: {})",
+        metavar="N",
+        read=at_least(int, 0),
+    )
+    strategy: SamplingStrategy | None = setting(
+        None,
+        "--sampling",
+        "take the likeliest tokens, draw them, or unique answers, the likeliest first "
+        "(default: for a single answer what the model was trained for, else random)",
+        read=SamplingStrategy,
+    )
+    temperature: float = setting(
+        1.0,
+        "--temperature",
+        "of random sampling (default: {})",
+        metavar="T",
+        read=at_least(float, 0, 100),
+    )
+    top_p: float = setting(
+        1.0,
+        "--top-p",
+        "draw from the likeliest tokens that have this probability together (default: {})",
+        metavar="P",
+        read=at_least(float, 0.0001, 1),
+    )
+    maximum_tokens: int | None = setting(
+        None,
+        "--max-tokens",
+        "the longest completion of a prompt (default: by the number of registers asked for)",
+        metavar="N",
+        read=at_least(int, 1),
+    )
+    backtracks: int | None = setting(
+        None,
+        "--backtracks",
+        "dead ends at which room is made, with `state` and `candidates` "
+        "(default: what the model says of itself, else 0)",
+        metavar="N",
+        read=at_least(int, 0),
+    )
+    window_registers: int | None = setting(
+        None,
+        "--window-registers",
+        "new virtual registers that a prompt of `window` is about, at most "
+        f"(default: what the model says of itself, else {WINDOW_REGISTERS})",
+        metavar="N",
+        read=at_least(int, 1),
+    )
+    chat: bool | None = setting(
+        None,
+        "--chat",
+        "ask by chat messages (default: where the model has a chat template)",
+        read=bool,
+    )
+
+    def described(self) -> dict[str, Any]:
+        """See AllocatorSettings. Only a format with windows has a width of windows."""
+        # Written out: super() without arguments does not work in a class with slots.
+        found = AllocatorSettings.described(self)
+        if self.window_registers is None:
+            del found["window_registers"]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModelSettings(LanguageModelSettings):
+    """Where a model's files come from, and how it runs on this machine."""
+
+    batch_size: int = setting(
+        16,
+        "--batch-size",
+        "prompts at once, for a model that runs here (default: {})",
+        metavar="N",
+        read=at_least(int, 1),
+    )
+    device: str | None = setting(
+        None, "--device", "cpu, cuda, … (default: cuda where there is one)", metavar="D"
+    )
+    dtype: str = setting(
+        "auto", "--dtype", "float32, bfloat16, float16 or auto (default: auto)", metavar="T"
+    )
+    model_revision: str | None = setting(
+        None, "--model-revision", "revision of a model on the Hub (default: newest)", metavar="R"
+    )
+    trust_remote_code: bool = setting(
+        False,
+        "--trust-remote-code",
+        "run the Python code that a model brings along (default: never)",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSettings(LanguageModelSettings):
+    """Which model of an endpoint, and how its server is asked.
+
+    The limits are not in results: where a server fails, the model did not.
+    """
+
+    model_name: str | None = setting(
+        None, "--model-name", "which model of an endpoint (default: its only one)", metavar="NAME"
+    )
+    time_limit_seconds: float = time_limit(in_results=False)
+    concurrency: int = setting(
+        8,
+        "--concurrency",
+        "requests to an endpoint at once (default: {})",
+        metavar="N",
+        read=at_least(int, 1, 1024),
+        in_results=False,
+    )
+    retries: int = setting(
+        5,
+        "--retries",
+        "of a request that failed (default: {})",
+        metavar="N",
+        read=at_least(int, 0, 100),
+        in_results=False,
+    )

@@ -1,0 +1,49 @@
+"""Settings of the built-in allocators that search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from verilocc_bench.settings.allocator import AllocatorSettings
+from verilocc_bench.settings.flags import at_least, setting
+
+__all__ = ["Objective", "SearchSettings"]
+
+
+class Objective(StrEnum):
+    """What searching allocators are after.
+
+    `registers`: as few as can be found, then the least combined cost. The
+    others keep the occupancy that so few registers give, and use all the
+    registers that it leaves: for the fewest bank conflicts (`bank-conflicts`),
+    the fewest copies (`copies`), or the least of both together (`combined`).
+    """
+
+    REGISTERS = "registers"
+    BANK_CONFLICTS = "bank-conflicts"
+    COPIES = "copies"
+    COMBINED = "combined"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings(AllocatorSettings):
+    """What to search for, and how long. Effort multiplies all budgets of steps."""
+
+    FLAG_GROUP: ClassVar[str] = "allocators that search"
+
+    objective: Objective = setting(
+        Objective.REGISTERS,
+        "--objective",
+        "the fewest registers, or at the occupancy of the fewest the least of something else "
+        "(default: registers)",
+        read=Objective,
+    )
+    effort: int = setting(
+        1,
+        "--effort",
+        "so many times the usual budget of steps (default: 1)",
+        metavar="N",
+        read=at_least(int, 1, 1000),
+    )
