@@ -9,19 +9,16 @@ import pytest
 from tests.generated import random_function
 from tests.verify.test_small_functions import KINDS
 from verilocc_bench.analysis import AllocationProblem, Placements, conditions, parse_register_name
+from verilocc_bench.analysis.bank_conflicts import (
+    BankConflicts,
+    count_bank_conflicts,
+    count_identity_copies,
+)
 from verilocc_bench.analysis.placement import base_name
 from verilocc_bench.analysis.problem import with_budgets
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.metrics import (
-    BankConflicts,
-    count_bank_conflicts,
-    count_identity_copies,
-    geometric_mean,
-    mean,
-    pass_at_k,
-    shares,
-)
+from verilocc_bench.evaluate.metrics import geometric_mean, mean, pass_at_k, shares
 from verilocc_bench.ir import (
     FixedUnits,
     Guard,

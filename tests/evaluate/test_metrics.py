@@ -8,14 +8,8 @@ import random
 import pytest
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.evaluate.metrics import (
-    bootstrap_interval,
-    count_bank_conflicts,
-    count_identity_copies,
-    geometric_mean,
-    mean,
-    pass_at_k,
-)
+from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
+from verilocc_bench.evaluate.metrics import bootstrap_interval, geometric_mean, mean, pass_at_k
 from verilocc_bench.ir import parse_function
 
 

@@ -19,11 +19,11 @@ from leaderboard.judging import (
     judge_function,
 )
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.bank_conflicts import BankConflicts
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer, AnswerLike, Edits
 from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.metrics import BankConflicts
 from verilocc_bench.evaluate.records import Outcome, Sample
 from verilocc_bench.verify import FastVerifier
 from verilocc_bench.verify.verifier import IndependentVerifier, Verifier

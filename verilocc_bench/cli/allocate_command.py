@@ -21,8 +21,6 @@ from verilocc_bench.files import write_output
 from verilocc_bench.settings.command_line import check_flags, read_settings
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Writes the answer; the status is 1 if there is none, or a wrong one."""

@@ -8,17 +8,6 @@ from typing import Any
 
 from verilocc_bench.files import STANDARD_OUTPUT
 
-__all__ = [
-    "budget",
-    "names",
-    "natural",
-    "numbers",
-    "output_file",
-    "output_folder",
-    "positive",
-    "threads",
-]
-
 MAX_THREADS = 1024
 """The largest work-group size of every target so far."""
 

@@ -21,8 +21,6 @@ from verilocc_bench.cli.argument_types import (
 from verilocc_bench.cli.train_arguments import add_train_options
 from verilocc_bench.settings.command_line import add_settings
 
-__all__ = ["add_commands"]
-
 
 def add_commands(commands: Any) -> None:
     """Adds all commands to the parser's subparsers."""

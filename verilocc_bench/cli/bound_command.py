@@ -35,8 +35,6 @@ from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.files import read_json, write_output
 from verilocc_bench.verify import FastVerifier
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Prints a lower bound with its proof, or checks one that was written before."""

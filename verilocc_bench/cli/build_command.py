@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from dataset_builders.building.build import BuildReport
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Builds the dataset and says what became of the points."""

@@ -20,8 +20,6 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_data, write_atomically
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Prints the comparison, and with --output writes all that it takes to repeat it.

@@ -7,8 +7,6 @@ from typing import Any
 
 from tabulate import tabulate
 
-__all__ = ["comparison_text"]
-
 
 def comparison_text(document: Mapping[str, Any]) -> str:
     """The document for people: numbers side by side, loops, and what to make of them."""

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from dataset_builders.inspection.findings import CheckReport
     from dataset_builders.inspection.rebuild import RebuildReport
 
-__all__ = ["run"]
 
 SHOWN = 10
 """Lines of one kind that are printed; --json has all."""

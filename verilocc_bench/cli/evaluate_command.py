@@ -20,8 +20,6 @@ from verilocc_bench.evaluate import (
 from verilocc_bench.evaluate.summary import OVERALL
 from verilocc_bench.settings.command_line import check_flags, read_settings
 
-__all__ = ["run"]
-
 UNAVAILABLE = 69
 """EX_UNAVAILABLE of sysexits.h."""
 

@@ -61,7 +61,6 @@ try:
 except ImportError:
     raise MissingExtraError("inspect-ai", "inspect", "the Inspect task") from None
 
-__all__ = ["allocate", "register_allocation", "verdict"]
 
 SEEDS = 2**31
 """Seeds are below this: providers take no larger ones."""

@@ -23,16 +23,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.files import decode_text, parse_json, read_data
 from verilocc_bench.ir import parse_function
 
-__all__ = [
-    "LABEL_OF_CODE",
-    "Instance",
-    "load_instance",
-    "read_answer_for",
-    "read_kernel",
-    "read_kernels",
-    "read_raw_kernel",
-]
-
 LABEL_OF_CODE = "the compiler"
 """What the label is called that compiled code itself has."""
 

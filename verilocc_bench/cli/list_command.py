@@ -8,8 +8,6 @@ from typing import Any
 
 from tabulate import tabulate
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Prints what there is, as a table or as JSON."""

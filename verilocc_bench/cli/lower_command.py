@@ -17,8 +17,6 @@ from verilocc_bench.cli.output_stream import summary_stream
 from verilocc_bench.cli.wrong_answer import is_wrong
 from verilocc_bench.files import STANDARD_OUTPUT, read_data, write_output
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Writes the machine code and prints a summary.

@@ -11,8 +11,6 @@ from verilocc_bench.cli.instance import read_kernel, read_kernels
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import STANDARD_OUTPUT, read_data, write_output
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Prints or writes the normalized text, and the map to the original names.

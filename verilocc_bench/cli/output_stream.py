@@ -12,8 +12,6 @@ from typing import TextIO
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import STANDARD_OUTPUT
 
-__all__ = ["reserved_stdout", "summary_stream"]
-
 
 def summary_stream(output: Path | None, *, json: bool) -> TextIO:
     """Where a command says what it did: standard error where `-o -` takes standard output.

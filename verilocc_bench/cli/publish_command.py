@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from dataset_builders.publishing.plan import UploadPlan
     from dataset_builders.publishing.request import Publication, PublishRequest
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Publishes a dataset folder on the Hub, and says what changed there."""

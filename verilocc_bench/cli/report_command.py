@@ -12,8 +12,6 @@ from verilocc_bench.report.html import render_html
 from verilocc_bench.report.markdown import render_markdown
 from verilocc_bench.report.runs import make_sections, read_runs
 
-__all__ = ["run"]
-
 _RENDER = {"markdown": render_markdown, "html": render_html, "csv": render_csv}
 _OF_THE_HUB = {
     "eval-results": eval_results_yaml,

@@ -14,8 +14,6 @@ from verilocc_bench.selftest import small_scope
 from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome
 from verilocc_bench.selftest.table import document, render
 
-__all__ = ["run"]
-
 DEFAULT_MUTANTS = 20_000
 INTERRUPTED = 130
 

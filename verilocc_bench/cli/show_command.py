@@ -13,8 +13,6 @@ from verilocc_bench.files import STANDARD_OUTPUT
 from verilocc_bench.report.picture import draw_assignment
 from verilocc_bench.verify import FastVerifier
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Draws the instance under the given answer, its label, or linear scan's answer.

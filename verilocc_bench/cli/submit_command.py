@@ -6,8 +6,6 @@ import argparse
 
 from verilocc_bench.errors import InputError
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Begins a submission from a run; or checks one and sends it."""

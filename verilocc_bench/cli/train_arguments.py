@@ -6,8 +6,6 @@ import argparse
 
 from verilocc_bench.cli.argument_types import output_folder
 
-__all__ = ["add_train_options"]
-
 
 def add_train_options(parser: argparse.ArgumentParser) -> None:
     """Adds them to the parser of the command."""

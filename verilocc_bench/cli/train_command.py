@@ -9,8 +9,6 @@ from pathlib import Path
 from verilocc_bench.cli.output_stream import reserved_stdout
 from verilocc_bench.errors import InputError, MissingExtraError
 
-__all__ = ["run"]
-
 
 def run(options: argparse.Namespace) -> int:
     """Trains a model by a recipe; goes on where an earlier run of it was interrupted."""

@@ -16,8 +16,6 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.verify import Verdict, Verifier
 from verilocc_bench.verify.judges import EXECUTOR, INDEPENDENT, JUDGES, Effort, Judges, Word
 
-__all__ = ["run"]
-
 FINDINGS = 1_000
 """So many findings are told, the others are counted: nobody reads more."""
 

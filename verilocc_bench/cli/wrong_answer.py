@@ -11,8 +11,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer
 from verilocc_bench.verify import Verifier
 
-__all__ = ["is_wrong"]
-
 
 def is_wrong(
     problem: AllocationProblem,

@@ -27,8 +27,6 @@ from verilocc_bench.evaluate.prepared import PreparedProblem
 from verilocc_bench.evaluate.records import Judged
 from verilocc_bench.settings.allocator import FeedbackKind
 
-__all__ = ["WantedSample", "sample_seed", "settled_samples"]
-
 _Prepared = TypeVar("_Prepared", bound=PreparedProblem)
 
 WantedSample = tuple[_Prepared, int]

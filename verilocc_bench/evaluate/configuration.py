@@ -14,8 +14,6 @@ from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
 from verilocc_bench.settings.language_model import LanguageModelSettings, SamplingStrategy
 from verilocc_bench.targets import get_target
 
-__all__ = ["RunConfiguration", "allocator_record", "ledger_settings"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunConfiguration:

@@ -32,8 +32,6 @@ from verilocc_bench.evaluate.scheduling import complete_runs
 from verilocc_bench.evaluate.storing import AllocatorRun
 from verilocc_bench.files import read_json
 
-__all__ = ["Evaluation", "evaluate", "evaluate_together"]
-
 Tell = Callable[[str], None]
 """Is told what a user should know, one line at a time."""
 

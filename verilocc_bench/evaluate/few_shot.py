@@ -9,8 +9,6 @@ from verilocc_bench.dataset import Row, is_local, load_rows, rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.prepared import PreparedRow
 
-__all__ = ["FewShot", "load_few_shot"]
-
 TRAINING_SPLIT = "train"
 
 

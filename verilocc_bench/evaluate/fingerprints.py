@@ -9,8 +9,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DIGITS", "code_fingerprint", "fingerprint"]
-
 DIGITS = 16
 """How many hex digits of a SHA-256 are used."""
 

@@ -26,15 +26,6 @@ from verilocc_bench.dataset import Row, rows_hash
 from verilocc_bench.dataset.hub import read_hub
 from verilocc_bench.errors import InputError
 
-__all__ = [
-    "EVAL_RESULTS",
-    "Source",
-    "eval_results_yaml",
-    "eval_yaml",
-    "model_index_yaml",
-    "task_id",
-]
-
 EVAL_RESULTS = ".eval_results/verilocc-bench.yaml"
 """Where the Hub looks for results in a model's repository."""
 

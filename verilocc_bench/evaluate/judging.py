@@ -11,8 +11,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.records import Judged, Sample
 from verilocc_bench.verify import Verifier
 
-__all__ = ["FINDINGS_KEPT", "feedback_of", "judge"]
-
 MESSAGE_LENGTH = 300
 
 FINDINGS_KEPT = 20

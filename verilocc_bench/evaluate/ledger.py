@@ -37,8 +37,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.fingerprints import code_fingerprint, fingerprint
 from verilocc_bench.evaluate.records import Judged, Outcome, Sample
 
-__all__ = ["LEDGER", "Entry", "Ledger", "LedgerWriter", "checked_line", "read_checked"]
-
 LEDGER = "ledger.jsonl"
 
 _CHECKSUM_BYTES = 8

@@ -6,24 +6,6 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 
-from verilocc_bench.analysis.bank_conflicts import (
-    LOOP_WEIGHT,
-    BankConflicts,
-    count_bank_conflicts,
-    count_identity_copies,
-)
-
-__all__ = [
-    "LOOP_WEIGHT",
-    "BankConflicts",
-    "bootstrap_interval",
-    "count_bank_conflicts",
-    "count_identity_copies",
-    "geometric_mean",
-    "mean",
-    "pass_at_k",
-]
-
 BOOTSTRAP_RESAMPLES = 1000
 
 

@@ -6,6 +6,11 @@ from dataclasses import replace
 from typing import assert_never
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.bank_conflicts import (
+    LOOP_WEIGHT,
+    count_bank_conflicts,
+    count_identity_copies,
+)
 from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
 from verilocc_bench.edits import (
     GUARD,
@@ -21,15 +26,8 @@ from verilocc_bench.edits import (
 )
 from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.metrics import (
-    LOOP_WEIGHT,
-    count_bank_conflicts,
-    count_identity_copies,
-)
 from verilocc_bench.evaluate.prepared import PreparedRow
 from verilocc_bench.evaluate.records import Outcome
-
-__all__ = ["edit_costs", "measure_outcome"]
 
 
 def measure_outcome(

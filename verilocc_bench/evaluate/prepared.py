@@ -18,8 +18,6 @@ from verilocc_bench.files import parse_json
 from verilocc_bench.verify import Verifier
 from verilocc_bench.verify.judges import Judges
 
-__all__ = ["PreparedProblem", "PreparedRow", "PreparedRows"]
-
 
 class PreparedProblem:
     """A problem with its verifier, and the compilers' answers."""

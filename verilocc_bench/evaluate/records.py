@@ -7,11 +7,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from verilocc_bench.allocators import Answer, FailureKind
+from verilocc_bench.analysis.bank_conflicts import BankConflicts
 from verilocc_bench.dataset import Row
 from verilocc_bench.edits.findings import Verdict
-from verilocc_bench.evaluate.metrics import BankConflicts
-
-__all__ = ["INVALID", "Judged", "Outcome", "RowResult", "Sample", "Timing"]
 
 _NUMBER = (int, float)
 _SAMPLE_TYPES: dict[str, tuple[type, ...]] = {

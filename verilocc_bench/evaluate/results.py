@@ -20,8 +20,6 @@ from verilocc_bench.evaluate.storing import AllocatorRun
 from verilocc_bench.evaluate.summary import kernel_record, summarise_by_group, summarise_by_task
 from verilocc_bench.files import read_json, write_atomically
 
-__all__ = ["RESULTS", "make_results", "results_json", "versions", "write_run"]
-
 RESULTS, SAMPLES, ANSWERS = "results.json", "samples.jsonl", "answers.jsonl"
 
 _VERSIONED = ("verilocc-bench", "datasets", "huggingface-hub", "numpy", "pyarrow")

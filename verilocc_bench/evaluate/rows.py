@@ -12,8 +12,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.configuration import RunConfiguration
 from verilocc_bench.evaluate.prepared import PreparedRow
 
-__all__ = ["ChosenRows", "SplitRow", "choose_rows", "known_ids"]
-
 
 @dataclass(frozen=True, slots=True)
 class SplitRow:

@@ -25,8 +25,6 @@ from verilocc_bench.evaluate.storing import AllocatorRun, Progress, RowSamples, 
 from verilocc_bench.processes import process_pool
 from verilocc_bench.settings.allocator import AllocatorSettings
 
-__all__ = ["complete_runs"]
-
 PREPARED_ROWS = 64
 """How many analysed functions are kept at once, in this process."""
 

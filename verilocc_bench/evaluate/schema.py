@@ -21,7 +21,6 @@ from verilocc_bench.files import read_json
 if TYPE_CHECKING:
     from jsonschema import ValidationError
 
-__all__ = ["check_results", "read_results", "results_schema"]
 
 SHOWN_LENGTH = 60
 """How much of what a file says is repeated in a message."""

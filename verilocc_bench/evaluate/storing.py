@@ -16,8 +16,6 @@ from verilocc_bench.evaluate.prepared import PreparedRow, PreparedRows
 from verilocc_bench.evaluate.records import Judged, Outcome, RowResult, Sample, Timing
 from verilocc_bench.evaluate.rows import SplitRow
 
-__all__ = ["AllocatorRun", "Progress", "RowSamples", "SampleKeeper"]
-
 Progress = Callable[[int], object]
 """Is told how many samples more are done."""
 

@@ -15,15 +15,6 @@ from verilocc_bench.evaluate.metrics import (
 )
 from verilocc_bench.evaluate.records import Outcome, RowResult, Sample
 
-__all__ = [
-    "OVERALL",
-    "SIZES",
-    "kernel_record",
-    "summarise",
-    "summarise_by_group",
-    "summarise_by_task",
-]
-
 OVERALL = "overall"
 
 _MEASURES = (

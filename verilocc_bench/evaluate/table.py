@@ -15,8 +15,6 @@ from verilocc_bench.allocators import (
 from verilocc_bench.evaluate.records import RowResult
 from verilocc_bench.settings.allocator import Decoding
 
-__all__ = ["allocator_label", "failure_notes", "results_tables"]
-
 _NAMES = ("architecture", "family", "allocator")
 
 Record = Mapping[str, Any]

@@ -10,8 +10,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import SamplingStrategy
 
-__all__ = ["BACKTRACKS", "CONFIGURATION_KEY", "Advice"]
-
 CONFIGURATION_KEY = "verilocc_bench"
 
 BACKTRACKS = 30_000

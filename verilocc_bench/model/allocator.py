@@ -49,8 +49,6 @@ from verilocc_bench.settings.language_model import (
     SamplingStrategy,
 )
 
-__all__ = ["LanguageModelAllocator", "check_language_model_settings", "language_model_allocator"]
-
 ROUNDS = 4
 """A slow answer of a server holds up no more than the end of so many rounds."""
 

@@ -10,8 +10,6 @@ from verilocc_bench.allocators import FailureKind, Response
 from verilocc_bench.errors import InfrastructureError
 from verilocc_bench.model.language_model import Ask, Completion, Episode, TokenSampling
 
-__all__ = ["Conversation", "Lane", "Question", "converse"]
-
 Question = tuple[Ask, TokenSampling]
 Conversation = Generator[Question, Completion, Response]
 """How one response comes about: each question is sent its completion."""

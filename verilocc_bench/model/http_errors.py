@@ -19,17 +19,6 @@ from typing import Any
 
 from verilocc_bench.errors import InputError
 
-__all__ = [
-    "ContextExceeded",
-    "HttpReply",
-    "RefusedRequest",
-    "TransientFailure",
-    "complaint_of",
-    "one_line",
-    "read_json",
-    "retry_after_seconds",
-]
-
 LONGEST_COMPLAINT = 300
 SHORTEST_SECRET = 8
 TRANSIENT = {408, 409, 425, 429}

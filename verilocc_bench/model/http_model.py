@@ -20,8 +20,6 @@ from verilocc_bench.model.http_workers import in_threads
 from verilocc_bench.model.language_model import Ask, Completion, Finish, TokenSampling
 from verilocc_bench.settings.language_model import EndpointSettings
 
-__all__ = ["HttpModel", "load_http_model", "server_seed"]
-
 SEED_BITS = 31
 MODELS_SHOWN = 10
 MOST_TOKENS = (1 << 31) - 1

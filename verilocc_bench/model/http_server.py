@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     import httpx2
 
-__all__ = ["HttpServer", "RetryPolicy", "api_key", "check_address"]
 
 LARGEST_BODY_BYTES = 64 << 20
 CONNECT_SECONDS = 30.0

@@ -13,8 +13,6 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import TypeVar
 
-__all__ = ["in_threads"]
-
 Result = TypeVar("Result")
 Jobs = SimpleQueue[tuple[int, Future[Result]]]
 

@@ -16,23 +16,6 @@ from typing import Protocol, runtime_checkable
 from verilocc_bench.allocators import Response
 from verilocc_bench.errors import InfrastructureError
 
-__all__ = [
-    "Alternative",
-    "Ask",
-    "Choice",
-    "Completion",
-    "Constraint",
-    "DeadEnd",
-    "Episode",
-    "Finish",
-    "LanguageModel",
-    "Literal",
-    "Message",
-    "RemoteModel",
-    "Segment",
-    "TokenSampling",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Message:

@@ -32,8 +32,6 @@ from verilocc_bench.allocators import FailureKind, Response
 from verilocc_bench.model.conversation import Conversation, Question, converse
 from verilocc_bench.model.language_model import Completion, Episode, TokenSampling
 
-__all__ = ["ALTERNATIVES", "OPEN_BRANCHES", "PrioritySearch"]
-
 ALTERNATIVES = 32
 OPEN_BRANCHES = 1024
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-__all__ = ["SHIPPED", "shipped_folder"]
-
 SHIPPED: dict[str, str] = {
     "reference": "a language model of 1.3 million parameters, by prompts of candidates or state",
     "reference-text": "a language model of 1.6 million parameters, by prompts of window",

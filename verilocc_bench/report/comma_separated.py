@@ -12,8 +12,6 @@ from verilocc_bench.allocators import FailureKind
 from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.report.runs import ComparableRuns, ReportedRun, printable
 
-__all__ = ["COLUMNS", "render_csv"]
-
 _FORMULA = ("=", "+", "-", "@")
 """What a spreadsheet takes for the beginning of a formula, in printable text."""
 

@@ -18,8 +18,6 @@ from verilocc_bench.report.runs import (
 )
 from verilocc_bench.report.tables import Table, section_tables
 
-__all__ = ["render_html"]
-
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """Even if something slipped through, the page loads and runs nothing."""
 

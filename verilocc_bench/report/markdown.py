@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from verilocc_bench.report.runs import ComparableRuns, printable, report_notes, section_notes
 from verilocc_bench.report.tables import Table, section_tables
 
-__all__ = ["escape_markdown", "render_markdown"]
-
 _SPECIAL = re.compile(r"([\\`*_\[\]|~$])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _LINKS = {"://": "&#58;//", "www.": "www&#46;"}  # what would become a link by itself

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy import ndarray
 
-__all__ = ["FORMATS", "draw_assignment"]
 
 FORMATS = (".png", ".svg", ".pdf")
 GOLDEN_RATIO = 0.618033988749895

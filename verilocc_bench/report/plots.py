@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["MARKS", "Panel", "Plot", "mark_of", "section_plots"]
 
 INK, FAINT = "#010203", "#040506"
 """Stand for the page's colours of text and of what stands back."""

@@ -11,18 +11,6 @@ from typing import Any
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.schema import read_results
 
-__all__ = [
-    "ComparableRuns",
-    "ReportedRun",
-    "make_sections",
-    "plain",
-    "printable",
-    "read_runs",
-    "report_notes",
-    "section_notes",
-    "size_order",
-]
-
 RESULTS = "results.json"
 NAME_LENGTH = 120
 

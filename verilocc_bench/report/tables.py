@@ -8,8 +8,6 @@ from typing import Any
 
 from verilocc_bench.report.runs import ComparableRuns, plain, size_order
 
-__all__ = ["Table", "section_tables"]
-
 NONE = "–"
 CALLS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)
 CHANCE_MEANING = (

@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 
 from verilocc_bench.settings.flags import at_least, flag_of, setting
 
-__all__ = ["AllocatorSettings", "Decoding", "FeedbackKind"]
-
 
 class Decoding(StrEnum):
     """How an answer comes about; results of different modes are never in one table.

@@ -19,8 +19,6 @@ from verilocc_bench.settings.language_model import (
 from verilocc_bench.settings.program import ProgramSettings
 from verilocc_bench.settings.search import SearchSettings
 
-__all__ = ["add_settings", "check_flags", "read_settings"]
-
 _KINDS: tuple[type[AllocatorSettings], ...] = (
     AllocatorSettings,
     ProgramSettings,

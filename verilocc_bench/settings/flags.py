@@ -8,8 +8,6 @@ from dataclasses import Field, dataclass, field
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Flag", "at_least", "flag_of", "setting", "time_limit"]
-
 _NO_LIMIT = 1e12
 
 

@@ -9,14 +9,6 @@ from typing import Any, ClassVar
 from verilocc_bench.settings.allocator import AllocatorSettings
 from verilocc_bench.settings.flags import at_least, setting, time_limit
 
-__all__ = [
-    "WINDOW_REGISTERS",
-    "EndpointSettings",
-    "LanguageModelSettings",
-    "LocalModelSettings",
-    "SamplingStrategy",
-]
-
 WINDOW_REGISTERS = 16
 """A prompt of `window` places at most so many new virtual registers, unless settings say more."""
 

@@ -8,8 +8,6 @@ from typing import ClassVar
 from verilocc_bench.settings.allocator import AllocatorSettings
 from verilocc_bench.settings.flags import at_least, setting, time_limit
 
-__all__ = ["ProgramSettings"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProgramSettings(AllocatorSettings):

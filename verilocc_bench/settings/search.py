@@ -9,8 +9,6 @@ from typing import ClassVar
 from verilocc_bench.settings.allocator import AllocatorSettings
 from verilocc_bench.settings.flags import at_least, setting
 
-__all__ = ["Objective", "SearchSettings"]
-
 
 class Objective(StrEnum):
     """What searching allocators are after.

@@ -40,8 +40,6 @@ from verilocc_bench.evaluate.models.command_process import ProgramProcess, Progr
 from verilocc_bench.files import parse_json
 from verilocc_bench.settings.program import ProgramSettings
 
-__all__ = ["CommandAllocator", "command_allocator"]
-
 REQUESTS_PER_PROCESS = 64
 SEED_BITS_DROPPED = 11
 """A JSON number is exact up to 53 bits; seeds have 64."""

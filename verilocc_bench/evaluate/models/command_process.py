@@ -26,8 +26,6 @@ from typing import IO
 from verilocc_bench.allocators import FailureKind
 from verilocc_bench.processes import LAUNCHER
 
-__all__ = ["LINE_LIMIT_BYTES", "ProgramProcess", "ProgramReply"]
-
 LINE_LIMIT_BYTES = 32 << 20
 """As for an answer in a file."""
 

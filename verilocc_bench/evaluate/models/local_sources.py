@@ -8,8 +8,6 @@ from pathlib import Path
 
 from verilocc_bench.evaluate.fingerprints import DIGITS
 
-__all__ = ["sources_fingerprint"]
-
 OWN_NAME = "verilocc_bench"
 """Of this package results name the version, whoever imports it."""
 

@@ -23,14 +23,6 @@ from verilocc_bench.evaluate.fingerprints import DIGITS
 from verilocc_bench.files import MIB, decode_text, open_input, parse_json
 from verilocc_bench.settings.allocator import AllocatorSettings
 
-__all__ = [
-    "PredictedFailure",
-    "Predictions",
-    "failure_to_json",
-    "parse_prediction",
-    "read_predictions",
-]
-
 LIMIT_BYTES = 4096 * MIB
 LINE_LIMIT_BYTES = 32 * MIB
 """As for an answer in a file of its own."""

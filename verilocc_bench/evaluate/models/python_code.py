@@ -28,8 +28,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluate.models.local_sources import sources_fingerprint
 from verilocc_bench.settings.allocator import AllocatorSettings
 
-__all__ = ["from_plug_in", "from_python"]
-
 
 def from_python(path: str, settings: AllocatorSettings) -> Allocator:
     """The allocator that `MODULE:ATTRIBUTE` names. Raises InputError if there is none."""

@@ -21,8 +21,6 @@ from verilocc_bench.settings.language_model import (
 from verilocc_bench.settings.program import ProgramSettings
 from verilocc_bench.settings.search import SearchSettings
 
-__all__ = ["PLUG_IN_GROUP", "resolve_model", "settings_kind"]
-
 PLUG_IN_GROUP = "verilocc_bench.allocators"
 
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)

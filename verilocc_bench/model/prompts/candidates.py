@@ -11,8 +11,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.prompts.decision_features import DecisionFeatures
 from verilocc_bench.model.prompts.decisions import DecisionFormat, View
 
-__all__ = ["CANDIDATES", "OFFERED"]
-
 OFFERED = 10
 """The most bases that are offered."""
 

@@ -19,18 +19,6 @@ from verilocc_bench.model.prompts.episode_record import NoPlace
 from verilocc_bench.settings.allocator import FeedbackKind
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
-__all__ = [
-    "ObjectConstraint",
-    "Turn",
-    "check_options",
-    "example_turns",
-    "messages",
-    "no_place",
-    "object_pieces",
-    "object_tokens",
-    "print_object",
-]
-
 TOKENS_PER_REGISTER = 16
 """`"%123": "v45", ` is 14 characters; most tokenizers need fewer tokens than characters."""
 

@@ -17,8 +17,6 @@ from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
 from verilocc_bench.analysis.interference import live_spans
 from verilocc_bench.ir import FixedUnits, Instruction, format_class
 
-__all__ = ["DecisionFeatures", "decision_order"]
-
 
 class _ThreeSources(NamedTuple):
     """Three different 32-bit vector sources of one instruction: (register or FIXED, unit)."""

@@ -47,8 +47,6 @@ from verilocc_bench.model.prompts.source_hash import source_hash
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
-__all__ = ["DecisionFormat", "View", "Viewer"]
-
 TOKENS = 16
 """The limit of a completion: a name, and white space."""
 

@@ -11,8 +11,6 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.model.language_model import Completion, DeadEnd, Finish
 from verilocc_bench.model.prompts.reading import Unparsable
 
-__all__ = ["EpisodeRecord", "NoPlace"]
-
 DIGITS = 6
 """Sums of logarithms are rounded: their last digits depend on the order of adding."""
 

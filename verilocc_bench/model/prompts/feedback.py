@@ -13,8 +13,6 @@ from verilocc_bench.allocators import (
 from verilocc_bench.settings.allocator import FeedbackKind
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
-__all__ = ["assignment_of", "blamed", "feedback_text", "latest_attempt", "rejected_names"]
-
 MESSAGE_CHARACTERS = 300
 NAME_CHARACTERS = 40
 

@@ -15,8 +15,6 @@ from verilocc_bench.model.prompts.conversation import Turn
 from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
-__all__ = ["PromptFormat"]
-
 
 class PromptFormat(Protocol):
     """Turns a request into the episode that asks a language model for an answer.

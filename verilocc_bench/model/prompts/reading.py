@@ -15,8 +15,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json
 from verilocc_bench.model.language_model import Completion, Finish
 
-__all__ = ["Unparsable", "UnparsableReason", "read_object", "read_word"]
-
 SHOWN = 40
 """How many characters of a model's words a message shows."""
 

@@ -9,8 +9,6 @@ from verilocc_bench.model.prompts.state import STATE
 from verilocc_bench.model.prompts.whole import WHOLE
 from verilocc_bench.model.prompts.window import WINDOW
 
-__all__ = ["DEFAULT_PROMPT_FORMAT", "PROMPT_FORMATS", "get_prompt_format"]
-
 DEFAULT_PROMPT_FORMAT = "whole"
 """The format where neither the user nor the model names one."""
 

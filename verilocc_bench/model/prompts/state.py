@@ -13,8 +13,6 @@ from verilocc_bench.model.prompts.decision_features import DecisionFeatures
 from verilocc_bench.model.prompts.decisions import DecisionFormat, View
 from verilocc_bench.model.prompts.units import base_ranges, range_runs
 
-__all__ = ["STATE", "lane_line", "least_idle", "tightest_lines"]
-
 SHOWN = 16
 """The most runs in a line: the lowest are shown, of a single lane those that are least idle."""
 

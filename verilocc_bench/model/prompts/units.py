@@ -7,8 +7,6 @@ from collections.abc import Collection, Container, Iterator, Sequence
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass
 
-__all__ = ["Run", "base_ranges", "range_runs", "runs_of"]
-
 Run = tuple[int, int]
 """The first base and the last."""
 

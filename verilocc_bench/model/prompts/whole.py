@@ -29,8 +29,6 @@ from verilocc_bench.model.prompts.source_hash import source_hash
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
-__all__ = ["WHOLE"]
-
 SYSTEM = """\
 You allocate registers for a GPU kernel. Give every virtual register (%0, %1, …) of the function \
 a base register, so that no value is destroyed before its last use.

@@ -42,8 +42,6 @@ from verilocc_bench.model.prompts.windows import Window, cut_windows
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import WINDOW_REGISTERS, LanguageModelSettings
 
-__all__ = ["WINDOW"]
-
 SYSTEM = """\
 You allocate registers for a GPU kernel, one window of its instructions after the other. Give \
 each virtual register of the line "place" a base register.

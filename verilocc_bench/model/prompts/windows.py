@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.settings.language_model import WINDOW_REGISTERS
 
-__all__ = ["INSTRUCTIONS", "Window", "cut_windows"]
-
 INSTRUCTIONS = 48
 
 _VIRTUAL = re.compile(r"%(\d+)")

@@ -23,8 +23,6 @@ import transformers
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB
 
-__all__ = ["check_counts", "check_memory", "check_weights", "limited"]
-
 MOST_PARTS = 10_000
 """Of layers, blocks or experts. The largest published models have some hundred of each."""
 

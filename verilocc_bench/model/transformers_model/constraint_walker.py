@@ -13,8 +13,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.model.language_model import Choice, Constraint, DeadEnd, Literal, Segment
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 
-__all__ = ["ConstraintWalker"]
-
 Way = tuple[tuple[int, ...], str, str]
 """The tokens, what the constraint is told, and the text that was said."""
 

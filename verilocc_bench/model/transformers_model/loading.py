@@ -23,8 +23,6 @@ from verilocc_bench.model.transformers_model.network import Network
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.settings.language_model import LocalModelSettings
 
-__all__ = ["load_model", "load_parts"]
-
 """Under which a model's configuration says what concerns this package."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")

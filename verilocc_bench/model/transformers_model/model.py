@@ -21,8 +21,6 @@ from verilocc_bench.model.transformers_model.picking import say_next
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.model.transformers_model.utterance import Utterance
 
-__all__ = ["TransformersModel"]
-
 _LOG = logging.getLogger(__name__)
 
 

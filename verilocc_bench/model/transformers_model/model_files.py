@@ -11,8 +11,6 @@ from pathlib import Path
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.shipped import shipped_folder
 
-__all__ = ["check_model_folder", "find_model_folder", "folder_revision"]
-
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
 TOKENIZER = (
     "tokenizer*",

@@ -10,8 +10,6 @@ from typing import Any
 import torch
 from transformers.cache_utils import DynamicCache, DynamicLayer
 
-__all__ = ["Network", "Stream"]
-
 CHUNK_TOKENS = 1024
 """Longer runs of tokens are fed in parts, to bound the memory of attention masks."""
 

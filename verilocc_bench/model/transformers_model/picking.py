@@ -10,8 +10,6 @@ from verilocc_bench.errors import InfrastructureError
 from verilocc_bench.model.language_model import Alternative
 from verilocc_bench.model.transformers_model.utterance import Utterance
 
-__all__ = ["say_next"]
-
 
 def say_next(utterances: Sequence[Utterance], scores: torch.Tensor) -> None:
     """Every utterance says its next token, by its row of scores (rows, vocabulary).

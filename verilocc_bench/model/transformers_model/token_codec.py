@@ -19,8 +19,6 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.model.language_model import Message
 from verilocc_bench.model.transformers_model.bounds import limited
 
-__all__ = ["TextStream", "TokenCodec"]
-
 ANCHORS = ("a", "\n", ":", '"', "0")
 REPLACEMENT = "\ufffd"
 TEMPLATE_SECONDS = 10.0

@@ -14,8 +14,6 @@ from verilocc_bench.model.language_model import (
 from verilocc_bench.model.transformers_model.constraint_walker import ConstraintWalker
 from verilocc_bench.model.transformers_model.token_codec import TextStream, TokenCodec
 
-__all__ = ["Utterance"]
-
 
 class Utterance:
     """What has been said to one ask, and what may come next.
