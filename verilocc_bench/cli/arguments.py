@@ -18,6 +18,7 @@ from verilocc_bench.cli.argument_types import (
     positive,
     threads,
 )
+from verilocc_bench.cli.run_arguments import add_run_options
 from verilocc_bench.cli.train_arguments import add_train_options
 from verilocc_bench.settings.command_line import add_settings
 
@@ -129,9 +130,9 @@ def _verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("answer", metavar="ANSWER", type=Path, help="a file with one answer")
     parser.add_argument(
         "--judge",
-        choices=("fast", "independent", "smt", "executor", "all"),
-        help="ask this judge, or all of them; by default the fast check, with edits the "
-        "independent checker",
+        choices=("fast", "independent", "smt", "executor", "execution", "all"),
+        help="ask this judge, or all of them but `execution`, which runs the machine code of a "
+        "dataset's row; by default the fast check, with edits the independent checker",
     )
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
 
@@ -194,6 +195,11 @@ def _lower(parser: argparse.ArgumentParser) -> None:
         "file (.o), which llc of LLVM 22 makes, or the machine IR with the answer in it (.mir)",
     )
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
+
+
+def _run(parser: argparse.ArgumentParser) -> None:
+    _add_instance(parser)
+    add_run_options(parser)
 
 
 def _compare(parser: argparse.ArgumentParser) -> None:
@@ -416,6 +422,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "bound": ("say how few registers a function can do with, with a proof", _bound),
     "normalize": ("turn machine IR or a cubin into normalized text", _normalize),
     "lower": ("write an answer back into the machine code of its kernel", _lower),
+    "run": ("execute an answer as machine code, on the CPU", _run),
     "compare": ("compare two assignments of one kernel by their machine code", _compare),
     "show": ("draw live intervals on registers", _show),
     "build": ("compile a sweep of kernels into a dataset", _build),

@@ -38,6 +38,7 @@ class Instance:
     label: NamedAssignment | None = None
     label_source: str = "label"
     alternatives: Mapping[str, NamedAssignment] | None = None
+    row: Row | None = None
 
 
 def load_instance(options: argparse.Namespace) -> Instance:
@@ -122,7 +123,7 @@ def _from_dataset(options: argparse.Namespace) -> Instance:
         if row.id == options.instance:
             problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
             title = f"{row.kernel} {row.id}"
-            return Instance(problem, title, row.label, row.label_source, row.other_labels)
+            return Instance(problem, title, row.label, row.label_source, row.other_labels, row)
     raise InputError(
         f"{options.instance!r} is neither a file nor an id of the dataset "
         f"{options.dataset!r}, split {options.split!r}"

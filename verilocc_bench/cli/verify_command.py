@@ -11,13 +11,16 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
-from verilocc_bench.cli.instance import load_instance, read_answer_for
+from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
 from verilocc_bench.edits import Answer
 from verilocc_bench.verify import Verdict, Verifier
 from verilocc_bench.verify.judges import EXECUTOR, INDEPENDENT, JUDGES, Effort, Judges, Word
 
 FINDINGS = 1_000
 """So many findings are told, the others are counted: nobody reads more."""
+
+EXECUTION = "execution"
+"""The judge that runs machine code."""
 
 LINE_LENGTH = 500
 """So much of an instruction is shown; none of a kernel is longer."""
@@ -29,6 +32,8 @@ def run(options: argparse.Namespace) -> int:
     """Prints the verdict; the status is 0 for a valid answer, 1 for a wrong one."""
     instance = load_instance(options)
     answer = read_answer_for(instance.problem, options.answer)
+    if options.judge == EXECUTION:
+        return _execute(instance, answer, options)
     if options.judge is not None:
         judges = Judges(instance.problem, _judges(options.judge, answer), Effort(findings=FINDINGS))
         words = judges.ask(answer).words
@@ -43,6 +48,19 @@ def run(options: argparse.Namespace) -> int:
     else:
         _print_verdict(instance.problem, verdict, edited=answer.has_edits)
     return 0 if verdict.valid else 1
+
+
+def _execute(instance: Instance, answer: Answer, options: argparse.Namespace) -> int:
+    """Runs the answer's machine code; the status is 1 where another result comes out."""
+    from verilocc_bench.cli.run_command import execution_word, executor_for, lines_of
+
+    done = executor_for(instance, options).execute(answer)
+    if options.json:
+        document = {"id": instance.problem.id, "judges": [execution_word(done)]}
+        print(json.dumps(document, indent=2))
+    else:
+        print("\n".join(f"{EXECUTION}: {line}" for line in lines_of(done)))
+    return 0 if done.accepted else 1
 
 
 def _judges(choice: str, answer: Answer) -> Sequence[str]:

@@ -1,0 +1,79 @@
+"""`run` and `verify --judge execution` from end to end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import load_rows
+
+ROWS = load_rows("mini").rows
+ROW = min((row for row in ROWS if row.arch == "gfx942"), key=lambda row: row.n_instructions)
+NVIDIA = next(row for row in ROWS if row.arch == "sm_80")
+
+
+@pytest.fixture(name="run")
+def _run(llc: Callable[..., str], capsys):  # type: ignore[no-untyped-def]
+    def run(*arguments: object) -> tuple[int, str, str]:
+        status = main(list(map(str, arguments)))
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run
+
+
+def write(path: Path, assignment: object) -> Path:
+    path.write_text(json.dumps({"id": ROW.id, "assignment": assignment}))
+    return path
+
+
+def wrong_assignment() -> dict[str, str]:
+    """The label, but that the widest VGPR tuple lies where another one does."""
+    assert ROW.label is not None
+    label = dict(ROW.label)
+    tuples = [name for name in label if label[name].startswith("v")]
+    label[tuples[-1]] = label[tuples[len(tuples) // 2]]
+    return label
+
+
+def test_the_compilers_own_allocation_and_the_label(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = run("run", ROW.id)
+    assert status == 0
+    assert "right numbers" in out
+    assert "executed: " in out
+    status, out, _ = run("run", ROW.id, write(tmp_path / "a.json", ROW.label), "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["outcome"] == "right numbers"
+    assert document["same_bits"] is True
+    assert document["events"] == 0
+    assert document["executed"]["s_waitcnt"] > 0
+
+
+def test_execution_is_a_judge(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    right, wrong = write(tmp_path / "r", ROW.label), write(tmp_path / "w", wrong_assignment())
+    assert run("verify", ROW.id, right, "--judge", "execution")[0] == 0
+    status, out, _ = run("verify", ROW.id, wrong, "--judge", "execution", "--json")
+    (word,) = json.loads(out)["judges"]
+    assert status == 1
+    assert word["judge"] == "execution"
+    assert word["accepts"] is False
+    assert word["execution"]["outcome"] in {"refused", "fault", "wrong numbers"}
+
+
+def test_registers_are_traced(run) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = run("run", ROW.id, "--trace", "0x100", "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["vectors"]["v0"] == list(range(64))
+    assert run("run", ROW.id, "--trace", "0x101")[0] == 2
+
+
+def test_rows_of_other_targets_are_refused(run) -> None:  # type: ignore[no-untyped-def]
+    status, _, err = run("run", NVIDIA.id)
+    assert status == 2
+    assert "execution is for gfx90a and gfx942" in err

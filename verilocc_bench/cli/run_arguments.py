@@ -1,0 +1,55 @@
+"""The options of `verilocc-bench run`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from verilocc_bench.cli.argument_types import natural, positive
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what `run` takes besides INSTANCE and its dataset."""
+    parser.add_argument(
+        "answer",
+        metavar="ANSWER",
+        type=Path,
+        nargs="?",
+        help="a file with one answer, which need not be valid; by default llc's own allocation",
+    )
+    parser.add_argument(
+        "--tiles",
+        type=positive,
+        default=1,
+        help="tiles in each dimension of the grid; from 2 on, the last one is cut short where the "
+        "kernel allows it (default: 1)",
+    )
+    parser.add_argument(
+        "--fast",
+        action="store_true",
+        help="loads land at once; by default they land only at the wait that covers them, and "
+        "what is read too soon is poison",
+    )
+    parser.add_argument(
+        "--trace",
+        type=lambda text: int(text, 0),
+        metavar="ADDRESS",
+        help="print a wave's registers before the instruction there, and nothing else",
+    )
+    parser.add_argument("--wave", type=natural, default=0, help="the wave of --trace (default: 0)")
+    parser.add_argument(
+        "--visit", type=natural, default=0, help="how often it came there before (default: 0)"
+    )
+    parser.add_argument(
+        "--work-group",
+        type=_work_group,
+        default=(0, 0, 0),
+        metavar="X,Y,Z",
+        help="the work-group of --trace (default: 0,0,0)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _work_group(text: str) -> tuple[int, int, int]:
+    x, y, z = (natural(part) for part in text.split(","))
+    return x, y, z

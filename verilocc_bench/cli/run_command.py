@@ -1,0 +1,126 @@
+"""`verilocc-bench run`, and the judge `execution` of `verify`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from verilocc_bench.backends import backend_of
+from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for, read_raw_kernel
+from verilocc_bench.edits import Answer
+from verilocc_bench.errors import InputError
+from verilocc_bench.execution import AnswerExecutor, ExecutedAnswer
+
+EVENTS = 5
+"""So many events are told, the others are counted."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Executes an answer, or llc's own allocation, and prints what came of it.
+
+    The status is 1 where the numbers or the bits are others, or nothing comes out.
+    """
+    instance = load_instance(options)
+    answer = None
+    if options.answer is not None:
+        answer = read_answer_for(instance.problem, options.answer)
+    executor = executor_for(instance, options)
+    if options.trace is not None:
+        _trace(executor, answer, options)
+        return 0
+    done = executor.own if answer is None else executor.execute(answer)
+    if options.json:
+        document = {"id": instance.problem.id, "grid": list(executor.launch.grid), **done.to_json()}
+        print(json.dumps(document, indent=2))
+    else:
+        print(f"{instance.title}: " + "\n".join(lines_of(done)))
+    return 0 if done.accepted else 1
+
+
+def executor_for(instance: Instance, options: argparse.Namespace) -> AnswerExecutor:
+    """The executor of an instance's kernel. Raises InputError where there is none."""
+    if instance.row is None:
+        raise InputError(
+            "expected an id of a dataset: execution needs the kernel's parameters and machine IR",
+            source=options.instance,
+        )
+    if instance.problem.target.vendor != "amd":
+        raise InputError(
+            f"execution is for gfx90a and gfx942, the row is for {instance.problem.target.name}",
+            source=options.instance,
+        )
+    backend_of(instance.problem.target).check_comparison()  # llc
+    return AnswerExecutor.of_row(
+        read_raw_kernel(instance, options),
+        instance.row,
+        tiles=getattr(options, "tiles", 1),
+        asynchronous=not getattr(options, "fast", False),
+    )
+
+
+def lines_of(done: ExecutedAnswer) -> list[str]:
+    """What came of an answer, for people."""
+    if not done.comparisons:
+        return [f"{done.outcome}: {done.why}"]
+    worst = max(done.comparisons, key=lambda c: (not c.agrees, c.error))
+    bits = {
+        None: "",
+        True: ", bit for bit those of llc's own allocation",
+        False: ", other bits than llc's own allocation's",
+    }[done.same_bits]
+    lines = [
+        f"{done.outcome} (largest relative error {worst.error:.2g}, tolerance "
+        f"{worst.tolerance:.2g}){bits}; {done.wave_instructions:,} wave instructions"
+    ]
+    if not worst.agrees and worst.stray_writes:
+        lines.append(f"{worst.name}: {worst.stray_writes} elements written that must stay")
+    if done.event_count:
+        lines.append(f"{done.event_count:,} registers read or written too soon; the first:")
+        lines += [f"  {event}" for event in done.events[:EVENTS]]
+    counts = ", ".join(f"{kind} {count:,}" for kind, count in done.counts.items())
+    lines.append(f"executed: {counts}")
+    return lines
+
+
+def execution_word(done: ExecutedAnswer) -> dict[str, Any]:
+    """What the judge `execution` says, as the other judges' words in JSON."""
+    return {
+        "judge": "execution",
+        "accepts": done.accepted,
+        "note": done.why or None,
+        "verdict": None,
+        "miscompile": None,
+        "execution": done.to_json(),
+    }
+
+
+def _trace(executor: AnswerExecutor, answer: Answer | None, options: argparse.Namespace) -> None:
+    """Prints the registers of a wave before an instruction."""
+    code = executor.own_code() if answer is None else executor.lower(answer)
+    kernel = executor.load(code)
+    found = kernel.trace(
+        executor.arguments,
+        executor.launch.grid,
+        options.trace,
+        group=options.work_group,
+        wave=options.wave,
+        visit=options.visit,
+    )
+    vectors = {f"v{n}": found.vectors[n] for n in range(len(found.vectors))}
+    vectors |= {f"a{n}": found.accumulators[n] for n in range(len(found.accumulators))}
+    scalars = {f"s{n}": int(value) for n, value in enumerate(found.scalars)}
+    scalars |= {"vcc": found.vcc, "exec": found.execution, "scc": found.scc}
+    if options.json:
+        document = {
+            "scalars": scalars,
+            "vectors": {name: lanes.tolist() for name, lanes in vectors.items()},
+        }
+        print(json.dumps(document))
+        return
+    at = kernel.program.instructions[kernel.program.index_of(options.trace)]
+    print(f"before 0x{at.address:x}: {at.text}")
+    for name, value in scalars.items():
+        print(f"{name:>5} {value:#x}")
+    for name, lanes in vectors.items():
+        print(f"{name:>5} {' '.join(f'{value:08x}' for value in lanes)}")

@@ -1,0 +1,206 @@
+"""Executes answers to a kernel of the dataset.
+
+An answer is lowered as it is, valid or not: execution is a judge of its own. The
+kernel's reference (verilocc_bench.references) gives inputs, launch and expected
+numbers, and llc's own allocation of the same machine IR the bits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from verilocc_bench.backends.amdgpu.kernel import MachineKernel
+from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
+from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, OWN_ALLOCATION_OPTIONS
+from verilocc_bench.dataset import Row
+from verilocc_bench.edits import Answer
+from verilocc_bench.errors import InputError
+from verilocc_bench.machine.execution import Event, Fault, RunnableKernel, load_kernel
+from verilocc_bench.references import Buffer, Comparison, compare, launch_for
+
+REFUSED, FAULT, WRONG, RIGHT = "refused", "fault", "wrong numbers", "right numbers"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedAnswer:
+    """What came of an answer.
+
+    `outcome` is `refused` (it cannot be lowered, or llc refuses it), `fault`,
+    `wrong numbers` or `right numbers`; `why` says more of the first two.
+    `comparisons` hold each buffer against the reference. `same_bits` says if
+    every buffer is, bit for bit, what llc's own allocation leaves; None where
+    that was not asked.
+    """
+
+    outcome: str
+    why: str = ""
+    comparisons: tuple[Comparison, ...] = ()
+    same_bits: bool | None = None
+    wave_instructions: int = 0
+    event_count: int = 0
+    events: tuple[Event, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    buffers: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    @property
+    def accepted(self) -> bool:
+        """True if the numbers are right, and the bits where they were compared."""
+        return self.outcome == RIGHT and self.same_bits is not False
+
+    def to_json(self) -> dict[str, Any]:
+        """The outcome as one JSON object, without the buffers."""
+        return {
+            "outcome": self.outcome,
+            "why": self.why or None,
+            "same_bits": self.same_bits,
+            "wave_instructions": self.wave_instructions,
+            "buffers": [
+                {
+                    "name": c.name,
+                    "error": c.error if np.isfinite(c.error) else None,
+                    "tolerance": c.tolerance,
+                    "stray_writes": c.stray_writes,
+                    "agrees": c.agrees,
+                }
+                for c in self.comparisons
+            ],
+            "events": self.event_count,
+            "first_events": [str(event) for event in self.events[:10]],
+            "executed": dict(self.counts),
+        }
+
+
+class AnswerExecutor:
+    """Runs one kernel with the registers of any number of answers.
+
+    `tiles` is how many tiles each dimension of the grid has
+    (verilocc_bench.references.launch_for). With `asynchronous` time is made
+    adversarial. `step_limit` bounds the wave instructions of a run.
+    """
+
+    def __init__(
+        self,
+        kernel: MachineKernel,
+        name: str,
+        parameters: Mapping[str, Any],
+        *,
+        tiles: int = 1,
+        asynchronous: bool = True,
+        step_limit: int = 50_000_000,
+    ) -> None:
+        self.kernel = kernel
+        self.launch = launch_for(name, parameters, tiles=tiles)
+        self.asynchronous, self.step_limit = asynchronous, step_limit
+
+    @classmethod
+    def of_row(cls, kernel: MachineKernel, row: Row, **options: Any) -> AnswerExecutor:
+        """The executor of a row's kernel."""
+        return cls(kernel, row.kernel, json.loads(row.params), **options)
+
+    @cached_property
+    def arguments(self) -> list[Any]:
+        """The launch's arguments as the interpreter takes them."""
+        return [
+            a.initial
+            if isinstance(a, Buffer)
+            else np.float32(a.value) if a.element == "fp32" else np.int32(a.value)
+            for a in self.launch.arguments
+        ]  # fmt: skip
+
+    @cached_property
+    def own(self) -> ExecutedAnswer:
+        """llc's own allocation, executed."""
+        return self._run(self.own_code())
+
+    def own_code(self) -> bytes:
+        """llc's own allocation as an object file."""
+        return run_llc_on(self.kernel, self.kernel.code.text, "obj", OWN_ALLOCATION_OPTIONS)
+
+    def lower(self, answer: Answer) -> bytes:
+        """An answer as an object file, unverified. Raises InputError where llc refuses it."""
+        lowered = write_answer(self.kernel, answer)
+        return run_llc_on(self.kernel, lowered.text, "obj", (*LLC_OPTIONS, *lowered.llc_options))
+
+    def execute(self, answer: Answer, *, with_bits: bool = True) -> ExecutedAnswer:
+        """An answer, executed, and compared with llc's own allocation by its bits."""
+        try:
+            code = self.lower(answer)
+        except (InputError, KeyError, ValueError) as error:
+            return ExecutedAnswer(REFUSED, str(error))
+        return self.execute_code(code, with_bits=with_bits)
+
+    def execute_code(self, code: bytes, *, with_bits: bool = True) -> ExecutedAnswer:
+        """An object file, executed."""
+        return self._run(code, self.own if with_bits else None)
+
+    def load(self, code: bytes) -> RunnableKernel:
+        """The kernel in an object file."""
+        return load_kernel(code, self.kernel.name)
+
+    def _run(self, code: bytes, base: ExecutedAnswer | None = None) -> ExecutedAnswer:
+        kernel = self.load(code)
+        try:
+            done = kernel.run(
+                self.arguments,
+                self.launch.grid,
+                asynchronous=self.asynchronous,
+                step_limit=self.step_limit,
+            )
+        except Fault as fault:
+            return ExecutedAnswer(FAULT, str(fault))
+        buffers = {
+            a.name: content
+            for a, content in zip(self.launch.arguments, done.buffers, strict=True)
+            if content is not None
+        }
+        comparisons = compare(self.launch, buffers)
+        same = None
+        if base is not None and base.buffers:
+            same = all(
+                content.tobytes() == base.buffers[name].tobytes()
+                for name, content in buffers.items()
+            )
+        return ExecutedAnswer(
+            RIGHT if all(c.agrees for c in comparisons) else WRONG,
+            "",
+            comparisons,
+            same,
+            done.wave_instructions,
+            done.event_count,
+            done.events,
+            _by_kind(kernel, done.counts),
+            buffers,
+        )
+
+
+def _by_kind(kernel: RunnableKernel, counts: NDArray[np.int64]) -> dict[str, int]:
+    """How many instructions all waves executed, by kind."""
+    found: dict[str, int] = {}
+    for instruction, count in zip(kernel.program.instructions, counts, strict=True):
+        if count:
+            kind = instruction_kind(instruction.mnemonic)
+            found[kind] = found.get(kind, 0) + int(count)
+    return dict(sorted(found.items()))
+
+
+def instruction_kind(mnemonic: str) -> str:
+    """The kind under which an instruction is counted."""
+    if mnemonic in {"s_waitcnt", "s_nop", "s_barrier"}:
+        return mnemonic
+    if mnemonic.startswith("v_mfma"):
+        return "matrix"
+    if mnemonic.startswith(("v_mov_b32", "v_accvgpr_")):
+        return "vector moves"
+    prefixes = {
+        "v_": "vector", "ds_": "lds", "buffer_": "memory", "global_": "memory", "flat_": "memory",
+        "scratch_": "scratch", "s_load": "scalar loads", "s_buffer_load": "scalar loads",
+        "s_cbranch": "branches", "s_branch": "branches", "s_": "scalar",
+    }  # fmt: skip
+    return next(kind for prefix, kind in prefixes.items() if mnemonic.startswith(prefix))
