@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.selftest.mutate import mutate_with
 
 ROWS = load_rows("mini").rows
 ROW = min((row for row in ROWS if row.arch == "gfx942"), key=lambda row: row.n_instructions)
+SEED = 7
 NVIDIA = next(row for row in ROWS if row.arch == "sm_80")
 
 
@@ -32,12 +36,12 @@ def write(path: Path, assignment: object) -> Path:
 
 
 def wrong_assignment() -> dict[str, str]:
-    """The label, but that the widest VGPR tuple lies where another one does."""
+    """The label, but that a register lies where another one that is live lies."""
     assert ROW.label is not None
-    label = dict(ROW.label)
-    tuples = [name for name in label if label[name].startswith("v")]
-    label[tuples[-1]] = label[tuples[len(tuples) // 2]]
-    return label
+    problem = AllocationProblem.from_text(ROW.normalized)
+    mutant = mutate_with("live_overlap", problem, dict(ROW.label), random.Random(SEED))
+    assert mutant is not None
+    return dict(mutant)
 
 
 def test_the_compilers_own_allocation_and_the_label(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
