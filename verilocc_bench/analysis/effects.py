@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from verilocc_bench.analysis.conditions import Literal
@@ -95,15 +95,11 @@ def all_effects(function: Function, lanes: LaneNumbering) -> list[list[Effects]]
         for _, _, instruction in function.instructions()
         if (literal := lanes.literal(instruction.guard)) is not None
     }
-    guard_mask = _mask_of(guards)
+    guard_mask = sum(1 << lane for lane in guards)
     return [
         [_effects(instruction, lanes, guard_mask) for instruction in block.instructions]
         for block in function.blocks
     ]
-
-
-def _mask_of(lanes: Iterable[int]) -> int:
-    return sum(1 << lane for lane in lanes)
 
 
 def _effects(instruction: Instruction, lanes: LaneNumbering, guards: int) -> Effects:

@@ -54,13 +54,6 @@ def _changed(answer: Answer, number: int, change: Callable[[Insertion], Insertio
     return _with_insertions(answer, insertions)
 
 
-def _some_span(
-    problem: AllocationProblem, answer: Answer, generator: random.Random
-) -> RegisterSpan:
-    count = len(problem.function.virtual_registers)
-    return RegisterSpan(_choose([*range(count), *answer.edits.new], generator))
-
-
 def lost_move(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """An insertion is missing, or one transfer of a parallel move."""
     number = _pick(answer.edits, generator)
@@ -217,7 +210,8 @@ def wrong_constant(problem: AllocationProblem, answer: Answer, generator: random
 def other_register(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A transfer, or a replaced operand, names another register."""
     key, span = _choose(_spans(answer), generator)
-    other = _some_span(problem, answer, generator).register
+    registers = range(len(problem.function.virtual_registers))
+    other = _choose([*registers, *answer.edits.new], generator)
     if _width(problem, answer, other) != _width(problem, answer, span.register):
         raise NotApplicable
     return _put_span(answer, key, replace(span, register=other))

@@ -102,7 +102,10 @@ def _classes(problem: AllocationProblem) -> Arrays:
         found = map(problem.placements.register, problem.placements.legal[register_class])
         bases += [(files[base.file], base.index) for base in found]
         first.append(len(bases))
-    features = {c: (numbers[c], c.width, _alignment(c), _mask(c, files)) for c in classes}
+    features = {
+        c: (numbers[c], c.width, min((r.step for r in c.ranges), default=1), _mask(c, files))
+        for c in classes
+    }
     names = ("register_class", "register_width", "register_alignment", "register_files")
     return {
         "class_names": tuple(register_class.name for register_class in classes),
@@ -110,11 +113,6 @@ def _classes(problem: AllocationProblem) -> Arrays:
         **_columns(("base_file", "base_index"), bases),
         **_columns(names, (features[c] for c in problem.function.virtual_registers)),
     }
-
-
-def _alignment(register_class: RegisterClass) -> int:
-    """The step of the bases; the smallest one if files differ."""
-    return min((bases.step for bases in register_class.ranges), default=1)
 
 
 def _mask(register_class: RegisterClass, files: Mapping[str, int]) -> int:

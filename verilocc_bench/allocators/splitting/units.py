@@ -49,7 +49,9 @@ def operand_lanes(instruction: Instruction) -> Iterator[tuple[int, VirtualLanes]
 
 def spill_units(function: Function, target: Target) -> list[SpillUnit]:
     """The units of all registers that can be split, by register and lane."""
-    able = [_can_split(function, target, n) for n in range(len(function.virtual_registers))]
+    able = [
+        bool(c.files) and target.spill_files.issuperset(c.files) for c in function.virtual_registers
+    ]
     found: dict[tuple[int, int], list[Access]] = {}
     for block, index, instruction in function.instructions():
         written: dict[tuple[int, int], bool] = {}
@@ -71,11 +73,6 @@ def spill_units(function: Function, target: Target) -> list[SpillUnit]:
         if able[register]:
             groups.setdefault((register, tuple(accesses)), []).append(lane)
     return [SpillUnit(register, tuple(g), accesses) for (register, accesses), g in groups.items()]
-
-
-def _can_split(function: Function, target: Target, register: int) -> bool:
-    files = function.virtual_registers[register].files
-    return bool(files) and target.spill_files.issuperset(files)
 
 
 def _is_aligned(function: Function, target: Target, lanes: VirtualLanes) -> bool:

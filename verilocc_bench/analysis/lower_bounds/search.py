@@ -120,7 +120,11 @@ class BoundSearch:
         while (refutations := self._refutations(value - 1, self.refute)) is None:
             # Pressure counts a class of several files for the first. No class here has others.
             value -= 1
-        last = self._most() if known is None else known - 1
+        last = (
+            most_registers(self.problem.function, self.problem.target, self.group)
+            if known is None
+            else known - 1
+        )
         ways = [self._refute_by_residues, *([self.refute] if self.solver else [])]
         for refute in ways:
             if known is not None and value <= last and refute == self.refute:
@@ -164,6 +168,3 @@ class BoundSearch:
         fixed = {file: ends[file] for file in self.problem.target.vector_files}
         least = self.problem.target.vector_use(fixed)
         return max(least, self.problem.pressure.maximum[VECTOR])
-
-    def _most(self) -> int:
-        return most_registers(self.problem.function, self.problem.target, self.group)

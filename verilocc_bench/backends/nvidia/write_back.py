@@ -36,7 +36,7 @@ from verilocc_bench.backends.nvidia.read import disassembled_function
 from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
 from verilocc_bench.backends.nvidia.webs import ReferenceKey, guard_reference
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import Assignment, VirtualLanes
+from verilocc_bench.ir import Assignment
 from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
 
 _INSTRUCTION_BYTES = 16
@@ -119,18 +119,13 @@ def _renaming(
     """The first register of each allocated reference."""
     found: dict[ReferenceKey, int] = {}
     for key, lanes in normalized.places.items():
-        base = assignment[lanes.register]
-        if _old_register(function, key) != _register_of(normalized.assignment, lanes):
+        base, old = assignment[lanes.register], normalized.assignment[lanes.register]
+        if _old_register(function, key) != (old.file, old.index + lanes.first):
             raise ProofFailed(f"{function.name}: the normalized function is not of this cubin")
-        if base.file != normalized.assignment[lanes.register].file:
+        if base.file != old.file:
             raise ProofFailed(f"{function.name}: an assignment to another register file")
         found[key] = base.index + lanes.first
     return found
-
-
-def _register_of(assignment: Assignment, lanes: VirtualLanes) -> tuple[str, int]:
-    base = assignment[lanes.register]
-    return base.file, base.index + lanes.first
 
 
 def _old_register(function: SassFunction, key: ReferenceKey) -> tuple[str, int] | None:
