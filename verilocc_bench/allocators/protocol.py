@@ -1,4 +1,4 @@
-"""What an allocator is, what it is asked, and what it says."""
+"""The protocol of allocators: their requests and responses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from verilocc_bench.settings.allocator import AllocatorSettings
 
 
 class Assistance(StrEnum):
-    """What an allocator is shown; results of different kinds are never in one table."""
+    """The information that an allocator sees. Tables never mix results of different kinds."""
 
     TEXT = "text"
     STATE = "state"
@@ -23,7 +23,7 @@ class Assistance(StrEnum):
 
 
 class FailureKind(StrEnum):
-    """Why there is no answer to judge.
+    """The reasons why there is no answer to judge.
 
     All kinds but `infrastructure` count against the allocator.
     `infrastructure` is a failure that the allocator did not cause, such as a
@@ -41,10 +41,10 @@ class FailureKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """An earlier attempt at the same sample, and what was wrong with it.
+    """An earlier attempt at the same sample, and its mistakes.
 
-    `answer` is None, and `failure` says why, where there was none; else
-    `findings` are the verifier's.
+    Without an answer, `answer` is None and `failure` says why. Otherwise `findings` are
+    the verifier's.
     """
 
     answer: Answer | None
@@ -55,7 +55,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A solved function of another sweep group, to be shown to a language model (few-shot)."""
+    """A solved function of another sweep group, as an example for a language model (few-shot)."""
 
     normalized: str
     answer: NamedAssignment
@@ -63,14 +63,13 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question: a problem, and which sample of how many is wanted.
+    """One question: a problem, and the number of the sample among how many.
 
-    `seed` is different for each sample and each attempt at it. `feedback`
-    holds the earlier attempts, oldest first, where a run is guided. `label`
-    is the compiler's own answer and `alternatives` holds those of others by
-    source: they are there for the allocators that replay or improve them, every
-    other is asked without. `examples` are solved functions for the prompts of
-    language models, where they are asked for.
+    `seed` differs for each sample and each attempt at it. In a guided run `feedback` has
+    the earlier attempts, oldest first. `label` is the compiler's own answer, and
+    `alternatives` has further answers by source; only the allocators that replay or
+    improve labels get them. `examples` are solved functions for the prompts of language
+    models, if the run asks for them.
     """
 
     problem: AllocationProblem
@@ -84,11 +83,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer, or why there is none.
+    """An answer, or the reason why there is none.
 
-    `seconds` is how long it took, on a clock. `details` are further figures
-    of this sample by name (`backtracks`, `prompt_tokens` …): what JSON can
-    say, the same in every run, never times.
+    `seconds` is the wall-clock time. `details` are further figures of this sample by name
+    (`backtracks`, `prompt_tokens` …): JSON values that are the same in every run, never
+    times.
     """
 
     answer: Answer | None
@@ -155,7 +154,7 @@ class Allocator(Protocol):
 
     @property
     def assistance(self) -> Assistance:
-        """What it is shown."""
+        """The information that it sees."""
         ...
 
     @property
@@ -206,7 +205,7 @@ class Allocator(Protocol):
         ...
 
     def close(self) -> None:
-        """Ends what it started. It can be asked again afterwards."""
+        """Ends the processes that it started. It can be asked again afterwards."""
         ...
 
 
@@ -219,7 +218,7 @@ class AllocationInterrupted(KeyboardInterrupt):
 
 
 def answer_from_assignment(problem: AllocationProblem, assignment: Assignment) -> dict[str, str]:
-    """An assignment in the names that answers use."""
+    """An assignment by the names of answers."""
     placements = problem.placements
     classes = problem.function.virtual_registers
     answer: dict[str, str] = {}

@@ -40,7 +40,7 @@ class BuiltIn(SingleAllocator):
     label_use: ClassVar[LabelUse] = LabelUse.NONE
 
     def allocate(self, request: Request) -> Answer:
-        """The function's assignment, in the names that answers use; or its answer with edits."""
+        """The function's assignment by the names of answers, or its answer with edits."""
         found = self.function(request.problem)
         if isinstance(found, Answer):
             return found

@@ -1,4 +1,4 @@
-"""What is computed about a function: liveness, pressure, loops, placements."""
+"""The analyses of a function: liveness, pressure, loops, placements."""
 
 from verilocc_bench.analysis.effects import iterate_bits
 from verilocc_bench.analysis.liveness import Liveness, analyse_liveness

@@ -1,4 +1,4 @@
-"""What each instruction does to the lanes of a function, as bit masks."""
+"""The effects of each instruction on the lanes of a function, as bit masks."""
 
 from __future__ import annotations
 

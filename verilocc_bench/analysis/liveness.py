@@ -60,7 +60,7 @@ points together with all other lanes that are sure there."""
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """Where the lanes of a function are live and where they are defined.
+    """The points at which the lanes of a function are live and defined.
 
     `lane_offsets[r]` is the first lane of virtual register r; fixed lanes
     follow, in the order of `fixed_lanes` ((file, unit) pairs).

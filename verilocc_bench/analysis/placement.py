@@ -1,4 +1,4 @@
-"""Where virtual registers may be placed: unit numbers and legal bases.
+"""The places of virtual registers: unit numbers and legal bases.
 
 All units of a target's files have consecutive numbers, file after file, in the
 order of the target. A name that the hardware does not have has no number.

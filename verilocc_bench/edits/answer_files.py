@@ -1,4 +1,4 @@
-"""Answers in files: one JSON object, or one a line."""
+"""Answers in files: one JSON object, or one on each line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from verilocc_bench.files import MIB, parse_json, read_text
 __all__ = ["MAXIMUM_ENTRIES", "answer_to_json", "parse_answer", "read_answer"]
 
 MAXIMUM_ENTRIES = 1_000_000
-"""More virtual registers than any kernel has; a larger answer is damaged."""
+"""More than the virtual registers of any kernel; a larger answer is damaged."""
 
 ANSWER_LIMIT_BYTES = 32 * MIB
 KEYS = {"id", "assignment", "edits"}
 
 
 def read_answer(path: Path) -> tuple[str | None, Answer]:
-    """The id (None where it is left out) and the answer of an answer file."""
+    """The id, or None if it is left out, and the answer of an answer file."""
     return parse_answer(parse_json(read_text(path, ANSWER_LIMIT_BYTES), path), path)
 
 

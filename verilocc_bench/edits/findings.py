@@ -1,4 +1,4 @@
-"""Verdicts as data: one finding for each thing that is wrong."""
+"""Verdicts as data, with one finding for each mistake."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Place = tuple[int, int]
 
 
 class FindingKind(StrEnum):
-    """What can be wrong with a well-formed answer."""
+    """The kinds of mistakes in a well-formed answer."""
 
     MISSING = "missing"
     UNKNOWN_VIRTUAL_REGISTER = "unknown_virtual_register"
@@ -41,14 +41,14 @@ OF_VALUES = frozenset(
         FindingKind.WRONG_VALUE,
     }
 )
-"""Kinds that speak of what registers hold; the others of registers and edits as such."""
+"""The kinds about the values in registers; the others are about registers and edits alone."""
 
 _VIRTUAL = re.compile(r"%(\d{1,9})", re.ASCII)
 
 
 @lru_cache(1 << 16)
 def _number(name: str) -> int | None:
-    """The number of a virtual register; None for another name."""
+    """The number of a virtual register, or None for another name."""
     match = _VIRTUAL.fullmatch(name)
     return None if match is None else int(match[1])
 
@@ -57,8 +57,8 @@ def _number(name: str) -> int | None:
 class InvolvedLane:
     """A lane that takes part in a collision: `%5.1`, or a physical unit of the function's own.
 
-    `defined` are the places of the definitions whose value it holds there,
-    `next_use` is the nearest place that reads that value, None if none does.
+    `defined` are the places of the definitions whose value it holds there.
+    `next_use` is the nearest place that reads this value, or None.
     """
 
     name: str
@@ -76,14 +76,13 @@ class InvolvedLane:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, and where.
+    """One mistake and its place.
 
-    `block` and `instruction` (within the block; -1 is the function's entry)
-    are None for a finding about no place. `registers` are the virtual
-    registers, then physical ones, that are concerned; `unit` is the physical
-    register unit in question, by the assembler's name. `operand` counts the
-    instruction's definitions, then its uses, from 0 (-1 is its guard); `lanes`
-    are the lanes that collide, the one that destroys first.
+    `block` and `instruction` (within the block; -1 is the function's entry) are None
+    for a finding without a place. `registers` are the virtual registers of the mistake,
+    then the physical ones. `unit` is the physical register unit, by the assembler's
+    name. `operand` counts the instruction's definitions, then its uses, from 0 (-1 is
+    its guard). `lanes` are the lanes that collide; the one that destroys is the first.
     """
 
     kind: FindingKind
@@ -109,7 +108,7 @@ class Finding:
         }
 
     def sort_key(self) -> tuple[Any, ...]:
-        """First what has no place in the program, then in its order; registers by number."""
+        """Sorts findings without a place first, then by place, then registers by number."""
         place = (-1, -1) if self.block is None else (self.block, self.instruction or 0)
         numbers = [n for name in self.registers if (n := _number(name)) is not None]
         operand = -2 if self.operand is None else self.operand
@@ -128,12 +127,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether an answer is right, and all that is wrong with it.
+    """The verdict on an answer: valid or not, with the findings.
 
-    `registers_used` (by file, and `vector` for the number that is scored)
-    and `occupancy` are None where some virtual register has no legal place.
-    Where only the first findings were asked for, `untold` counts the others;
-    where these are millions, `uncounted` says that there are still more.
+    `registers_used` (by file, and `vector` for the scored number) and `occupancy` are
+    None if some virtual register has no legal place. If only the first findings were
+    requested, `untold` counts the others. If there are millions, `uncounted` is True:
+    there are more than it counts.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""What gfx90a and gfx942 share: register files, occupancy, banks.
+"""The common parts of gfx90a and gfx942: register files, occupancy, banks.
 
 Sources
 - "AMD Instinct MI200" and "AMD Instinct MI300" Instruction Set Architecture

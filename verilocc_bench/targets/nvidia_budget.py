@@ -40,7 +40,7 @@ _MAXIMUM_THREADS = 1_024
 
 _MAX_THREADS = 0x05  # EIATTR_MAX_THREADS: three 32-bit sizes, .maxntid
 _REQUIRED_THREADS = 0x10  # EIATTR_REQNTID: likewise, .reqntid
-_REGISTER_COUNT = 0x1B  # EIATTR_MAXREG_COUNT: 16 bits, .maxnreg; 255 where there is none
+_REGISTER_COUNT = 0x1B  # EIATTR_MAXREG_COUNT: 16 bits, .maxnreg; 255 without one
 _INLINE_FORMATS = (1, 2, 3)
 _SIZED_FORMAT = 4
 

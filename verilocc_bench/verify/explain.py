@@ -343,7 +343,7 @@ def _place_text(place: Place) -> str:
 
 
 def _history(held: InvolvedLane, reader: Place | None) -> str:
-    """Where a value was defined and where it is next read, in words."""
+    """The definitions of a value and its next reader, in words."""
     places = [_place_text(place) for place in held.defined[:PLACES_TOLD]]
     if more := len(held.defined) - len(places):
         places.append(f"{more} more")

@@ -37,7 +37,7 @@ def describe_shape(shape: Shape) -> str:
 
 
 def describe_place(problem: AllocationProblem, clique: Clique) -> str:
-    """Where the lanes of a clique are live together."""
+    """The place of a clique, in words."""
     if clique.instruction < 0:
         return "at the entry"
     instruction = problem.function.blocks[clique.block].instructions[clique.instruction]

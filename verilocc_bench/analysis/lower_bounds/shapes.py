@@ -1,4 +1,4 @@
-"""The shapes of a value: the limits on files that an allocation of so many registers keeps."""
+"""The shapes of a value: the limits on files that an allocation of that many registers keeps."""
 
 from __future__ import annotations
 

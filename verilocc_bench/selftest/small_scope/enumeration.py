@@ -34,7 +34,7 @@ Result = tuple[JudgingOutcome, float]
 
 
 class Enumeration:
-    """One run over all functions of some families with at most so many instructions."""
+    """One run over all functions of some families, up to a number of instructions."""
 
     def __init__(
         self,
