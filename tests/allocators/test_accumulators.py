@@ -72,6 +72,7 @@ def _registers(problem: AllocationProblem, answer: object) -> int:
     return verdict.registers_used[VECTOR]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SEARCHING)
 @pytest.mark.parametrize(("text", "fewest"), [(WIDE, 36), (FULL, 24)])
 def test_every_search_finds_the_fewest(name: str, text: str, fewest: int) -> None:
@@ -87,6 +88,7 @@ def test_of_files_that_a_class_joins_the_least_sum_is_looked_for() -> None:
         assert _registers(problem, BUILT_IN[name].allocate(Request(problem))) == 8, name
 
 
+@pytest.mark.slow
 def test_search_finds_the_fewest_of_both_files() -> None:
     """On functions of every mix of VGPRs, AGPRs and classes of both."""
     separate = joined = impossible = 0

@@ -49,6 +49,7 @@ def without_seconds(value: object) -> object:
     return value
 
 
+@pytest.mark.slow
 def test_the_compiler_is_valid_on_all_of_mini(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", "--model", "compiler", "--dataset", "mini", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -81,6 +82,7 @@ def test_results_do_not_depend_on_jobs(tmp_path: Path, capsys: pytest.CaptureFix
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_allocate_verify_and_predictions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -199,6 +199,7 @@ def test_a_split_row_is_compared_with_llcs_splitting(run, tmp_path: Path) -> Non
     assert (folder / "other" / "kernel.o").exists()
 
 
+@pytest.mark.slow
 def test_cubins(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     require_tools()
     path, folder = tmp_path / "a.json", tmp_path / "out"

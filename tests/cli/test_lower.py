@@ -75,6 +75,7 @@ def test_the_compilers_own_answer_gives_the_same_file(run, cubin: Path, tmp_path
     assert output.read_bytes() == cubin.read_bytes()
 
 
+@pytest.mark.slow
 def test_another_answer_is_written_with_its_hazards(run, cubin: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     problem = normalized(cubin.read_bytes(), 255)
     other = answer(tmp_path / "a.json", linear_scan(problem))

@@ -71,6 +71,7 @@ def _commands(tmp_path: Path, answer: Path) -> dict[str, list[object]]:
 NAMES = ("allocate", "bound", "lower", "report", "show")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_standard_output_gets_what_a_file_gets(  # type: ignore[no-untyped-def]
     run, commands: dict[str, list[object]], tmp_path: Path, name: str, monkeypatch

@@ -159,6 +159,7 @@ def test_an_objective_means_nothing_to_linear_scan(capsys: pytest.CaptureFixture
     assert "--objective means nothing to linear-scan" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_tight_budgets_keep_the_label_where_it_fits() -> None:
     kept = dropped = 0
     for row in ROWS:

@@ -134,6 +134,7 @@ def test_a_certificate_that_is_refused_is_found(monkeypatch: pytest.MonkeyPatch)
     assert "is refused: no proof at all" in str(outcome.disagreements[0])
 
 
+@pytest.mark.slow
 def test_a_false_claim_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tabu search that takes every function of one block for infeasible."""
     search = searching.SearchAllocator._search

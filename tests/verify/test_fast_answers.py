@@ -43,6 +43,7 @@ def everything_first(problem: AllocationProblem) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
 def test_what_is_valid_has_no_findings_and_what_is_not_has_some(guarded: bool) -> None:
     seen = {True: 0, False: 0}
@@ -116,6 +117,7 @@ def test_what_is_used_is_counted_where_every_place_is_legal() -> None:
     assert verifier.verify({"%0": "v2"}).registers_used is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
 def test_findings_come_in_one_order_whoever_asks_and_when(row: Row) -> None:
     own = AllocationProblem.from_text(row.normalized)

@@ -183,6 +183,7 @@ def test_a_name_that_is_no_virtual_register_is_cut_short() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_huge_wrong_answer_is_judged() -> None:
     answer = {f"%{number}": "v0" for number in range(100_000)}
     verdict = FastVerifier(SIMPLE).verify(answer)

@@ -413,6 +413,7 @@ def name(base: tuple[str, int]) -> str:
     return f"vcc_{('lo', 'hi')[base[1]]}" if base[0] == "vcc" else f"{base[0]}{base[1]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
 @pytest.mark.parametrize("start", range(0, 1500, 500))
 def test_edited_functions_agree_with_all_their_states(start: int, guarded: bool) -> None:
