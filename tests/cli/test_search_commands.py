@@ -15,6 +15,8 @@ from verilocc_bench.dataset import BudgetChoice, load_rows, tighten
 from verilocc_bench.errors import InputError
 from verilocc_bench.verify import FastVerifier
 
+pytestmark = pytest.mark.slow
+
 ROWS = load_rows("mini").rows
 SMALL = min((row for row in ROWS if row.arch == "gfx942"), key=lambda row: row.n_instructions)
 
@@ -159,7 +161,6 @@ def test_an_objective_means_nothing_to_linear_scan(capsys: pytest.CaptureFixture
     assert "--objective means nothing to linear-scan" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_tight_budgets_keep_the_label_where_it_fits() -> None:
     kept = dropped = 0
     for row in ROWS:

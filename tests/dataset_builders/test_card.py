@@ -123,6 +123,7 @@ def test_the_head_takes_the_licences_and_the_size_of_the_rows(copy: Path) -> Non
     assert "Apache-2.0 and MIT, as the sources" in text
 
 
+@pytest.mark.slow
 def test_every_config_and_split_loads(folder: Path, card: str, tmp_path: Path) -> None:
     code = (
         "import json, datasets\n"
@@ -143,6 +144,7 @@ def test_every_config_and_split_loads(folder: Path, card: str, tmp_path: Path) -
     assert list(loaded["default"]) == [s for s in SPLITS if s in loaded["default"]]
 
 
+@pytest.mark.slow
 def test_the_examples_run_as_they_are_printed(folder: Path, card: str, tmp_path: Path) -> None:
     examples = blocks(card, "python")
     assert len(examples) == 4
@@ -155,6 +157,7 @@ def test_the_examples_run_as_they_are_printed(folder: Path, card: str, tmp_path:
     assert "target gfx" in run_python(code + checks, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_example_of_mini_runs(embedded_card: str, tmp_path: Path) -> None:
     (example,) = blocks(embedded_card, "python")
     assert "target gfx" in run_python(example, tmp_path)

@@ -274,6 +274,7 @@ def test_without_rejections_and_leakage(folder: Path) -> None:
     assert (document["rejected"], document["leakage"]) == ({}, None)
 
 
+@pytest.mark.slow
 def test_plots_are_the_same_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     matplotlib = pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
     assert run(options(folder, plots=folder / "first")) == 0

@@ -38,6 +38,7 @@ def test_calls_to_success_are_counted(capsys: pytest.CaptureFixture[str]) -> Non
     assert [kernel["verifier_calls"] for kernel in document["kernels"]] == [1, 1]
 
 
+@pytest.mark.slow
 def test_resampling_tells_nothing_but_another_seed(capsys: pytest.CaptureFixture[str]) -> None:
     options = ("--model", f"{MODULE}:Forgetful", "--samples", "2", "--decoding", "guided")
     document = evaluate(capsys, *options, "--feedback", "resample")
@@ -45,6 +46,7 @@ def test_resampling_tells_nothing_but_another_seed(capsys: pytest.CaptureFixture
     assert document["results"]["overall"]["pass@1"] == 1.0
 
 
+@pytest.mark.slow
 def test_free_runs_have_no_calls(capsys: pytest.CaptureFixture[str]) -> None:
     document = evaluate(capsys, "--model", f"{MODULE}:Learner", "--samples", "2")
     overall = document["results"]["overall"]

@@ -52,6 +52,7 @@ def test_costs_are_weighted_by_the_loops_around() -> None:
     assert edit_costs(problem, edited) == (2 + 20 + 1 + 10, 20 + 1)
 
 
+@pytest.mark.slow
 def test_examples_are_the_smallest_of_other_groups() -> None:
     rows = load_rows("mini").rows
     few_shot = FewShot(rows, 2, "evaluated")

@@ -12,6 +12,7 @@ from verilocc_bench.evaluate.schema import read_results
 STOCHASTIC = "python:tests.evaluate.allocators_for_tests:stochastic"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

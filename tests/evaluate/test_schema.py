@@ -38,6 +38,7 @@ def test_what_evaluate_writes_is_accepted(document: dict[str, Any], tmp_path: Pa
     assert read_results(path) == document
 
 
+@pytest.mark.slow
 def test_every_key_is_required_but_further_pass_at_k() -> None:
     """Leaving out any key of any record is found, with its name."""
     validator = Draft202012Validator(results_schema())
