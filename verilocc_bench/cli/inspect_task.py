@@ -2,10 +2,10 @@
 
     inspect eval verilocc_bench/register_allocation --model … -T arch=gfx942
 
-Prompts are those of a prompt format, answers are read by it and judged by the
-verifier: mean accuracy is pass@1, as `evaluate` has it, and `epochs` are
-samples. What Inspect cannot have is constrained decoding and guidance by the
-verifier. Where a model cannot be reached, Inspect's own rules on errors count.
+A prompt format makes the prompts and reads the answers, and the verifier judges
+them. Mean accuracy is pass@1, as in `evaluate`, and `epochs` are samples.
+Constrained and guided decoding are not possible here. If a model cannot be
+reached, Inspect's own rules on errors hold.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ async def _converse(
 
 
 def _next(episode: Any, completion: Completion | None) -> Ask | Response:
-    """What an episode asks next, or what it comes to."""
+    """What an episode asks next, or its response at the end."""
     try:
         ask: Ask = episode.send(completion)
     except StopIteration as end:
@@ -212,7 +212,7 @@ def _completion(output: ModelOutput, ask: Ask) -> Completion:
 
 @scorer(metrics=[accuracy(), stderr(), grouped(accuracy(), "task", all=False)])  # type: ignore[untyped-decorator, unused-ignore]
 def verdict() -> Scorer:
-    """Correct where the verifier accepts the answer; the score's metadata says what is wrong."""
+    """Correct if the verifier accepts the answer; the score's metadata says what is wrong."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         problem = AllocationProblem.from_text(state.input_text, f"sample {state.sample_id}")
