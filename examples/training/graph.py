@@ -45,7 +45,7 @@ FEATURES = 7
 
 
 @dataclass(frozen=True)
-class Example:
+class GraphExample:
     """A row, its graph, and the graph as tensors."""
 
     problem: AllocationProblem
@@ -57,7 +57,7 @@ class Example:
     label: torch.Tensor
 
 
-def example_of(row: dict[str, Any], vocabulary: OpcodeVocabulary) -> Example:
+def example_of(row: dict[str, Any], vocabulary: OpcodeVocabulary) -> GraphExample:
     """A row with its label, the best that is known."""
     graph = graph_of(row, vocabulary, label="best")
     left, right = torch.from_numpy(graph.interference.astype(np.int64))
@@ -66,7 +66,7 @@ def example_of(row: dict[str, Any], vocabulary: OpcodeVocabulary) -> Example:
         for array in (graph.operand_instruction, graph.operand_role, graph.operand_register)
     )
     label = graph.label_file.astype(np.int64) * UNITS + graph.label_base
-    return Example(
+    return GraphExample(
         problem_of(row),
         graph,
         features_of(graph),
@@ -99,7 +99,7 @@ def features_of(graph: ProblemGraph) -> torch.Tensor:
     return torch.from_numpy(np.stack(columns, axis=1).astype(np.float32))
 
 
-class Network(nn.Module):
+class GraphNetwork(nn.Module):
     """Messages from instructions to registers, and among registers that interfere."""
 
     def __init__(self, opcodes: int, size: int, rounds: int) -> None:
@@ -111,7 +111,7 @@ class Network(nn.Module):
         self.update = nn.ModuleList(nn.Linear(3 * size, size) for _ in range(rounds))
         self.scores = nn.Linear(size, FILES * UNITS)
 
-    def forward(self, example: Example) -> torch.Tensor:
+    def forward(self, example: GraphExample) -> torch.Tensor:
         """A score of every base of every file for each register: (registers, FILES * UNITS)."""
         registers = torch.relu(self.begin(example.features))
         instructions = self.opcodes(example.opcodes)
@@ -142,7 +142,7 @@ def mean_at(messages: torch.Tensor, target: torch.Tensor, like: torch.Tensor) ->
     return total / torch.bincount(target, minlength=len(like)).clamp(min=1)[:, None]
 
 
-def train(network: Network, examples: Sequence[Example], steps: int) -> None:
+def train(network: GraphNetwork, examples: Sequence[GraphExample], steps: int) -> None:
     """Trains with one function a step."""
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
     for step in range(1, steps + 1):
@@ -217,7 +217,7 @@ def scanned(problem: AllocationProblem) -> dict[str, str] | None:
         return None
 
 
-def report(network: Network, examples: Sequence[Example], title: str) -> None:
+def report(network: GraphNetwork, examples: Sequence[GraphExample], title: str) -> None:
     """A line for each function: vector registers of the network, linear scan and the label."""
     print(f"{title}\n{'id':18}{'network':>10}{'linear-scan':>13}{'label':>8}")
     for example in examples:
@@ -252,7 +252,7 @@ def main() -> None:
     held_out = set(groups[::4])
     seen = [row for row in rows if row["group"] not in held_out]
     vocabulary = OpcodeVocabulary.build(seen)
-    network = Network(vocabulary.size, size=32, rounds=2)
+    network = GraphNetwork(vocabulary.size, size=32, rounds=2)
     train(network, [example_of(row, vocabulary) for row in seen], arguments.steps)
     others = [example_of(row, vocabulary) for row in rows if row["group"] in held_out]
     report(network, others, "vector registers used, in sweep groups that were not trained on")
