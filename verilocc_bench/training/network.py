@@ -76,6 +76,13 @@ def write_model(
     tokenizer.save_pretrained(folder)
 
 
+def device_name(device: torch.device) -> str:
+    """The name of a GPU, or the number of threads on a CPU, for records of a run."""
+    if device.type == "cuda":
+        return str(torch.cuda.get_device_name(device))
+    return f"{device.type}, {torch.get_num_threads()} threads"
+
+
 def _new(recipe: ModelRecipe) -> tuple[Any, Any]:
     assert recipe.configuration is not None
     assert recipe.tokenizer is not None

@@ -31,7 +31,7 @@ from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.files import opened_to_write, write_atomically
 from verilocc_bench.model.transformers_model.loading import load_parts
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
-from verilocc_bench.training.network import write_model
+from verilocc_bench.training.network import device_name, write_model
 from verilocc_bench.training.policy_gradient import LearntDecision, PolicyGradient
 from verilocc_bench.training.reinforcement_recipe import (
     ReinforcementRecipe,
@@ -124,7 +124,7 @@ class _ReinforcementRun:
         return {
             "seconds": round(sum(seconds), 1),
             "resumed": resumed,
-            "device": _device_name(self.policy.network.device),
+            "device": device_name(self.policy.network.device),
             "parameters": self.policy.network.num_parameters(),
             "before": json.loads(self.before),
             "after": self._validate(),
@@ -228,20 +228,10 @@ def _means(judged: Sequence[tuple[RolloutJudge, RolloutOutcome]]) -> dict[str, A
 
 def _policy(recipe: ReinforcementRecipe, network: Any, encoder: Encoder) -> PolicyGradient:
     return PolicyGradient(
-        network.to(_device()),
+        network.to("cuda" if torch.cuda.is_available() else "cpu"),
         encoder.padding,
         learning_rate=recipe.learning_rate,
         gradient_norm=recipe.gradient_norm,
         divergence=recipe.divergence,
         batch_tokens=recipe.batch_tokens,
     )
-
-
-def _device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-
-
-def _device_name(device: torch.device) -> str:
-    if device.type == "cuda":
-        return str(torch.cuda.get_device_name(device))
-    return f"{device.type}, {torch.get_num_threads()} threads"

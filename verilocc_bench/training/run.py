@@ -32,7 +32,7 @@ from verilocc_bench.model.transformers_model.network import Network
 from verilocc_bench.training.card import CARD, write_card
 from verilocc_bench.training.curve import plot_log
 from verilocc_bench.training.examples import Examples, make_examples
-from verilocc_bench.training.network import begin, merge, write_model
+from verilocc_bench.training.network import begin, device_name, merge, write_model
 from verilocc_bench.training.recipe import AUXILIARY_EVERY, ExampleSource, ModelRecipe, Recipe
 from verilocc_bench.training.run_folder import claim_folder, data_source, versions
 from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
@@ -108,7 +108,7 @@ def _measured(trainer: CompletionTrainer, learnt: Learnt, output: Path) -> dict[
     return {
         "seconds": round(time.perf_counter() - started, 1),
         "resumed": last is not None,
-        "device": _device_name(trainer),
+        "device": device_name(trainer.args.device),
         "examples": len(learnt.examples),
         "tokens": len(learnt.examples.tokens),
         "validation": trainer.evaluate() if learnt.validation is not None else None,
@@ -198,10 +198,3 @@ def _base(model: ModelRecipe) -> dict[str, Any]:
         return {}
     _, revision = find_model_folder(model.pretrained, model.revision, with_code=False)
     return {"base": {"name": model.pretrained, "revision": revision}}
-
-
-def _device_name(trainer: CompletionTrainer) -> str:
-    device = trainer.args.device
-    if device.type == "cuda":
-        return str(torch.cuda.get_device_name(device))
-    return f"{device.type}, {torch.get_num_threads()} threads"
