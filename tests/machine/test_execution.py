@@ -9,6 +9,8 @@ from tests.machine.assembly import assembled, kernel_of
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.execution import Fault, load_kernel, run
 
+pytestmark = pytest.mark.slow
+
 COPY = """
     s_load_dwordx4 s[4:7], s[0:1], 0x0
     v_lshlrev_b32_e32 v1, 2, v0

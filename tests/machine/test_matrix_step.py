@@ -15,6 +15,8 @@ from verilocc_bench.machine.rows import CodeRow, ConstantPool
 from verilocc_bench.machine.special_decoding import decode_matrix
 from verilocc_bench.machine.state import new_state
 
+pytestmark = pytest.mark.slow
+
 ALL = [(arch, found) for arch, table in MATRIX_INSTRUCTIONS.items() for found in table.values()]
 
 
