@@ -67,6 +67,7 @@ def test_the_compiler_is_valid_on_all_of_mini(capsys: pytest.CaptureFixture[str]
     assert document["results"]["overall"]["n"] == len(ROWS)
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_jobs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     documents, samples = [], []
     for jobs in ("1", "2"):

@@ -220,6 +220,7 @@ def test_cubins(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     refused(run(NVIDIA_ROW.id, path), "edits are lowered on gfx90a and gfx942 only")
 
 
+@pytest.mark.slow
 def test_a_cubin_of_ones_own(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     cubin = tmp_path / "loop.cubin"
     cubin.write_bytes(assembled(LOOP))

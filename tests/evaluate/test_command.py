@@ -298,6 +298,7 @@ HANGS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hang", HANGS)
 def test_no_answer_in_time(hang: str, make: Make, problem: AllocationProblem) -> None:
     (response,) = ask(make(HANGS[hang], seconds=SHORT_SECONDS), Request(problem))

@@ -165,6 +165,7 @@ def _with_best(monkeypatch: pytest.MonkeyPatch, answer: dict[str, str] | None) -
     monkeypatch.setattr(bound_law, "BUILT_IN", worse)
 
 
+@pytest.mark.slow
 def test_a_best_that_is_not_the_best_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     text = """verilocc-bench 1
 target gfx942

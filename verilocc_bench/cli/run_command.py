@@ -11,6 +11,7 @@ from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.execution import AnswerExecutor, ExecutedAnswer
+from verilocc_bench.machine.code_object import ARCHITECTURES
 
 EVENTS = 5
 """So many events are told, the others are counted."""
@@ -45,7 +46,7 @@ def executor_for(instance: Instance, options: argparse.Namespace) -> AnswerExecu
             "expected an id of a dataset: execution needs the kernel's parameters and machine IR",
             source=options.instance,
         )
-    if instance.problem.target.vendor != "amd":
+    if instance.problem.target.name not in ARCHITECTURES.values():
         raise InputError(
             f"execution is for gfx90a and gfx942, the row is for {instance.problem.target.name}",
             source=options.instance,
