@@ -92,7 +92,7 @@ class BoardPage:
         }
 
 
-ASSISTANCE, DECODING = ("text", "state", "candidates"), ("free", "constrained", "guided")
+ASSISTANCE, DECODING = ("text", "state", "candidates"), ("free", "constrained", "checked", "guided")
 
 
 def _place(value: str, order: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Types of options of the command line."""
+"""What options of the command line may say."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def threads(text: str) -> int:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Reads names with commas between them; each may stand once."""
+    """Names with commas between them, each once."""
     found = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not found:
         raise argparse.ArgumentTypeError("expected names with commas between them")
@@ -55,12 +55,12 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Reads numbers from 1 with commas between them, and sorts them."""
+    """Numbers from 1 with commas between them, in order."""
     return tuple(sorted({positive(part.strip()) for part in text.split(",")}))
 
 
 def output_file(text: str) -> Path:
-    """Reads the path of a file to write, which need not exist; or a device, a pipe or `-`."""
+    """A file to write, which need not be there; or a device, a pipe or `-`."""
     path = Path(text)
     if path == STANDARD_OUTPUT and text != str(STANDARD_OUTPUT):  # ./- is a file
         path = path.absolute()
@@ -70,7 +70,7 @@ def output_file(text: str) -> Path:
 
 
 def output_folder(text: str) -> Path:
-    """Reads the path of a folder to write to, which need not exist."""
+    """A folder to write files to, which need not be there."""
     path = Path(text)
     if text == str(STANDARD_OUTPUT):
         raise argparse.ArgumentTypeError("expected a folder, - stands for standard output")

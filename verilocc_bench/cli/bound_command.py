@@ -64,9 +64,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_against_answers(instance: Instance, bound: LowerBound) -> None:
-    """Raises ContradictionError if a valid answer uses fewer registers than the bound.
+    """Raises ContradictionError if a valid answer that is at hand uses fewer registers.
 
-    Looks at the compilers' answers, and at those of the fast allocators.
+    The compilers' answers, and those of the allocators that take milliseconds.
     """
     verifier = FastVerifier(instance.problem)
     for name, answer in _answers(instance):

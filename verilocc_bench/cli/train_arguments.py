@@ -35,5 +35,10 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         help="train the model of --base further on what the verifier says of its own answers",
     )
     parser.add_argument(
+        "--notes",
+        action="store_true",
+        help="train a model that keeps notes, by a recipe such as `reference-notes`",
+    )
+    parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="processes that make the examples"
     )

@@ -14,11 +14,14 @@ def run(options: argparse.Namespace) -> int:
     """Trains a model by a recipe; goes on where an earlier run of it was interrupted."""
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected at least 1")
+    if options.notes and (options.reinforce or options.base is not None or options.jobs > 1):
+        raise InputError("--notes goes with none of --reinforce, --base and --jobs")
     for package in ("torch", "transformers", "accelerate"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "model", "training")
     with reserved_stdout() as stdout:  # the Trainer prints its losses
-        folder = _reinforce(options) if options.reinforce else _train(options)
+        train = _reinforce if options.reinforce else _train_notes if options.notes else _train
+        folder = train(options)
         advice = f"score it with: verilocc-bench evaluate --model {folder}"
         print(f"the model is in {folder}; {advice}", file=stdout)
     return 0
@@ -51,3 +54,12 @@ def _reinforce(options: argparse.Namespace) -> Path:
     return reinforce(
         recipe, options.base, options.dataset, options.output, revision=options.revision
     )
+
+
+def _train_notes(options: argparse.Namespace) -> Path:
+    from verilocc_bench.training.notes.recipe import NotesRecipe
+    from verilocc_bench.training.notes.run import train_notes
+    from verilocc_bench.training.recipe import find_recipe_file, read_document
+
+    recipe = read_document(NotesRecipe, find_recipe_file(options.recipe, folder="notes"))
+    return train_notes(recipe, options.dataset, options.output, revision=options.revision)

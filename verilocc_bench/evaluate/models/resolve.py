@@ -56,7 +56,12 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
             return _endpoint(name, settings)
         case LocalModelSettings():
             from verilocc_bench.model.allocator import language_model_allocator
+            from verilocc_bench.model.notes.allocator import NotesAllocator
+            from verilocc_bench.model.notes.files import notes_folder
 
+            folder = notes_folder(name)
+            if folder is not None:
+                return NotesAllocator(name, folder, settings)
             return language_model_allocator(name, settings)
     _check_no_language_model(name, settings)
     if name in BUILT_IN:
@@ -84,8 +89,9 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
 
 
 def _check_no_language_model(name: str, settings: AllocatorSettings) -> None:
-    if settings.decoding is Decoding.CONSTRAINED:
-        raise InputError(f"decoding 'constrained' is for language models, which {name!r} is not")
+    if settings.decoding in (Decoding.CONSTRAINED, Decoding.CHECKED):
+        decoding = settings.decoding.value
+        raise InputError(f"decoding {decoding!r} is for language models, which {name!r} is not")
     if settings.feedback is FeedbackKind.REPAIR:
         raise InputError(f"feedback 'repair' is for language models, which {name!r} is not")
     if name.startswith("predictions:") and settings.guided:

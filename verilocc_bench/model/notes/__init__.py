@@ -1,0 +1,1 @@
+"""The network of the prompt format `notes`, its decoding, and its allocator."""

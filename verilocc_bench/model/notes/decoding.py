@@ -1,0 +1,123 @@
+"""Lets a network answer the windows of many functions side by side.
+
+All windows of a round are read together, then each goes on word by word: what the text feeds,
+and in between what the network says, until all have ended. Keys and values are kept within a
+window.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+from torch import Tensor
+
+from verilocc_bench.model.notes.network import Cache, NotesNetwork
+from verilocc_bench.model.prompts.notes.ledger import Contradiction
+from verilocc_bench.model.prompts.notes.window import DryWindow, NotesWindow, WrongWord
+from verilocc_bench.model.prompts.notes.words import PAD, vocabulary
+
+
+@dataclass(slots=True)
+class WindowAnswer:
+    """A window that is being answered, and how it went.
+
+    `error` is None where the whole window was heard. `picking` draws words with a
+    `temperature` above 0; at 0 the likeliest is taken.
+    """
+
+    window: DryWindow | NotesWindow
+    picking: random.Random
+    temperature: float = 0.0
+    error: Contradiction | WrongWord | None = None
+    said: int = 0
+    read: int = 0
+    log_probability: float = 0.0
+
+
+@cache
+def _numbers() -> dict[str, int]:
+    return {word: number for number, word in enumerate(vocabulary())}
+
+
+class _AnsweredRow:
+    """One window: the words to be fed before it speaks again, and which mention is answered."""
+
+    def __init__(self, answer: WindowAnswer) -> None:
+        self.answer = answer
+        self.place = 0
+        self.feeding: list[str] = []
+        self._feed()
+
+    def _feed(self) -> None:
+        window = self.answer.window
+        fed = window.fed(self.place)
+        window.begin_answer(self.place)
+        self.answer.read += len(fed)
+        self.feeding += fed
+
+    def hear(self, word: str) -> bool:
+        """Takes the network's word; False where the window has ended."""
+        self.answer.said += 1
+        self.feeding = [word]
+        try:
+            ended = self.answer.window.hear(word)
+        except (Contradiction, WrongWord) as error:
+            self.answer.error = error
+            return False
+        if ended:
+            self.place += 1
+            if self.place == len(self.answer.window.mentions):
+                return False
+            self._feed()
+        return True
+
+
+def answer_windows(network: NotesNetwork, answers: Sequence[WindowAnswer]) -> None:
+    """Answers some windows to their ends, or to their first error."""
+    answers = [answer for answer in answers if answer.window.mentions]
+    if answers:
+        with torch.inference_mode():
+            _answer(network, [_AnsweredRow(answer) for answer in answers])
+
+
+def _answer(network: NotesNetwork, rows: list[_AnsweredRow]) -> None:
+    numbers, words = _numbers(), vocabulary()
+    prompts = [row.answer.window.prompt() for row in rows]
+    lengths = torch.tensor([len(prompt) for prompt in prompts])
+    tokens = torch.full((len(rows), int(lengths.max())), numbers[PAD])
+    for place, (row, prompt) in enumerate(zip(rows, prompts, strict=True)):
+        row.answer.read += len(prompt)
+        tokens[place, : len(prompt)] = torch.tensor([numbers[word] for word in prompt])
+    cache = Cache(network.configuration, len(rows), tokens.shape[1])
+    network(tokens, cache, lengths)
+    vectors = network.vectors()
+    while rows:
+        counts = [len(row.feeding) for row in rows]
+        fed = torch.full((len(rows), max(counts)), numbers[PAD])
+        for place, row in enumerate(rows):
+            fed[place, : counts[place]] = torch.tensor([numbers[word] for word in row.feeding])
+        scores = network.step(fed, torch.tensor(counts), cache, vectors)
+        picked = _pick(scores, rows)
+        kept = [n for n, row in enumerate(rows) if row.hear(words[picked[n]])]
+        if len(kept) < len(rows):
+            rows = [rows[place] for place in kept]
+            cache.keep(kept)
+
+
+def _pick(scores: Tensor, rows: Sequence[_AnsweredRow]) -> list[int]:
+    """The word of each row: the likeliest, or one that is drawn."""
+    likeliest: list[int] = scores.argmax(-1).tolist()
+    logarithms = scores.log_softmax(-1)
+    picked = []
+    for place, row in enumerate(rows):
+        answer, word = row.answer, likeliest[place]
+        if answer.temperature > 0:
+            weights = (scores[place] / answer.temperature).softmax(-1).tolist()
+            word = answer.picking.choices(range(len(weights)), weights)[0]
+        answer.log_probability += float(logarithms[place, word])
+        picked.append(word)
+    return picked

@@ -1,0 +1,246 @@
+"""The network of the prompt format `notes`: attention with short convolutions.
+
+A decoder of the usual kind (root mean square norms, residual attention and feed-forward
+blocks, word vectors shared between entry and exit), with four things of its own, for what
+it does is to find a word again and say what stands beside it:
+
+- queries, keys and values go through a causal depthwise convolution of four words (as in
+  So et al., "Primer", arXiv 2109.08668), so that a key can tell of the word before;
+- queries and keys begin as the same map, keys one word back: heads begin as copying heads;
+- instead of positions, each head's scores fall with the logarithm of the distance, by a
+  slope that it learns;
+- a register's vector has parts for its file, its number's low and high four bits, and one
+  of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from verilocc_bench.model.prompts.notes.words import vocabulary
+
+TAPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class NotesConfiguration:
+    """The sizes of a network."""
+
+    hidden: int = 128
+    layers: int = 3
+    heads: int = 4
+    head_width: int = 64
+    feed_forward: int = 384
+
+    def as_json(self) -> dict[str, Any]:
+        """What config.json holds."""
+        return asdict(self)
+
+
+class Cache:
+    """Keys, values and the last words' projections of a batch, each row as long as it is."""
+
+    def __init__(self, configuration: NotesConfiguration, rows: int, room: int) -> None:
+        shape = (rows, configuration.heads, room, configuration.head_width)
+        wide = 3 * configuration.heads * configuration.head_width
+        self.keys = [torch.zeros(shape) for _ in range(configuration.layers)]
+        self.values = [torch.zeros(shape) for _ in range(configuration.layers)]
+        self.recent = [torch.zeros(rows, TAPS - 1, wide) for _ in range(configuration.layers)]
+        self.lengths = torch.zeros(rows, dtype=torch.long)
+
+    def keep(self, rows: list[int]) -> None:
+        """Drops all other rows."""
+        for kept in (self.keys, self.values, self.recent):
+            kept[:] = [tensor[rows] for tensor in kept]
+        self.lengths = self.lengths[rows]
+
+    def make_room(self, count: int) -> None:
+        """Room for so many more words in every row."""
+        room = self.keys[0].shape[2]
+        if int(self.lengths.max()) + count <= room:
+            return
+        for kept in (self.keys, self.values):
+            kept[:] = [functional.pad(tensor, (0, 0, 0, 64)) for tensor in kept]
+
+
+def _norm(x: Tensor, weight: Tensor) -> Tensor:
+    return functional.rms_norm(x, (x.shape[-1],), weight, 1e-6)
+
+
+class _Layer(nn.Module):  # type: ignore[misc]  # torch is not followed
+    def __init__(self, c: NotesConfiguration) -> None:
+        super().__init__()
+        self.heads, self.head_width = c.heads, c.head_width
+        inner = c.heads * c.head_width
+        self.inner = inner
+        self.before_attention = nn.Parameter(torch.ones(c.hidden))
+        self.before_feed_forward = nn.Parameter(torch.ones(c.hidden))
+        self.project = nn.Linear(c.hidden, 3 * inner, bias=False)
+        self.mix = nn.Parameter(torch.zeros(3 * inner, TAPS))
+        self.slope = nn.Parameter(torch.full((c.heads,), 0.5))
+        self.out = nn.Linear(inner, c.hidden, bias=False)
+        self.up = nn.Linear(c.hidden, 2 * c.feed_forward, bias=False)
+        self.down = nn.Linear(c.feed_forward, c.hidden, bias=False)
+        with torch.no_grad():
+            same = torch.randn(inner, c.hidden) / math.sqrt(c.hidden)
+            value = torch.randn(inner, c.hidden) / math.sqrt(c.hidden)
+            self.project.weight.copy_(torch.cat((same, same, value)))
+            self.mix[:, -1] = 1.0  # the word itself
+            self.mix[inner : 2 * inner, -1] = 0.3
+            self.mix[inner : 2 * inner, -2] = 1.0  # keys: the word before
+            self.mix += 0.02 * torch.randn(3 * inner, TAPS)
+            for linear, gain in ((self.out, 0.5), (self.up, 1.0), (self.down, 0.5)):
+                linear.weight.normal_(0, gain / math.sqrt(linear.in_features))
+
+    def _convolve(self, projected: Tensor, before: Tensor) -> Tensor:
+        """Each channel's sum over the last four words; `before` are the three before them."""
+        padded = torch.cat((before, projected), 1)
+        length = projected.shape[1]
+        total = padded[:, :length] * self.mix[:, 0]
+        for tap in range(1, TAPS):
+            total = total + padded[:, tap : tap + length] * self.mix[:, tap]
+        return total
+
+    def _split(self, mixed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        rows, length, _ = mixed.shape
+        parts = mixed.view(rows, length, 3, self.heads, self.head_width).permute(2, 0, 3, 1, 4)
+        return parts[0], parts[1], parts[2]
+
+    def finish(self, x: Tensor, attended: Tensor) -> Tensor:
+        rows, length, _ = x.shape
+        x = x + self.out(attended.transpose(1, 2).reshape(rows, length, self.inner))
+        gate, value = self.up(_norm(x, self.before_feed_forward)).chunk(2, -1)
+        return x + self.down(functional.silu(gate) * value)
+
+    def forward(
+        self, x: Tensor, distance: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The layer over whole sequences; also projections, keys and values for a cache."""
+        projected = self.project(_norm(x, self.before_attention))
+        before = projected.new_zeros(x.shape[0], TAPS - 1, projected.shape[-1])
+        query, key, value = self._split(self._convolve(projected, before))
+        bias = mask - self.slope.view(-1, 1, 1) * distance
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+        return self.finish(x, attended), projected, key, value
+
+    def step(self, x: Tensor, cache: Cache, layer: int, counts: Tensor, bias: Tensor) -> Tensor:
+        """The layer over some further words of every row."""
+        projected = self.project(_norm(x, self.before_attention))
+        recent = cache.recent[layer]
+        query, key, value = self._split(self._convolve(projected, recent))
+        cache.recent[layer] = _last(torch.cat((recent, projected), 1), counts)
+        rows = torch.arange(x.shape[0])[:, None]
+        places = cache.lengths[:, None] + torch.arange(x.shape[1])
+        cache.keys[layer][rows, :, places] = key.transpose(1, 2)
+        cache.values[layer][rows, :, places] = value.transpose(1, 2)
+        room = bias.shape[-1]
+        keys, values = cache.keys[layer][:, :, :room], cache.values[layer][:, :, :room]
+        scaled = bias[:, 0] - self.slope.view(1, -1, 1, 1) * bias[:, 1]
+        attended = functional.scaled_dot_product_attention(query, keys, values, attn_mask=scaled)
+        return self.finish(x, attended)
+
+
+class NotesNetwork(nn.Module):  # type: ignore[misc]  # torch is not followed
+    """Scores of the next word after each of some words."""
+
+    def __init__(self, configuration: NotesConfiguration, seed: int = 0) -> None:
+        super().__init__()
+        self.configuration = configuration
+        words = vocabulary()
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            hidden = configuration.hidden
+            self.own = nn.Parameter(torch.randn(len(words), hidden) / math.sqrt(hidden))
+            low, high, file = _features(words)
+            self.register_buffer("low", low, persistent=False)
+            self.register_buffer("high", high, persistent=False)
+            self.register_buffer("file", file, persistent=False)
+            self.parts = nn.ParameterList(
+                nn.Parameter(0.5 * torch.randn(int(f.max()) + 1, hidden) / math.sqrt(hidden))
+                for f in (low, high, file)
+            )
+            self.layers = nn.ModuleList(_Layer(configuration) for _ in range(configuration.layers))
+            self.last_norm = nn.Parameter(torch.ones(hidden))
+            self.scale = nn.Parameter(torch.tensor(1.0))
+
+    def vectors(self) -> Tensor:
+        """The vector of each word."""
+        lows, highs, files = self.parts
+        is_register = (self.file > 0).unsqueeze(-1)
+        shared = lows[self.low] + highs[self.high] + files[self.file]
+        return self.own + torch.where(is_register, shared, torch.zeros_like(shared))
+
+    def forward(
+        self, tokens: Tensor, cache: Cache | None = None, lengths: Tensor | None = None
+    ) -> Tensor:
+        """The hidden state after each word, [rows, words, hidden]; fills an empty cache."""
+        vectors = self.vectors()
+        x = math.sqrt(self.configuration.hidden) * vectors[tokens]
+        count = tokens.shape[1]
+        place = torch.arange(count)
+        back = (place[:, None] - place[None, :]).clamp(min=0)
+        distance = torch.log1p(back.float())
+        mask = torch.zeros(count, count).masked_fill(place[None, :] > place[:, None], -1e9)
+        for number, layer in enumerate(self.layers):
+            x, projected, key, value = layer(x, distance, mask)
+            if cache is not None:
+                assert lengths is not None
+                cache.keys[number][:, :, :count] = key
+                cache.values[number][:, :, :count] = value
+                nothing = projected.new_zeros(len(lengths), TAPS - 1, projected.shape[-1])
+                cache.recent[number] = _last(torch.cat((nothing, projected), 1), lengths)
+        if cache is not None:
+            assert lengths is not None
+            cache.lengths = lengths.clone()
+        return _norm(x, self.last_norm)
+
+    def step(self, tokens: Tensor, counts: Tensor, cache: Cache, vectors: Tensor) -> Tensor:
+        """Scores after some further words of every row, [rows, vocabulary].
+
+        Of `tokens` [rows, words] each row has `counts` words, at least one; the others do not
+        count.
+        """
+        x = math.sqrt(self.configuration.hidden) * vectors[tokens]
+        count = tokens.shape[1]
+        cache.make_room(count)
+        place = torch.arange(int(cache.lengths.max()) + count)
+        own = cache.lengths[:, None] + torch.arange(count)
+        back = own[:, :, None] - place
+        distance = torch.log1p(back.clamp(min=0).float())
+        mask = torch.zeros(back.shape).masked_fill(back < 0, -1e9)
+        bias = torch.stack((mask, distance), 1)[:, :, None]
+        for number, layer in enumerate(self.layers):
+            x = layer.step(x, cache, number, counts, bias)
+        cache.lengths = cache.lengths + counts
+        last = x[torch.arange(len(counts)), counts - 1]
+        return self.scores(_norm(last, self.last_norm), vectors)
+
+    def scores(self, states: Tensor, vectors: Tensor) -> Tensor:
+        """Scores of all words after some states."""
+        return self.scale * (states @ vectors.T)
+
+
+def _last(projected: Tensor, counts: Tensor) -> Tensor:
+    """The last three words' projections of each row of three words and `counts` further ones."""
+    places = counts[:, None] + torch.arange(TAPS - 1)
+    return projected[torch.arange(len(counts))[:, None], places]
+
+
+def _features(words: tuple[str, ...]) -> tuple[Tensor, Tensor, Tensor]:
+    """The low and high four bits and the file of each register; 0 for other words."""
+    files = {"v": 1, "a": 2, "s": 3, "e": 4, "R": 5, "UR": 6, "P": 7, "UP": 8}
+    low, high, file = [], [], []
+    for word in words:
+        kind = word.rstrip("0123456789")
+        is_register = kind in files and kind != word
+        number = int(word[len(kind) :]) if is_register else 0
+        low.append(number % 16)
+        high.append(number // 16)
+        file.append(files[kind] if is_register else 0)
+    return torch.tensor(low), torch.tensor(high), torch.tensor(file)

@@ -1,0 +1,1 @@
+"""Training of models that keep notes: the teacher, the windows, the run."""

@@ -1,0 +1,63 @@
+"""Pools of windows, in the order in which they are learnt.
+
+A pool is made from the recipe's seed and its number alone. Its windows are sorted by length
+and cut into batches, so that little is padding, and the batches are shuffled.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from verilocc_bench.ir import Function
+from verilocc_bench.training.notes.lessons import Lesson, function_lessons, made_up_lessons
+from verilocc_bench.training.notes.recipe import NotesRecipe
+from verilocc_bench.training.notes.teacher import OutOfRegisters
+
+WINDOWS_A_FUNCTION = 40
+"""Of one function at most so many at a time: its windows are much alike."""
+
+WITHHELD = 0.8
+"""This share of the readings of functions lacks some registers."""
+
+TRIES = 1000
+"""Functions that are tried in vain, in a row, before made-up windows take their place."""
+
+
+def pool_batches(
+    recipe: NotesRecipe, functions: Sequence[Function], number: int
+) -> list[list[Lesson]]:
+    """The batches of a pool."""
+    draw = random.Random(f"{recipe.seed} pool {number}")  # noqa: S311
+    count = recipe.pool_windows
+    of_functions = round(count * recipe.function_share) if functions else 0
+    lessons = list(itertools.islice(_of_functions(functions, draw), of_functions))
+    lessons += itertools.islice(_made_up(draw), count - len(lessons))
+    draw.shuffle(lessons)
+    lessons.sort(key=lambda lesson: len(lesson.tokens))
+    size = recipe.batch_windows
+    batches = [lessons[first : first + size] for first in range(0, count, size)]
+    draw.shuffle(batches)
+    return batches
+
+
+def _of_functions(functions: Sequence[Function], draw: random.Random) -> Iterator[Lesson]:
+    """Windows of functions; where the teacher ends early, those up to there."""
+    in_vain = 0
+    while in_vain < TRIES:
+        withheld = draw.random() < WITHHELD
+        lessons, _ = function_lessons(
+            draw.choice(functions), draw.getrandbits(64), withheld=withheld
+        )
+        found: list[Lesson] = []
+        with suppress(OutOfRegisters):
+            found.extend(lesson for lesson in lessons if any(lesson.said))
+        in_vain = 0 if found else in_vain + 1
+        yield from draw.sample(found, min(WINDOWS_A_FUNCTION, len(found)))
+
+
+def _made_up(draw: random.Random) -> Iterator[Lesson]:
+    while True:
+        yield from made_up_lessons(str(draw.getrandbits(64)))
