@@ -15,6 +15,7 @@ ASKS = re.compile(r"\.vendor (==|!=|in)|\bvendor (==|!=)|\b(arch|target\.name) =
 ALLOWED = (
     "verilocc_bench/backends/",
     "verilocc_bench/targets/",
+    "verilocc_bench/machine/",  # an executor of some targets' machine code
     "dataset_builders/compilers/",
     "dataset_builders/sweeps/",  # what each vendor's compiler is asked for
     "dataset_builders/release/card_sections.py",  # words by vendor
