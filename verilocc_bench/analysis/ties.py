@@ -21,9 +21,10 @@ def tied_operands(function: Function) -> list[Tie]:
     """The ties whose two operands differ, in the order of the program."""
     ties: list[Tie] = []
     for block, index, instruction in function.instructions():
-        for operand, use in enumerate(instruction.uses, len(instruction.definitions)):
+        for number, use in enumerate(instruction.uses):
             if use.tied_to is not None:
                 definition = instruction.definitions[use.tied_to]
                 if definition.location != use.location:
+                    operand = len(instruction.definitions) + number
                     ties.append(Tie(block, index, definition, use, operand))
     return ties
