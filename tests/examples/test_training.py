@@ -56,7 +56,7 @@ def test_a_language_model_is_trained_and_can_be_loaded(tmp_path: Path) -> None:
     assert re.search(r"^examples made: [\d,]+ whole", printed, re.M)
     from tests.model.tiny_models import load
 
-    assert load(tmp_path / "trained").count_tokens("v4\n") > 0
+    assert load(tmp_path / "trained").revision
 
 
 def test_a_graph_network_gives_valid_answers(tmp_path: Path) -> None:

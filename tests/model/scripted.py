@@ -45,10 +45,6 @@ class ScriptedModel:
         assert len(asks) == len(sampling)
         return [self.answer(ask) for ask in asks]
 
-    def count_tokens(self, text: str) -> int | None:
-        """One token a character."""
-        return len(text)
-
     def answer(self, ask: Ask) -> Completion:
         """The completion of one ask."""
         self.asks.append(ask)

@@ -74,9 +74,6 @@ class Echo:
         texts = [f"{c} {h.seed}" for c, h in zip(contents, sampling, strict=True)]
         return [Completion(text, Finish.STOP, 3, 2) for text in texts]
 
-    def count_tokens(self, text: str) -> int | None:
-        return None
-
 
 @dataclass
 class Words:

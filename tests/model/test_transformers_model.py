@@ -239,12 +239,12 @@ def test_the_model_ends_itself(model: Any) -> None:
 
 def test_the_context_is_a_limit(tmp_path: Path) -> None:
     model = load(save_model(tmp_path / "model", context=32))
-    lengths = {n: model.count_tokens("x " * n) for n in range(40)}
+    lengths = {n: len(model._codec._encode("x " * n)) for n in range(40)}
     fits, full, too_long = (
         next("x " * n for n, length in lengths.items() if length >= wanted)
         for wanted in (20, 32, 33)
     )
-    assert model.count_tokens(full) == 32
+    assert lengths[full.count("x")] == 32
     asks = [ask(fits, 100), ask(full, 100), ask(too_long, 100), ask("x", 0)]
     said = model.complete(asks, [draw(1)] * 4)
     assert [c.finish for c in said] == [Finish.LENGTH, Finish.LENGTH, Finish.CONTEXT, Finish.LENGTH]
@@ -271,7 +271,6 @@ def test_prompts_without_a_template(tmp_path: Path) -> None:
     tokens = model._codec.prompt(messages)
     assert tokens[0] == 1
     assert model._codec.decode(tokens) == "Be brief.\n\nbb0"
-    assert model.count_tokens("bb0") == len(model._codec.prompt([Message("user", "bb0")])) - 1
     (said,) = model.complete([Ask((), 2)], [draw(0)])
     assert said.prompt_tokens == 1
 

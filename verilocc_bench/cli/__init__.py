@@ -1,9 +1,9 @@
 """The command line: one module a command, imported when the command runs.
 
 Exit status: 0 done, 1 a well-formed answer that is wrong, 2 bad input or
-usage (one line on standard error), 69 `evaluate` got no answer, for a server or
-the machine failed every time, 70 an error of this program: a proof and a valid
-answer that contradict each other, 130 interrupted.
+usage (one line on standard error), 69 `evaluate` got no answer, because a server
+or the machine failed every time, 70 an error of this program: a proof and a
+valid answer contradict each other, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT})
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """One line, as every other error; the usage is under --help."""
+        """Prints one line, as for every other error; the usage is under --help."""
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
@@ -48,10 +48,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _open_closed_streams() -> None:
-    """Lets standard streams that were closed lead nowhere.
+    """Opens the null device in place of standard streams that are closed.
 
-    Otherwise the next file that is opened takes the place of standard error,
-    and what is printed there goes to standard output.
+    Otherwise the next file that is opened takes the place of such a stream, and
+    receives what is printed there.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is not None:
@@ -65,7 +65,7 @@ def _open_closed_streams() -> None:
 
 
 def _give_up_output() -> None:
-    """What is still in the buffer goes nowhere, and Python does not try again at its end."""
+    """Drops what is still in the buffer, so that Python does not try again at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

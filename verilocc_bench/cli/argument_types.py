@@ -1,4 +1,4 @@
-"""What options of the command line may say."""
+"""Types of options of the command line."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def threads(text: str) -> int:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Names with commas between them, each once."""
+    """Reads names with commas between them; each may stand once."""
     found = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not found:
         raise argparse.ArgumentTypeError("expected names with commas between them")
@@ -55,12 +55,12 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Numbers from 1 with commas between them, in order."""
+    """Reads numbers from 1 with commas between them, and sorts them."""
     return tuple(sorted({positive(part.strip()) for part in text.split(",")}))
 
 
 def output_file(text: str) -> Path:
-    """A file to write, which need not be there; or a device, a pipe or `-`."""
+    """Reads the path of a file to write, which need not exist; or a device, a pipe or `-`."""
     path = Path(text)
     if path == STANDARD_OUTPUT and text != str(STANDARD_OUTPUT):  # ./- is a file
         path = path.absolute()
@@ -70,7 +70,7 @@ def output_file(text: str) -> Path:
 
 
 def output_folder(text: str) -> Path:
-    """A folder to write files to, which need not be there."""
+    """Reads the path of a folder to write to, which need not exist."""
     path = Path(text)
     if text == str(STANDARD_OUTPUT):
         raise argparse.ArgumentTypeError("expected a folder, - stands for standard output")

@@ -37,7 +37,7 @@ def add_commands(commands: Any) -> None:
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Says the defaults of options that have one."""
+    """Shows the defaults of options that have one."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         default = action.default

@@ -64,9 +64,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_against_answers(instance: Instance, bound: LowerBound) -> None:
-    """Raises ContradictionError if a valid answer that is at hand uses fewer registers.
+    """Raises ContradictionError if a valid answer uses fewer registers than the bound.
 
-    The compilers' answers, and those of the allocators that take milliseconds.
+    Looks at the compilers' answers, and at those of the fast allocators.
     """
     verifier = FastVerifier(instance.problem)
     for name, answer in _answers(instance):

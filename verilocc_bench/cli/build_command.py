@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends the body as an interrupt does: workers are ended, what is done is kept."""
+    """SIGTERM interrupts the body: workers are ended, and what is done is kept."""
 
     def interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
         raise KeyboardInterrupt

@@ -22,7 +22,7 @@ from verilocc_bench.files import read_data, write_atomically
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the comparison, and with --output writes all that it takes to repeat it.
+    """Prints the comparison, and with --output writes all files that are needed to repeat it.
 
     The status is 1, and nothing is written, if one of the answers is wrong.
     """

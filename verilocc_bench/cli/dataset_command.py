@@ -19,7 +19,7 @@ SHOWN = 10
 
 
 def run(options: argparse.Namespace) -> int:
-    """Runs the action; the status is 1 where something is wrong or different."""
+    """Runs the action; the status is 1 if something is wrong or different."""
     actions = {"check": _check, "stats": _stats, "diff": _diff, "rebuild": _rebuild}
     return actions[options.action](options)
 
@@ -50,7 +50,7 @@ def _print_check(report: CheckReport, *, labels: bool) -> None:
 
 
 def _print_some(title: str, lines: Sequence[str]) -> None:
-    """Nothing where there are no lines."""
+    """Prints the lines, if there are any."""
     if not lines:
         return
     print(title)

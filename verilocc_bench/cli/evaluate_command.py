@@ -33,7 +33,6 @@ def run(options: argparse.Namespace) -> int:
             output_path=options.output_path,
             resume=options.resume,
             jobs=options.jobs,
-            tell=lambda line: print(line, file=sys.stderr),
         )
         if options.json:
             print(results_json(found[0].document), end="", file=stdout)

@@ -2,10 +2,10 @@
 
     inspect eval verilocc_bench/register_allocation --model … -T arch=gfx942
 
-Prompts are those of a prompt format, answers are read by it and judged by the
-verifier: mean accuracy is pass@1, as `evaluate` has it, and `epochs` are
-samples. What Inspect cannot have is constrained decoding and guidance by the
-verifier. Where a model cannot be reached, Inspect's own rules on errors count.
+A prompt format makes the prompts and reads the answers, and the verifier judges
+them. Mean accuracy is pass@1, as in `evaluate`, and `epochs` are samples.
+Constrained and guided decoding are not possible here. If a model cannot be
+reached, Inspect's own rules on errors hold.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def register_allocation(  # noqa: PLR0917  Inspect hands parameters over by name
     `arch` and `family` keep some; several have commas between them. For each
     further `k` there is pass@k. Raises InputError for what `evaluate` refuses.
     """
-    options = LanguageModelSettings(maximum_tokens=maximum_tokens, prompt_format=prompt_format)
+    settings = LanguageModelSettings(maximum_tokens=maximum_tokens, prompt_format=prompt_format)
     words = get_prompt_format(prompt_format)
-    words.check(options)
+    words.check(settings)
     ks = [k] if isinstance(k, int) else sorted(set(k))
     if samples < 1 or not ks or min(ks) < 1 or max(ks) > samples:
         raise InputError(
@@ -101,10 +101,10 @@ def register_allocation(  # noqa: PLR0917  Inspect hands parameters over by name
         raise InputError(f"no row of {dataset!r} is of these architectures and families")
     return Task(
         dataset=MemoryDataset([_sample(row) for row in rows], name=found.name),
-        solver=allocate(options, seed),
+        solver=allocate(settings, seed),
         scorer=verdict(),
         epochs=Epochs(samples, ["mean", *(f"pass_at_{each}" for each in ks if each > 1)]),
-        config=GenerateConfig(temperature=options.temperature),
+        config=GenerateConfig(temperature=settings.temperature),
         metadata={
             "dataset_hash": found.hash,
             "dataset_revision": found.revision,
@@ -137,19 +137,19 @@ def _sample(row: Row) -> Sample:
 
 
 @solver  # type: ignore[untyped-decorator, unused-ignore]
-def allocate(options: LanguageModelSettings, seed: int) -> Solver:
-    """Asks the model as the prompt format of `options` does, and keeps what it read.
+def allocate(settings: LanguageModelSettings, seed: int) -> Solver:
+    """Asks the model as the prompt format of `settings` does, and keeps what it read.
 
     In the sample's store: `answer` (as answers are written, or None),
     `failure`, `message` and `details`.
     """
-    words = get_prompt_format(options.prompt_format or DEFAULT_PROMPT_FORMAT)
+    words = get_prompt_format(settings.prompt_format or DEFAULT_PROMPT_FORMAT)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         problem = AllocationProblem.from_text(state.input_text, f"sample {state.sample_id}")
         index = state.epoch - 1
         request = Request(problem, index, sample_seed(seed, problem.id, index))
-        response = await _converse(state, words, request, options)
+        response = await _converse(state, words, request, settings)
         answer = None if response.answer is None else answer_to_json(problem.id, response.answer)
         state.store.set("answer", answer)
         state.store.set("failure", None if response.failure is None else response.failure.value)
@@ -161,10 +161,10 @@ def allocate(options: LanguageModelSettings, seed: int) -> Solver:
 
 
 async def _converse(
-    state: TaskState, words: PromptFormat, request: Request, options: LanguageModelSettings
+    state: TaskState, words: PromptFormat, request: Request, settings: LanguageModelSettings
 ) -> Response:
     """Carries an episode through; the state shows the last conversation of it."""
-    episode, model = words.episode(request, options), get_model()
+    episode, model = words.episode(request, settings), get_model()
     ask = _next(episode, None)
     number = 0
     while isinstance(ask, Ask):
@@ -177,7 +177,7 @@ async def _converse(
 
 
 def _next(episode: Any, completion: Completion | None) -> Ask | Response:
-    """What an episode asks next, or what it comes to."""
+    """What an episode asks next, or its response at the end."""
     try:
         ask: Ask = episode.send(completion)
     except StopIteration as end:
@@ -212,7 +212,7 @@ def _completion(output: ModelOutput, ask: Ask) -> Completion:
 
 @scorer(metrics=[accuracy(), stderr(), grouped(accuracy(), "task", all=False)])  # type: ignore[untyped-decorator, unused-ignore]
 def verdict() -> Scorer:
-    """Correct where the verifier accepts the answer; the score's metadata says what is wrong."""
+    """Correct if the verifier accepts the answer; the score's metadata says what is wrong."""
 
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         problem = AllocationProblem.from_text(state.input_text, f"sample {state.sample_id}")

@@ -31,7 +31,7 @@ NORMALIZED_START = "verilocc-bench "
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A problem, with the compilers' answers where the instance is a row."""
+    """A problem, with the compilers' answers if the instance is a row."""
 
     problem: AllocationProblem
     title: str
@@ -152,7 +152,7 @@ def read_kernels(
 def read_raw_kernel(instance: Instance, options: argparse.Namespace) -> Kernel[Any]:
     """The compiled code of a row of the dataset, from its raw config.
 
-    Raises InputError if the dataset has none, or that of another function.
+    Raises InputError if the dataset has none, or it is another function's.
     """
     problem = instance.problem
     backend = backend_of(problem.target)

@@ -14,7 +14,7 @@ from verilocc_bench.files import STANDARD_OUTPUT
 
 
 def summary_stream(output: Path | None, *, json: bool) -> TextIO:
-    """Where a command says what it did: standard error where `-o -` takes standard output.
+    """The stream for a command's summary: standard error if `-o -` takes standard output.
 
     Raises InputError if --json asks for standard output too.
     """
@@ -27,7 +27,7 @@ def summary_stream(output: Path | None, *, json: bool) -> TextIO:
 
 @contextlib.contextmanager
 def reserved_stdout() -> Iterator[TextIO | None]:
-    """A stream to standard output, while all else that is written there goes to standard error.
+    """A stream to standard output; everything else written there goes to standard error.
 
     That holds for allocators in C and for the processes that they start, too.
     None if there is no standard output.

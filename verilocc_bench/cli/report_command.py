@@ -21,7 +21,7 @@ _OF_THE_HUB = {
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints or writes what the runs in the folders say, in the format that was asked for."""
+    """Prints or writes a report on the runs in the folders."""
     runs = read_runs(options.folders)
     if options.format in _OF_THE_HUB:
         documents = {str(run.folder): run.document for run in runs}

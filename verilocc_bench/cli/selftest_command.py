@@ -19,7 +19,7 @@ INTERRUPTED = 130
 
 
 def run(options: argparse.Namespace) -> int:
-    """Prints the table; the status is 0 where the judges agree, 1 where they do not."""
+    """Prints the table; the status is 0 if the judges agree, 1 if they do not."""
     random = {"--mutants": options.mutants, "--seconds": options.seconds}
     small = {
         "--families": options.families,

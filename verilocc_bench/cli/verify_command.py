@@ -23,7 +23,7 @@ EXECUTION = "execution"
 """The judge that runs machine code."""
 
 LINE_LENGTH = 500
-"""So much of an instruction is shown; none of a kernel is longer."""
+"""How many characters of an instruction are shown; those of kernels are shorter."""
 
 _BLOCK_HEAD = re.compile(r"bb\d")
 
@@ -64,7 +64,7 @@ def _execute(instance: Instance, answer: Answer, options: argparse.Namespace) ->
 
 
 def _judges(choice: str, answer: Answer) -> Sequence[str]:
-    """The judges that the option names; of `all`, those that judge answers with such edits."""
+    """The judges that the option names; `all` are those that can judge the answer's edits."""
     if choice != "all":
         return (choice,)
     return (INDEPENDENT, EXECUTOR) if answer.has_edits else JUDGES
@@ -103,7 +103,7 @@ def _print_verdict(problem: AllocationProblem, verdict: Verdict, *, edited: bool
 
 
 def _print_findings(problem: AllocationProblem, verdict: Verdict) -> None:
-    """How many of each kind, then one line each; under those of an instruction its own line."""
+    """Prints counts by kind, then a line for each finding, below it its instruction."""
     findings = verdict.findings
     counts = Counter(finding.kind for finding in findings)
     counts.update(verdict.untold)
@@ -123,7 +123,7 @@ def _print_findings(problem: AllocationProblem, verdict: Verdict) -> None:
 
 
 def _instruction_lines(normalized: str) -> dict[tuple[int | None, int | None], str]:
-    """The line of each instruction, by block and place in it."""
+    """The line of each instruction, by block and index."""
     lines: dict[tuple[int | None, int | None], str] = {}
     block, index = -1, 0
     for line in normalized.splitlines():

@@ -36,6 +36,10 @@ Tell = Callable[[str], None]
 """Is told what a user should know, one line at a time."""
 
 
+def _print_to_standard_error(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """A run that is complete: the document of results.json, and the samples of each row."""
@@ -50,7 +54,7 @@ def evaluate(
     output_path: Path | None = None,
     resume: bool = True,
     jobs: int = 1,
-    tell: Tell = print,
+    tell: Tell = _print_to_standard_error,
 ) -> Evaluation:
     """Evaluates one allocator; see `evaluate_together`."""
     (found,) = evaluate_together(
@@ -65,7 +69,7 @@ def evaluate_together(
     output_path: Path | None = None,
     resume: bool = True,
     jobs: int = 1,
-    tell: Tell = print,
+    tell: Tell = _print_to_standard_error,
 ) -> list[Evaluation]:
     """Asks allocators about the same functions, judges every answer, and sums up.
 
@@ -74,6 +78,7 @@ def evaluate_together(
     interrupted goes on from there, unless `resume` is False. Several allocators
     have a folder each below it. `jobs` is a number of processes. Raises
     InputError for a model, a dataset or a folder that cannot be used.
+    `tell` gets lines for people, such as where the results are.
     """
     # An allocator may change the current folder.
     path = None if output_path is None else output_path.absolute()

@@ -29,29 +29,29 @@ BROKEN_OFF = ("abort", "error")
 OLD_LIMIT, NEW_LIMIT = "max_tokens", "max_completion_tokens"
 
 
-def load_http_model(address: str, options: EndpointSettings) -> HttpModel:
+def load_http_model(address: str, settings: EndpointSettings) -> HttpModel:
     """The model `settings.model_name` of the server at `address`, the base of its API.
 
     Without a name it is the server's only model. Raises InputError for an
     address that cannot be used, and if there is not just one model.
     """
-    _check_options(options)
-    policy = RetryPolicy(options.retries, options.time_limit_seconds)
+    _check_settings(settings)
+    policy = RetryPolicy(settings.retries, settings.time_limit_seconds)
     server = HttpServer(
-        check_address(address), api_key(), options.time_limit_seconds, options.concurrency, policy
+        check_address(address), api_key(), settings.time_limit_seconds, settings.concurrency, policy
     )
-    name = options.model_name or only_model_name(server)
-    return HttpModel(server, name, options.chat is not False, options.concurrency)
+    name = settings.model_name or only_model_name(server)
+    return HttpModel(server, name, settings.chat is not False, settings.concurrency)
 
 
-def _check_options(options: EndpointSettings) -> None:
-    if options.concurrency < 1:
-        raise InputError(f"{options.concurrency} requests at once: expected 1 or more")
-    if options.retries < 0:
-        raise InputError(f"{options.retries} retries: expected 0 or more")
-    if not (math.isfinite(options.time_limit_seconds) and options.time_limit_seconds > 0):
+def _check_settings(settings: EndpointSettings) -> None:
+    if settings.concurrency < 1:
+        raise InputError(f"{settings.concurrency} requests at once: expected 1 or more")
+    if settings.retries < 0:
+        raise InputError(f"{settings.retries} retries: expected 0 or more")
+    if not (math.isfinite(settings.time_limit_seconds) and settings.time_limit_seconds > 0):
         raise InputError(
-            f"a time limit of {options.time_limit_seconds} s: expected more than 0 s for a request"
+            f"a time limit of {settings.time_limit_seconds} s: expected more than 0 s for a request"
         )
 
 
@@ -134,10 +134,6 @@ class HttpModel:
         for ask, way in pairs:
             _check_ask(ask, way)
         return in_threads(lambda index: self._outcome(*pairs[index]), len(pairs), self.concurrency)
-
-    def count_tokens(self, text: str) -> int | None:  # noqa: ARG002  part of the protocol
-        """None: a server is not asked."""
-        return None
 
     def close(self) -> None:
         """Closes all connections; a later request opens new ones."""

@@ -144,10 +144,6 @@ class LanguageModel(Protocol):
         """A completion for every ask, in their order."""
         ...
 
-    def count_tokens(self, text: str) -> int | None:
-        """How many tokens a text has; None if that is not known."""
-        ...
-
 
 @runtime_checkable
 class RemoteModel(LanguageModel, Protocol):

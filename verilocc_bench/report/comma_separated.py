@@ -13,7 +13,7 @@ from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.report.runs import ComparableRuns, ReportedRun, printable
 
 _FORMULA = ("=", "+", "-", "@")
-"""What a spreadsheet takes for the beginning of a formula, in printable text."""
+"""The characters with which a formula begins in a spreadsheet."""
 
 _RUN = (
     "run",
@@ -72,10 +72,10 @@ COLUMNS = (
 
 
 def render_csv(sections: Sequence[ComparableRuns]) -> str:
-    """All runs, whatever their kind: the columns say it. Empty is what cannot be computed.
+    """All runs; columns say under which conditions. A figure that cannot be computed is empty.
 
-    Text is one printable line; what a spreadsheet would take for a formula begins with an
-    apostrophe.
+    Text is one printable line. An apostrophe stands before text that a spreadsheet
+    would take for a formula.
     """
     ks = sorted({k for section in sections for run in section.runs for k in run.ks} - {1})
     further = [f"pass@{k}{end}" for k in ks for end in ("", "_low", "_high")]

@@ -1,4 +1,4 @@
-"""A report as one HTML file: tables, plots as inline SVG, no scripts, nothing from elsewhere."""
+"""A report as one HTML file: tables, and plots as inline SVG. It loads and runs nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from verilocc_bench.report.runs import (
 from verilocc_bench.report.tables import Table, section_tables
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""Even if something slipped through, the page loads and runs nothing."""
+"""Makes sure that the page loads and runs nothing."""
 
 
 def render_html(sections: Sequence[ComparableRuns]) -> str:
@@ -115,7 +115,7 @@ def _figure(cell: str) -> str:
 
 
 def _class(place: int, table: Table) -> str:
-    """Of a column: the last that names is the run or kind, and may be long; before it is a key."""
+    """The class of a column: `name` for the last naming column, which may be long, `key` before."""
     if place >= table.named:
         return ""
     return ' class="name"' if place == table.named - 1 else ' class="key"'

@@ -1,7 +1,7 @@
 """The plots of a section, as SVG to be put into a page.
 
-No text from a file is in them: runs are told apart by colour and mark, which
-the page explains. What is black or grey takes the page's own colours, so that
+They contain no text from files: colour and mark tell runs apart, and the page
+explains these. Black and grey are replaced by the page's own colours, so that
 plots can be read in light and dark.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 INK, FAINT = "#010203", "#040506"
-"""Stand for the page's colours of text and of what stands back."""
+"""Stand for the page's colours of text and of faint lines."""
 
 COLOURS = ("#2f7fc1", "#d9730d", "#1f9d74", "#a55ec4", "#d1495b", "#8f7d1a")
 MARKS = (("o", "●"), ("s", "■"), ("^", "▲"), ("D", "◆"), ("v", "▼"), ("P", "✚"))
@@ -37,12 +37,12 @@ BAND_KERNELS = 500
 """Above this many kernels no interval is drawn around curves: it would take minutes."""
 
 SCATTER_POINTS = 1500
-"""Above this many kernels a scatter plot shows so many of them, drawn by lot."""
+"""The most kernels of a scatter plot; of more it shows a random choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One picture; `run` is the run's place in the section where it is about one alone."""
+    """One picture; `run` is the place in its section of the one run that it shows."""
 
     svg: str
     run: int | None = None
@@ -50,7 +50,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Panels with what they are and how to read them; `legend` where colours tell runs apart."""
+    """Panels with a title and how to read them; `legend` is True if colours tell runs apart."""
 
     title: str
     reading: str
@@ -64,7 +64,7 @@ def mark_of(place: int) -> tuple[str, str]:
 
 
 def section_plots(section: ComparableRuns) -> list[Plot]:
-    """All plots for which a section has the figures. Raises MissingExtraError."""
+    """All plots that a section has figures for. Raises MissingExtraError without matplotlib."""
     plots = [_pass_plot(section), _call_plot(section), _size_plot(section), _bound_plot(section)]
     return [plot for plot in plots if plot is not None]
 
@@ -198,7 +198,7 @@ def _bound_plot(section: ComparableRuns) -> Plot | None:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """What all panels show alike: the largest bound, the least and most above it."""
+    """The scales that all panels share: the largest bound, the least and most above it."""
 
     bound: int
     least: int
@@ -296,7 +296,7 @@ def _written(figure: Figure) -> str:
 
 
 def _clean(svg: str, reading: str, key: int) -> str:
-    """What matplotlib writes, fit to stand in a page beside others of its kind."""
+    """Matplotlib's SVG, changed so that several can stand in one page."""
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     name = "p" + hashlib.sha256(f"{key} {svg}".encode()).hexdigest()[:8]
     svg = re.sub(r'\bid="', f'id="{name}-', svg)

@@ -1,4 +1,4 @@
-"""The runs of a report: read, named, and set apart where they must not be compared."""
+"""The runs of a report: reads and names them, and separates those that cannot be compared."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ComparableRuns:
 
 
 def printable(text: str) -> str:
-    """Text from anywhere as one line that every terminal, file and format can hold."""
+    """Text as one line of printable characters."""
     return "".join(c if c.isprintable() else f"\\u{{{ord(c):x}}}" for c in text)
 
 

@@ -1,4 +1,4 @@
-"""The tables of a section, as text: what each says, whatever the format."""
+"""The tables of a section, as text for all formats."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A figure of a record; `optional` columns are left out where no record has it."""
+    """A figure of a record; an `optional` column is left out if no record has it."""
 
     header: str
     cell: Callable[[Mapping[str, Any]], str]
@@ -46,7 +46,7 @@ class _Column:
 
 
 def section_tables(section: ComparableRuns) -> list[Table]:
-    """All tables of a section that have something to say."""
+    """All tables of a section that have rows."""
     tables = [
         _overall_table(section),
         _task_table(section),

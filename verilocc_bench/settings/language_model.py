@@ -101,9 +101,8 @@ class LanguageModelSettings(AllocatorSettings):
         """See AllocatorSettings. Only a format with windows has a width of windows."""
         # Written out: super() without arguments does not work in a class with slots.
         found = AllocatorSettings.described(self)
-        if self.window_registers is None:
-            del found["window_registers"]
-        return found
+        width = found.pop("window_registers")
+        return found if width is None else {**found, "window_registers": width}
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,11 +43,11 @@ def messages(system: str, turns: Sequence[Turn], prompt: str) -> tuple[Message, 
 
 def example_turns(
     request: Request,
-    options: LanguageModelSettings,
+    settings: LanguageModelSettings,
     demonstrate: Callable[[AllocationProblem, Mapping[str, str]], Iterator[Turn]],
 ) -> list[Turn]:
     """The turns that a format makes of the request's examples, one after the other."""
-    examples: Sequence[Example] = request.examples[: max(options.few_shot, 0)]
+    examples: Sequence[Example] = request.examples[: max(settings.few_shot, 0)]
     return [
         turn
         for example in examples
@@ -61,36 +61,36 @@ def _solved(normalized: str) -> AllocationProblem:
     return AllocationProblem.from_text(normalized, "<example>")
 
 
-def check_options(
+def check_settings(
     name: str,
-    options: LanguageModelSettings,
+    settings: LanguageModelSettings,
     *,
     can_backtrack: bool = False,
     can_repair: bool = False,
     windows: bool = False,
 ) -> None:
-    """Raises InputError for options that a format of this name cannot meet."""
-    if options.maximum_tokens is not None and options.maximum_tokens < 1:
-        raise InputError(f"expected at least 1 token a completion, not {options.maximum_tokens}")
-    backtracks = options.backtracks or 0
+    """Raises InputError for settings that a format of this name cannot meet."""
+    if settings.maximum_tokens is not None and settings.maximum_tokens < 1:
+        raise InputError(f"expected at least 1 token a completion, not {settings.maximum_tokens}")
+    backtracks = settings.backtracks or 0
     if backtracks < 0:
         raise InputError(f"expected 0 backtracks or more, not {backtracks}")
     if backtracks and not can_backtrack:
         raise InputError(f"prompt format {name!r} cannot backtrack; 'state' and 'candidates' can")
-    if options.window_registers is not None:
+    if settings.window_registers is not None:
         if not windows:
             raise InputError(f"prompt format {name!r} has no windows; 'window' has")
-        if options.window_registers < 1:
+        if settings.window_registers < 1:
             raise InputError(
-                f"expected windows of 1 register or more, not {options.window_registers}"
+                f"expected windows of 1 register or more, not {settings.window_registers}"
             )
-    if options.feedback is FeedbackKind.REPAIR and not can_repair:
+    if settings.feedback is FeedbackKind.REPAIR and not can_repair:
         raise InputError(f"prompt format {name!r} cannot repair: it asks for everything at once")
 
 
-def object_tokens(registers: int, options: LanguageModelSettings) -> int:
+def object_tokens(registers: int, settings: LanguageModelSettings) -> int:
     """The limit of a completion that is an object with `registers` keys."""
-    return options.maximum_tokens or TOKENS_BESIDES + TOKENS_PER_REGISTER * registers
+    return settings.maximum_tokens or TOKENS_BESIDES + TOKENS_PER_REGISTER * registers
 
 
 def print_object(answer: Mapping[str, str], registers: Sequence[int]) -> str:

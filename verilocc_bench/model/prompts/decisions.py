@@ -30,7 +30,7 @@ from verilocc_bench.model.language_model import (
 )
 from verilocc_bench.model.prompts.conversation import (
     Turn,
-    check_options,
+    check_settings,
     example_turns,
     messages,
     no_place,
@@ -106,14 +106,14 @@ class DecisionFormat:
         """See PromptFormat."""
         return source_hash()
 
-    def check(self, options: LanguageModelSettings) -> None:
+    def check(self, settings: LanguageModelSettings) -> None:
         """See PromptFormat."""
-        check_options(self.name, options, can_backtrack=True, can_repair=True)
+        check_settings(self.name, settings, can_backtrack=True, can_repair=True)
 
-    def episode(self, request: Request, options: LanguageModelSettings) -> Episode:
+    def episode(self, request: Request, settings: LanguageModelSettings) -> Episode:
         """See PromptFormat."""
-        turns = example_turns(request, options, self._examples)
-        run = _DecisionEpisode(self, request, options, turns)
+        turns = example_turns(request, settings, self._examples)
+        run = _DecisionEpisode(self, request, settings, turns)
         return (yield from run.whole())
 
     def demonstrations(
@@ -152,18 +152,18 @@ class _DecisionEpisode:
         self,
         style: DecisionFormat,
         request: Request,
-        options: LanguageModelSettings,
+        settings: LanguageModelSettings,
         turns: Sequence[Turn],
     ) -> None:
-        self.style, self.options, self.turns = style, options, turns
+        self.style, self.settings, self.turns = style, settings, turns
         self.problem = request.problem
         self.viewer = style.make_viewer(self.problem)
         self.order = decision_order(self.problem)
-        self.attempt: Feedback | None = latest_attempt(request, options)
-        self.rejected = rejected_names(request, options, self.order)
-        self.backtracks = options.backtracks or 0
+        self.attempt: Feedback | None = latest_attempt(request, settings)
+        self.rejected = rejected_names(request, settings, self.order)
+        self.backtracks = settings.backtracks or 0
         self.record = EpisodeRecord()
-        if options.few_shot:
+        if settings.few_shot:
             self.record.more["examples"] = len(turns)
         if self.backtracks:
             self.record.more["backtracks"] = 0
@@ -173,10 +173,10 @@ class _DecisionEpisode:
 
         A free word is taken as it is; a word that is not a base occupies
         nothing. A constrained word is legal. At a dead end room is made, as
-        often as the options allow. After that a dead end ends a constrained
+        often as the settings allow. After that a dead end ends a constrained
         episode; it ends a free one if the format has nothing to offer.
         """
-        constrained = self.options.decoding is Decoding.CONSTRAINED
+        constrained = self.settings.decoding is Decoding.CONSTRAINED
         search = Ejection(RegisterState(self.problem), self.order)
         answer: dict[int, str] = {}
         while (register := search.register) is not None:
@@ -206,7 +206,7 @@ class _DecisionEpisode:
         prompt = _prompt(self.viewer, state, register, view) + told
         completion = yield Ask(
             messages(self.style.system, self.turns, prompt),
-            self.options.maximum_tokens or TOKENS,
+            self.settings.maximum_tokens or TOKENS,
             (END,) if names is None else (),
             None if names is None else _one_of(names),
         )

@@ -17,19 +17,19 @@ MESSAGE_CHARACTERS = 300
 NAME_CHARACTERS = 40
 
 
-def latest_attempt(request: Request, options: LanguageModelSettings) -> Feedback | None:
+def latest_attempt(request: Request, settings: LanguageModelSettings) -> Feedback | None:
     """The attempt that a prompt tells of: the last, where findings are told at all."""
-    if options.feedback is not FeedbackKind.FINDINGS or not request.feedback:
+    if settings.feedback is not FeedbackKind.FINDINGS or not request.feedback:
         return None
     return request.feedback[-1]
 
 
 def rejected_names(
-    request: Request, options: LanguageModelSettings, order: Sequence[int]
+    request: Request, settings: LanguageModelSettings, order: Sequence[int]
 ) -> dict[int, set[str]]:
     """What was rejected, by virtual register, where attempts are to be repaired."""
     rejected: dict[int, set[str]] = defaultdict(set)
-    if options.feedback is FeedbackKind.REPAIR:
+    if settings.feedback is FeedbackKind.REPAIR:
         for attempt in request.feedback:
             assignment = assignment_of(attempt) or {}
             for register in blamed(attempt, order):

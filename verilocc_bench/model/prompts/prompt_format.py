@@ -77,8 +77,8 @@ class PromptFormat(Protocol):
         """The SHA-256, in hex, of the code that makes the prompts."""
         ...
 
-    def check(self, options: LanguageModelSettings) -> None:
-        """Raises InputError for options that this format cannot meet."""
+    def check(self, settings: LanguageModelSettings) -> None:
+        """Raises InputError for settings that this format cannot meet."""
         ...
 
     def demonstrations(
@@ -105,6 +105,6 @@ class PromptFormat(Protocol):
         """
         ...
 
-    def episode(self, request: Request, options: LanguageModelSettings) -> Episode:
+    def episode(self, request: Request, settings: LanguageModelSettings) -> Episode:
         """Asks for one sample; returns what came of it, never raises for the model's words."""
         ...

@@ -15,7 +15,7 @@ from verilocc_bench.model.language_model import Ask, Episode, Message
 from verilocc_bench.model.prompts.conversation import (
     ObjectConstraint,
     Turn,
-    check_options,
+    check_settings,
     example_turns,
     messages,
     object_pieces,
@@ -72,9 +72,9 @@ class WholeFormat:
         """See PromptFormat."""
         return source_hash()
 
-    def check(self, options: LanguageModelSettings) -> None:
+    def check(self, settings: LanguageModelSettings) -> None:
         """See PromptFormat."""
-        check_options(self.name, options)
+        check_settings(self.name, settings)
 
     def demonstrations(
         self,
@@ -92,15 +92,15 @@ class WholeFormat:
         """See PromptFormat."""
         return object_pieces(completion)
 
-    def episode(self, request: Request, options: LanguageModelSettings) -> Episode:
+    def episode(self, request: Request, settings: LanguageModelSettings) -> Episode:
         """See PromptFormat."""
         record, problem = EpisodeRecord(), request.problem
         registers = range(len(problem.function.virtual_registers))
         constraint = None
-        if options.decoding is Decoding.CONSTRAINED:
+        if settings.decoding is Decoding.CONSTRAINED:
             constraint = ObjectConstraint(RegisterState(problem), registers)
-        conversation = self._conversation(request, options, record)
-        tokens = object_tokens(len(registers), options)
+        conversation = self._conversation(request, settings, record)
+        tokens = object_tokens(len(registers), settings)
         completion = yield Ask(conversation, tokens, constraint=constraint)
         record.add(completion)
         failed = record.failed(completion, constraint.stuck if constraint is not None else None)
@@ -112,13 +112,13 @@ class WholeFormat:
         return record.answered(answer)
 
     def _conversation(
-        self, request: Request, options: LanguageModelSettings, record: EpisodeRecord
+        self, request: Request, settings: LanguageModelSettings, record: EpisodeRecord
     ) -> tuple[Message, ...]:
-        turns = example_turns(request, options, self._example)
-        if options.few_shot:
+        turns = example_turns(request, settings, self._example)
+        if settings.few_shot:
             record.more["examples"] = len(turns)
         prompt = _prompt(request.problem)
-        attempt = latest_attempt(request, options)
+        attempt = latest_attempt(request, settings)
         told = feedback_text(attempt, FINDINGS_SHOWN)
         former = None if attempt is None else assignment_of(attempt)
         if former is None or not told:

@@ -17,7 +17,7 @@ from verilocc_bench.model.language_model import Ask, Completion, Episode
 from verilocc_bench.model.prompts.conversation import (
     ObjectConstraint,
     Turn,
-    check_options,
+    check_settings,
     example_turns,
     messages,
     object_pieces,
@@ -90,9 +90,9 @@ class WindowFormat:
         """See PromptFormat."""
         return source_hash()
 
-    def check(self, options: LanguageModelSettings) -> None:
+    def check(self, settings: LanguageModelSettings) -> None:
         """See PromptFormat."""
-        check_options(self.name, options, can_repair=True, windows=True)
+        check_settings(self.name, settings, can_repair=True, windows=True)
 
     def demonstrations(
         self,
@@ -112,26 +112,26 @@ class WindowFormat:
         """See PromptFormat."""
         return object_pieces(completion)
 
-    def episode(self, request: Request, options: LanguageModelSettings) -> Episode:
+    def episode(self, request: Request, settings: LanguageModelSettings) -> Episode:
         """See PromptFormat."""
         record = EpisodeRecord()
-        width = options.window_registers or WINDOW_REGISTERS
+        width = settings.window_registers or WINDOW_REGISTERS
         windows = _Windows(request.problem, width)
-        turns = example_turns(request, options, partial(self._example, width))
-        if options.few_shot:
+        turns = example_turns(request, settings, partial(self._example, width))
+        if settings.few_shot:
             record.more["examples"] = len(turns)
-        attempt = latest_attempt(request, options)
-        kept = windows.unblamed(request) if options.feedback is FeedbackKind.REPAIR else {}
+        attempt = latest_attempt(request, settings)
+        kept = windows.unblamed(request) if settings.feedback is FeedbackKind.REPAIR else {}
         for window, prompt in windows.prompts():
             if window in kept:
                 windows.follow(window, kept[window])
                 continue
             told = feedback_text(attempt, FINDINGS_SHOWN, [f"%{n}" for n in window.new])
             constraint = None
-            if options.decoding is Decoding.CONSTRAINED:
+            if settings.decoding is Decoding.CONSTRAINED:
                 constraint = ObjectConstraint(windows.state, window.new)
             conversation = messages(self.system, turns, prompt + told)
-            tokens = object_tokens(len(window.new), options)
+            tokens = object_tokens(len(window.new), settings)
             completion = yield Ask(conversation, tokens, constraint=constraint)
             record.add(completion)
             failed = record.failed(completion, constraint.stuck if constraint is not None else None)

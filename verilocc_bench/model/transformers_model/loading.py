@@ -30,23 +30,23 @@ MESSAGE_LENGTH = 300
 CONFIGURATION_BYTES = 4 << 20
 
 
-def load_model(name: str, options: LocalModelSettings) -> TransformersModel:
+def load_model(name: str, settings: LocalModelSettings) -> TransformersModel:
     """The model of a folder or Hub id. Raises InputError if it cannot be used."""
-    if options.dtype not in DTYPES:
+    if settings.dtype not in DTYPES:
         expected = ", ".join(DTYPES)
-        raise InputError(f"unknown dtype {options.dtype!r}; expected one of {expected}")
-    device = _device(options.device)
-    trust = options.trust_remote_code
-    folder, revision = find_model_folder(name, options.model_revision, trust)
+        raise InputError(f"unknown dtype {settings.dtype!r}; expected one of {expected}")
+    device = _device(settings.device)
+    trust = settings.trust_remote_code
+    folder, revision = find_model_folder(name, settings.model_revision, trust)
     with _quiet():
         configuration = _configuration(name, folder, trust)
         tokenizer = _tokenizer(name, folder, trust)
-        module = _module(name, folder, configuration, options)
+        module = _module(name, folder, configuration, settings)
         with _on_device(name, device):
             module = module.to(device)
     module.eval()
     network = Network(module, device)
-    codec = TokenCodec(tokenizer, _end_tokens(module, tokenizer), options.chat, name)
+    codec = TokenCodec(tokenizer, _end_tokens(module, tokenizer), settings.chat, name)
     _check_sizes(name, network, tokenizer)
     advice = Advice.from_json(getattr(configuration, CONFIGURATION_KEY, None), name)
     return TransformersModel(network, codec, revision, advice)
@@ -58,12 +58,12 @@ def load_parts(name: str, revision: str | None = None) -> tuple[Any, Any]:
     Nothing of the model's own code is run. Raises InputError if it cannot
     be used.
     """
-    options = LocalModelSettings(dtype="float32")
+    settings = LocalModelSettings(dtype="float32")
     folder, _ = find_model_folder(name, revision, with_code=False)
     with _quiet():
         configuration = _configuration(name, folder, trust=False)
         tokenizer = _tokenizer(name, folder, trust=False)
-        return _module(name, folder, configuration, options), tokenizer
+        return _module(name, folder, configuration, settings), tokenizer
 
 
 def _tokenizer(name: str, folder: Path, trust: bool) -> Any:
@@ -116,20 +116,20 @@ def _known_types() -> set[str]:
     return set(CONFIG_MAPPING.keys())
 
 
-def _module(name: str, folder: Path, configuration: Any, options: LocalModelSettings) -> Any:
+def _module(name: str, folder: Path, configuration: Any, settings: LocalModelSettings) -> Any:
     if getattr(configuration, "is_encoder_decoder", False):
         raise InputError("an encoder-decoder: expected a causal language model", source=name)
-    if not options.trust_remote_code:
+    if not settings.trust_remote_code:
         with _reading("configuration", name):
             check_weights(configuration, folder)
     with _reading("weights", name):
         module, report = transformers.AutoModelForCausalLM.from_pretrained(
             folder,
             config=configuration,
-            dtype=options.dtype if options.dtype == "auto" else getattr(torch, options.dtype),
+            dtype=settings.dtype if settings.dtype == "auto" else getattr(torch, settings.dtype),
             use_safetensors=True,
             local_files_only=True,
-            trust_remote_code=options.trust_remote_code,
+            trust_remote_code=settings.trust_remote_code,
             output_loading_info=True,
         )
     missing = sorted(map(str, [*report["missing_keys"], *report.get("mismatched_keys", ())]))

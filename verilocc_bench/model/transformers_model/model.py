@@ -53,10 +53,6 @@ class TransformersModel:
         """The Hub's commit, or a hash of the folder's files."""
         return self._revision
 
-    def count_tokens(self, text: str) -> int:
-        """How many tokens a text has."""
-        return self._codec.count(text)
-
     def complete(self, asks: Sequence[Ask], sampling: Sequence[TokenSampling]) -> list[Completion]:
         """A completion for every ask, in their order.
 

@@ -75,10 +75,6 @@ class TokenCodec:
         pairs = zip(prompt, self._stem[1], strict=False)
         return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
-    def count(self, text: str) -> int:
-        """How many tokens a text has, without any that begin or end texts."""
-        return len(self._encode(text))
-
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens, special ones left out."""
         decoded = self.tokenizer.decode(
