@@ -31,6 +31,8 @@ from verilocc_bench.model.notes.network import (  # noqa: E402
     NotesNetwork,
 )
 
+pytestmark = pytest.mark.slow
+
 SMALL = NotesConfiguration(hidden=16, layers=2, heads=2, head_width=8, feed_forward=16)
 
 
