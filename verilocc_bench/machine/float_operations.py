@@ -24,7 +24,6 @@ from verilocc_bench.machine.compiled import (
     float64_bits,
     float64_of,
     fused32,
-    fused64,
 )
 from verilocc_bench.machine.integer_operations import signed32
 from verilocc_bench.machine.number_formats import (
@@ -199,8 +198,16 @@ def _divide_fused(a: int, b: int, c: int, scale: bool) -> int:
     """
     if not scale:
         return float32_bits(fused32(float32_of(a), float32_of(b), float32_of(c)))
-    x, y, z = float32_of(a), float32_of(b), float32_of(c)
-    wide = fused64(float64(x), float64(y), float64(z))
+    product = float64(float32_of(a)) * float64(float32_of(b))  # exact
+    addend = float64(float32_of(c))
+    wide = product + addend
+    part = wide - product
+    error = (product - (wide - part)) + (addend - part)
+    if error != 0 and math.isfinite(error):
+        # An odd last bit tells the rounding to 32 bits that something is left.
+        bits = float64_bits(wide)
+        if bits & 1 == 0:
+            wide = float64_of(bits + (1 if (error > 0) == (wide > 0) else -1))
     return float32_bits(float32(wide * power_of_two(64 if _exponent(c) > 127 else -64)))
 
 
@@ -226,7 +233,7 @@ def _rounded(operation: int, a: int) -> int:
             return 0x7FC0_0000
         return quiet32(a)
     if operation == FRACTION:
-        fraction = float32(number - math.floor(number))
+        fraction = float32(number - np.floor(number))  # of -0: +0
         return float32_bits(min(fraction, float32(0.99999994)))
     if operation == TRUNCATE:
         result = np.trunc(number)

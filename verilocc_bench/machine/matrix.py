@@ -20,8 +20,8 @@ leave undefined are refused.
 **Arithmetic.** The guides do not say in which order hardware adds, nor how it rounds
 between. Here:
 - f32 and f64: one fused multiply-add after the other, in order of k, beginning with C;
-- f16, bf16, xf32, fp8, bf8: products are exact; their sum is computed in float64,
-  added to C there, and rounded to float32 once;
+- f16, bf16, xf32, fp8, bf8: products are exact; they are summed in float64 in order of k,
+  C is added last, and the sum is rounded to float32 once;
 - i8: exact, modulo 2**32.
 On gfx90a, f16 and bf16 instructions take denormal inputs as zero and give zero for
 denormal results (MIOpen documentation, "MI200 MFMA Behavior Specifics"). The sign of
@@ -183,7 +183,10 @@ def _accumulate(
         for k in range(instruction.depth):
             addend = fused_multiply_add_64(left[..., k, None], right[..., None, :, k], addend)
         return addend
-    return np.asarray(left @ right.swapaxes(-1, -2) + addend)
+    total = np.zeros(addend.shape)
+    for k in range(instruction.depth):  # in order: a library's product adds as it likes
+        total += left[..., k, None] * right[..., None, :, k]
+    return np.asarray(total + addend)
 
 
 def _result(instruction: MatrixInstruction, matrices: NDArray[Any]) -> Registers:

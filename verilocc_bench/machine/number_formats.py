@@ -131,9 +131,20 @@ def maximum32(a: int, b: int) -> int:
 
 
 @compiled
+def is_signalling64(bits: int) -> bool:
+    """True for a signalling NaN of float64."""
+    mantissa = bits & ((1 << 52) - 1)
+    return (bits >> 52) & 0x7FF == 0x7FF and mantissa != 0 and not mantissa >> 51
+
+
+@compiled
 def minimum64(a: int, b: int) -> int:
-    """V_MIN_F64, on bits; NaNs lose, -0 < +0."""
+    """V_MIN_F64 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
     x, y = float64_of(a), float64_of(b)
+    if is_signalling64(a):
+        return a | (1 << 51)
+    if is_signalling64(b):
+        return b | (1 << 51)
     if math.isnan(x):
         return b
     if math.isnan(y):
@@ -145,14 +156,58 @@ def minimum64(a: int, b: int) -> int:
 
 @compiled
 def maximum64(a: int, b: int) -> int:
-    """V_MAX_F64, on bits; NaNs lose, -0 < +0."""
+    """V_MAX_F64 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
     x, y = float64_of(a), float64_of(b)
+    if is_signalling64(a):
+        return a | (1 << 51)
+    if is_signalling64(b):
+        return b | (1 << 51)
     if math.isnan(x):
         return b
     if math.isnan(y):
         return a
     if x == 0 and y == 0:
         return b if a < 0 else a
+    return a if x >= y else b
+
+
+@compiled
+def is_signalling16(bits: int) -> bool:
+    """True for a signalling NaN of float16."""
+    return (bits & 0x7C00) == 0x7C00 and (bits & 0x3FF) != 0 and not bits & 0x200
+
+
+@compiled
+def minimum16(a: int, b: int) -> int:
+    """V_MIN_F16 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
+    x, y = float16_of(a), float16_of(b)
+    if is_signalling16(a):
+        return a | 0x200
+    if is_signalling16(b):
+        return b | 0x200
+    if math.isnan(x):
+        return b
+    if math.isnan(y):
+        return a
+    if x == 0 and y == 0:
+        return a if a & 0x8000 else b
+    return a if x < y else b
+
+
+@compiled
+def maximum16(a: int, b: int) -> int:
+    """V_MAX_F16 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
+    x, y = float16_of(a), float16_of(b)
+    if is_signalling16(a):
+        return a | 0x200
+    if is_signalling16(b):
+        return b | 0x200
+    if math.isnan(x):
+        return b
+    if math.isnan(y):
+        return a
+    if x == 0 and y == 0:
+        return b if a & 0x8000 else a
     return a if x >= y else b
 
 

@@ -208,9 +208,9 @@ def _arithmetic_32(operation: int, a: int, b: int, scc: int) -> tuple[int, int]:
     if operation == MIN_U32:
         return min(a, b), int(a < b)
     if operation == MAX_I32:
-        return max(x, y), int(x > y)
+        return max(x, y), int(x >= y)
     if operation == MAX_U32:
-        return max(a, b), int(a > b)
+        return max(a, b), int(a >= b)
     if operation == MULTIPLY:
         return a * b, scc
     if operation == MULTIPLY_HIGH_U32:
@@ -218,7 +218,7 @@ def _arithmetic_32(operation: int, a: int, b: int, scc: int) -> tuple[int, int]:
     if operation == MULTIPLY_HIGH_I32:
         return (x * y) >> 32, scc
     if operation == ABSOLUTE_DIFFERENCE:
-        return abs(x - y), int(x != y)
+        return abs(signed32(x - y)), int(x != y)  # the difference wraps first
     shift = operation - SHIFT_1_ADD + 1
     total = (a << shift) + b
     return total, int(total > 0xFFFF_FFFF)
@@ -368,7 +368,11 @@ def scalar_operation_64(operation: int, a: int, b: int, old: int, scc: int) -> t
     elif operation == SHIFT_RIGHT_ARITHMETIC:
         result = a >> (b & 63)
     else:
-        width = min((b >> 16) & 0x7F, 63)
+        width = (b >> 16) & 0x7F
+        if width >= 64:
+            signed = operation == FIELD_SIGNED
+            result = a >> (b & 63) if signed else shift_right_64(a, b & 63)
+            return result, int(result != 0)
         result = _field(operation, a, b & 63, width, shift_right_64(a, b & 63) << (b & 63))
         if operation == FIELD_UNSIGNED:
             result = shift_right_64(a, b & 63) & ((1 << width) - 1)

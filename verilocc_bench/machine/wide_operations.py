@@ -22,7 +22,9 @@ from verilocc_bench.machine.integer_operations import signed32
 from verilocc_bench.machine.number_formats import (
     float16_bits,
     float16_of,
+    maximum16,
     maximum64,
+    minimum16,
     minimum64,
     power_of_two,
     saturated,
@@ -105,6 +107,8 @@ def _is_denormal(number: float) -> bool:
 @compiled
 def _scaled(number: float, exponent: int) -> float:
     """The number times 2**exponent, rounded once."""
+    if not math.isfinite(number):
+        return number
     exponent = max(-2200, min(2200, exponent))
     while exponent > 1000:
         number *= power_of_two(1000)
@@ -253,20 +257,24 @@ def _number16(bits: int) -> float:
 
 
 @compiled
-def _minimum16(x: float, y: float) -> float:
-    return float64_of(minimum64(float64_bits(x), float64_bits(y)))
-
-
-@compiled
-def _maximum16(x: float, y: float) -> float:
-    return float64_of(maximum64(float64_bits(x), float64_bits(y)))
-
-
-@compiled
-def _median16(x: float, y: float, z: float) -> float:
-    if math.isnan(x) or math.isnan(y) or math.isnan(z):
-        return _minimum16(_minimum16(x, y), z)
-    return _maximum16(_minimum16(x, y), _minimum16(_maximum16(x, y), z))
+def _extreme16(operation: int, a: int, b: int, c: int) -> int:
+    """The least, the greatest or the middle one, on bits."""
+    if operation == MINIMUM:
+        return minimum16(a, b)
+    if operation == MAXIMUM:
+        return maximum16(a, b)
+    least, greatest = minimum16(a, b), maximum16(a, b)
+    if operation == MINIMUM3:
+        return minimum16(least, c)
+    if operation == MAXIMUM3:
+        return maximum16(greatest, c)
+    if math.isnan(float16_of(a)) or math.isnan(float16_of(b)) or math.isnan(float16_of(c)):
+        return minimum16(least, c)
+    # The greatest is left out; zeros of either sign are equal.
+    most = float16_of(maximum16(greatest, c))
+    if most == float16_of(a):
+        return maximum16(b, c)
+    return maximum16(a, c) if most == float16_of(b) else greatest
 
 
 @compiled
@@ -280,6 +288,8 @@ def float16_operation(operation: int, a: int, b: int, c: int) -> int:
         return float16_bits(float64(((a & 0xFFFF) ^ 0x8000) - 0x8000))
     if operation == FROM_U:
         return float16_bits(float64(a & 0xFFFF))
+    if MINIMUM <= operation <= MEDIAN3:
+        return _extreme16(operation, a & 0xFFFF, b & 0xFFFF, c & 0xFFFF)
     x, y, z = _number16(a), _number16(b), _number16(c)
     if operation == TO_U:
         return saturated(x, 0.0, 65535.0)
@@ -295,16 +305,6 @@ def float16_operation(operation: int, a: int, b: int, c: int) -> int:
         result = x * y
     elif operation == FUSED:
         result = fused64(x, y, z)
-    elif operation == MINIMUM:
-        result = _minimum16(x, y)
-    elif operation == MAXIMUM:
-        result = _maximum16(x, y)
-    elif operation == MINIMUM3:
-        result = _minimum16(_minimum16(x, y), z)
-    elif operation == MAXIMUM3:
-        result = _maximum16(_maximum16(x, y), z)
-    elif operation == MEDIAN3:
-        result = _median16(x, y, z)
     elif operation == SCALE:
         shift = ((b & 0xFFFF) ^ 0x8000) - 0x8000
         result = x * power_of_two(max(-100, min(100, shift)))
