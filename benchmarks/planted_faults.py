@@ -1,0 +1,336 @@
+"""Faults planted in the code between a row and its machine code: which check notices them.
+
+    python benchmarks/planted_faults.py [--output FILE]
+
+Each fault is one changed line of the reading, normalizing, writing back or register tables of
+the AMD back end, planted in this process and taken out again. For some kernels of the
+embedded dataset everything is then done anew: machine IR is read and normalized, an allocator
+answers, the verifier judges the answer (for the problem as it was read), llc makes machine code,
+the interpreter executes it. A fault is noticed by
+
+- `text`: the normalized text is not that of the published row;
+- `error`: the code itself fails;
+- `verifier`: it rejects the allocator's answer;
+- `llc`: it refuses the machine IR;
+- `execution`: other numbers than before, or a fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+import types
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from executed_answers import memory_digest
+from tabulate import tabulate
+
+from verilocc_bench.allocators import BUILT_IN, Request
+from verilocc_bench.backends.amdgpu.backend import AmdgpuBackend
+from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
+from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS
+from verilocc_bench.backends.kernel import ReadOptions
+from verilocc_bench.dataset import Row, load_raw_row, load_rows
+from verilocc_bench.edits import Answer
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import print_function
+from verilocc_bench.machine.execution import Fault
+from verilocc_bench.verify import Verifier
+
+CHECKS = ("text", "error", "verifier", "llc", "execution")
+ASSIGN_KERNELS = {"fe33ea20e7c8cba7", "ff7f1b9aa13ea155"}
+SPLIT_KERNELS = {"e76a3923a014c440"}
+
+_LOWER = "backends.amdgpu.write_back"
+_FLOW = "backends.amdgpu.mir_flow"
+_MOVES = "backends.amdgpu.parallel_moves"
+_NORMALIZE = "backends.amdgpu.normalize"
+_PARSE = "backends.amdgpu.mir_instruction"
+_CLASSES = "targets.amdgpu_classes"
+
+
+@dataclass(frozen=True)
+class PlantedFault:
+    """`old` becomes `new` in a module; `old` stands there once."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+
+
+FAULTS = (
+    PlantedFault("sub-registers are written as the tuple's first lanes", _LOWER,
+          "location = VirtualLanes(number, lanes.first, lanes.count)",
+          "location = VirtualLanes(number, 0, lanes.count)"),
+    PlantedFault("killed marks stay", _LOWER,
+          'flags = tuple(flag for flag in token.flags if flag != "killed")', "flags = token.flags"),
+    PlantedFault("undef stays on definitions of lanes", _LOWER,
+          "if token.is_definition:", "if False:"),
+    PlantedFault("copies between registers of one first digit go away", _LOWER,
+          'match["to"] != match["from"]', 'match["to"][:6] != match["from"][:6]'),
+    PlantedFault("copies of one register to another of its file go away", _LOWER,
+          'match["to"] != match["from"]', 'match["to"][0] != match["from"][0]'),
+    PlantedFault("defined uses are marked undef", _LOWER,
+          "elif mask and not mask & step.defined_before",
+          "elif mask and mask & step.defined_before"),
+    PlantedFault("undefined uses are not marked", _LOWER,
+          "elif mask and not mask & step.defined_before", "elif False and mask"),
+    PlantedFault("dead marks stay where the value is read", _LOWER,
+          "if mask & step.live_after:", "if False:"),
+    PlantedFault("blocks name no live-in registers", _LOWER,
+          "for unit in units_of_mask(mask & ~self.reserved)]", "for unit in units_of_mask(0)]"),
+    PlantedFault("blocks name half of their live-in registers", _LOWER,
+          "for unit in units_of_mask(mask & ~self.reserved)]",
+          "for unit in list(units_of_mask(mask & ~self.reserved))[::2]]"),
+    PlantedFault("16-bit halves are written as whole registers", _LOWER,
+          "return token.spelled(register_name(units, half), flags)",
+          "return token.spelled(register_name(units, None), flags)"),
+    PlantedFault("replaced operands are forgotten", _LOWER,
+          "replaced.get(token.number, location)", "location"),
+    PlantedFault("replacements reach the operand before", _LOWER,
+          "token = _token_numbers(code[index])[operand]",
+          "token = _token_numbers(code[index])[max(0, operand - 1)]"),
+    PlantedFault("moves take registers that hold values", _LOWER,
+          "taken = step.live_after | step.reads | step.writes | self.reserved",
+          "taken = step.reads | step.writes"),
+    PlantedFault("undef reads count as reads", _FLOW,
+          "elif not operand.flags & (Flag.UNDEF | Flag.INTERNAL):", "else:"),
+    PlantedFault("a written half ends the life of the whole", _FLOW,
+          "if not is_half(operand):", "if True:"),
+    PlantedFault("nothing is defined at the entry", _FLOW,
+          "defined[0] = live_in", "defined[0] = 0"),
+    PlantedFault("live-in registers may be undefined", _FLOW,
+          "tuple(a & b for a, b in pairs)", "tuple(a for a, b in pairs)"),
+    PlantedFault("sub-registers of physical registers are the first lanes", _FLOW,
+          "units = FixedUnits(units.file, units.first + lanes.first, lanes.count)",
+          "units = FixedUnits(units.file, units.first, lanes.count)"),
+    PlantedFault("moves are carried out in any order", _MOVES,
+          "ready = [destination for destination in sources if destination not in waiting]",
+          "ready = list(sources)"),
+    PlantedFault("moves in a circle turn the wrong way", _MOVES,
+          "    yield _COPY, temporary, cycle[0]", "    yield _COPY, temporary, cycle[-1]"),
+    PlantedFault("two moves form a pair whatever their sources", _MOVES,
+          "for (file, unit), following in ((first[1], second[1]), (first[2], second[2])):",
+          "for (file, unit), following in ((first[1], second[1]),):"),
+    PlantedFault("pairs may begin at odd registers", _MOVES,
+          "if unit % 2 or following != (file, unit + 1):", "if following != (file, unit + 1):"),
+    PlantedFault("implicit uses are dropped", _NORMALIZE,
+          "            if use is not None:",
+          "            if use is not None and not use.implicit:"),
+    PlantedFault("ties are dropped", _NORMALIZE,
+          "use = replace(use, tied_to=places.get(operand.tied_to))", "pass"),
+    PlantedFault("early clobbers are dropped", _NORMALIZE,
+          "early_clobber=MachineOperandFlag.EARLY_CLOBBER in machine.flags", "early_clobber=False"),
+    PlantedFault("undef marks are dropped", _NORMALIZE,
+          "undef=MachineOperandFlag.UNDEF in machine.flags", "undef=False"),
+    PlantedFault("every use is undef", _NORMALIZE,
+          "undef=MachineOperandFlag.UNDEF in machine.flags",
+          "undef=MachineOperandFlag.DEFINITION not in machine.flags"),
+    PlantedFault("a definition of a half overwrites the whole", _NORMALIZE,
+          "if _keeps_half(operand):", "if False:"),
+    PlantedFault("blocks have one successor", _NORMALIZE,
+          "return tuple(order[number] for number in numbers)",
+          "return tuple(order[number] for number in numbers[:1])"),
+    PlantedFault("blocks have one successor, the last", _NORMALIZE,
+          "return tuple(order[number] for number in numbers)",
+          "return tuple(order[number] for number in numbers[-1:])"),
+    PlantedFault("sub-registers of several lanes count as one", _NORMALIZE,
+          "return VirtualLanes(number, lanes.first, lanes.count)",
+          "return VirtualLanes(number, lanes.first, 1)"),
+    PlantedFault("whole tuples count as their first lane", _NORMALIZE,
+          "return VirtualLanes(number, 0, width)", "return VirtualLanes(number, 0, 1)"),
+    PlantedFault("sub-registers count as the first lanes", _NORMALIZE,
+          "return VirtualLanes(number, lanes.first, lanes.count)",
+          "return VirtualLanes(number, 0, lanes.count)"),
+    PlantedFault("no register is live into the function", _NORMALIZE,
+          "return self.in_order({unit for unit in units if unit is not None})", "return ()"),
+    PlantedFault("no register is reserved", _NORMALIZE,
+          "return self.in_order(set(units))", "return ()"),
+    PlantedFault("physical registers are not seen", _NORMALIZE,
+          "else self.physical(machine, line)", "else None"),
+    PlantedFault("dead definitions are dropped", _NORMALIZE,
+          "            definition = self.operand(operand, machine.line)",
+          "            definition = None if MachineOperandFlag.DEAD in operand.flags else "
+          "self.operand(operand, machine.line)"),
+    PlantedFault("uses after the second are dropped", _NORMALIZE,
+          "                uses.append(use)",
+          "                uses.append(use) if len(uses) < 2 else None"),
+    PlantedFault("the table of early clobbers is not read", _PARSE,
+          "for early in operand_constraints(match[1]).early_clobbers:", "for early in ():"),
+    PlantedFault("tuples may begin anywhere", _CLASSES,
+          "BaseRange(file, first, last, step))", "BaseRange(file, first, last, 1))"),
+    PlantedFault("the last register of a class is one too far", _CLASSES,
+          "BaseRange(file, first, last, step))", "BaseRange(file, first, last + step, step))"),
+    PlantedFault("tuples of physical registers are one register", _CLASSES,
+          "units = FixedUnits(file, first, count) if exists else None",
+          "units = FixedUnits(file, first, 1) if exists else None"),
+    PlantedFault("physical registers are one too high", _CLASSES,
+          "units = FixedUnits(file, first, count) if exists else None",
+          "units = FixedUnits(file, first + 1, count) if exists else None"),
+)  # fmt: skip
+
+
+def functions_of(space: dict[str, Any], module: str) -> Iterator[tuple[str, types.FunctionType]]:
+    """Every function and method that a module defines, inside of caches, too."""
+    for name, value in space.items():
+        inner = getattr(value, "__wrapped__", value)
+        if isinstance(inner, types.FunctionType) and inner.__module__ == module:
+            yield name, inner
+        elif isinstance(value, type) and value.__module__ == module:
+            for attribute, method in vars(value).items():
+                if isinstance(method, types.FunctionType):
+                    yield f"{name}.{attribute}", method
+
+
+def clear_caches() -> None:
+    for name, module in list(sys.modules.items()):
+        if name.startswith("verilocc_bench."):
+            for value in vars(module).values():
+                if hasattr(value, "cache_clear") and hasattr(value, "__wrapped__"):
+                    value.cache_clear()
+
+
+@contextmanager
+def planted(fault: PlantedFault) -> Iterator[None]:
+    """The fault in the loaded modules: the code of the functions that it changes."""
+    name = f"verilocc_bench.{fault.module}"
+    module = importlib.import_module(name)
+    assert module.__file__ is not None
+    source = Path(module.__file__).read_text(encoding="utf-8")
+    if source.count(fault.old) != 1:
+        raise ValueError(f"{fault.name}: {source.count(fault.old)} places")
+    changed = types.ModuleType(name)
+    changed.__file__ = module.__file__
+    sys.modules[name] = changed  # dataclasses look their module up
+    try:
+        exec(compile(source.replace(fault.old, fault.new), name, "exec"), changed.__dict__)
+    finally:
+        sys.modules[name] = module
+    new = dict(functions_of(changed.__dict__, name))
+    old_codes = {}
+    for place, function in functions_of(module.__dict__, name):
+        if (place in new and new[place].__code__.co_code != function.__code__.co_code) or (
+            place in new and new[place].__code__.co_consts != function.__code__.co_consts
+        ):
+            old_codes[function] = function.__code__
+            function.__code__ = new[place].__code__
+    if not old_codes:
+        raise ValueError(f"{fault.name}: changes no function")
+    clear_caches()
+    try:
+        yield
+    finally:
+        for function, code in old_codes.items():
+            function.__code__ = code
+        clear_caches()
+
+
+def subjects() -> list[tuple[Row, str, str]]:
+    """Rows with their raw text and the allocator that answers."""
+    found = []
+    for track, wanted, allocator in (
+        ("assign", ASSIGN_KERNELS, "linear-scan"), ("split", SPLIT_KERNELS, "live-range-splitting"),
+    ):  # fmt: skip
+        rows = [row for row in load_rows("mini", track=track).rows if row.id in wanted]
+        found += [(row, load_raw_row("mini", row.id).content, allocator) for row in rows]
+    return found
+
+
+class Checks:
+    """Asks all checks about a kernel; what depends on the same bytes is computed once."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[str, str], tuple[Answer, bool]] = {}
+        self._digests: dict[tuple[str, bytes], str] = {}
+        self.last_digest = ""
+
+    def noticed(self, row: Row, content: str, allocator: str, wanted: str | None) -> list[str]:
+        """The checks that notice something; `wanted` is the memory without a fault."""
+        found: list[str] = []
+        try:
+            options = ReadOptions(arch=row.arch)
+            kernel = AmdgpuBackend().read(content.encode(), Path("x.mir"), options)
+            text = print_function(kernel.problem.function)
+            if text != row.normalized:
+                found.append("text")
+            if (row.id, text) not in self._answers:
+                answer = BUILT_IN[allocator].allocate(Request(kernel.problem))
+                valid = Verifier(kernel.problem).verify(answer).valid
+                self._answers[row.id, text] = (answer, valid)
+            answer, valid = self._answers[row.id, text]
+            if not valid:
+                found.append("verifier")
+            lowered = write_answer(kernel, answer)
+            llc_options = (*LLC_OPTIONS, *lowered.llc_options)
+            code = run_llc_on(kernel, lowered.text, "obj", llc_options)
+        except InputError as error:
+            return [*found, "llc" if "llc: " in str(error) else "error"]
+        except Exception:  # noqa: BLE001 (a fault may break anything)
+            return [*found, "error"]
+        digest = self.last_digest = self.digest(row, code)
+        return [*found, "execution"] if wanted is not None and digest != wanted else found
+
+    def digest(self, row: Row, code: bytes) -> str:
+        """What the code leaves in memory, or the fault that ends it."""
+        if (row.id, code) not in self._digests:
+            try:
+                digest = memory_digest(row, code)
+            except (Fault, InputError) as error:
+                digest = f"{type(error).__name__}: {error}"
+            self._digests[row.id, code] = digest
+        return self._digests[row.id, code]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    rows = subjects()
+    checks = Checks()
+    baselines: dict[str, str] = {}
+    for row, content, allocator in rows:
+        if found := checks.noticed(row, content, allocator, None):
+            raise SystemExit(f"{row.id}: without a fault {found}")
+        baselines[row.id] = checks.last_digest
+    lines = []
+    for fault in FAULTS:
+        by_check: Counter[str] = Counter()
+        with planted(fault):
+            for row, content, allocator in rows:
+                by_check.update(checks.noticed(row, content, allocator, baselines[row.id]))
+        entry = {"fault": fault.name, "module": fault.module} | {c: by_check[c] for c in CHECKS}
+        lines.append(entry)
+        print(json.dumps(entry), file=sys.stderr, flush=True)
+    if options.output:
+        options.output.write_text("\n".join(json.dumps(line) for line in lines) + "\n")
+    print(summary(lines))
+    return 0
+
+
+def summary(lines: list[dict[str, Any]]) -> str:
+    def share(test: Callable[[dict[str, Any]], bool]) -> int:
+        return sum(1 for line in lines if test(line))
+
+    others = [c for c in CHECKS if c != "execution"]
+    rows = [
+        ["faults", len(lines)],
+        ["noticed", share(lambda e: any(e[c] for c in CHECKS))],
+        ["noticed by execution", share(lambda e: bool(e["execution"]))],
+        ["by execution alone", share(lambda e: e["execution"] and not any(e[c] for c in others))],
+        ["by execution alone, had there been no published text", share(
+            lambda e: e["execution"] and not any(e[c] for c in others if c != "text"))],
+        ["by nothing", share(lambda e: not any(e[c] for c in CHECKS))],
+    ]  # fmt: skip
+    return tabulate(rows, tablefmt="github")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
