@@ -31,9 +31,12 @@ from verilocc_bench.machine.execution import run
 from verilocc_bench.machine.opcode_table import OPCODES
 
 pcode = pytest.importorskip("tinygrad.runtime.autogen.amd.cdna.str_pcode")
-pytestmark = pytest.mark.skipif(
-    not shutil.which("llvm-mc-22"), reason="needs LLVM 22's assembler (Debian: llvm-22)"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not shutil.which("llvm-mc-22"), reason="needs LLVM 22's assembler (Debian: llvm-22)"
+    ),
+]
 
 SHORT_IMMEDIATE = re.compile(r"s_(mov|cmov|add|mul|cmp)k_")
 LANES = 576
