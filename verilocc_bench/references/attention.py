@@ -13,7 +13,7 @@ from verilocc_bench.references.formulas import (
 )
 from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array
-from verilocc_bench.references.problem import TOLERANCES, Problem, tile_count
+from verilocc_bench.references.problem import TOLERANCES, Problem, pipeline_blocks, tile_count
 
 __all__ = [
     "mha_backward_dkdv",
@@ -47,11 +47,6 @@ def _scoring(problem: Problem, heads: int) -> Scoring:
     )
 
 
-def _key_blocks(problem: Problem) -> int:
-    """As many tiles as fill the software pipeline, and one more."""
-    return max(2, problem.integer("num_stages") + 1)
-
-
 def _with_bias(scoring: Scoring, bias: Array) -> Scoring:
     return Scoring(
         scoring.scale, scoring.softcap, scoring.slopes, bias, scoring.causal, scoring.window
@@ -75,7 +70,7 @@ def mha_forward(problem: Problem) -> Launch:
         return _forward_variable_length(problem, scoring, heads)
     even, element = problem.on("even"), problem.element()
     queries = problem.length(problem.tiles, problem.integer("block_m"), even=even)
-    keys = problem.length(_key_blocks(problem), problem.integer("block_n"), even=even, less=2)
+    keys = problem.length(pipeline_blocks(problem), problem.integer("block_n"), even=even, less=2)
     dims = problem.integer("head_dim")
     q = problem.operand(batches, heads, queries, dims, element=element)
     k, v = (
@@ -125,7 +120,7 @@ def _forward_variable_length(problem: Problem, scoring: Scoring, heads: int) -> 
     group, dims = problem.integer("query_group"), problem.integer("head_dim")
     block_m, element = problem.integer("block_m"), problem.element()
     longest_q = problem.tiles * block_m - 5
-    longest_k = _key_blocks(problem) * problem.integer("block_n") - 7
+    longest_k = pipeline_blocks(problem) * problem.integer("block_n") - 7
     shorter = (max(1, longest_q - block_m // 2 - 3), longest_k // 2)
     lengths = [(longest_q, longest_k), (0, 5), shorter][: 1 if problem.tiles == 1 else 3]
     q_ends = np.cumsum([2, *(q for q, _ in lengths)])
@@ -185,7 +180,7 @@ def mha_backward_dkdv(problem: Problem) -> Launch:
     """Gradients of keys and values, one tile of keys a program."""
     even = problem.on("even")
     keys = problem.length(problem.tiles, problem.integer("block_n"), even=even, less=2)
-    queries = problem.length(_key_blocks(problem), problem.integer("block_m"), even=even)
+    queries = problem.length(pipeline_blocks(problem), problem.integer("block_m"), even=even)
     gradients = _backward(problem, queries, keys, key_heads=min(problem.tiles, 2))
     tolerance = 2 * problem.tolerance
     for name, numbers in (("grad_k", gradients[1]), ("grad_v", gradients[2])):
@@ -197,7 +192,7 @@ def mha_backward_dq(problem: Problem) -> Launch:
     """The gradient of queries, one tile of queries of one head a program."""
     even = problem.on("even")
     queries = problem.length(problem.tiles, problem.integer("block_m"), even=even)
-    keys = problem.length(_key_blocks(problem), problem.integer("block_n"), even=even, less=2)
+    keys = problem.length(pipeline_blocks(problem), problem.integer("block_n"), even=even, less=2)
     key_heads = min(problem.tiles, 2)
     gradients = _backward(problem, queries, keys, key_heads=key_heads)
     heads = 1 if problem.tiles == 1 else key_heads * problem.integer("query_group")

@@ -9,7 +9,7 @@ from verilocc_bench.references.attention import SOFTCAP
 from verilocc_bench.references.formulas import HIDDEN, Scoring, score
 from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array
-from verilocc_bench.references.problem import Problem, tile_count
+from verilocc_bench.references.problem import Problem, pipeline_blocks, tile_count
 
 __all__ = ["mha_decode", "mha_decode_combine"]
 
@@ -24,7 +24,7 @@ def mha_decode(problem: Problem) -> Launch:
     block_n, element = problem.integer("block_n"), problem.element()
     batches = key_heads = min(problem.tiles, 2)
     launched = 1 if problem.tiles == 1 else splits
-    per_split = 2 * block_n
+    per_split = pipeline_blocks(problem) * block_n
     lengths = (
         np.array([per_split - 3])
         if launched == 1
@@ -83,7 +83,7 @@ def _shares(
     outs = np.zeros((batches, heads, splits, problem.integer("block_d")))
     maxima, sums = np.full((batches, heads, splits), HIDDEN), np.zeros((batches, heads, splits))
     scoring = Scoring(scale, softcap=SOFTCAP if problem.on("softcap") else None)
-    per_split = 2 * block_n
+    per_split = pipeline_blocks(problem) * block_n
     for sequence, length in enumerate(lengths):
         oldest = max(0, length - window) if problem.on("window") else 0
         for split in range(launched):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from verilocc_bench.references.formulas import activate
 from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array, decode, encode
-from verilocc_bench.references.problem import TOLERANCES, Problem, tile_count
+from verilocc_bench.references.problem import TOLERANCES, Problem, pipeline_blocks, tile_count
 
 __all__ = [
     "gemm",
@@ -50,7 +50,7 @@ def matrix_sizes(problem: Problem, depth_blocks: int | None = None) -> tuple[int
     even = problem.on("even_mn")
     m = problem.length(problem.tiles, problem.integer("block_m"), even=even)
     n = problem.length(problem.tiles, problem.integer("block_n"), even=even, less=2)
-    blocks = depth_blocks or max(2, problem.integer("num_stages") + 1)
+    blocks = depth_blocks or pipeline_blocks(problem)
     k = problem.length(blocks, problem.integer("block_k"), even=problem.on("even_k"))
     problem.set(M=m, N=n, K=k)
     return m, n, k
@@ -121,13 +121,14 @@ def _plain(problem: Problem, batches: int | None) -> tuple[int, int]:
 def gemm_split_k(problem: Problem) -> Launch:
     """Shares of K, added into C or each in a matrix of its own.
 
-    The last share but one is cut short, and the last is empty where there are more than two.
+    One share is cut short, and the last is empty where there are enough of them.
     """
     splits = problem.integer("split_k")
     block_k = problem.integer("block_k")
-    per_share = 2
-    blocks = per_share * (splits - 1 if splits > 2 else splits)
-    m, n, k = matrix_sizes(problem, blocks - 1 if splits > 2 else blocks)
+    per_share = pipeline_blocks(problem)
+    has_empty = splits > per_share + 1
+    blocks = per_share * (splits - has_empty) - 1
+    m, n, k = matrix_sizes(problem, blocks)
     out = problem.element("out_dtype")
     a, b = _operands(problem, m, n, k)
     depth = tile_count(tile_count(k, block_k), splits) * block_k

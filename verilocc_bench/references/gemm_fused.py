@@ -7,7 +7,7 @@ import numpy as np
 from verilocc_bench.references.formulas import activate
 from verilocc_bench.references.gemm import matrix_sizes, put_operand
 from verilocc_bench.references.launch import Launch
-from verilocc_bench.references.problem import Problem, tile_count
+from verilocc_bench.references.problem import Problem, pipeline_blocks, tile_count
 
 __all__ = ["gemm_experts", "gemm_gated", "gemm_quantized", "gemm_weight_only"]
 
@@ -96,7 +96,7 @@ def gemm_experts(problem: Problem) -> Launch:
     element, top_k = problem.element(), 2
     n = problem.length(problem.tiles, block_n, even=problem.on("even_mn"), less=2)
     k = problem.length(
-        max(2, problem.integer("num_stages") + 1),
+        pipeline_blocks(problem),
         problem.integer("block_k"),
         even=problem.on("even_k"),
     )

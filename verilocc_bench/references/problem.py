@@ -29,6 +29,11 @@ def tile_count(length: int, block: int) -> int:
     return -(-length // block)
 
 
+def pipeline_blocks(problem: Problem) -> int:
+    """How many blocks a loop takes: enough to fill the software pipeline and go around it."""
+    return max(3, problem.integer("num_stages") + 2)
+
+
 class Problem:
     """A kernel's launch while it is put together.
 
