@@ -60,11 +60,17 @@ _Result = tuple[list[CheckedRow], list[CheckedRawRow], list[CheckFinding]]
 
 
 def check_dataset(
-    folder: Path, *, jobs: int = 1, labels: bool = True, progress: bool = True
+    folder: Path,
+    *,
+    jobs: int = 1,
+    labels: bool = True,
+    progress: bool = True,
+    execute: int = 0,
 ) -> CheckReport:
     """Everything that is wrong with a dataset folder; see CheckKind.
 
-    Without `labels` no assignment is verified. Raises InputError if the folder
+    Without `labels` no assignment is verified. With `execute` the machine code of
+    so many rows is run. Raises InputError if the folder
     is not a dataset, and MissingExtraError if distances in leakage.json cannot
     be computed.
     """
@@ -91,7 +97,13 @@ def check_dataset(
     check_card(folder, places, findings)
     if leakage is not None:
         check_leakage(leakage, content, findings)
-    return CheckReport(tuple(sorted(set(findings.found))), len(content.rows), len(files))
+    executed = 0
+    if execute:
+        from dataset_builders.inspection.execution_check import check_execution
+
+        executed = check_execution(content, execute, findings)
+    wrong = tuple(sorted(set(findings.found)))
+    return CheckReport(wrong, len(content.rows), len(files), executed)
 
 
 def _wanted_texts(leakage: dict[str, Any]) -> set[str]:

@@ -42,6 +42,7 @@ class CheckKind(StrEnum):
     SWEEP = "sweep"
     CARD = "card"
     LEAKAGE = "leakage"
+    EXECUTION = "execution"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -75,12 +76,14 @@ class CheckFinding:
 class CheckReport:
     """Everything that is wrong with a folder, in a stable order.
 
-    `rows` counts the rows of both tracks, `files` the files of every kind.
+    `rows` counts the rows of both tracks, `files` the files of every kind,
+    `executed` the rows whose machine code ran.
     """
 
     findings: tuple[CheckFinding, ...]
     rows: int
     files: int
+    executed: int = 0
 
     @property
     def passed(self) -> bool:
@@ -93,6 +96,7 @@ class CheckReport:
             "passed": self.passed,
             "rows": self.rows,
             "files": self.files,
+            "executed": self.executed,
             "findings": [finding.to_json() for finding in self.findings],
         }
 

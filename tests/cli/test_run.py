@@ -12,6 +12,10 @@ import pytest
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.execution import AnswerExecutor, ExecutedAnswer
+from verilocc_bench.selftest.case import Case
+from verilocc_bench.selftest.executed_cases import ExecutedCases
+from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.mutate import mutate_with
 
 ROWS = load_rows("mini").rows
@@ -81,3 +85,52 @@ def test_rows_of_other_targets_are_refused(run) -> None:  # type: ignore[no-unty
     status, _, err = run("run", NVIDIA.id)
     assert status == 2
     assert "execution is for gfx90a and gfx942" in err
+
+
+def test_comparisons_count_executed_instructions(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    right = write(tmp_path / "r", ROW.label)
+    status, out, _ = run("compare", ROW.id, right, "--execute", "--json")
+    executed = json.loads(out)["executed"]
+    assert status == 0
+    assert executed["answer"] == executed["other"]
+    assert executed["answer"]["vector"] > 0
+    assert "executed by all waves" in run("compare", ROW.id, right, "--execute")[1]
+
+
+def test_the_self_test_executes_accepted_answers(
+    llc: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = AllocationProblem.from_text(ROW.normalized)
+    judges, cases = BoundedJudges(problem), ExecutedCases(2, "mini")
+    label = Case(problem.function, dict(ROW.label or {}))
+    assert cases.breach(Case(problem.function, wrong_assignment()), ROW, judges) is None
+    assert cases.executed == 0, "a wrong answer is not executed"
+    assert cases.breach(label, ROW, judges) is None
+    wrong = ExecutedAnswer("wrong numbers")
+    monkeypatch.setattr(AnswerExecutor, "execute", lambda *_: wrong)
+    assert "wrong numbers for an answer that the verifier" in str(cases.breach(label, ROW, judges))
+    assert cases.breach(label, ROW, judges) is None, "one too many"
+    assert cases.executed == 2
+
+
+@pytest.mark.slow
+def test_rows_of_a_dataset_are_executed(run) -> None:  # type: ignore[no-untyped-def]
+    status, out, _ = run("dataset", "check", "mini", "--no-labels", "--execute", "4")
+    assert status == 0
+    assert "4 executed: nothing wrong" in out
+
+
+def test_a_row_that_computes_something_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dataset_builders.inspection import execution_check
+    from dataset_builders.inspection.check import check_dataset
+    from verilocc_bench.dataset import embedded_path
+
+    def executed(*_: object) -> list[tuple[str, ExecutedAnswer]]:
+        return [("the label", ExecutedAnswer("wrong numbers"))]
+
+    monkeypatch.setattr(execution_check, "_executed", executed)
+    report = check_dataset(embedded_path(), labels=False, progress=False, execute=1)
+    assert report.executed == 1
+    (finding,) = report.findings
+    assert finding.kind == "execution"
+    assert "the label: executed, it gives wrong numbers" in finding.message

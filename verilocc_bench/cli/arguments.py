@@ -223,6 +223,11 @@ def _compare(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write both kernels, the answers, the comparison and the commands there",
     )
+    parser.add_argument(
+        "--execute",
+        action="store_true",
+        help="run both, and count executed instructions (ids of gfx90a and gfx942)",
+    )
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 
 
@@ -277,6 +282,13 @@ def _dataset(parser: argparse.ArgumentParser) -> None:
     check.add_argument("folder", metavar="DATASET", help="mini, a folder, or an id on the Hub")
     check.add_argument(
         "--no-labels", dest="labels", action="store_false", help="verify no assignments"
+    )
+    check.add_argument(
+        "--execute",
+        type=natural,
+        default=0,
+        metavar="N",
+        help="run the machine code of N rows of gfx90a and gfx942 (needs llc of LLVM 22)",
     )
     stats = add("stats", "count and measure the rows of a dataset")
     stats.add_argument("folder", metavar="DATASET", help="mini or a folder")
@@ -361,6 +373,14 @@ def _selftest(parser: argparse.ArgumentParser) -> None:
         "--dataset", default="mini", help="where real kernels come from besides generated functions"
     )
     parser.add_argument("--smt", action="store_true", help="ask Z3 about generated functions too")
+    parser.add_argument(
+        "--execute",
+        type=natural,
+        default=0,
+        metavar="N",
+        help="run the machine code of N accepted answers to kernels of gfx90a and gfx942, and "
+        "compare what it leaves in memory, bit for bit (needs llc of LLVM 22)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     small = parser.add_argument_group(
         "small scope", "all answers to all small functions instead of random ones"

@@ -32,6 +32,8 @@ def run(options: argparse.Namespace) -> int:
     comparison = _compare(options)
     if comparison is None:
         return 1
+    if options.execute:
+        comparison.document["executed"] = _executed(options)
     document = json.dumps(comparison.document, indent=2)
     if folder is not None:
         for name, data in comparison.files.items():
@@ -41,6 +43,25 @@ def run(options: argparse.Namespace) -> int:
     if folder is not None and not options.json:
         print(f"wrote {folder}")
     return 0
+
+
+def _executed(options: argparse.Namespace) -> dict[str, dict[str, int]]:
+    """How many instructions of each kind the waves of each side execute."""
+    from verilocc_bench.cli.run_command import executor_for, lines_of
+
+    instance = load_instance(options)
+    executor = executor_for(instance, options)
+    done = {"answer": executor.execute(read_answer_for(instance.problem, options.answer))}
+    if options.other is not None:
+        done["other"] = executor.execute(read_answer_for(instance.problem, options.other))
+    elif instance.label is not None:
+        done["other"] = executor.execute(Answer(instance.label))
+    else:
+        done["other"] = executor.own
+    for name, side in done.items():
+        if not side.accepted:
+            raise InputError(f"{name}: executed, it gives {lines_of(side)[0]}")
+    return {name: dict(side.counts) for name, side in done.items()}
 
 
 def _compare(options: argparse.Namespace) -> CodeComparison | None:

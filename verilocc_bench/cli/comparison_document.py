@@ -24,6 +24,14 @@ def comparison_text(document: Mapping[str, Any]) -> str:
         lines += ["", _table(loops, ("innermost loop", "", "instructions", "cycles", "throughput"))]
     if kinds:
         lines += ["", _table(kinds, ("instructions", *names, "difference"))]
+    if "executed" in document:
+        both = [document["executed"][side] for side in ("answer", "other")]
+        executed: list[tuple[object, ...]] = [
+            (kind, _shown(here), _shown(there), _difference(here, there))
+            for kind in sorted({*both[0], *both[1]})
+            for here, there in ((both[0].get(kind, 0), both[1].get(kind, 0)),)
+        ]
+        lines += ["", _table(executed, ("executed by all waves", *names, "difference"))]
     lines += ["", *document["words"]]
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     lines.append(f"by {versions}")

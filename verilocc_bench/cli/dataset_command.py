@@ -29,7 +29,9 @@ def _check(options: argparse.Namespace) -> int:
     from dataset_builders.inspection.layout import locate_dataset
 
     folder = locate_dataset(options.folder, hub=True)
-    report = check_dataset(folder, jobs=options.jobs, labels=options.labels)
+    report = check_dataset(
+        folder, jobs=options.jobs, labels=options.labels, execute=options.execute
+    )
     if options.json:
         print(json.dumps(report.to_json(), indent=2))
     else:
@@ -46,7 +48,8 @@ def _print_check(report: CheckReport, *, labels: bool) -> None:
     count = len(report.findings)
     verified = "labels verified" if labels else "labels not verified"
     verdict = f"{count} finding{'s' if count > 1 else ''}" if count else "nothing wrong"
-    print(f"{report.rows} rows, {report.files} files, {verified}: {verdict}")
+    executed = f", {report.executed} executed" if report.executed else ""
+    print(f"{report.rows} rows, {report.files} files, {verified}{executed}: {verdict}")
 
 
 def _print_some(title: str, lines: Sequence[str]) -> None:

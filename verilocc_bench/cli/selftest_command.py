@@ -12,6 +12,7 @@ from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.selftest import small_scope
 from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome
+from verilocc_bench.selftest.executed_cases import ExecutedCases
 from verilocc_bench.selftest.table import document, render
 
 DEFAULT_MUTANTS = 20_000
@@ -40,7 +41,15 @@ def _corrupt(options: argparse.Namespace) -> int:
     if mutants is None and seconds is None:
         mutants = DEFAULT_MUTANTS
     rows = tuple(load_rows(options.dataset).rows)
-    campaign = Campaign(options.seed, rows, mutants=mutants, seconds=seconds, smt=options.smt)
+    machine_code = ExecutedCases(options.execute, options.dataset) if options.execute else None
+    campaign = Campaign(
+        options.seed,
+        rows,
+        mutants=mutants,
+        seconds=seconds,
+        smt=options.smt,
+        machine_code=machine_code,
+    )
     outcome = campaign.run(_Progress(mutants, seconds))
     if options.json:
         print(json.dumps(document(outcome, options.seed), indent=2))

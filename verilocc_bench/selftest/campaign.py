@@ -22,6 +22,7 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.selftest.bound_law import breaches
 from verilocc_bench.selftest.case import Case
+from verilocc_bench.selftest.executed_cases import ExecutedCases
 from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.shrink import EVALUATIONS, shrink
 from verilocc_bench.selftest.sources import Cases, CaseSource
@@ -140,7 +141,7 @@ class CampaignOutcome:
     """The findings of a campaign so far.
 
     `asked` counts the functions that allocators were asked about; `answered`
-    counts the allocators' answers.
+    counts the allocators' answers, `executed` those whose machine code ran.
     """
 
     tallies: dict[str, Tally] = field(default_factory=dict)
@@ -148,6 +149,7 @@ class CampaignOutcome:
     kernels: int = 0
     asked: int = 0
     answered: int = 0
+    executed: int = 0
     beyond_analysis: int = 0
     seconds: float = 0.0
     kinds: Counter[str] = field(default_factory=Counter)
@@ -179,8 +181,10 @@ class Campaign:
         mutants: int | None = None,
         seconds: float | None = None,
         smt: bool = False,
+        machine_code: ExecutedCases | None = None,
     ) -> None:
         self.seed, self.rows, self.smt = seed, rows, smt
+        self.machine_code = machine_code
         self.mutants, self.seconds = mutants, seconds
         self.outcome = CampaignOutcome()
 
@@ -196,6 +200,7 @@ class Campaign:
                     if self.is_over(start):
                         return outcome
                     self.judge(name, case, found.judges)
+                    self.execute(name, case, found)
                     outcome.seconds = time.monotonic() - start
                     progress(outcome)
                 if found.asked and not self.is_over(start):
@@ -226,6 +231,17 @@ class Campaign:
             self.outcome.kinds[kind] += 1
             if self.outcome.kinds[kind] <= SHRUNK_OF_A_KIND:
                 self.outcome.disagreements.append(self.shrunk(kind, name, case, judges))
+
+    def execute(self, name: str, case: Case, found: Cases) -> None:
+        """Runs the machine code of an answer that the judges accept."""
+        if self.machine_code is None or found.row is None:
+            return
+        kind = self.machine_code.breach(case, found.row, found.judges)
+        self.outcome.executed = self.machine_code.executed
+        if kind is not None:
+            self.outcome.kinds[kind] += 1
+            if self.outcome.kinds[kind] <= SHRUNK_OF_A_KIND:
+                self.outcome.disagreements.append(Disagreement(kind, name, case, Opinion(())))
 
     def ask_allocators(self, found: Cases) -> None:
         """Asks the allocators about a function, and keeps the breaches of the law of bounds."""

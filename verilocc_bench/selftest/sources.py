@@ -66,7 +66,8 @@ class Cases:
     """The cases of one function, as (operator, case).
 
     `kernel` is True for a kernel of the dataset. `asked` is True if the
-    allocators are to be asked about the function. `answer` is a known answer.
+    allocators are to be asked about the function. `answer` is a known answer,
+    `row` the kernel's row.
     """
 
     judges: BoundedJudges
@@ -74,6 +75,7 @@ class Cases:
     cases: Iterator[tuple[str, Case]]
     asked: bool = False
     answer: Mapping[str, str] | None = None
+    row: Row | None = None
 
 
 def operators() -> list[str]:
@@ -132,7 +134,8 @@ class CaseSource:
             self.kernels[row.id] = BoundedJudges(problem), dict(row.label or {})
         judges, answer = self.kernels[row.id]
         count = KERNEL_ANSWERS
-        return Cases(judges, True, self.mutants(judges.problem, answer, count, count))
+        mutants = self.mutants(judges.problem, answer, count, count)
+        return Cases(judges, True, mutants, row=row)
 
     def mutants(
         self, problem: AllocationProblem, answer: Mapping[str, str], count: int, with_edits: int

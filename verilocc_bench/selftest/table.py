@@ -52,10 +52,11 @@ def _row(name: str, tally: Tally, judges: list[str]) -> list[str]:
 def summary(outcome: CampaignOutcome) -> str:
     """A summary in one line."""
     found = ", ".join(f"{kind}: {count}" for kind, count in sorted(outcome.kinds.items()))
+    executed = f", {outcome.executed} answers executed" if outcome.executed else ""
     text = (
         f"{outcome.mutants} answers for {outcome.functions} generated functions and "
         f"{outcome.kernels} visits to kernels, {outcome.answered} answers of allocators for "
-        f"{outcome.asked} functions; {found or 'no disagreement'}"
+        f"{outcome.asked} functions{executed}; {found or 'no disagreement'}"
     )
     if outcome.beyond_analysis:
         text += f"; {outcome.beyond_analysis} with guards beyond analysis"
