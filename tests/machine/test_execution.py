@@ -235,3 +235,37 @@ def test_arguments_that_do_not_fit() -> None:
         run(b"\x7fELF nonsense", "k", [], (1,))
     with pytest.raises(InputError, match="expected the name of one of the kernels k"):
         run(assembled(COPY), "other", [], (1,))
+
+
+def test_the_order_of_waves_shows_a_read_that_another_wave_overwrites() -> None:
+    """Wave 1 overwrites what wave 0 has read but not waited for; in turn nobody notices."""
+    body = """
+        s_load_dwordx4 s[4:7], s[0:1], 0x0
+        v_lshlrev_b32_e32 v1, 2, v0
+        v_and_b32_e32 v2, 0xff, v1
+        ds_write_b32 v1, v0
+        s_waitcnt lgkmcnt(0)
+        s_barrier
+        ds_read_b32 v3, v1
+        s_barrier
+        v_cmp_lt_u32_e32 vcc, 63, v0
+        s_and_saveexec_b64 s[8:9], vcc
+        ds_write_b32 v2, v2
+        s_mov_b64 exec, s[8:9]
+        s_waitcnt lgkmcnt(0)
+        global_store_dword v1, v3, s[6:7]
+        s_endpgm
+    """
+    kernel = kernel_of(body, items=128)
+    arguments = [None, np.zeros(128, np.uint32)]
+    right = np.arange(128)
+    assert (kernel.run(arguments, (1,), asynchronous=True).buffers[1] == right).all()
+    turned = kernel.run(arguments, (1,), asynchronous=True, reverse=True).buffers[1]
+    assert (turned != right).any()
+    waiting = kernel_of(
+        body.replace("v3, v1\n        s_b", "v3, v1\n        s_waitcnt lgkmcnt(0)\n        s_b"),
+        items=128,
+    )
+    for reverse in (False, True):
+        result = waiting.run(arguments, (1,), asynchronous=True, reverse=reverse)
+        assert (result.buffers[1] == right).all()

@@ -18,9 +18,6 @@ from verilocc_bench.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-__all__ = ["ARCHITECTURES", "CodeObject", "Descriptor", "KernelArgument", "KernelCode",
-           "load_code_object"]  # fmt: skip
-
 ARCHITECTURES = {0x3F: "gfx90a", 0x4C: "gfx942"}
 """By the low byte of the ELF file's flags."""
 

@@ -24,8 +24,6 @@ from verilocc_bench.machine.rows import CodeRow, ConstantPool, Unsupported
 from verilocc_bench.machine.scalar_operations import COMPARES_SCALARS, SAVES_EXEC
 from verilocc_bench.machine.special_decoding import SPECIAL_DECODERS, decode_matrix
 
-__all__ = ["Program", "decode"]
-
 _ENCODING = re.compile(r"_(e32|e64|sdwa|dpp|e64_dpp)\Z")
 _SDWA_SELECTIONS = {
     "DWORD": 0, "BYTE_0": 1, "BYTE_1": 2, "BYTE_2": 3, "BYTE_3": 4, "WORD_0": 5, "WORD_1": 6,

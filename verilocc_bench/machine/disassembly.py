@@ -19,8 +19,6 @@ from pathlib import Path
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.code_object import KernelCode
 
-__all__ = ["CodeInstruction", "disassemble", "find_objdump", "parse_instruction"]
-
 _VARIABLE = "VERILOCC_BENCH_OBJDUMP"
 _NAMES = ("llvm-objdump-22", "llvm-objdump")
 _SECONDS = 120

@@ -46,6 +46,7 @@ from verilocc_bench.machine.state import (
     PC,
     READ_IN_FLIGHT,
     READ_ONLY,
+    REVERSED,
     SCALAR_SALU,
     SCALAR_VALU,
     SCRATCH_BASE,
@@ -62,16 +63,6 @@ from verilocc_bench.machine.state import (
     GroupState,
     new_state,
 )
-
-__all__ = [
-    "Event",
-    "Fault",
-    "MachineExecution",
-    "RunnableKernel",
-    "WaveRegisters",
-    "load_kernel",
-    "run",
-]
 
 LDS_BYTES = 65_536
 """The LDS of a compute unit; a kernel's own share is not always in its descriptor."""
@@ -163,18 +154,20 @@ class RunnableKernel:
         block: Sequence[int] | None = None,
         lds_bytes: int = LDS_BYTES,
         asynchronous: bool = False,
+        reverse: bool = False,
         step_limit: int = STEP_LIMIT_DEFAULT,
         groups: Iterable[tuple[int, int, int]] | None = None,
     ) -> MachineExecution:
         """Runs all work-groups of the grid, or only those named, one after the other.
 
-        See `run`.
+        With `reverse` the last wave of a work-group has the first turn. See `run`.
         """
         launch = _launch(self.code, grid, block)
         memory = lay_out_memory(self.code, arguments, launch)
         state = self._state(memory.data, memory.regions, launch, lds_bytes)
         settings = state.settings
         settings[STRICT], settings[STEP_LIMIT] = int(asynchronous), step_limit
+        settings[REVERSED] = int(reverse)
         settings[SCRATCH_BYTES] = self.code.descriptor.scratch_bytes
         settings[SCRATCH_BASE] = memory.scratch
         chosen = (

@@ -6,23 +6,6 @@ registers, from VECTOR on a vector register. Both files are laid out here.
 
 from __future__ import annotations
 
-__all__ = [
-    "ACCUMULATORS",
-    "EXEC",
-    "FIELDS",
-    "FIRST_CONSTANT",
-    "FLAT_SCRATCH",
-    "LANES",
-    "M0",
-    "MODE",
-    "NONE",
-    "SCALARS",
-    "SCC",
-    "VCC",
-    "VECTOR",
-    "VECTORS",
-]  # fmt: skip
-
 LANES = 64
 VECTORS = 512
 ACCUMULATORS = 256

@@ -38,8 +38,6 @@ from verilocc_bench.machine.number_formats import (
     saturated,
 )
 
-__all__ = ["FLOAT32_OPCODES", "divide_scale32", "float32_operation"]
-
 (
     ADD, SUBTRACT, SUBTRACT_REVERSED, MULTIPLY, MULTIPLY_LEGACY, FUSED, MINIMUM, MAXIMUM,
     MINIMUM3, MAXIMUM3, MEDIAN3, DIVIDE_FIXUP, DIVIDE_FUSED,

@@ -60,6 +60,7 @@ from verilocc_bench.machine.fields import (
     B,
     C,
 )
+from verilocc_bench.machine.lanes import Integers, Registers
 from verilocc_bench.machine.state import (
     ARCH_942,
     CLOCK,
@@ -86,50 +87,50 @@ from verilocc_bench.machine.state import (
     GroupState,
 )
 
-__all__ = ["check_before", "mark_after", "note_event", "poison_scalars", "poison_vectors"]
-
 NEVER = -1_000_000
 """The time of what has not happened."""
 
 
 @compiled
-def note_event(state: GroupState, kind: int, row: int, place: int, by: int, distance: int) -> None:
+def note_event(
+    settings: Integers, events: Integers, kind: int, row: int, place: int, by: int, distance: int
+) -> None:
     """Counts an event, and keeps the first ones."""
-    count = state.settings[EVENTS]
-    state.settings[EVENTS] = count + 1
-    if count < len(state.events):
-        state.events[count, 0] = kind
-        state.events[count, 1] = row
-        state.events[count, 2] = place
-        state.events[count, 3] = by
-        state.events[count, 4] = distance
+    count = settings[EVENTS]
+    settings[EVENTS] = count + 1
+    if count < len(events):
+        events[count, 0] = kind
+        events[count, 1] = row
+        events[count, 2] = place
+        events[count, 3] = by
+        events[count, 4] = distance
 
 
 @compiled
-def poison_vectors(state: GroupState, wave: int, register: int, count: int, execution: int) -> None:
+def poison_vectors(vectors: Registers, register: int, count: int, execution: int) -> None:
     """Fills registers of some lanes with NaNs that differ from one another."""
     for word in range(count):
         for lane in range(LANES):
             if (execution >> lane) & 1:
                 noise = ((register + word) * 67 + lane * 13) & 0x1FF
-                state.vectors[wave, register + word, lane] = uint32(0x7FDE_7E00 | noise)
+                vectors[register + word, lane] = uint32(0x7FDE_7E00 | noise)
 
 
 @compiled
-def poison_scalars(state: GroupState, wave: int, place: int, count: int) -> None:
+def poison_scalars(scalars: Integers, place: int, count: int) -> None:
     """Fills scalar registers with what is no sensible number or address."""
     for word in range(count):
-        state.scalars[wave, place + word] = 0x7FDE_7E00 | ((place + word) & 0x1FF)
+        scalars[place + word] = 0x7FDE_7E00 | ((place + word) & 0x1FF)
 
 
 @compiled
 def _poisoned(state: GroupState, wave: int, row: int, place: int, by: int, short: int) -> None:
     """A source that was read too soon."""
-    note_event(state, TOO_SOON, row, place, by, short)
+    note_event(state.settings, state.events, TOO_SOON, row, place, by, short)
     if place >= VECTOR:
-        poison_vectors(state, wave, place - VECTOR, 1, -1)
+        poison_vectors(state.vectors[wave], place - VECTOR, 1, -1)
     elif place < FIRST_CONSTANT:
-        poison_scalars(state, wave, place, 1)
+        poison_scalars(state.scalars[wave], place, 1)
 
 
 @compiled
@@ -278,8 +279,8 @@ def _check_result(state: GroupState, wave: int, row: int, now: int) -> None:
             if since < needed:
                 # The matrix instruction writes last: its result stays.
                 note_event(
-                    state, TOO_SOON, row, VECTOR + register, marks[LAST_MATRIX_ROW],
-                    needed - since,
+                    state.settings, state.events, TOO_SOON, row, VECTOR + register,
+                    marks[LAST_MATRIX_ROW], needed - since,
                 )  # fmt: skip
                 state.wave_marks[wave, 1] = 1
         if marks[LAST_C_READ] != NEVER:
@@ -289,7 +290,7 @@ def _check_result(state: GroupState, wave: int, row: int, now: int) -> None:
             if since < needed:
                 _spoil_matrix(state, wave, row, register, needed - since)
         if fields[TRAITS] & IS_VALU and now - marks[LAST_WIDE_STORE] < (2 if newer else 1):
-            note_event(state, TOO_SOON, row, VECTOR + register, -1, 1)
+            note_event(state.settings, state.events, TOO_SOON, row, VECTOR + register, -1, 1)
             state.wave_marks[wave, 1] = 2
 
 
@@ -297,9 +298,12 @@ def _check_result(state: GroupState, wave: int, row: int, now: int) -> None:
 def _spoil_matrix(state: GroupState, wave: int, row: int, register: int, short: int) -> None:
     """The result of the matrix instruction that still reads a register as C becomes poison."""
     reader = state.vector_marks[wave, LAST_C_READ_ROW, register]
-    note_event(state, TOO_SOON, row, VECTOR + register, reader, short)
+    note_event(state.settings, state.events, TOO_SOON, row, VECTOR + register, reader, short)
     poison_vectors(
-        state, wave, state.rows[reader, RESULT] - VECTOR, state.rows[reader, RESULT_WIDTH], -1
+        state.vectors[wave],
+        state.rows[reader, RESULT] - VECTOR,
+        state.rows[reader, RESULT_WIDTH],
+        -1,
     )
 
 
@@ -319,7 +323,9 @@ def _check_flight(state: GroupState, wave: int, row: int) -> None:
             else:
                 break
             if by:
-                note_event(state, READ_IN_FLIGHT, row, place + word, by - 1, 0)
+                note_event(
+                    state.settings, state.events, READ_IN_FLIGHT, row, place + word, by - 1, 0
+                )
     place = fields[RESULT]
     if place == NONE:
         return
@@ -329,7 +335,9 @@ def _check_flight(state: GroupState, wave: int, row: int) -> None:
         else:
             by = state.scalar_marks[wave, SCALAR_PENDING, place + word]
         if by and not fields[TRAITS] & IS_MEMORY:
-            note_event(state, WRITTEN_IN_FLIGHT, row, place + word, by - 1, 0)
+            note_event(
+                state.settings, state.events, WRITTEN_IN_FLIGHT, row, place + word, by - 1, 0
+            )
 
 
 @compiled
@@ -340,8 +348,8 @@ def check_before(state: GroupState, wave: int, row: int) -> None:
     _check_flight(state, wave, row)
     if traits & IS_MATRIX:
         if now - state.scalar_marks[wave, SCALAR_VALU, EXEC] < 4:
-            note_event(state, TOO_SOON, row, EXEC, -1, 4)
-            poison_vectors(state, wave, fields[A] - VECTOR, 1, -1)
+            note_event(state.settings, state.events, TOO_SOON, row, EXEC, -1, 4)
+            poison_vectors(state.vectors[wave], fields[A] - VECTOR, 1, -1)
         _check_matrix_sources(state, wave, row, now)
         return
     if not traits & (IS_VALU | IS_MEMORY):

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from verilocc_bench.machine.compiled import compiled
 
-__all__ = ["INTEGER_OPCODES", "integer_operation", "shift_right_64", "signed32"]
-
 (
     MOVE, NOT, BIT_REVERSE, FIND_HIGH_U32, FIND_LOW, FIND_HIGH_I32,
     ADD, SUBTRACT, SUBTRACT_REVERSED, MULTIPLY_LOW, MULTIPLY_HIGH_U32, MULTIPLY_HIGH_I32,

@@ -38,7 +38,7 @@ from verilocc_bench.machine.hazards import (
     poison_scalars,
     poison_vectors,
 )
-from verilocc_bench.machine.lanes import read_pair, write_pair
+from verilocc_bench.machine.lanes import Integers, read_pair, write_pair
 from verilocc_bench.machine.matrix_step import matrix_step
 from verilocc_bench.machine.memory_step import (
     issue_lds,
@@ -63,6 +63,7 @@ from verilocc_bench.machine.state import (
     PENDING,
     QUEUE_ROOM,
     QUEUES,
+    REVERSED,
     RUNNING,
     SCALAR_PENDING,
     SCALAR_QUEUE,
@@ -79,15 +80,12 @@ from verilocc_bench.machine.state import (
 )
 from verilocc_bench.machine.vector_step import across_lanes, vector_step
 
-__all__ = ["run_work_group"]
-
 _LDS_COUNTER, _VECTOR_COUNTER = 15, 63
 """The most that the counters hold: an instruction waits before they run over."""
 
 
 @compiled
-def _scalar_step(state: GroupState, wave: int, row: int) -> None:
-    fields, scalars = state.rows[row], state.scalars[wave]
+def _scalar_step(fields: Integers, scalars: Integers) -> None:
     a = scalars[fields[A]] if fields[A] != NONE else 0
     b = scalars[fields[B]] if fields[B] != NONE else 0
     if fields[GROUP] == SCALAR_32:
@@ -118,8 +116,7 @@ def _scalar_step(state: GroupState, wave: int, row: int) -> None:
 
 
 @compiled
-def _takes_branch(state: GroupState, wave: int, kind: int) -> bool:
-    scalars = state.scalars[wave]
+def _takes_branch(scalars: Integers, kind: int) -> bool:
     if kind == 0:
         return True
     if kind == 1:
@@ -136,23 +133,25 @@ def _takes_branch(state: GroupState, wave: int, kind: int) -> bool:
 
 
 @compiled
-def _mark_pending(state: GroupState, wave: int, row: int, mark: int) -> None:
+def _mark_pending(
+    fields: Integers, vector_marks: Integers, scalar_marks: Integers, mark: int
+) -> None:
     """Marks the destination of a load as in flight (or no longer: 0)."""
-    fields = state.rows[row]
-    if fields[RESULT] == NONE:
+    place = fields[RESULT]
+    if place == NONE:
         return
     for word in range(fields[RESULT_WIDTH]):
-        if fields[RESULT] >= VECTOR:
-            state.vector_marks[wave, PENDING, fields[RESULT] - VECTOR + word] = mark
+        if place >= VECTOR:
+            vector_marks[PENDING, place - VECTOR + word] = mark
         else:
-            state.scalar_marks[wave, SCALAR_PENDING, fields[RESULT] + word] = mark
+            scalar_marks[SCALAR_PENDING, place + word] = mark
 
 
 @compiled
 def _land_oldest(state: GroupState, wave: int, queue: int) -> None:
     """Lands the oldest access of a queue, and moves the others up."""
     row = state.queue_rows[wave, queue, 0]
-    _mark_pending(state, wave, row, 0)
+    _mark_pending(state.rows[row], state.vector_marks[wave], state.scalar_marks[wave], 0)
     land(state, wave, queue, 0)
     count = state.queue_sizes[wave, queue] - 1
     state.queue_sizes[wave, queue] = count
@@ -162,9 +161,10 @@ def _land_oldest(state: GroupState, wave: int, queue: int) -> None:
         state.queue_addresses[wave, queue, slot] = state.queue_addresses[wave, queue, slot + 1]
         state.queue_data[wave, queue, slot] = state.queue_data[wave, queue, slot + 1]
     for slot in range(count):
-        _mark_pending(state, wave, state.queue_rows[wave, queue, slot], 1 + state.queue_rows[
-            wave, queue, slot
-        ])  # fmt: skip
+        flying = state.queue_rows[wave, queue, slot]
+        _mark_pending(
+            state.rows[flying], state.vector_marks[wave], state.scalar_marks[wave], flying + 1
+        )
 
 
 @compiled
@@ -204,10 +204,12 @@ def _memory_step(state: GroupState, wave: int, row: int) -> None:
     fields = state.rows[row]
     if fields[RESULT] >= VECTOR:
         execution = state.queue_execution[wave, queue, state.queue_sizes[wave, queue] - 1]
-        poison_vectors(state, wave, fields[RESULT] - VECTOR, fields[RESULT_WIDTH], execution)
+        poison_vectors(
+            state.vectors[wave], fields[RESULT] - VECTOR, fields[RESULT_WIDTH], execution
+        )
     elif fields[RESULT] != NONE:
-        poison_scalars(state, wave, fields[RESULT], fields[RESULT_WIDTH])
-    _mark_pending(state, wave, row, row + 1)
+        poison_scalars(state.scalars[wave], fields[RESULT], fields[RESULT_WIDTH])
+    _mark_pending(fields, state.vector_marks[wave], state.scalar_marks[wave], row + 1)
     limit = _LDS_COUNTER if queue == LDS_QUEUE else _VECTOR_COUNTER
     _land_down_to(state, wave, queue, min(limit, QUEUE_ROOM - 1))
 
@@ -260,7 +262,7 @@ def _run_wave(state: GroupState, wave: int) -> None:
             control[CLOCK] = clock
             continue
         if group == BRANCH:
-            if _takes_branch(state, wave, operation):
+            if _takes_branch(state.scalars[wave], operation):
                 control[PC] = fields[TARGET]
             control[CLOCK] = clock
             continue
@@ -268,7 +270,7 @@ def _run_wave(state: GroupState, wave: int) -> None:
             state.wave_marks[wave, 1] = 0
             check_before(state, wave, row)
         if group == SCALAR_32 or group == SCALAR_64:
-            _scalar_step(state, wave, row)
+            _scalar_step(fields, state.scalars[wave])
         elif INTEGER <= group <= SELECT:
             vector_step(
                 fields, state.scalars[wave], state.vectors[wave], state.sources, state.results,
@@ -288,21 +290,24 @@ def _run_wave(state: GroupState, wave: int) -> None:
                 return
         if strict:
             if state.wave_marks[wave, 1] and fields[RESULT] >= VECTOR:
-                poison_vectors(state, wave, fields[RESULT] - VECTOR, fields[RESULT_WIDTH], -1)
+                poison_vectors(
+                    state.vectors[wave], fields[RESULT] - VECTOR, fields[RESULT_WIDTH], -1
+                )
             mark_after(state, wave, row, clock)
         control[CLOCK] = clock
 
 
 @compiled
 def run_work_group(state: GroupState) -> int:
-    """Runs all waves of a work-group, each until its next barrier, in turn.
+    """Runs all waves of a work-group, each until its next barrier, in turn, or the last one first.
 
     Gives ENDED, FAULTED or STOPPED.
     """
     waves = len(state.control)
     while True:
         waiting = 0
-        for wave in range(waves):
+        for turn in range(waves):
+            wave = waves - 1 - turn if state.settings[REVERSED] else turn
             if state.control[wave, STATUS] == RUNNING:
                 _run_wave(state, wave)
             status = state.control[wave, STATUS]

@@ -69,8 +69,6 @@ from verilocc_bench.machine.fields import (
 )
 from verilocc_bench.machine.number_formats import float16_bits, float16_of
 
-__all__ = ["lane_bit", "permute_lanes", "read_pair", "read_source", "write_pair", "write_result"]
-
 # Arrays in compiled code: elements of int64, uint32, float64. Their elements are plain numbers
 # there, which the type checker takes for numpy's.
 Integers: TypeAlias = Any

@@ -22,8 +22,6 @@ from verilocc_bench.machine.decoding import Program
 from verilocc_bench.machine.fields import EXEC, FIRST_CONSTANT, FLAT_SCRATCH, LANES, M0, MODE
 from verilocc_bench.machine.state import GroupState
 
-__all__ = ["Argument", "LaunchMemory", "LaunchSize", "lay_out_memory", "start_group"]
-
 Argument: TypeAlias = "NDArray[Any] | int | float | np.generic | None"
 
 _FIRST_ADDRESS = 0x0000_7E00_0000_0000

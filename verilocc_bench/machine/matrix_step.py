@@ -37,8 +37,6 @@ from verilocc_bench.machine.integer_operations import signed32
 from verilocc_bench.machine.lanes import Integers, Numbers, Registers, read_pair
 from verilocc_bench.machine.number_formats import float16_of
 
-__all__ = ["MATRIX_NUMBERS", "matrix_step"]
-
 (F32, F64, F16, BF16, I8, XF32, FP8, BF8) = range(8)
 MATRIX_NUMBERS = 4096
 """The most elements that A, B, C or D has; the size of the spare arrays."""

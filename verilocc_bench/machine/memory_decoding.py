@@ -20,8 +20,6 @@ from verilocc_bench.machine.memory_opcodes import (
 from verilocc_bench.machine.operand_text import CodeOperand, parse_operand
 from verilocc_bench.machine.rows import CodeRow, Unsupported
 
-__all__ = ["MEMORY_PREFIXES", "decode_memory"]
-
 MEMORY_PREFIXES = ("buffer_", "global_", "flat_", "scratch_", "ds_", "s_load_", "s_buffer_load_")
 (BPERMUTE, PERMUTE, SWIZZLE) = range(3)
 

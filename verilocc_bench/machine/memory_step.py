@@ -10,12 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from verilocc_bench.machine.atomics_step import do_atomic, load_bytes, store_bytes
 from verilocc_bench.machine.compiled import (
     compiled,
-    float32_bits,
-    float32_of,
-    float64_bits,
-    float64_of,
     int64,
     uint32,
 )
@@ -51,40 +48,8 @@ from verilocc_bench.machine.fields import (
     C,
     D,
 )
-from verilocc_bench.machine.integer_operations import signed32
-from verilocc_bench.machine.lanes import Numbers, read_pair
+from verilocc_bench.machine.lanes import Integers, Numbers, Registers, read_pair
 from verilocc_bench.machine.memory_decoding import BPERMUTE, PERMUTE
-from verilocc_bench.machine.memory_opcodes import (
-    ADD,
-    ADD_F32,
-    ADD_F64,
-    AND,
-    COMPARE_SWAP,
-    DECREMENT,
-    INCREMENT,
-    MAX_F32,
-    MAX_F64,
-    MAX_SIGNED,
-    MAX_UNSIGNED,
-    MIN_F32,
-    MIN_F64,
-    MIN_SIGNED,
-    MIN_UNSIGNED,
-    OR,
-    PACKED_ADD_BF16,
-    REVERSE_SUBTRACT,
-    SUBTRACT,
-    SWAP,
-    XOR,
-)
-from verilocc_bench.machine.number_formats import (
-    float16_bits,
-    float16_of,
-    maximum32,
-    maximum64,
-    minimum32,
-    minimum64,
-)
 from verilocc_bench.machine.state import (
     FAULT_ADDRESS,
     FAULT_KIND,
@@ -103,51 +68,35 @@ from verilocc_bench.machine.state import (
     GroupState,
 )
 
-__all__ = ["issue_lds", "issue_lds_lanes", "issue_scalar", "issue_vector", "land"]
-
 _OUT_OF_RANGE = -1
 LDS_LANES_ADDRESS = -2
 
 
 @compiled
-def _fault(state: GroupState, wave: int, kind: int, row: int, lane: int, address: int) -> None:
-    if state.fault[FAULT_KIND] == 0:
-        state.fault[FAULT_KIND] = kind
-        state.fault[FAULT_ROW] = row
-        state.fault[FAULT_LANE] = lane
-        state.fault[FAULT_ADDRESS] = address
-        state.fault[FAULT_WAVE] = wave
+def _fault(fault: Integers, wave: int, kind: int, row: int, lane: int, address: int) -> None:
+    if fault[FAULT_KIND] == 0:
+        fault[FAULT_KIND] = kind
+        fault[FAULT_ROW] = row
+        fault[FAULT_LANE] = lane
+        fault[FAULT_ADDRESS] = address
+        fault[FAULT_WAVE] = wave
 
 
 @compiled
 def _place(
-    state: GroupState, wave: int, row: int, lane: int, address: int, size: int, writes: bool
-) -> int:
+    regions: Integers, fault: Integers, wave: int, row: int, lane: int, address: int, size: int,
+    writes: bool,
+) -> int:  # fmt: skip
     """Where an address is in `memory`; -1, and a fault, where there is nothing."""
-    for region in range(len(state.regions)):
-        offset = address - state.regions[region, 0]
-        if offset >= 0 and offset + size <= state.regions[region, 1]:
-            if writes and not state.regions[region, 3]:
-                _fault(state, wave, READ_ONLY, row, lane, address)
+    for region in range(len(regions)):
+        offset = address - regions[region, 0]
+        if offset >= 0 and offset + size <= regions[region, 1]:
+            if writes and not regions[region, 3]:
+                _fault(fault, wave, READ_ONLY, row, lane, address)
                 return -1
-            return state.regions[region, 2] + offset
-    _fault(state, wave, OUTSIDE_MEMORY, row, lane, address)
+            return regions[region, 2] + offset
+    _fault(fault, wave, OUTSIDE_MEMORY, row, lane, address)
     return -1
-
-
-@compiled
-def _load_bytes(memory: Numbers, place: int, size: int) -> int:
-    """Up to four bytes as a number."""
-    value = int64(memory[place])
-    for byte in range(1, size):
-        value |= int64(memory[place + byte]) << (8 * byte)
-    return value
-
-
-@compiled
-def _store_bytes(memory: Numbers, place: int, size: int, value: int) -> None:
-    for byte in range(size):
-        memory[place + byte] = np.uint8((value >> (8 * byte)) & 0xFF)
 
 
 @compiled
@@ -225,7 +174,7 @@ def issue_vector(state: GroupState, wave: int, row: int) -> None:
                 address += int64(state.vectors[wave, fields[A] - VECTOR, lane])
             if fields[C] != NONE:
                 address += scalars[fields[C]]
-            address = _scratch_address(state, wave, address, lane, fields[SIZE])
+            address = _scratch_address(state.settings, wave, address, lane, fields[SIZE])
         else:
             register = fields[A] - VECTOR
             address = int64(state.vectors[wave, register, lane])
@@ -242,12 +191,12 @@ def issue_vector(state: GroupState, wave: int, row: int) -> None:
 
 
 @compiled
-def _scratch_address(state: GroupState, wave: int, offset: int, lane: int, size: int) -> int:
+def _scratch_address(settings: Integers, wave: int, offset: int, lane: int, size: int) -> int:
     """The address of a lane's private memory; a lane's bytes stand side by side."""
-    limit = state.settings[SCRATCH_BYTES]
+    limit = settings[SCRATCH_BYTES]
     if offset < 0 or offset + size > limit:
         return -(1 << 60)
-    return state.settings[SCRATCH_BASE] + (wave * LANES + lane) * limit + offset
+    return settings[SCRATCH_BASE] + (wave * LANES + lane) * limit + offset
 
 
 @compiled
@@ -344,26 +293,26 @@ def _land_scalar(state: GroupState, wave: int, slot: int, row: int) -> None:
         if fields[FLAGS] & ADDRESS_BUFFER and left < 4 * word + 4:
             state.scalars[wave, fields[RESULT] + word] = 0
             continue
-        place = _place(state, wave, row, 0, address + 4 * word, 4, False)
+        place = _place(state.regions, state.fault, wave, row, 0, address + 4 * word, 4, False)
         if place < 0:
             return
-        state.scalars[wave, fields[RESULT] + word] = _load_bytes(state.memory, place, 4)
+        state.scalars[wave, fields[RESULT] + word] = load_bytes(state.memory, place, 4)
 
 
 @compiled
 def _loaded(
-    state: GroupState, wave: int, register: int, lane: int, flags: int, size: int, value: int
+    vectors: Registers, register: int, lane: int, flags: int, size: int, value: int
 ) -> None:
     """Puts a loaded number into its register, extended or merged with what is there."""
     if flags & SIGNED:
         sign = 1 << (8 * size - 1)
         value = (value ^ sign) - sign
-    old = int64(state.vectors[wave, register, lane])
+    old = int64(vectors[register, lane])
     if flags & MERGES_LOW:
         value = (old & 0xFFFF_0000) | (value & 0xFFFF)
     elif flags & MERGES_HIGH:
         value = (old & 0xFFFF) | ((value & 0xFFFF) << 16)
-    state.vectors[wave, register, lane] = uint32(value & 0xFFFF_FFFF)
+    vectors[register, lane] = uint32(value & 0xFFFF_FFFF)
 
 
 @compiled
@@ -389,150 +338,77 @@ def _land_vector(state: GroupState, wave: int, slot: int, row: int) -> None:
             continue
         place = 0
         if in_range > 0:
-            place = _place(state, wave, row, lane, address, min(size, in_range), writes)
+            place = _place(
+                state.regions, state.fault, wave, row, lane, address, min(size, in_range), writes
+            )
             if place < 0:
                 return
         if flags & ATOMIC:
-            _atomic(state, wave, VECTOR_QUEUE, slot, row, lane, state.memory, place)
+            do_atomic(
+                fields,
+                state.vectors[wave],
+                state.queue_data[wave, VECTOR_QUEUE, slot],
+                lane,
+                state.memory,
+                place,
+            )
         elif flags & STORES:
-            _store(state, wave, VECTOR_QUEUE, slot, row, lane, 0, state.memory, place, in_range)
+            _store(
+                fields,
+                state.queue_data[wave, VECTOR_QUEUE, slot],
+                lane,
+                0,
+                state.memory,
+                place,
+                in_range,
+            )
         elif flags & TO_LDS:
             to = int64(state.queue_data[wave, VECTOR_QUEUE, slot, 0, 0]) + fields[OFFSET]
             to += lane * size
             if to + size > state.settings[LDS_LIMIT]:
-                _fault(state, wave, OUTSIDE_LDS, row, lane, to)
+                _fault(state.fault, wave, OUTSIDE_LDS, row, lane, to)
                 return
             for byte in range(size):
                 state.lds[to + byte] = state.memory[place + byte] if in_range else np.uint8(0)
         else:
-            _load(state, wave, row, lane, 0, state.memory, place, in_range)
+            _load(fields, state.vectors[wave], lane, 0, state.memory, place, in_range)
 
 
 @compiled
 def _load(
-    state: GroupState, wave: int, row: int, lane: int, first: int,
-    memory: Numbers, place: int, in_range: int,
+    fields: Integers, vectors: Registers, lane: int, first: int, memory: Numbers, place: int,
+    in_range: int,
 ) -> None:  # fmt: skip
     """Loads a lane's bytes into its registers from number `first` on."""
-    fields = state.rows[row]
     size, register = fields[SIZE], fields[RESULT] - VECTOR + first
     if size < 4:
-        value = _load_bytes(memory, place, size) if in_range >= size else 0
-        _loaded(state, wave, register, lane, fields[FLAGS], size, value)
+        value = load_bytes(memory, place, size) if in_range >= size else 0
+        _loaded(vectors, register, lane, fields[FLAGS], size, value)
         return
     for word in range(size // 4):
         value = 0
         if in_range >= 4 * word + 4:
-            value = _load_bytes(memory, place + 4 * word, 4)
-        state.vectors[wave, register + word, lane] = uint32(value)
+            value = load_bytes(memory, place + 4 * word, 4)
+        vectors[register + word, lane] = uint32(value)
 
 
 @compiled
 def _store(
-    state: GroupState, wave: int, queue: int, slot: int, row: int, lane: int, first: int,
-    memory: Numbers, place: int, in_range: int,
+    fields: Integers, data: Registers, lane: int, first: int, memory: Numbers, place: int,
+    in_range: int,
 ) -> None:  # fmt: skip
     """Stores a lane's data from word `first` on."""
-    size, flags = state.rows[row, SIZE], state.rows[row, FLAGS]
+    size, flags = fields[SIZE], fields[FLAGS]
     if size < 4:
-        value = int64(state.queue_data[wave, queue, slot, first, lane])
+        value = int64(data[first, lane])
         if flags & DATA_HIGH:
             value >>= 16
         if in_range >= size:
-            _store_bytes(memory, place, size, value)
+            store_bytes(memory, place, size, value)
         return
     for word in range(size // 4):
         if in_range >= 4 * word + 4:
-            value = int64(state.queue_data[wave, queue, slot, first + word, lane])
-            _store_bytes(memory, place + 4 * word, 4, value)
-
-
-@compiled
-def _packed_sum(old: int, data: int, shift: int, is_bf16: bool) -> int:
-    x, y = (old >> shift) & 0xFFFF, (data >> shift) & 0xFFFF
-    if not is_bf16:
-        return float16_bits(float16_of(x) + float16_of(y)) << shift
-    bits = float32_bits(float32_of(x << 16) + float32_of(y << 16))
-    rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return (rounded & 0xFFFF) << shift
-
-
-@compiled
-def _combined(operation: int, old: int, data: int, size: int) -> int:
-    """What an atomic leaves in memory. Numbers of 32 bits are not negative."""
-    x, y = old, data
-    if size == 4:
-        x, y = signed32(old), signed32(data)
-    flip = -0x8000_0000_0000_0000
-    if operation == ADD:
-        return old + data
-    if operation == SUBTRACT:
-        return old - data
-    if operation == REVERSE_SUBTRACT:
-        return data - old
-    if operation == SWAP:
-        return data
-    if operation == MIN_SIGNED:
-        return old if x < y else data
-    if operation == MAX_SIGNED:
-        return old if x > y else data
-    if operation == MIN_UNSIGNED:
-        return old if (old ^ flip) < (data ^ flip) else data
-    if operation == MAX_UNSIGNED:
-        return old if (old ^ flip) > (data ^ flip) else data
-    if operation == AND:
-        return old & data
-    if operation == OR:
-        return old | data
-    if operation == XOR:
-        return old ^ data
-    if operation == INCREMENT:
-        return 0 if (old ^ flip) >= (data ^ flip) else old + 1
-    if operation == DECREMENT:
-        return data if old == 0 or (old ^ flip) > (data ^ flip) else old - 1
-    if operation == ADD_F32:
-        return float32_bits(float32_of(old) + float32_of(data))
-    if operation == MIN_F32:
-        return minimum32(old, data)
-    if operation == MAX_F32:
-        return maximum32(old, data)
-    if operation == ADD_F64:
-        return float64_bits(float64_of(old) + float64_of(data))
-    if operation == MIN_F64:
-        return minimum64(old, data)
-    if operation == MAX_F64:
-        return maximum64(old, data)
-    is_bf16 = operation == PACKED_ADD_BF16
-    return _packed_sum(old, data, 0, is_bf16) | _packed_sum(old, data, 16, is_bf16)
-
-
-@compiled
-def _atomic(
-    state: GroupState, wave: int, queue: int, slot: int, row: int, lane: int,
-    memory: Numbers, place: int,
-) -> None:  # fmt: skip
-    fields = state.rows[row]
-    size, operation = fields[SIZE], fields[OPERATION]
-    words = size // 4
-    old = _load_bytes(memory, place, 4)
-    data = int64(state.queue_data[wave, queue, slot, 0, lane])
-    compared = int64(state.queue_data[wave, queue, slot, words, lane])
-    if words == 2:
-        old |= _load_bytes(memory, place + 4, 4) << 32
-        data |= int64(state.queue_data[wave, queue, slot, 1, lane]) << 32
-        compared |= int64(state.queue_data[wave, queue, slot, 3, lane]) << 32
-    if operation == COMPARE_SWAP:
-        new = data if old == compared else old
-    else:
-        new = _combined(operation, old, data, size)
-    _store_bytes(memory, place, 4, new & 0xFFFF_FFFF)
-    if words == 2:
-        _store_bytes(memory, place + 4, 4, (new >> 32) & 0xFFFF_FFFF)
-    if fields[FLAGS] & RETURNS:
-        register = fields[RESULT] - VECTOR
-        state.vectors[wave, register, lane] = uint32(old & 0xFFFF_FFFF)
-        if words == 2:
-            state.vectors[wave, register + 1, lane] = uint32((old >> 32) & 0xFFFF_FFFF)
+            store_bytes(memory, place + 4 * word, 4, int64(data[first + word, lane]))
 
 
 @compiled
@@ -548,14 +424,26 @@ def _land_lds(state: GroupState, wave: int, slot: int, row: int) -> None:
         for part in range(2 if flags & TWO_PLACES else 1):
             address = (base + fields[OFFSET if part == 0 else OFFSET_1]) & 0xFFFF_FFFF
             if address + size > state.settings[LDS_LIMIT]:
-                _fault(state, wave, OUTSIDE_LDS, row, lane, address)
+                _fault(state.fault, wave, OUTSIDE_LDS, row, lane, address)
                 return
             if flags & ATOMIC:
-                _atomic(state, wave, LDS_QUEUE, slot, row, lane, state.lds, address)
+                do_atomic(
+                    fields,
+                    state.vectors[wave],
+                    state.queue_data[wave, LDS_QUEUE, slot],
+                    lane,
+                    state.lds,
+                    address,
+                )
             elif flags & STORES:
                 _store(
-                    state, wave, LDS_QUEUE, slot, row, lane, part * words, state.lds, address,
+                    fields,
+                    state.queue_data[wave, LDS_QUEUE, slot],
+                    lane,
+                    part * words,
+                    state.lds,
+                    address,
                     1 << 40,
-                )  # fmt: skip
+                )
             else:
-                _load(state, wave, row, lane, part * words, state.lds, address, 1 << 40)
+                _load(fields, state.vectors[wave], lane, part * words, state.lds, address, 1 << 40)

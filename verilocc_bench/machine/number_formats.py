@@ -17,11 +17,6 @@ from verilocc_bench.machine.compiled import (
     float64_of,
 )
 
-__all__ = [
-    "float16_bits", "float16_bits_toward_zero", "float16_of", "is_signalling32", "maximum32",
-    "maximum64", "minimum32", "minimum64", "power_of_two", "quiet32", "saturated",
-]  # fmt: skip
-
 
 @compiled
 def power_of_two(exponent: int) -> float:

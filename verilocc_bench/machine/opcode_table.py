@@ -18,8 +18,6 @@ from verilocc_bench.machine.scalar_operations import SCALAR_32_OPCODES, SCALAR_6
 from verilocc_bench.machine.wide_operations import FLOAT16_OPCODES, FLOAT64_OPCODES
 from verilocc_bench.machine.wide_operations import FUSED as FUSED_WIDE
 
-__all__ = ["OPCODES", "Opcode"]
-
 (
     EQUAL, DIFFERENT, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, FALSE, TRUE, ORDERED, UNORDERED,
     LESS_GREATER, NOT_GREATER_EQUAL, NOT_LESS_GREATER, NOT_GREATER, NOT_LESS_EQUAL, NOT_LESS,

@@ -19,8 +19,6 @@ from verilocc_bench.machine.fields import (
     VECTOR,
 )
 
-__all__ = ["CodeOperand", "UnknownOperand", "constant_bits", "parse_operand"]
-
 _REGISTER = re.compile(r"(?P<file>[sva]|ttmp)(?:(?P<one>\d+)|\[(?P<first>\d+):(?P<last>\d+)\])\Z")
 _NAMED = {
     "vcc": (VCC, 2), "vcc_lo": (VCC, 1), "vcc_hi": (VCC + 1, 1),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from verilocc_bench.machine import fields as f
 from verilocc_bench.machine.operand_text import CodeOperand
 
-__all__ = ["CodeRow", "ConstantPool", "Unsupported"]
-
 _OPERAND_FIELDS = frozenset((f.RESULT, f.SECOND, f.A, f.B, f.C, f.D))
 
 

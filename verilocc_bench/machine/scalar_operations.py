@@ -10,9 +10,6 @@ from __future__ import annotations
 from verilocc_bench.machine.compiled import compiled
 from verilocc_bench.machine.integer_operations import shift_right_64, signed32
 
-__all__ = ["COMPARES_SCALARS", "SAVES_EXEC", "SCALAR_32_OPCODES", "SCALAR_64_OPCODES",
-           "scalar_operation_32", "scalar_operation_64"]  # fmt: skip
-
 (
     MOVE, CONDITIONAL_MOVE, NOT, BIT_REVERSE, COUNT_ZEROS, COUNT_ONES, FIND_LOW_ZERO, FIND_LOW,
     FIND_HIGH, FIND_HIGH_SIGNED, EXTEND_8, EXTEND_16, ABSOLUTE, SET_BIT, CLEAR_BIT,

@@ -12,8 +12,6 @@ from verilocc_bench.machine.matrix_table import MATRIX_INSTRUCTIONS, MatrixInstr
 from verilocc_bench.machine.operand_text import constant_bits, parse_operand
 from verilocc_bench.machine.rows import CodeRow, ConstantPool, Unsupported
 
-__all__ = ["MATRIX_NUMBERS", "SPECIAL_DECODERS", "decode_matrix", "matrix_passes"]
-
 (NO_OPERATION, END, BARRIER, WAIT, SET_MODE, GET_MODE) = range(6)
 NO_LIMIT = 63
 """A counter that s_waitcnt does not wait for."""

@@ -11,8 +11,6 @@ from verilocc_bench.machine.fields import LANES, SCALARS, VECTORS
 from verilocc_bench.machine.lanes import Integers, Numbers, Registers
 from verilocc_bench.machine.matrix_step import MATRIX_NUMBERS
 
-__all__ = ["EVENT_FIELDS", "FAULT_FIELDS", "QUEUES", "QUEUE_ROOM", "GroupState", "new_state"]
-
 QUEUES = 3
 (VECTOR_QUEUE, LDS_QUEUE, SCALAR_QUEUE) = range(QUEUES)
 QUEUE_ROOM = 64
@@ -33,7 +31,7 @@ CONTROL_FIELDS = 8
     STOP_SKIP,
     ARCH_942,
     TOTAL_STEPS,
-    ATOMIC_COUNT,
+    REVERSED,
 ) = range(11)
 SETTINGS = 16
 

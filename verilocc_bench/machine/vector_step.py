@@ -105,8 +105,6 @@ from verilocc_bench.machine.wide_operations import (
     float64_operation,
 )
 
-__all__ = ["across_lanes", "vector_step"]
-
 
 @compiled
 def _float_relation(relation: int, x: float, y: float) -> bool:

@@ -30,9 +30,6 @@ from verilocc_bench.machine.number_formats import (
     saturated,
 )
 
-__all__ = ["FLOAT16_OPCODES", "FLOAT64_OPCODES", "divide_scale64", "float16_operation",
-           "float64_operation"]  # fmt: skip
-
 (
     ADD, SUBTRACT, SUBTRACT_REVERSED, MULTIPLY, FUSED, MINIMUM, MAXIMUM, MINIMUM3, MAXIMUM3,
     MEDIAN3, DIVIDE_FIXUP, DIVIDE_FUSED, FRACTION, TRUNCATE, CEILING, ROUND_EVEN, FLOOR,
