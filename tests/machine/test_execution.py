@@ -85,6 +85,7 @@ def test_an_endless_loop_ends() -> None:
         ("v_mqsad_pk_u16_u8 v[2:3], v[4:5], v6, v[8:9]", "unknown opcode v_mqsad_pk_u16_u8"),
         ("s_set_gpr_idx_off", "unknown opcode s_set_gpr_idx_off"),
         ("s_setreg_b32 hwreg(HW_REG_MODE, 0, 4), s0", "unknown opcode"),
+        ("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 4), 3", "unknown opcode"),
         ("v_mfma_f32_32x32x1_2b_f32 v[0:31], v32, v33, v[0:31] cbsz:1", "modifier cbsz"),
         ("v_add_u32_e64 v1, v2, v3 clamp", "modifier clamp"),
         ("s_trap 2", "unknown opcode s_trap"),

@@ -12,12 +12,11 @@ from verilocc_bench.machine.matrix_table import MATRIX_INSTRUCTIONS, MatrixInstr
 from verilocc_bench.machine.operand_text import constant_bits, parse_operand
 from verilocc_bench.machine.rows import CodeRow, ConstantPool, Unsupported
 
-(NO_OPERATION, END, BARRIER, WAIT, SET_MODE, GET_MODE) = range(6)
+(NO_OPERATION, END, BARRIER, WAIT) = range(4)
 NO_LIMIT = 63
 """A counter that s_waitcnt does not wait for."""
 
 _COUNTER = re.compile(r"(vmcnt|lgkmcnt|expcnt)\((\d+)\)")
-_MODE_REGISTER = re.compile(r"hwreg\(HW_REG_MODE, (\d+), (\d+)\)\Z")
 _FORMATS = {
     Format.F32: 0, Format.F64: 1, Format.F16: 2, Format.BF16: 3, Format.I8: 4, Format.XF32: 5,
     Format.FP8: 6, Format.BF8: 7,
@@ -60,16 +59,6 @@ def _wait(instruction: CodeInstruction, row: CodeRow) -> None:
         row[f.OFFSET_1] = NO_LIMIT
 
 
-def _set_mode(instruction: CodeInstruction, row: CodeRow) -> None:
-    """s_setreg_imm32_b32 of MODE. OFFSET is the first bit, SIZE the number of bits."""
-    match = _MODE_REGISTER.match(instruction.operands[0])
-    if match is None or instruction.mnemonic != "s_setreg_imm32_b32":
-        raise Unsupported("a hardware register other than MODE")
-    row[f.GROUP], row[f.OPERATION], row[f.TRAITS] = f.SPECIAL, SET_MODE, f.IS_SALU
-    row[f.OFFSET], row[f.SIZE] = int(match[1]), int(match[2])
-    row[f.OFFSET_1] = int(instruction.operands[1], 0)
-
-
 _IGNORED = (
     "s_setprio", "s_sleep", "s_icache_inv", "s_dcache_inv", "s_dcache_wb", "s_dcache_inv_vol",
     "s_dcache_wb_vol", "buffer_wbinvl1", "buffer_wbinvl1_vol", "buffer_wbl2", "buffer_invl2",
@@ -82,11 +71,7 @@ SPECIAL_DECODERS: dict[str, Callable[[CodeInstruction, CodeRow], None]] = {
     "s_endpgm": _end,
     "s_barrier": _barrier,
     "s_waitcnt": _wait,
-    "s_setreg_imm32_b32": _set_mode,
 }
-
-MATRIX_NUMBERS = 10
-"""The numbers of a matrix instruction in a program's table of them."""
 
 
 def matrix_numbers(arch: str, mnemonic: str) -> tuple[int, ...]:
