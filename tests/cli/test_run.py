@@ -18,6 +18,9 @@ from verilocc_bench.selftest.executed_cases import ExecutedCases
 from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.mutate import mutate_with
 
+# The first of them waits until the interpreter is compiled.
+pytestmark = pytest.mark.slow
+
 ROWS = load_rows("mini").rows
 ROW = min((row for row in ROWS if row.arch == "gfx942"), key=lambda row: row.n_instructions)
 SEED = 7
@@ -113,7 +116,6 @@ def test_the_self_test_executes_accepted_answers(
     assert cases.executed == 2
 
 
-@pytest.mark.slow
 def test_rows_of_a_dataset_are_executed(run) -> None:  # type: ignore[no-untyped-def]
     status, out, _ = run("dataset", "check", "mini", "--no-labels", "--execute", "4")
     assert status == 0
