@@ -89,6 +89,7 @@ def test_an_endless_loop_ends() -> None:
         ("v_mfma_f32_32x32x1_2b_f32 v[0:31], v32, v33, v[0:31] cbsz:1", "modifier cbsz"),
         ("v_add_u32_e64 v1, v2, v3 clamp", "modifier clamp"),
         ("s_trap 2", "unknown opcode s_trap"),
+        ("v_mfma_f32_32x32x8_f16 v[0:15], v[14:15], v[16:17], v[0:15]", "the result overlaps A"),
     ],
 )
 def test_what_is_not_supported_is_refused_before_anything_runs(line: str, what: str) -> None:

@@ -32,7 +32,7 @@ REFUSED, FAULT, WRONG, RIGHT = "refused", "fault", "wrong numbers", "right numbe
 class ExecutedAnswer:
     """What came of an answer.
 
-    `outcome` is `refused` (it cannot be lowered, or llc refuses it), `fault`,
+    `outcome` is `refused` (it cannot be lowered, or llc or the decoder refuses it), `fault`,
     `wrong numbers` or `right numbers`; `why` says more of the first two.
     `comparisons` hold each buffer against the reference. `same_bits` says if
     every buffer is, bit for bit, what llc's own allocation leaves; None where
@@ -145,7 +145,10 @@ class AnswerExecutor:
         return load_kernel(code, self.kernel.name)
 
     def _run(self, code: bytes, base: ExecutedAnswer | None = None) -> ExecutedAnswer:
-        kernel = self.load(code)
+        try:
+            kernel = self.load(code)
+        except InputError as error:
+            return ExecutedAnswer(REFUSED, error.message)
         try:
             done = kernel.run(
                 self.arguments,

@@ -94,6 +94,7 @@ def _decode_one(
     row[f.BYTES] = instruction.size
     if mnemonic.startswith("v_mfma"):
         decode_matrix(instruction, arch, constants, row)
+        _check_overlap(row)
         return row
     if mnemonic.startswith(("s_branch", "s_cbranch")):
         _branch(instruction, row, index_of)
@@ -135,6 +136,23 @@ def _branch(instruction: CodeInstruction, row: CodeRow, index_of: dict[int, int]
     row[f.TARGET] = index_of.get(target, f.NONE)
     if row[f.TARGET] == f.NONE:
         raise Unsupported(f"branch to 0x{target:x}, where no instruction begins")
+
+
+def _check_overlap(row: CodeRow) -> None:
+    """Refuses a matrix instruction whose wide result overlaps its sources.
+
+    The hardware writes parts of a result of more than four registers before it has
+    read all sources. C may be the same registers, or others, but no part of them.
+    Source: LLVM's back end, where such results are early clobbers.
+    """
+    first, width = row[f.RESULT], row[f.RESULT_WIDTH]
+    if width <= 4:
+        return
+    for slot, name in enumerate("ABC"):
+        place, count = row[f.A + 2 * slot], row[f.A_WIDTH + 2 * slot]
+        same = slot == 2 and place == first
+        if place >= f.VECTOR and not same and place < first + width and first < place + count:
+            raise Unsupported(f"the result overlaps {name}")
 
 
 def _scalar(
