@@ -189,3 +189,16 @@ def test_a_folder_of_another_version_is_refused(folder: Path, tmp_path: Path) ->
             NotesAllocator("m", tmp_path, LocalModelSettings())
     (tmp_path / "config.json").write_text("{}")
     assert notes_folder(str(tmp_path)) is None
+
+
+def test_a_register_keeps_its_vector_where_it_is_lent() -> None:
+    network, words = NotesNetwork(SMALL), vocabulary()
+    numbers = {word: number for number, word in enumerate(words)}
+    vectors = network.vectors()
+    for lent, own in (("hv49", "v49"), ("hR7", "R7"), ("hs101", "s101"), ("hP6", "P6")):
+        change = vectors[numbers[lent]] - vectors[numbers[own]]
+        first = vectors[numbers[lent.rstrip("0123456789") + "0"]]
+        assert torch.allclose(
+            change, first - vectors[numbers[own.rstrip("0123456789") + "0"]], atol=1e-5
+        )
+    assert len({tuple(vector.tolist()) for vector in vectors}) == len(words)
