@@ -6,12 +6,12 @@ from collections import Counter
 from itertools import islice
 
 import pytest
-from verilocc_bench.findings import FindingKind
 
 from tests.generated import random_function
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.model.prompts.notes.episode import noted_assignment
