@@ -173,3 +173,20 @@ def test_instructions_that_an_architecture_lacks_are_those_of_llvm(arch: str, ll
     found = [opcode for opcode in opcodes if foreign_instruction(opcode, arch)]
     assert found == [opcodes[int(line) - 1] for line in lacks.findall(said)]
     assert 10 < len(found) < len(opcodes) - 10
+
+
+def test_a_text_of_no_file_is_called_mir() -> None:
+    module = parse_mir(f"---\nname: f\n{CALLEE}body: |\n  bb.0:\n{KERNEL}\n...\n")
+    with pytest.raises(InputError, match="is no kernel") as caught:
+        normalize_machine_function(module.functions[0], module, get_target("gfx942"))
+    assert caught.value.source == "<mir>"
+
+
+@pytest.mark.parametrize(("arch", "scalars"), [("gfx90a", 76), ("gfx942", 74)])
+def test_the_budget_is_that_of_the_architecture(arch: str, scalars: int) -> None:
+    """Where nothing needs flat scratch, gfx90a reserves two scalar registers fewer."""
+    ir = (
+        "define amdgpu_kernel void @f() #0 { ret void }\n"
+        'attributes #0 = { "amdgpu-no-flat-scratch-init" "amdgpu-waves-per-eu"="8" }'
+    )
+    assert normalized(KERNEL, ir=ir, arch=arch).file("s").count == scalars
