@@ -18,7 +18,7 @@ from verilocc_bench.errors import InputError, RejectedKernel
 
 
 def compile_point(point: SweepPoint) -> bytes:
-    """The encoded document of a point: its row with its raw machine IR, or its rejection.
+    """The encoded document of a point: its row with its raw code, or its rejection.
 
     The compilers start when they are first needed, and are kept. Do not call it
     from several threads: Triton works on the environment of the whole process.

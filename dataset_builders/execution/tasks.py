@@ -64,7 +64,7 @@ class Lost:
     reason: str
 
 
-class _Workplace(Protocol):
+class _TaskRunner(Protocol):
     lost_worker: type[Exception]
 
     def submit(self, task: bytes) -> Future[TaskReply]: ...
@@ -94,8 +94,8 @@ def run_tasks(
 
 
 @contextmanager
-def _place(execution: Execution) -> Iterator[_Workplace]:
-    place: _Workplace
+def _place(execution: Execution) -> Iterator[_TaskRunner]:
+    place: _TaskRunner
     session, limit = uuid.uuid4().hex, execution.time_limit_seconds
     if execution.scheduler is None:
         place = LocalPool(Orders(session, limit), execution.jobs)
@@ -121,7 +121,7 @@ class _TaskRun(Generic[Item, Output]):
     """The state of one call of run_tasks."""
 
     def __init__(
-        self, function: Callable[[Item], Output], items: Iterator[Item], place: _Workplace
+        self, function: Callable[[Item], Output], items: Iterator[Item], place: _TaskRunner
     ) -> None:
         self.function = function
         self.items = items

@@ -19,7 +19,7 @@ from verilocc_bench.errors import RejectedKernel
 
 @dataclass(frozen=True, slots=True)
 class PointResult:
-    """A row with its raw machine IR, or the kind and the reason of a rejection.
+    """A row with its raw code (machine IR or a cubin), or the kind and the reason of a rejection.
 
     `timings` is None if nothing was measured.
     """

@@ -1,9 +1,10 @@
 """The protocol of back ends: reads problems from compiled code, and writes answers into it.
 
 A back end is a package with the same modules in each: `read` (files to
-functions), `normalize` (functions to the IR), `write_back` (answers into the
-code), `compare` (two answers by their code), `tools` (the programs that it
-runs), and `backend`, which joins them to a Backend.
+functions), `normalize` (functions to the IR), `kernel` (a file or a raw row to a
+Kernel, by these two), `write_back` (an assignment into the code), `lower` (an
+answer to a file of code, by `write_back`), `compare` (two answers by their code),
+`tools` (the programs that it runs), and `backend`, which joins them to a Backend.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from functools import cached_property
@@ -13,12 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from verilocc_bench.dataset.parquet import MemoryBudget, parquet_batches
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json, write_atomically
+from verilocc_bench.ir import instance_id
 
 if TYPE_CHECKING:
     import pyarrow
-import re
-
-from verilocc_bench.ir import instance_id
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ class Row:
 
 @dataclass(frozen=True)
 class RawRow:
-    """The compiler's machine IR of a kernel; lowering needs it, learning does not."""
+    """A kernel's machine IR, or its cubin on sm_80; lowering needs it, learning does not."""
 
     id: str
     format: str

@@ -1,8 +1,9 @@
 """Evaluates allocators: the way from what is asked to results.json.
 
 Every sample goes through three steps: an allocator is asked for it (`asking`),
-the verifier judges it (`judging`), and it is kept (`storing`). `scheduling`
-says in which order and in which process. Then `results` sums a run up.
+the verifier judges it (`judging`, which `asking` calls, since a rejected sample may
+be asked for again), and it is kept (`storing`). `scheduling` says in which order and
+in which process. Then `results` sums a run up.
 """
 
 from __future__ import annotations
