@@ -6,11 +6,10 @@ from verilocc_bench.backends import backend_of
 from verilocc_bench.dataset import Row, load_raw_row
 from verilocc_bench.edits import Answer
 from verilocc_bench.execution import AnswerExecutor
+from verilocc_bench.machine.code_object import ARCHITECTURES
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.verify import Verifier
-
-VENDOR = "amd"
 
 
 class ExecutedCases:
@@ -27,7 +26,7 @@ class ExecutedCases:
         is one too many.
         """
         problem = judges.problem
-        if self.executed >= self.limit or problem.target.vendor != VENDOR:
+        if self.executed >= self.limit or problem.target.name not in ARCHITECTURES:
             return None
         answer = Answer(case.assignment, case.edits) if case.edits else Answer(case.assignment)
         if not Verifier(problem).verify(answer).valid:
