@@ -15,7 +15,7 @@ from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.execution import AnswerExecutor, ExecutedAnswer
-from verilocc_bench.targets import TARGETS
+from verilocc_bench.machine.code_object import ARCHITECTURES
 
 
 def check_execution(content: Content, count: int, findings: Findings) -> int:
@@ -26,7 +26,7 @@ def check_execution(content: Content, count: int, findings: Findings) -> int:
     with its best answer; on the split track with llc's own allocation. Returns
     how many rows ran. Raises InputError where a tool is missing.
     """
-    fit = [row for row in content.rows if row.arch in TARGETS and _runs(row)]
+    fit = [row for row in content.rows if row.arch in ARCHITECTURES.values()]
     fit.sort(key=lambda row: hashlib.sha256(row.id.encode()).digest())
     for checked in fit[:count]:
         row = _rows(content.folder, checked.split, checked.track)[checked.id]
@@ -36,10 +36,6 @@ def check_execution(content: Content, count: int, findings: Findings) -> int:
                 message = f"{name}: executed, it gives {done.outcome}{bits} {done.why}".rstrip()
                 findings.add(CheckKind.EXECUTION, checked.file, message, row.id)
     return min(count, len(fit))
-
-
-def _runs(row: CheckedRow) -> bool:
-    return TARGETS[row.arch].vendor == "amd"
 
 
 @cache

@@ -26,7 +26,7 @@ class ExecutedCases:
         is one too many.
         """
         problem = judges.problem
-        if self.executed >= self.limit or problem.target.name not in ARCHITECTURES:
+        if self.executed >= self.limit or problem.target.name not in ARCHITECTURES.values():
             return None
         answer = Answer(case.assignment, case.edits) if case.edits else Answer(case.assignment)
         if not Verifier(problem).verify(answer).valid:
