@@ -23,7 +23,7 @@ def check_compilers(points: Sequence[SweepPoint]) -> None:
     The release's packages are checked now, not after hours of compiling.
     """
     purpose = "building a dataset"
-    check_packages({"pebble": "pebble", "triton": "triton", **RELEASE_PACKAGES}, purpose)
+    check_packages({"triton": "triton", **RELEASE_PACKAGES}, purpose)
     for toolchain in toolchains_of({point.arch for point in points}):
         toolchain.check(purpose)
 

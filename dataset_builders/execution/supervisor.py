@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from dataset_builders.execution.task_process import begin, do_task
-from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.errors import InputError
 
 TaskReplyKind: TypeAlias = Literal["done", "failed", "crashed", "timeout"]
 
@@ -72,10 +72,8 @@ class _TaskProcess:
     """One task process, in a pebble pool of its own."""
 
     def __init__(self) -> None:
-        try:
-            from pebble import ProcessPool
-        except ModuleNotFoundError:
-            raise MissingExtraError("pebble", "build", "compiling kernels") from None
+        from pebble import ProcessPool
+
         # A Dask worker is a daemon, which multiprocessing does not let have children.
         multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
         self.folder = tempfile.mkdtemp(prefix="verilocc-bench-")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from verilocc_bench.backends import backend_of
 from verilocc_bench.dataset import Row, load_raw_row
 from verilocc_bench.edits import Answer
-from verilocc_bench.execution import AnswerExecutor
 from verilocc_bench.machine.code_object import ARCHITECTURES
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.verify import Verifier
+
+if TYPE_CHECKING:
+    from verilocc_bench.execution import AnswerExecutor
 
 
 class ExecutedCases:
@@ -25,6 +29,9 @@ class ExecutedCases:
         None where it agrees, and where the answer is wrong, cannot be lowered, or
         is one too many.
         """
+        # The self-test itself does not need what executes.
+        from verilocc_bench.execution import AnswerExecutor
+
         problem = judges.problem
         if self.executed >= self.limit or problem.target.name not in ARCHITECTURES.values():
             return None
