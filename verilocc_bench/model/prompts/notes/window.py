@@ -17,6 +17,7 @@ is new, and `X N7 => x`.
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from verilocc_bench.ir import RegisterClass
@@ -64,7 +65,7 @@ def _draw_names(mentions: Sequence[Mention], naming: Naming) -> dict[int, str]:
     return dict(zip(registers, naming.sample(NAMES, len(registers)), strict=True))
 
 
-class _HeardWindow:
+class _HeardWindow(ABC):
     """What both kinds have in common: words are heard one at a time."""
 
     def __init__(self, mentions: Sequence[Mention], names: dict[int, str]) -> None:
@@ -90,8 +91,9 @@ class _HeardWindow:
             return True
         return False
 
+    @abstractmethod
     def _listen(self, mention: Mention) -> Listening:
-        raise NotImplementedError
+        """Takes the words that answer a mention, one at each `yield`."""
 
 
 class DryWindow(_HeardWindow):
