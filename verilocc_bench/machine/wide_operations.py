@@ -208,11 +208,6 @@ def _of_one(operation: int, x: float) -> float:
 
 
 @compiled
-def _is_of_one(operation: int) -> bool:
-    return FRACTION <= operation <= ROOT or operation == MANTISSA
-
-
-@compiled
 def float64_operation(operation: int, a: int, b: int, c: int, flag: bool) -> int:
     """The result of an instruction for one lane. `flag` is the lane's bit of VCC."""
     if operation == FROM_I:

@@ -14,6 +14,7 @@ from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import print_function
 from verilocc_bench.targets import get_target
+from verilocc_bench.targets.amdgpu import MASK_MARK
 
 
 def normalized(
@@ -118,6 +119,8 @@ BUNDLES = {
     "      %3:vgpr_32, %4:vgpr_32 = C %5:vgpr_32(tied-def 1)\n    }": (
         "%0&,%1,%2=BUNDLE %3~0,%4,%5~2"
     ),
+    "BUNDLE {\n      %0:vgpr_32, %1:vgpr_32 = A %2:vgpr_32(tied-def 1)\n"
+    "      %3:vgpr_32 = B\n    }": "%0,%1,%2=BUNDLE %3~1",
     "BUNDLE {\n      early-clobber %0:vgpr_32 = A %1:vgpr_32\n    }": "%0&=BUNDLE %1",
     # Sub-registers tell operands apart.
     "BUNDLE implicit-def %0.sub0:vreg_64_align2, implicit-def %0.sub1 {\n"
@@ -276,3 +279,18 @@ def test_refusals_name_the_line(name: str) -> None:
         normalized(body, head, ir)
     error = caught.value
     assert (error.source, error.line, error.message) == ("x.mir", line, message)
+
+
+@pytest.mark.parametrize(
+    ("instruction", "marked"),
+    [
+        ("$exec = S_AND_B64 $sgpr0_sgpr1, $sgpr2_sgpr3, implicit-def $scc", True),
+        ("$exec = S_AND_B64 $exec, $sgpr2_sgpr3, implicit-def $scc", False),
+        ("$exec = COPY $sgpr0_sgpr1", True),
+        # A copy of EXEC lists it as defined, but does not change it.
+        ("%0:sreg_64 = COPY $exec, implicit-def $exec", False),
+    ],
+)
+def test_what_writes_exec_otherwise_than_its_opcode_tells(instruction: str, marked: bool) -> None:
+    opcode = normalized(f"    {instruction}\n").function.blocks[0].instructions[0].opcode
+    assert opcode.endswith(MASK_MARK) == marked
