@@ -45,7 +45,7 @@ from verilocc_bench.machine.execution import Fault, load_kernel
 from verilocc_bench.references import Buffer, Launch, launch_for
 from verilocc_bench.selftest.edit_mutate import EDIT_OPERATORS, mutate_edits
 from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 ARCHS = ("gfx90a", "gfx942")
 STEP_FACTOR = 4

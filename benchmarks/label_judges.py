@@ -20,7 +20,7 @@ from tqdm import tqdm
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify.judges import JUDGES, SMT, Effort, Judges
+from verilocc_bench.verification.judges import JUDGES, SMT, Effort, Judges
 
 
 def main() -> int:

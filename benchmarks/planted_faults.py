@@ -42,7 +42,7 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import print_function
 from verilocc_bench.machine.execution import Fault
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 CHECKS = ("text", "error", "verifier", "llc", "execution")
 ASSIGN_KERNELS = {"fe33ea20e7c8cba7", "ff7f1b9aa13ea155"}

@@ -32,7 +32,7 @@ from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 KERNELS_SHOWN = 8
 

@@ -33,8 +33,8 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import RawRow, Row, load_rows, read_parquet
 from verilocc_bench.errors import AllocationFailed
-from verilocc_bench.evaluate.metrics import geometric_mean
-from verilocc_bench.verify import Verifier
+from verilocc_bench.evaluation.metrics import geometric_mean
+from verilocc_bench.verification import Verifier
 
 
 def chosen_rows(dataset: str, split: str, count: int, archs: set[str]) -> list[Row]:

@@ -28,9 +28,9 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
-from verilocc_bench.verify import FastVerifier
-from verilocc_bench.verify.smt import SMTVerifier
-from verilocc_bench.verify.symbolic import SymbolicChecker
+from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification.smt import SMTVerifier
+from verilocc_bench.verification.symbolic import SymbolicChecker
 
 KERNELS_SHOWN = 10
 GREEDY = "Greedy Register Allocator"

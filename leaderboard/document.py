@@ -13,9 +13,9 @@ from leaderboard.boards import Board
 from leaderboard.judging import EITHER, FunctionVerdict
 from leaderboard.submission import Refusal, Submission
 from verilocc_bench.dataset import Row
-from verilocc_bench.evaluate.fingerprints import code_fingerprint
-from verilocc_bench.evaluate.results import versions
-from verilocc_bench.evaluate.summary import (
+from verilocc_bench.evaluation.fingerprints import code_fingerprint
+from verilocc_bench.evaluation.results import versions
+from verilocc_bench.evaluation.summary import (
     kernel_record,
     summarise_by_group,
     summarise_by_task,

@@ -12,9 +12,9 @@ from leaderboard.boards import boards
 from leaderboard.folder import ANSWERS, SUBMISSION
 from leaderboard.submission import CLAIMED, FORMAT
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.models.predictions import LIMIT_BYTES
-from verilocc_bench.evaluate.results import RESULTS
-from verilocc_bench.evaluate.schema import read_results
+from verilocc_bench.evaluation.models.predictions import LIMIT_BYTES
+from verilocc_bench.evaluation.results import RESULTS
+from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.files import MIB, open_input, opened_to_write, write_atomically
 from verilocc_bench.settings.allocator import Decoding
 

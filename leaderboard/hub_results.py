@@ -23,7 +23,7 @@ from typing import Any
 from leaderboard.boards import boards
 from leaderboard.rendering.entries import BoardEntry, read_entries
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.hub_results import (
+from verilocc_bench.evaluation.hub_results import (
     Source,
     eval_results_yaml,
     eval_yaml,

@@ -21,12 +21,12 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.edits import Answer
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import PredictedFailure, parse_prediction
-from verilocc_bench.evaluate.judging import judge
-from verilocc_bench.evaluate.outcome import measure_outcome
-from verilocc_bench.evaluate.prepared import PreparedRow
-from verilocc_bench.evaluate.records import Outcome, RowResult, Sample
-from verilocc_bench.verify.judges import FAST, INDEPENDENT, Opinion, Word
+from verilocc_bench.evaluation import PredictedFailure, parse_prediction
+from verilocc_bench.evaluation.judging import judge
+from verilocc_bench.evaluation.outcome import measure_outcome
+from verilocc_bench.evaluation.prepared import PreparedRow
+from verilocc_bench.evaluation.records import Outcome, RowResult, Sample
+from verilocc_bench.verification.judges import FAST, INDEPENDENT, Opinion, Word
 
 NEARLY_ALL = 0.95
 """The share of equal registers from which on an answer counts as a copy of a label."""

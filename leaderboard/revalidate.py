@@ -33,8 +33,8 @@ from leaderboard.folder import open_file
 from leaderboard.judging import FunctionVerdict, judge_function
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.fingerprints import fingerprint
-from verilocc_bench.evaluate.ledger import checked_line, read_checked
+from verilocc_bench.evaluation.fingerprints import fingerprint
+from verilocc_bench.evaluation.ledger import checked_line, read_checked
 from verilocc_bench.files import write_atomically
 from verilocc_bench.processes import process_pool
 

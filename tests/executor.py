@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from verilocc_bench.ir import Function
 from verilocc_bench.targets import get_target
-from verilocc_bench.verify.executor import Executor as _Executor
+from verilocc_bench.verification.executor import Executor as _Executor
 
 __all__ = ["Executor"]
 

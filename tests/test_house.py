@@ -103,7 +103,7 @@ WRITERS = {
     # The way that all others go.
     "verilocc_bench/files.py": {"os.open", "os.fdopen", "temporary.replace"},
     # Lines are only ever added, by several processes at once.
-    "verilocc_bench/evaluate/ledger.py": {"os.open", "path.open", "file.truncate"},
+    "verilocc_bench/evaluation/ledger.py": {"os.open", "path.open", "file.truncate"},
     "leaderboard/revalidate.py": {"path.open"},
     # A lock file has no content.
     "dataset_builders/journal/journal.py": {"open"},

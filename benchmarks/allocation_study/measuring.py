@@ -30,7 +30,7 @@ from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.dataset.tight_budgets import tighten
 from verilocc_bench.edits import NamedAssignment, assignment_alone
 from verilocc_bench.errors import AllocationFailed
-from verilocc_bench.verify import FastVerifier, IndependentVerifier
+from verilocc_bench.verification import FastVerifier, IndependentVerifier
 
 
 def measure_kernel(kernel: SampledKernel) -> Measurement:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.model_study.records import KernelResult
-from verilocc_bench.evaluate.metrics import bootstrap_interval, geometric_mean, mean, pass_at_k
+from verilocc_bench.evaluation.metrics import bootstrap_interval, geometric_mean, mean, pass_at_k
 
 SIZES = ((1, 300), (300, 1001), (1001, None))
 """Ranges of virtual registers: from, and below."""

@@ -12,7 +12,7 @@ from benchmarks.model_study.configurations import StudyConfiguration, configurat
 from benchmarks.model_study.models import read_models
 from verilocc_bench.allocators import FailureKind
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.schema import read_results
+from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.files import parse_json, read_text
 
 DEAD_END = "dead_end"

@@ -27,7 +27,7 @@ from verilocc_bench.ir import FixedUnits
 from verilocc_bench.ir.text import FORMAT_LINE
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_classes import fixed_units
-from verilocc_bench.verify import FastVerifier, Verdict
+from verilocc_bench.verification import FastVerifier, Verdict
 
 
 def build_amdgpu_kernel(

@@ -38,7 +38,7 @@ from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir.text import FORMAT_LINE
 from verilocc_bench.targets import Target
 from verilocc_bench.targets.nvidia_budget import MAXIMUM_REGISTERS, register_limit
-from verilocc_bench.verify import FastVerifier, FindingKind, Verdict
+from verilocc_bench.verification import FastVerifier, FindingKind, Verdict
 
 WARP_THREADS = 32
 

@@ -11,7 +11,7 @@ from dataset_builders.inspection.findings import CheckKind
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify.judges import FAST, INDEPENDENT, Judges
+from verilocc_bench.verification.judges import FAST, INDEPENDENT, Judges
 
 _Problem = tuple[CheckKind, str]
 

@@ -36,7 +36,7 @@ from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_ans
 from verilocc_bench.analysis.lower_bounds.json_form import to_json
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.verify import FastVerifier, Verdict
+from verilocc_bench.verification import FastVerifier, Verdict
 
 ALLOCATORS = ("best",)
 """The allocators that are asked besides the row's alternatives."""

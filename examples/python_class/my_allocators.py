@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from verilocc_bench.allocators import BUILT_IN, Answer, Assistance, Request
 from verilocc_bench.errors import AllocationFailed
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 
 class BestOf:

@@ -27,7 +27,7 @@ from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.protocol import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 from verilocc_bench.views import (
     OpcodeVocabulary,
     ProblemGraph,

@@ -13,13 +13,13 @@ from typing import Any
 from leaderboard.document import FORMAT, KS
 from leaderboard.packing import ROOT, path_of
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.metrics import (
+from verilocc_bench.evaluation.metrics import (
     bootstrap_interval,
     geometric_mean,
     mean,
     pass_at_k,
 )
-from verilocc_bench.evaluate.summary import SIZES
+from verilocc_bench.evaluation.summary import SIZES
 from verilocc_bench.files import read_json
 
 ALL = "all"

@@ -15,7 +15,7 @@ from leaderboard.boards import Board
 from leaderboard.document import KS
 from leaderboard.rendering.entries import ALL, BoardEntry, EntryFigures, Scope, scopes
 from verilocc_bench.errors import MissingExtraError
-from verilocc_bench.evaluate.metrics import geometric_mean
+from verilocc_bench.evaluation.metrics import geometric_mean
 
 if TYPE_CHECKING:
     from jinja2 import Environment

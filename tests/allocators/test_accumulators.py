@@ -14,7 +14,7 @@ from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.selftest.generate import random_function
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 HEADER = "verilocc-bench 1\ntarget gfx942\nregisters v:{v} a:{a} s:102 vcc:2=vcc_lo,vcc_hi\n"
 

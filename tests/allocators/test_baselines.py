@@ -9,7 +9,7 @@ from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import AllocationFailed
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 ROWS = load_rows("mini").rows + load_rows("mini", track="split").rows
 

@@ -22,7 +22,7 @@ from verilocc_bench.analysis.lower_bounds.solver import solve_interruptibly
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
-from verilocc_bench.verify import IndependentVerifier
+from verilocc_bench.verification import IndependentVerifier
 
 BUDGET = 0.5
 

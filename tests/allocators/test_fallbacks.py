@@ -15,7 +15,7 @@ from verilocc_bench.allocators.search.options import SearchOptions
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.errors import AllocationFailed, ContradictionError, InputError
 from verilocc_bench.selftest.generate import random_function
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 TEXT = """verilocc-bench 1
 target gfx942

@@ -30,7 +30,7 @@ from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 from verilocc_bench.selftest.answers import random_answer
 from verilocc_bench.settings.search import Objective
-from verilocc_bench.verify import FastVerifier, IndependentVerifier
+from verilocc_bench.verification import FastVerifier, IndependentVerifier
 
 pytestmark = pytest.mark.slow
 

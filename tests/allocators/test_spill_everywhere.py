@@ -10,8 +10,8 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import Answer, EditKind, edits_to_json, parse_edits
 from verilocc_bench.errors import AllocationFailed
-from verilocc_bench.verify import Verifier
-from verilocc_bench.verify.judges import Judges
+from verilocc_bench.verification import Verifier
+from verilocc_bench.verification.judges import Judges
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import Answer, EditKind, edit_function, edits_to_json, parse_edits
 from verilocc_bench.errors import AllocationFailed
-from verilocc_bench.evaluate.outcome import edit_costs
-from verilocc_bench.verify import IndependentVerifier
-from verilocc_bench.verify.judges import Judges
+from verilocc_bench.evaluation.outcome import edit_costs
+from verilocc_bench.verification import IndependentVerifier
+from verilocc_bench.verification.judges import Judges
 
 pytest.importorskip("ortools")
 pytest.importorskip("numba")

@@ -11,8 +11,8 @@ import pytest
 from verilocc_bench.analysis import conditions as conditions_module
 from verilocc_bench.analysis.conditions import FALSE, TRUE, Conditions, add_lanes
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify.symbolic import conditional
-from verilocc_bench.verify.symbolic.conditional import (
+from verilocc_bench.verification.symbolic import conditional
+from verilocc_bench.verification.symbolic.conditional import (
     EVERYTHING,
     Diagram,
     Diagrams,

@@ -15,7 +15,7 @@ from verilocc_bench.analysis.lane_flow import LaneFlow
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
 
-FUNCTIONS = Path(__file__).parents[1] / "verify" / "golden"
+FUNCTIONS = Path(__file__).parents[1] / "verification" / "golden"
 GOLDEN = Path(__file__).with_name("golden_liveness.txt")
 
 

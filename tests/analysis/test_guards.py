@@ -7,7 +7,7 @@ import pytest
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 HEADER = """verilocc-bench 1
 target sm_80

@@ -22,7 +22,7 @@ from verilocc_bench.analysis.lower_bounds import (
 )
 from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
 from verilocc_bench.errors import AllocationFailed, ContradictionError, InputError
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 HEADER = "verilocc-bench 1\ntarget gfx942\nregisters v:{v} a:{a} s:8 vcc:2=vcc_lo,vcc_hi\n"
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.generated import random_function
-from tests.verify.test_small_functions import KINDS
+from tests.verification.test_small_functions import KINDS
 from verilocc_bench.analysis import AllocationProblem, Placements, conditions, parse_register_name
 from verilocc_bench.analysis.bank_conflicts import (
     BankConflicts,
@@ -18,7 +18,7 @@ from verilocc_bench.analysis.placement import base_name
 from verilocc_bench.analysis.problem import with_budgets
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.metrics import geometric_mean, mean, pass_at_k, shares
+from verilocc_bench.evaluation.metrics import geometric_mean, mean, pass_at_k, shares
 from verilocc_bench.ir import (
     FixedUnits,
     Guard,
@@ -30,7 +30,7 @@ from verilocc_bench.ir import (
     print_function,
 )
 from verilocc_bench.targets import get_target
-from verilocc_bench.verify.fast import FastVerifier
+from verilocc_bench.verification.fast import FastVerifier
 
 AMD = "verilocc-bench 1\ntarget gfx942\nregisters v:64 a:8 s:102 vcc:2=vcc_lo,vcc_hi\n"
 NVIDIA = "verilocc-bench 1\ntarget sm_80\nregisters R:16 UR:8 P:7 UP:7\n"

@@ -20,7 +20,7 @@ from benchmarks.allocation_study.worth_table import disagreements
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import embedded_path
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 
 def answer(

@@ -42,7 +42,7 @@ from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.command_line import read_settings
 from verilocc_bench.settings.language_model import LanguageModelSettings, LocalModelSettings
-from verilocc_bench.verify import IndependentVerifier
+from verilocc_bench.verification import IndependentVerifier
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "benchmarks/model_study/template.md"
 SMALL = sorted(load_rows("mini").rows, key=lambda row: row.n_virtual_registers)[:2]

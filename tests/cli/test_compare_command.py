@@ -17,7 +17,7 @@ from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.backends.amdgpu.cycles import find_analyzer
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 ROWS = load_rows("mini").rows
 AMD_ROW = next(row for row in ROWS if row.id == "8223b064765a0a4d")

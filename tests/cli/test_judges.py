@@ -11,8 +11,8 @@ import pytest
 from verilocc_bench.cli import main, verify_command
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify.judges import JUDGES
-from verilocc_bench.verify.symbolic import SymbolicChecker
+from verilocc_bench.verification.judges import JUDGES
+from verilocc_bench.verification.symbolic import SymbolicChecker
 
 FOLDER = Path(__file__).parents[1] / "verify" / "planted"
 WRONG = [str(FOLDER / "one_branch.mir"), str(FOLDER / "one_branch.json"), "--arch", "gfx942"]

@@ -13,7 +13,7 @@ from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.cli import bound_command, main
 from verilocc_bench.dataset import BudgetChoice, load_rows, tighten
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 pytestmark = pytest.mark.slow
 

@@ -34,7 +34,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, embedded_path, read_parquet
 from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.verify import FastVerifier, FindingKind
+from verilocc_bench.verification import FastVerifier, FindingKind
 
 pytest.importorskip("rapidfuzz", reason="the extra 'build' is not installed")
 pytest.importorskip("numba", reason="the extra 'build' is not installed")

@@ -39,7 +39,7 @@ from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
-from verilocc_bench.verify import IndependentVerifier
+from verilocc_bench.verification import IndependentVerifier
 
 pytest.importorskip("rapidfuzz", reason="the extra 'build' is not installed")
 

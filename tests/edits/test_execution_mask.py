@@ -8,7 +8,7 @@ from verilocc_bench.edits import VectorPlaces, parse_edits
 from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import MaskChange, get_target
-from verilocc_bench.verify.symbolic import SymbolicChecker
+from verilocc_bench.verification.symbolic import SymbolicChecker
 
 HEAD = """verilocc-bench 1
 target gfx942

@@ -30,8 +30,8 @@ from tests.leaderboard.submissions import (
 )
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.evaluate import parse_prediction
-from verilocc_bench.verify import Verifier
+from verilocc_bench.evaluation import parse_prediction
+from verilocc_bench.verification import Verifier
 
 __all__ = ["arena", "arena_folder"]
 

@@ -26,7 +26,7 @@ def entries(arena: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.setattr(module, "boards", lambda: (arena.board,))
     on_the_hub = {"a/b": arena.rows, "a/c": arena.rows[1:]}
     monkeypatch.setattr(
-        "verilocc_bench.evaluate.hub_results.read_hub", lambda name, *_: on_the_hub[name]
+        "verilocc_bench.evaluation.hub_results.read_hub", lambda name, *_: on_the_hub[name]
     )
     folder = tmp_path / "entries"
     folder.mkdir()

@@ -24,9 +24,9 @@ from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer, AnswerLike, Edits
 from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.records import Outcome, Sample
-from verilocc_bench.verify import FastVerifier
-from verilocc_bench.verify.verifier import IndependentVerifier, Verifier
+from verilocc_bench.evaluation.records import Outcome, Sample
+from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification.verifier import IndependentVerifier, Verifier
 
 VALID = Sample(0, True)
 

@@ -31,8 +31,8 @@ from tests.leaderboard.submissions import (
 from tests.mutation import mutate
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main as verilocc_bench
-from verilocc_bench.evaluate.records import Sample
-from verilocc_bench.verify import IndependentVerifier, Verdict
+from verilocc_bench.evaluation.records import Sample
+from verilocc_bench.verification import IndependentVerifier, Verdict
 
 pytestmark = pytest.mark.slow
 

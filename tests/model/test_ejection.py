@@ -25,7 +25,7 @@ from verilocc_bench.model.language_model import Ask
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.prompts.decision_features import decision_order
 from verilocc_bench.settings.language_model import LanguageModelSettings
-from verilocc_bench.verify import FastVerifier, IndependentVerifier
+from verilocc_bench.verification import FastVerifier, IndependentVerifier
 
 HEAD = TIGHT.partition("class S")[0].replace("v:2", "v:4")
 TWICE = TIGHT.replace("USE %2,v1\n", "USE %2,v1\n%3=OP\n%4=OP\nUSE %3,%4\nv1=OP\nUSE %4,v1\n")

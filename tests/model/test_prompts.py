@@ -28,7 +28,7 @@ from verilocc_bench.model.language_model import Ask, Choice, Completion, Finish,
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LanguageModelSettings
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 ROWS = load_rows("mini").rows
 SMALL = sorted(ROWS, key=lambda row: row.n_virtual_registers)[:6]

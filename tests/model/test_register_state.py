@@ -14,7 +14,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.ir import RegisterClass, parse_function
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 ROWS = load_rows("mini").rows
 SMALL = [row for row in ROWS if row.n_virtual_registers < 650]

@@ -27,19 +27,19 @@ from tests.mutants.making import Mutant, mutants_of
 ROOMS = {
     "analysis, but for the bounds": ("verilocc_bench/analysis/*.py",),
     "analysis, the bounds": ("verilocc_bench/analysis/lower_bounds/*.py",),
-    "verify, the fast check": ("verilocc_bench/verify/*.py",),
-    "verify, the symbolic checker": ("verilocc_bench/verify/symbolic/*.py",),
-    "verify, the executor": ("verilocc_bench/verify/executor/*.py",),
-    "parse/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
-    "evaluate/metrics": ("verilocc_bench/evaluate/metrics.py",),
+    "verification, the fast check": ("verilocc_bench/verification/*.py",),
+    "verification, the symbolic checker": ("verilocc_bench/verification/symbolic/*.py",),
+    "verification, the executor": ("verilocc_bench/verification/executor/*.py",),
+    "backends/amdgpu/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
+    "evaluation/metrics": ("verilocc_bench/evaluation/metrics.py",),
     "leaderboard/judging": ("leaderboard/judging.py",),
 }
 TESTS = (
     "tests/analysis",
-    "tests/verify",
+    "tests/verification",
     "tests/backends",
-    "tests/evaluate/test_metrics.py",
-    "tests/evaluate/test_bootstrap.py",
+    "tests/evaluation/test_metrics.py",
+    "tests/evaluation/test_bootstrap.py",
     "tests/leaderboard/test_judging.py",
 )
 LEAST = 0.95

@@ -37,7 +37,7 @@ from _pytest.tmpdir import tmppath_result_key
 from tests.mutants.making import Mutant, code_objects, function_of
 
 MEMORY_BYTES = 6 << 30
-PRELOADED = ("numpy", "z3", "verilocc_bench.verify.bulk")
+PRELOADED = ("numpy", "z3", "verilocc_bench.verification.bulk")
 
 LEFT_OUT = re.compile(
     "|".join(

@@ -21,7 +21,7 @@ from verilocc_bench.selftest.answers import random_answer
 from verilocc_bench.selftest.bound_law import Bounds, breaches
 from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome
 from verilocc_bench.selftest.generate import random_function
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 TARGETS = ("gfx90a", "gfx942", "sm_80")
 

@@ -20,11 +20,11 @@ from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.shrink import shrink
 from verilocc_bench.selftest.table import document, render
-from verilocc_bench.verify import FastVerifier
-from verilocc_bench.verify import judges as judges_module
-from verilocc_bench.verify import verifier as verifier_module
-from verilocc_bench.verify.symbolic import SymbolicChecker
-from verilocc_bench.verify.symbolic.checker import Judgement
+from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification import judges as judges_module
+from verilocc_bench.verification import verifier as verifier_module
+from verilocc_bench.verification.symbolic import SymbolicChecker
+from verilocc_bench.verification.symbolic.checker import Judgement
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,8 @@ from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with
 from verilocc_bench.selftest.random_edits import random_edits
 from verilocc_bench.targets import TARGETS, MaskChange, get_target
-from verilocc_bench.verify import FastVerifier
-from verilocc_bench.verify.symbolic import SymbolicChecker
+from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification.symbolic import SymbolicChecker
 
 
 @pytest.mark.parametrize("target", TARGETS)

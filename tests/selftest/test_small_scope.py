@@ -30,7 +30,7 @@ from verilocc_bench.selftest.small_scope import FAMILIES, Enumeration, Enumerati
 from verilocc_bench.selftest.small_scope import judging as judging_module
 from verilocc_bench.selftest.small_scope.grammar import Family, Grammar, RegisterKind
 from verilocc_bench.selftest.small_scope.judging import NOT_SHOWN, FunctionJudge
-from verilocc_bench.verify.executor import Executor
+from verilocc_bench.verification.executor import Executor
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from verilocc_bench.dataset.reader import TRACKS
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import print_function
 from verilocc_bench.training.recipe import Recipe, read_recipe
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 LLAMA = {
     "model_type": "llama",

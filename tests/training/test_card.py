@@ -14,7 +14,7 @@ import yaml
 from verilocc_bench.dataset import Row, load_rows, write_parquet
 from verilocc_bench.dataset.rows import rows_hash
 from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.evaluate.results import versions
+from verilocc_bench.evaluation.results import versions
 from verilocc_bench.model.transformers_model.model_files import folder_revision
 from verilocc_bench.training.card import read_training, write_card
 from verilocc_bench.training.curve import plot_log

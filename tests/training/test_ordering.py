@@ -16,7 +16,7 @@ from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Function, parse_function, print_function
 from verilocc_bench.training.ordering import draw_order, reorder, reordered
-from verilocc_bench.verify import FastVerifier, IndependentVerifier
+from verilocc_bench.verification import FastVerifier, IndependentVerifier
 from verilocc_bench.views import parse_label, problem_of
 
 ARCHS = ("gfx90a", "gfx942", "sm_80")

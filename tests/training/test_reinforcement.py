@@ -27,7 +27,7 @@ from verilocc_bench.training.reinforcement_recipe import (
     RewardWeights,
     training_rows,
 )
-from verilocc_bench.verify import IndependentVerifier
+from verilocc_bench.verification import IndependentVerifier
 
 pytest.importorskip("torch")
 

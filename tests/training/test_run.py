@@ -22,7 +22,7 @@ from tests.training.small import LLAMA, dataset, document, generated, recipe, sm
 from verilocc_bench.cli import build_parser, main
 from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import RunConfiguration
+from verilocc_bench.evaluation import RunConfiguration
 from verilocc_bench.model.allocator import language_model_allocator
 from verilocc_bench.settings.command_line import read_settings
 from verilocc_bench.settings.language_model import LocalModelSettings

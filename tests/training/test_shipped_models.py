@@ -14,13 +14,13 @@ from verilocc_bench.allocators import (
 )
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.evaluate import resolve_model
+from verilocc_bench.evaluation import resolve_model
 from verilocc_bench.model.shipped import SHIPPED, shipped_folder
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings
 from verilocc_bench.training.card import CARD, read_training
 from verilocc_bench.training.recipe import RETIRED, find_recipe, read_recipe
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 NAMES = sorted(SHIPPED)
 MOST_BYTES, MOST_PARAMETERS = 40_000_000, 20_000_000

@@ -19,8 +19,8 @@ from verilocc_bench.model.prompts.state import STATE
 from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.training import teacher
 from verilocc_bench.training.teacher import Policy, best_demonstration, demonstrate
-from verilocc_bench.verify import IndependentVerifier
-from verilocc_bench.verify.fast import FastVerifier
+from verilocc_bench.verification import IndependentVerifier
+from verilocc_bench.verification.fast import FastVerifier
 from verilocc_bench.views import problem_of
 
 AGAINST_CONFLICTS = Policy(grows=1.0, conflicts=10.0, copies=0.02)

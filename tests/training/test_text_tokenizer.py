@@ -29,7 +29,7 @@ from verilocc_bench.training.network import begin, write_model
 from verilocc_bench.training.recipe import ModelRecipe
 from verilocc_bench.training.text_tokenizer import text_tokenizer
 from verilocc_bench.training.tokenizers import TOKENIZERS
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 from verilocc_bench.views import get_training_format
 from verilocc_bench.views.rows import problem_of
 

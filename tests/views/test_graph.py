@@ -18,7 +18,7 @@ from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits, Function
 from verilocc_bench.selftest.oracle import Oracle
-from verilocc_bench.verify.fast import FastVerifier
+from verilocc_bench.verification.fast import FastVerifier
 from verilocc_bench.views import (
     UNKNOWN,
     OpcodeVocabulary,

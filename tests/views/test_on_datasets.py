@@ -20,7 +20,7 @@ from datasets.fingerprint import Hasher
 from tests.model.tiny_models import byte_level_tokenizer
 from verilocc_bench.dataset import Row, load_rows, write_parquet
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify.fast import FastVerifier
+from verilocc_bench.verification.fast import FastVerifier
 from verilocc_bench.views import (
     ExampleOutcome,
     GraphView,

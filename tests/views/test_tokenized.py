@@ -23,7 +23,7 @@ from verilocc_bench.allocators import (
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import resolve_model
+from verilocc_bench.evaluation import resolve_model
 from verilocc_bench.model.language_model import Ask, Completion, TokenSampling
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.transformers_model.constraint_walker import ConstraintWalker

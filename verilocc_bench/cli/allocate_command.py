@@ -10,7 +10,7 @@ from verilocc_bench.allocators import AllocationInterrupted, Response
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import (
+from verilocc_bench.evaluation import (
     PreparedProblem,
     judge,
     resolve_model,

@@ -33,7 +33,7 @@ from verilocc_bench.cli.instance import Instance, load_instance
 from verilocc_bench.cli.output_stream import summary_stream
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.files import read_json, write_output
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import sys
 
 from verilocc_bench.cli.output_stream import reserved_stdout
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate import (
+from verilocc_bench.evaluation import (
     Evaluation,
     RunConfiguration,
     allocator_label,
@@ -17,7 +17,7 @@ from verilocc_bench.evaluate import (
     results_tables,
     settings_kind,
 )
-from verilocc_bench.evaluate.summary import OVERALL
+from verilocc_bench.evaluation.summary import OVERALL
 from verilocc_bench.settings.command_line import check_flags, read_settings
 
 UNAVAILABLE = 69

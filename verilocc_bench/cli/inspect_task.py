@@ -22,9 +22,9 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.evaluate.asking import sample_seed
-from verilocc_bench.evaluate.judging import judge
-from verilocc_bench.evaluate.records import Judged
+from verilocc_bench.evaluation.asking import sample_seed
+from verilocc_bench.evaluation.judging import judge
+from verilocc_bench.evaluation.records import Judged
 from verilocc_bench.model.language_model import Ask, Completion, Finish
 from verilocc_bench.model.prompts import (
     DEFAULT_PROMPT_FORMAT,
@@ -32,7 +32,7 @@ from verilocc_bench.model.prompts import (
     get_prompt_format,
 )
 from verilocc_bench.settings.language_model import LanguageModelSettings
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 try:
     from inspect_ai import Epochs, Task, task

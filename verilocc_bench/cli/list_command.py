@@ -32,7 +32,7 @@ def _models() -> list[dict[str, Any]]:
     from importlib.metadata import entry_points
 
     from verilocc_bench.allocators import BUILT_IN
-    from verilocc_bench.evaluate.models import PLUG_IN_GROUP
+    from verilocc_bench.evaluation.models import PLUG_IN_GROUP
     from verilocc_bench.model.shipped import SHIPPED
 
     rows = [

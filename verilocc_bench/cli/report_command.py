@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from verilocc_bench.evaluate.hub_results import eval_results_yaml, eval_yaml, model_index_yaml
+from verilocc_bench.evaluation.hub_results import eval_results_yaml, eval_yaml, model_index_yaml
 from verilocc_bench.files import STANDARD_OUTPUT, write_output
 from verilocc_bench.report.comma_separated import render_csv
 from verilocc_bench.report.html import render_html

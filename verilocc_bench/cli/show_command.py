@@ -8,10 +8,10 @@ import sys
 from verilocc_bench.allocators import NamedAssignment, Request
 from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
 from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.evaluate import resolve_model
+from verilocc_bench.evaluation import resolve_model
 from verilocc_bench.files import STANDARD_OUTPUT
 from verilocc_bench.report.picture import draw_assignment
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,8 +13,8 @@ from itertools import groupby
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
 from verilocc_bench.edits import Answer
-from verilocc_bench.verify import Verdict, Verifier
-from verilocc_bench.verify.judges import EXECUTOR, INDEPENDENT, JUDGES, Effort, Judges, Word
+from verilocc_bench.verification import Verdict, Verifier
+from verilocc_bench.verification.judges import EXECUTOR, INDEPENDENT, JUDGES, Effort, Judges, Word
 
 FINDINGS = 1_000
 """So many findings are told, the others are counted: nobody reads more."""

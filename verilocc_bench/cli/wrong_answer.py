@@ -9,7 +9,7 @@ from pathlib import Path
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 
 def is_wrong(

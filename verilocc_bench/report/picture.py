@@ -18,7 +18,7 @@ from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.files import is_stream, write_output
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

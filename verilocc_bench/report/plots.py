@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from verilocc_bench.errors import MissingExtraError
-from verilocc_bench.evaluate.metrics import bootstrap_interval, mean, pass_at_k
+from verilocc_bench.evaluation.metrics import bootstrap_interval, mean, pass_at_k
 from verilocc_bench.report.runs import ComparableRuns, ReportedRun, size_order
 
 if TYPE_CHECKING:

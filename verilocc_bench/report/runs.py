@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.schema import read_results
+from verilocc_bench.evaluation.schema import read_results
 
 RESULTS = "results.json"
 NAME_LENGTH = 120

@@ -28,7 +28,7 @@ from verilocc_bench.errors import (
     InputError,
     MissingExtraError,
 )
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 HAS_SOLVER = importlib.util.find_spec("ortools") is not None
 

@@ -26,8 +26,8 @@ from verilocc_bench.selftest.executed_cases import ExecutedCases
 from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.shrink import EVALUATIONS, shrink
 from verilocc_bench.selftest.sources import Cases, CaseSource
-from verilocc_bench.verify import FastVerifier
-from verilocc_bench.verify.judges import BOUND, EXECUTOR, Opinion
+from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification.judges import BOUND, EXECUTOR, Opinion
 
 SHRUNK_OF_A_KIND = 3
 LAW_EVALUATIONS = 200

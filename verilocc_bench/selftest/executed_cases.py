@@ -10,7 +10,7 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.machine.code_object import ARCHITECTURES
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.judges import BoundedJudges
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 if TYPE_CHECKING:
     from verilocc_bench.execution import AnswerExecutor

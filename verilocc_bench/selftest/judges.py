@@ -13,7 +13,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import NO_EDITS, Answer
 from verilocc_bench.selftest.bound_law import Bounds
 from verilocc_bench.selftest.case import Case
-from verilocc_bench.verify.judges import (
+from verilocc_bench.verification.judges import (
     EXECUTOR,
     FAST,
     INDEPENDENT,

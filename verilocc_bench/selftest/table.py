@@ -10,7 +10,7 @@ from tabulate import tabulate
 from verilocc_bench import __version__
 from verilocc_bench.selftest.campaign import CampaignOutcome, Tally
 from verilocc_bench.selftest.sources import operators
-from verilocc_bench.verify.judges import FAST, INDEPENDENT, SMT
+from verilocc_bench.verification.judges import FAST, INDEPENDENT, SMT
 
 NOTHING = "-"
 

@@ -17,7 +17,7 @@ from tabulate import tabulate
 
 from verilocc_bench.dataset import EMBEDDED, Row, embedded_path, is_local, load_rows, rows_hash
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.schema import read_results
+from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.files import read_json, write_atomically
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.shipped import SHIPPED

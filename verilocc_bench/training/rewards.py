@@ -12,10 +12,10 @@ from verilocc_bench.analysis import VECTOR
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.metrics import geometric_mean, shares
+from verilocc_bench.evaluation.metrics import geometric_mean, shares
 from verilocc_bench.training.reinforcement_recipe import RewardWeights
 from verilocc_bench.training.rollouts import Rollout
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 from verilocc_bench.views.rows import problem_of
 
 ALIKE = 1e-9

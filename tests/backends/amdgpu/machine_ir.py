@@ -19,7 +19,7 @@ from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_p
 from verilocc_bench.edits import Answer, assignment_alone, edit_function, parse_edits
 from verilocc_bench.ir import Assignment, PhysicalRegister
 from verilocc_bench.targets import Target, get_target
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 ROWS = [row for row in load_rows("mini").rows if row.arch.startswith("gfx")]
 SPLIT_ROWS = [row for row in load_rows("mini", track="split").rows if row.arch.startswith("gfx")]

@@ -12,7 +12,7 @@ from tests.backends.amdgpu.machine_ir import RAW, ROWS, Kernel, kernel_of
 from verilocc_bench.allocators import answer_from_assignment, linear_scan
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, machine_code_counts, run_llc
 from verilocc_bench.errors import InputError, RejectedKernel
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow
 from verilocc_bench.backends.nvidia.normalize import normalize_sass
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import print_function
-from verilocc_bench.verify import FastVerifier
+from verilocc_bench.verification import FastVerifier
 
 LOOP = """
     MOV R1, c[0x0][0x28]

@@ -13,14 +13,14 @@ from tests.model.notes.test_reading import EXAMPLE, example
 from verilocc_bench.allocators import FailureKind, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.evaluate.models import resolve_model
+from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.model.notes.allocator import ASKED_AGAIN, NotesAllocator
 from verilocc_bench.model.notes.files import notes_folder, save_network
 from verilocc_bench.model.prompts.notes.episode import empty_ledger, read_function
 from verilocc_bench.model.prompts.notes.words import PAD, vocabulary
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 torch = pytest.importorskip("torch")
 

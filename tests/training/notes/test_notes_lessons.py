@@ -18,7 +18,7 @@ from verilocc_bench.model.prompts.notes.episode import noted_assignment
 from verilocc_bench.model.prompts.notes.words import vocabulary
 from verilocc_bench.training.notes.lessons import Lesson, function_lessons, made_up_lessons
 from verilocc_bench.training.notes.teacher import OutOfRegisters
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 pytest.importorskip("torch")
 

@@ -10,7 +10,7 @@ import pytest
 
 from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluate.models import resolve_model
+from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.training.recipe import find_recipe_file, read_document
 
 torch = pytest.importorskip("torch")

@@ -33,7 +33,7 @@ from verilocc_bench.backends.amdgpu.tools import (
 from verilocc_bench.backends.kernel import CodeComparison, ComparedAllocation
 from verilocc_bench.edits import Answer
 from verilocc_bench.edits.answer_files import answer_to_json
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 _SIDES = ("answer", "other")
 

@@ -15,7 +15,7 @@ from verilocc_bench.backends.nvidia.write_back import LoweredCubin
 from verilocc_bench.edits import Answer
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
-from verilocc_bench.verify import Verifier
+from verilocc_bench.verification import Verifier
 
 _SIDES = ("answer", "other")
 

@@ -25,11 +25,11 @@ from verilocc_bench.ir import Function, Instruction, parse_function, print_funct
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.selftest.oracle_program import lanes_of
-from verilocc_bench.verify import FastVerifier
-from verilocc_bench.verify.executor import Executor, Miscompile
-from verilocc_bench.verify.judges import EXECUTOR, FAST, INDEPENDENT, SMT, executor_of
-from verilocc_bench.verify.smt_constraints import Constraint, all_constraints
-from verilocc_bench.verify.symbolic import SymbolicChecker
+from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification.executor import Executor, Miscompile
+from verilocc_bench.verification.judges import EXECUTOR, FAST, INDEPENDENT, SMT, executor_of
+from verilocc_bench.verification.smt_constraints import Constraint, all_constraints
+from verilocc_bench.verification.symbolic import SymbolicChecker
 
 ORACLE = "oracle"
 
@@ -172,7 +172,7 @@ class FunctionJudge:
         self, problem: AllocationProblem, answers: list[dict[str, str]]
     ) -> tuple[bool, ...]:
         """Z3's verdict on each answer; asks once for equal constraints."""
-        from verilocc_bench.verify.smt import SMTVerifier
+        from verilocc_bench.verification.smt import SMTVerifier
 
         function = problem.function
         constraints = list(all_constraints(problem, MAXIMUM_PAIRS))

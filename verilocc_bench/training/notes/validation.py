@@ -12,7 +12,7 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.model.notes.allocator import NotesAllocator
 from verilocc_bench.model.notes.network import NotesNetwork
 from verilocc_bench.settings.language_model import LocalModelSettings
-from verilocc_bench.verify.fast import FastVerifier
+from verilocc_bench.verification.fast import FastVerifier
 
 
 def validate(network: NotesNetwork, rows: Sequence[Row]) -> dict[str, Any] | None:

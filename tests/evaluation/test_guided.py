@@ -1,0 +1,88 @@
+"""Guided runs: attempts with the verifier in between."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from verilocc_bench.cli import main
+
+MODULE = "python:tests.evaluation.allocators_for_tests"
+
+
+def evaluate(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, object]:
+    arguments = ["evaluate", *options, "--limit", "1", "--arch", "gfx942", "--json"]
+    assert main(arguments) == 0
+    document: dict[str, object] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_calls_to_success_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--model", f"{MODULE}:Learner", "--samples", "5", "--decoding", "guided")
+    document = evaluate(capsys, *options, "--verifier-calls", "4")
+    assert document["config"]["decoding"] == "guided"
+    assert document["config"]["options"]["verifier_calls"] == 4
+    overall = document["results"]["overall"]
+    # Sample i needs i + 1 calls, and no more than four are allowed.
+    assert overall["pass@1"] == pytest.approx(4 / 5)
+    assert overall["verifier_calls"] == pytest.approx((1 + 2 + 3 + 4) / 4)
+    assert overall["success_by_calls"] == {
+        "1": pytest.approx(0.2),
+        "2": pytest.approx(0.4),
+        "3": pytest.approx(0.6),
+        "4": pytest.approx(0.8),
+    }
+    assert overall["failures"] == {"invalid": 2}
+    assert overall["findings"] == {"missing": 2}
+    assert [kernel["verifier_calls"] for kernel in document["kernels"]] == [1, 1]
+
+
+@pytest.mark.slow
+def test_resampling_tells_nothing_but_another_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--model", f"{MODULE}:Forgetful", "--samples", "2", "--decoding", "guided")
+    document = evaluate(capsys, *options, "--feedback", "resample")
+    assert document["results"]["overall"]["verifier_calls"] == 3.0
+    assert document["results"]["overall"]["pass@1"] == 1.0
+
+
+@pytest.mark.slow
+def test_free_runs_have_no_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    document = evaluate(capsys, "--model", f"{MODULE}:Learner", "--samples", "2")
+    overall = document["results"]["overall"]
+    assert overall["verifier_calls"] is None
+    assert overall["success_by_calls"] is None
+    assert overall["pass@1"] == 0.5
+    assert document["kernels"][0]["verifier_calls"] is None
+
+
+def test_a_deterministic_allocator_is_not_asked_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    document = evaluate(capsys, "--model", "linear-scan", "--decoding", "guided", "--samples", "3")
+    assert document["results"]["overall"]["verifier_calls"] == 1.0
+    assert document["results"]["overall"]["samples"] == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--verifier-calls", "3"), "--decoding guided"),
+        (("--decoding", "constrained"), "language models"),
+        (("--decoding", "guided", "--feedback", "repair"), "language models"),
+        (("--feedback", "repair"), "--decoding guided"),
+        (("--sampling", "greedy", "--temperature", "1"), "--sampling random"),
+        (("--decoding", "guided", "--verifier-calls", "0"), "1 or more"),
+        (("--decoding", "whatever"), "--decoding"),
+        (("--top-p", "nan"), "0.0001"),
+    ],
+)
+def test_options_that_contradict_each_other(
+    options: tuple[str, ...], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = main(["evaluate", "--model", "linear-scan", *options])
+    except SystemExit as error:
+        status = error.code  # type: ignore[assignment]
+    assert status == 2
+    error_text = capsys.readouterr().err
+    assert complaint in error_text
+    assert len(error_text.splitlines()) == 1

@@ -1,0 +1,117 @@
+"""Metrics against enumeration and hand-made cases."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import pytest
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
+from verilocc_bench.evaluation.metrics import bootstrap_interval, geometric_mean, mean, pass_at_k
+from verilocc_bench.ir import parse_function
+
+
+def test_pass_at_k_is_the_share_of_subsets_with_a_valid_sample() -> None:
+    for n, c in itertools.product(range(1, 7), range(7)):
+        if c > n:
+            continue
+        samples = [True] * c + [False] * (n - c)
+        for k in range(1, n + 1):
+            subsets = list(itertools.combinations(samples, k))
+            share = sum(map(any, subsets)) / len(subsets)
+            assert pass_at_k(n, c, k) == pytest.approx(share)
+    assert pass_at_k(3, 3, 4) is None
+
+
+def test_means() -> None:
+    assert mean([]) is None
+    assert mean([1.0, 2.0]) == 1.5
+    assert geometric_mean([]) is None
+    assert geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
+
+
+def test_bootstrap_intervals_cover_the_mean() -> None:
+    generator = random.Random(1)
+    covered = 0
+    for trial in range(200):
+        values = [float(generator.random() < 0.7) for _ in range(60)]
+        low, high = bootstrap_interval(values, seed=trial)
+        assert low is not None
+        assert high is not None
+        covered += low <= 0.7 <= high
+    assert 175 <= covered <= 200
+    assert bootstrap_interval([], 0) == (None, None)
+    assert bootstrap_interval([1.0, 1.0], 0) == (1.0, 1.0)
+    assert bootstrap_interval([0.0, 1.0, 1.0], 3) == bootstrap_interval([0.0, 1.0, 1.0], 3)
+
+
+HEADER = """verilocc-bench 1
+target gfx942
+registers v:64 a:8 s:102 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+"""
+
+
+def test_bank_conflicts_are_weighted_by_loop_depth() -> None:
+    function = parse_function(
+        HEADER
+        + "bb0->bb1\n%0=A\n%1=A\n%2=A\n%3=FMA %0,%1,%2\nbb1->bb1,bb2\n"
+        + "%3=FMA %0,%1,%2\nbb2\nUSE %0,%0,%1\nUSE %3\n"
+    )
+    problem = AllocationProblem(function)
+    answer = {"%0": "v0", "%1": "v1", "%2": "v5", "%3": "v6"}
+    conflicts = count_bank_conflicts(problem, answer)
+    assert (conflicts.any, conflicts.all) == (11, 0)  # v1 and v5: once outside, once in the loop
+    answer["%0"] = "v9"
+    conflicts = count_bank_conflicts(problem, answer)
+    assert (conflicts.any, conflicts.all) == (11, 11)
+    answer.update({"%0": "v0", "%2": "v2"})
+    assert count_bank_conflicts(problem, answer).any == 0
+
+
+def test_identity_copies() -> None:
+    function = parse_function(HEADER + "bb0(v3)\n%0=COPY v3\n%1=COPY %0\nUSE %1\n")
+    problem = AllocationProblem(function)
+    assert count_identity_copies(problem, {"%0": "v3", "%1": "v3"}) == 2
+    assert count_identity_copies(problem, {"%0": "v3", "%1": "v4"}) == 1
+    assert count_identity_copies(problem, {"%0": "v2", "%1": "v4"}) == 0
+
+
+SM_80 = """verilocc-bench 1
+target sm_80
+registers R:62 UR:63 P:7 UP:7
+reserved R1 UR[0:3]
+class R 1 R
+class P 1 P
+"""
+
+
+def test_banks_of_sm_80_deliver_two_registers_and_slots_keep_theirs() -> None:
+    function = parse_function(
+        SM_80 + "bb0\n%0=A\n%1=A\n%2=A\n%3=A\n%4=FFMA %0,%1,%2\n%5=FFMA %0,%3,%2\nUSE %4,%5\n",
+        canonical=False,
+    )
+    problem = AllocationProblem(function)
+    answer = {"%0": "R2", "%1": "R4", "%2": "R6", "%3": "R8", "%4": "R3", "%5": "R5"}
+    conflicts = count_bank_conflicts(problem, answer)
+    assert (conflicts.any, conflicts.all) == (1, 1)  # the second reads R2 and R6 from its slots
+    answer["%1"] = "R7"
+    assert count_bank_conflicts(problem, answer).any == 0
+    answer.update({"%1": "R4", "%4": "R2"})  # the first writes what the second's slot held
+    function = parse_function(
+        SM_80 + "bb0\n%0=A\n%1=A\n%2=A\n%3=A\n%0=FFMA %0,%1,%2\n%4=FFMA %0,%3,%2\nUSE %4\n",
+        canonical=False,
+    )
+    answer = {"%0": "R2", "%1": "R4", "%2": "R6", "%3": "R8", "%4": "R3"}
+    assert count_bank_conflicts(AllocationProblem(function), answer).any == 2
+
+
+def test_copies_of_sm_80() -> None:
+    function = parse_function(
+        SM_80 + "bb0\n%0=A\n%1=MOV %0\n%2=IMAD.MOV.U32 %1\n%3=MOV\n%4:P=A %2,%3\n@%4 %5=MOV %2\n"
+    )
+    problem = AllocationProblem(function)
+    answer = {"%0": "R2", "%1": "R2", "%2": "R2", "%3": "R3", "%4": "P0", "%5": "R2"}
+    assert count_identity_copies(problem, answer) == 3

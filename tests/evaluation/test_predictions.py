@@ -1,0 +1,112 @@
+"""Answers from files: what is wrong with one line is counted, and harms no other."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from verilocc_bench.allocators import Request
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.errors import InfrastructureError, InputError
+from verilocc_bench.evaluation.models import read_predictions
+
+ROWS = [row for row in load_rows("mini").rows if row.arch == "gfx942"][:2]
+FIRST, SECOND = ROWS
+
+
+def evaluate(path: Path, capsys: pytest.CaptureFixture[str], samples: int) -> dict[str, Any]:
+    arguments = ["evaluate", "--model", f"predictions:{path}", "--arch", "gfx942", "--json"]
+    assert main([*arguments, "--limit", "1", "--samples", str(samples)]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def test_malformed_lines_are_samples_that_cannot_be_parsed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = json.dumps({"id": FIRST.id, "assignment": FIRST.label})
+    lines = [
+        good,
+        good[:-3],
+        json.dumps({"id": FIRST.id, "assignment": ["v0"]}),
+        json.dumps({"id": FIRST.id, "assignment": {"%0": 3}}),
+        json.dumps({"id": FIRST.id, "assignment": {}, "edits": {"insert": 3}}),
+        json.dumps({"id": FIRST.id, "failure": "timeout", "message": "too slow"}),
+        json.dumps({"id": FIRST.id, "failure": "infrastructure"}),
+        json.dumps({"id": FIRST.id, "failure": "a fine excuse"}),
+        json.dumps({"id": FIRST.id}),
+        good,
+    ]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("\n\n".join(lines) + "\n")
+    document = evaluate(path, capsys, len(lines))
+    kernel = next(kernel for kernel in document["kernels"] if kernel["id"] == FIRST.id)
+    assert (kernel["samples"], kernel["valid"], kernel["first_valid"]) == (10, 2, 0)
+    failures = dict(document["results"]["overall"]["failures"])
+    others = len(lines) * (len(document["kernels"]) - 1)
+    assert failures.pop("no_answer") == others + 1
+    assert failures == {"unparsable": 6, "timeout": 1}
+    assert document["results"]["overall"]["infrastructure_failures"] == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("{]", "expected JSON"),
+        ('{"assignment": {}}', "no 'id'"),
+        ('{"id": "0123456789abcdef", "assignment": {}}', "no function"),
+    ],
+)
+def test_a_line_of_no_function_is_bad_input(
+    line: str, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps({"id": FIRST.id, "assignment": FIRST.label}) + f"\n{line}\n")
+    assert main(["evaluate", "--model", f"predictions:{path}"]) == 2
+    error = capsys.readouterr().err
+    assert complaint in error
+    assert str(path) in error
+
+
+def test_a_file_cannot_be_guided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps({"id": FIRST.id, "assignment": FIRST.label}) + "\n")
+    assert main(["evaluate", "--model", f"predictions:{path}", "--decoding", "guided"]) == 2
+    assert "cannot be guided" in capsys.readouterr().err
+
+
+def test_a_file_that_says_it_is_large(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "answers.jsonl"
+    with path.open("wb") as file:
+        file.truncate(10 << 30)
+    assert main(["evaluate", "--model", f"predictions:{path}"]) == 2
+    assert "10,737,418,240 bytes, more than the 4,294,967,296" in capsys.readouterr().err
+    with path.open("wb") as file:
+        file.truncate(4 << 30)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="longer than the 33,554,432 bytes"):
+            read_predictions("predictions:x", path)
+        assert tracemalloc.get_traced_memory()[1] < 200 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_changes_is_no_failure_of_its_answers(tmp_path: Path) -> None:
+    path = tmp_path / "answers.jsonl"
+    path.write_text(json.dumps({"id": FIRST.id, "assignment": FIRST.label}) + "\n")
+    predictions = read_predictions(f"predictions:{path}", path)
+    request = Request(AllocationProblem.from_text(FIRST.normalized), 0, 0)
+    assert predictions.allocate(request).assignment == FIRST.label
+    path.write_text(json.dumps({"id": SECOND.id, "assignment": SECOND.label}) + "\n" * 99999)
+    with pytest.raises(InfrastructureError, match=r"(has changed|cannot be read again)"):
+        predictions.allocate(request)
+    path.unlink()
+    with pytest.raises(InfrastructureError, match="no such file"):
+        predictions.allocate(request)

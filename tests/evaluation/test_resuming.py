@@ -1,0 +1,315 @@
+"""Runs that are killed, repeated and changed: no sample is lost, repeated or mixed up."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.evaluation.allocators_for_tests import LOG, SLOW_SECONDS
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.evaluation.ledger import Ledger, checked_line, read_checked
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+MODEL = "python:tests.evaluation.allocators_for_tests:stochastic"
+ROWS = load_rows("mini").rows
+
+
+def without_times(text: str) -> str:
+    """A document without its times and dates, as text."""
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, dict):
+            names = [k for k in value if not k.endswith("_seconds") and k != "date"]
+            return {name: kept(value[name]) for name in names}
+        return [kept(each) for each in value] if isinstance(value, list) else value
+
+    return "\n".join(json.dumps(kept(json.loads(line))) for line in text.splitlines() if line)
+
+
+def content(folder: Path) -> list[str]:
+    """What a run wrote, without times."""
+    results = json.dumps(json.loads((folder / "results.json").read_text()))
+    return [
+        without_times(results),
+        without_times((folder / "samples.jsonl").read_text()),
+        (folder / "answers.jsonl").read_text(),
+    ]
+
+
+def command(*options: str) -> list[str]:
+    return [sys.executable, "-m", "verilocc_bench", "evaluate", "--model", MODEL, *options]
+
+
+def test_a_run_that_is_killed_three_times_ends_like_any_other(tmp_path: Path) -> None:
+    """The seeds of the moments are printed where the test fails."""
+    limits = ["--samples", "40", "--k", "1,10,40", "--limit", "2", "--arch", "gfx90a,gfx942"]
+    limits += ["--jobs", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    whole = tmp_path / "whole"
+    subprocess.run(
+        command(*limits, "--output-path", str(whole)), env=environment, cwd=ROOT, check=True
+    )
+    killed, log = tmp_path / "killed", tmp_path / "log"
+    environment |= {LOG: str(log), SLOW_SECONDS: "0.004"}
+    arguments = command(*limits, "--output-path", str(killed))
+    seed = random.randrange(1 << 30)
+    generator = random.Random(seed)
+    for kill in range(3):
+        before = len(log.read_text().splitlines()) if log.exists() else 0
+        process = subprocess.Popen(arguments, env=environment, cwd=ROOT, stderr=subprocess.DEVNULL)
+        wanted = before + generator.randint(1, 80)
+        while process.poll() is None and (
+            not log.exists() or len(log.read_text().splitlines()) < wanted
+        ):
+            time.sleep(0.01)
+        assert process.poll() is None, f"seed {seed}: nothing to kill at the {kill + 1}th time"
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(arguments, env=environment, cwd=ROOT, check=True)
+    assert content(whole) == content(killed), f"seed {seed}"
+    calls = Counter(log.read_text().splitlines())
+    samples = 40 * 2 * 4
+    assert len(calls) == samples
+    # At each kill, each of two processes may have been busy with one sample.
+    assert sum(calls.values()) <= samples + 3 * 2, f"seed {seed}"
+    again = len(log.read_text().splitlines())
+    subprocess.run(arguments, env=environment, cwd=ROOT, check=True)
+    assert len(log.read_text().splitlines()) == again
+
+
+def evaluate(*options: str) -> None:
+    assert main(["evaluate", "--model", MODEL, "--limit", "1", "--arch", "gfx942", *options]) == 0
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "log"
+    path.touch()
+    monkeypatch.setenv(LOG, str(path))
+    return path
+
+
+def test_what_changes_an_answer_is_asked_anew_and_what_does_not_is_not(
+    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+
+    def calls() -> int:
+        found = len(log.read_text().splitlines())
+        log.write_text("")
+        return found
+
+    evaluate("--samples", "4", "--output-path", out)
+    assert calls() == 8
+    first = content(tmp_path / "out")
+    evaluate("--samples", "4", "--output-path", out)
+    assert calls() == 0
+    assert content(tmp_path / "out") == first
+    evaluate("--samples", "6", "--output-path", out)  # the four that are there count
+    assert calls() == 4
+    evaluate("--samples", "4", "--output-path", out, "--k", "1,2", "--jobs", "2")
+    assert calls() == 0
+    evaluate("--samples", "4", "--seed", "1", "--output-path", out)
+    assert calls() == 8
+    evaluate("--samples", "4", "--decoding", "guided", "--output-path", out)
+    assert calls() >= 8
+    evaluate("--samples", "4", "--output-path", out)  # after the others, the first are still there
+    assert calls() == 0
+    assert content(tmp_path / "out") == first
+    evaluate("--samples", "4", "--output-path", out, "--no-resume")
+    assert calls() == 8
+    assert content(tmp_path / "out") == first
+    capsys.readouterr()
+
+
+def test_torn_and_foreign_lines_are_passed_over(
+    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    evaluate("--samples", "3", "--output-path", str(out))
+    first = content(out)
+    ledger = out / "ledger.jsonl"
+    lines = ledger.read_bytes().splitlines(keepends=True)
+    torn = next(n for n, line in enumerate(lines) if b'"kind": "sample"' in line)
+    configuration = json.loads(lines[0] if lines[0].strip() else lines[1])["configuration"]
+    junk = json.dumps({"kind": "sample", "configuration": configuration, "id": 7, "answer": 1})
+    lines[torn] = lines[torn][: len(lines[torn]) // 2]
+    ledger.write_bytes(b"".join(lines) + f"{junk}\n{'[' * 100_000}{configuration}\n".encode())
+    (out / "results.json").unlink()
+    log.write_text("")
+    capsys.readouterr()
+    evaluate("--samples", "3", "--output-path", str(out))
+    assert f"{ledger}: 3 lines are damaged and passed over" in capsys.readouterr().err
+    assert len(log.read_text().splitlines()) == 1
+    assert content(out) == first
+
+
+def sample_lines(ledger: Path) -> list[int]:
+    """Where the lines of samples begin."""
+    data = ledger.read_bytes()
+    return [match.start() for match in re.finditer(rb'(?m)^\{"kind": "sample"', data)]
+
+
+def test_every_flipped_bit_is_noticed(tmp_path: Path, log: Path) -> None:
+    """NamedAssignment, verdict, figures, ids, the checksum itself: wherever the bit is."""
+    out = tmp_path / "out"
+    evaluate("--samples", "1", "--output-path", str(out))
+    log.write_text("")
+    path = out / "ledger.jsonl"
+    data = path.read_bytes()
+    start = sample_lines(path)[0]
+    end = data.index(b"\n", start)
+    settings = json.loads(data.split(b"\n")[1])["settings"]
+    sound = len(_opened(path, settings))
+    generator = random.Random(4)
+    for place in {start, end - 1, *(generator.randrange(start, end) for _ in range(150))}:
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << generator.randrange(8)
+        path.write_bytes(flipped)
+        assert len(_opened(path, settings)) == sound - 1, (place, flipped[start:end])
+
+
+def _opened(path: Path, settings: Any) -> dict[tuple[str, int], Any]:
+    ledger = Ledger(path, settings)
+    ledger.close()
+    return ledger.entries
+
+
+def test_a_flipped_bit_in_an_answer_is_asked_again_and_told(
+    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    evaluate("--samples", "3", "--output-path", str(out))
+    first = content(out)
+    ledger = out / "ledger.jsonl"
+    data = bytearray(ledger.read_bytes())
+    start = sample_lines(ledger)[1]
+    place = data.index(b'"v', data.index(b'"answer": {', start)) + 2
+    data[place] ^= 1  # another register, the same verdict
+    ledger.write_bytes(data)
+    log.write_text("")
+    capsys.readouterr()
+    evaluate("--samples", "3", "--output-path", str(out))
+    assert f"{ledger}: 1 line is damaged and passed over" in capsys.readouterr().err
+    assert len(log.read_text().splitlines()) == 1
+    assert content(out) == first
+    evaluate("--samples", "3", "--output-path", str(out))
+    assert len(log.read_text().splitlines()) == 1
+
+
+def test_lines_of_versions_without_checksums_are_asked_again_and_told_once(
+    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    evaluate("--samples", "2", "--output-path", str(out))
+    first = content(out)
+    ledger = out / "ledger.jsonl"
+    text = ledger.read_text()
+    ledger.write_text(re.sub(r', "checksum": "[0-9a-f]{16}"\}', "}", text))
+    log.write_text("")
+    capsys.readouterr()
+    evaluate("--samples", "2", "--output-path", str(out))
+    told = "4 samples that an earlier version wrote without a checksum are asked for again"
+    assert f"{ledger}: {told}" in capsys.readouterr().err
+    assert len(log.read_text().splitlines()) == 4
+    assert content(out) == first
+    evaluate("--samples", "2", "--output-path", str(out))
+    assert "checksum" not in capsys.readouterr().err
+    assert len(log.read_text().splitlines()) == 4
+
+
+def test_files_of_a_run_that_were_damaged_are_written_again(
+    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    evaluate("--samples", "2", "--output-path", str(out))
+    first = content(out)
+    stands = (out / "results.json").stat().st_ino
+    evaluate("--samples", "2", "--output-path", str(out))
+    assert (out / "results.json").stat().st_ino == stands  # nothing to write
+    for name in ("samples.jsonl", "answers.jsonl"):
+        data = bytearray((out / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (out / name).write_bytes(data)
+        evaluate("--samples", "2", "--output-path", str(out))
+        assert content(out) == first
+    capsys.readouterr()
+
+
+def test_a_pipe_in_place_of_the_ledger(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "ledger.jsonl")
+    arguments = ["evaluate", "--model", "linear-scan", "--limit", "1"]
+    assert main([*arguments, "--output-path", str(tmp_path)]) == 2
+    assert "ledger.jsonl: cannot be written" in capsys.readouterr().err
+
+
+def test_a_changed_verifier_judges_what_is_there_without_asking(
+    tmp_path: Path,
+    log: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "out"
+    evaluate("--samples", "3", "--output-path", str(out))
+    first = content(out)
+    # The answers stay; what the ledger says of them is made worthless, and is found out.
+    ledger = out / "ledger.jsonl"
+    lines = []
+    for line in filter(None, ledger.read_bytes().split(b"\n")):
+        document = read_checked(line)
+        assert document is not None
+        if document["kind"] == "sample" and document["sample"]["valid"]:
+            changes = {"valid": False, "findings_count": 1, "finding_kinds": ["overlap"]}
+            document["sample"] |= changes
+        lines.append(checked_line(document))
+    assert b"".join(lines) != ledger.read_bytes()
+    ledger.write_bytes(b"".join(lines))
+    monkeypatch.setattr("verilocc_bench.evaluation.ledger.code_fingerprint", lambda: "another")
+    log.write_text("")
+    evaluate("--samples", "3", "--output-path", str(out))
+    assert log.read_text() == ""
+    assert content(out) == first
+    capsys.readouterr()
+
+
+def test_two_runs_do_not_write_to_one_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    held = Ledger(tmp_path / "ledger.jsonl", {"any": "thing"})
+    arguments = ["evaluate", "--model", "linear-scan", "--limit", "1"]
+    assert main([*arguments, "--output-path", str(tmp_path)]) == 2
+    assert "another run writes" in capsys.readouterr().err
+    held.close()
+    assert main([*arguments, "--output-path", str(tmp_path)]) == 0
+
+
+def test_answers_are_predictions_of_the_same_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    model = "python:tests.evaluation.allocators_for_tests:stochastic"
+    options = ["--samples", "5", "--k", "1,5", "--limit", "3"]
+    assert main(["evaluate", "--model", model, *options, "--output-path", str(out)]) == 0
+    capsys.readouterr()
+    predictions = f"predictions:{out / 'answers.jsonl'}"
+    assert main(["evaluate", "--model", predictions, *options, "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    first = json.loads((out / "results.json").read_text())
+    for document in (again, first):
+        del document["config"]
+    assert without_times(json.dumps(again)) == without_times(json.dumps(first))
+    assert 0 < first["results"]["overall"]["pass@1"] < first["results"]["overall"]["pass@5"] <= 1

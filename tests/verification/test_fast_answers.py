@@ -1,0 +1,140 @@
+"""The fast check and the explanation of wrong answers agree, in every path of either."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from tests.generated import random_function
+from tests.mutation import mutate
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.ties import tied_operands
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits.findings import Finding
+from verilocc_bench.ir import parse_function
+from verilocc_bench.verification import FastVerifier, FindingKind
+from verilocc_bench.verification.explain import Explainer
+
+HEADER = """verilocc-bench 1
+target gfx942
+registers v:64 a:8 s:102 vcc:2=vcc_lo,vcc_hi
+class V 1 v
+class V2 2 v/2
+"""
+ROWS = load_rows("mini").rows[::6]
+
+
+def problem(body: str) -> AllocationProblem:
+    return AllocationProblem(parse_function(HEADER + body, canonical=False))
+
+
+def explained(problem: AllocationProblem, answer: dict[str, str]) -> tuple[Finding, ...]:
+    return Explainer(problem, tied_operands(problem.function)).explain(answer)[0]
+
+
+def everything_first(problem: AllocationProblem) -> dict[str, str]:
+    """The answer that puts every virtual register into the first place of its class."""
+    return {
+        f"%{number}": next(iter(problem.placements.legal[register_class].values()))
+        for number, register_class in enumerate(problem.function.virtual_registers)
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
+def test_what_is_valid_has_no_findings_and_what_is_not_has_some(guarded: bool) -> None:
+    seen = {True: 0, False: 0}
+    for seed in range(500):
+        own = AllocationProblem(random_function(seed, guarded=guarded))
+        verifier, generator = FastVerifier(own), random.Random(seed)
+        for _ in range(4):
+            answer = {
+                f"%{n}": generator.choice(list(own.placements.legal[c].values()))
+                for n, c in enumerate(own.function.virtual_registers)
+            }
+            verdict = verifier.verify(answer)
+            assert explained(own, answer) == verdict.findings
+            assert verdict.valid == (not verdict.findings)
+            seen[verdict.valid] += 1
+    assert min(seen.values()) > 200
+
+
+def test_lanes_live_together_without_harm_pass() -> None:
+    """Of each only one way here defines it: neither definition destroys the other's value."""
+    body = "bb0->bb1,bb2\nbb1->bb3\n%0:V=OP\nbb2->bb3\n%1:V=OP\nbb3\nNOP\nUSE %0,%1\n"
+    own = problem(body)
+    assert own.liveness.live[0] & own.liveness.live[1]
+    assert FastVerifier(own).verify({"%0": "v0", "%1": "v0"}).valid
+    wrong = problem(body.replace("NOP\n", "%1=OP\n"))
+    assert not FastVerifier(wrong).verify({"%0": "v0", "%1": "v0"}).valid
+
+
+def test_harm_between_lanes_that_are_no_neighbours_is_found() -> None:
+    """A long range holds the unit across short ones, which do not touch each other."""
+    short = "".join(f"%{n}:V=OP\nUSE %{n}\n" for n in range(1, 6))
+    own = problem(f"bb0\n%0:V=OP\n{short}USE %0\n")
+    verifier = FastVerifier(own)
+    apart = {"%0": "v0", **{f"%{n}": "v1" for n in range(1, 6)}}
+    assert verifier.verify(apart).valid
+    verdict = verifier.verify(apart | {"%3": "v0", "%5": "v0"})
+    assert [finding.registers for finding in verdict.findings] == [("%3", "%0"), ("%5", "%0")]
+
+
+@pytest.mark.parametrize(
+    ("body", "together", "apart"),
+    [
+        ("bb0\n%0:V=OP\n%1:V=TIED %0~0\nUSE %1\n", ("v0", "v0"), ("v0", "v1")),
+        ("bb0\n%0:V2=OP\n%1:V=TIED %0.1~0\nUSE %1\n", ("v2", "v3"), ("v2", "v2")),
+        ("bb0\n%0:V=OP\nv4=TIED %0~0\nUSE v4\n", ("v4",), ("v5",)),
+        ("bb0(v4)\n%0:V=TIED v4~0\nUSE %0\n", ("v4",), ("v5",)),
+    ],
+)
+def test_ties(body: str, together: tuple[str, ...], apart: tuple[str, ...]) -> None:
+    verifier = FastVerifier(problem(body))
+    assert verifier.verify({f"%{n}": base for n, base in enumerate(together)}).valid
+    verdict = verifier.verify({f"%{n}": base for n, base in enumerate(apart)})
+    assert [finding.kind for finding in verdict.findings] == [FindingKind.TIED_MISMATCH]
+
+
+def test_functions_of_no_virtual_register_are_judged() -> None:
+    verifier = FastVerifier(problem("bb0(v3)\nUSE v3\n"))
+    verdict = verifier.verify({})
+    assert verdict.valid
+    assert verdict.registers_used == {"vector": 4, "v": 4, "a": 0, "s": 0, "vcc": 0}
+    assert not verifier.verify({"%0": "v0"}).valid
+    assert FastVerifier(problem("bb0\n")).verify({}).valid
+
+
+def test_what_is_used_is_counted_where_every_place_is_legal() -> None:
+    verifier = FastVerifier(problem("bb0\n%0:V2=OP\n%1:V=OP\nUSE %0,%1\n"))
+    wrong = verifier.verify({"%0": "v2", "%1": "v3"})
+    assert wrong.registers_used == {"vector": 4, "v": 4, "a": 0, "s": 0, "vcc": 0}
+    assert verifier.verify({"%0": "v2", "%1": "v0", "%7": "v0"}).registers_used is not None
+    assert verifier.verify({"%0": "v1", "%1": "v0"}).registers_used is None
+    assert verifier.verify({"%0": "v2"}).registers_used is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
+def test_findings_come_in_one_order_whoever_asks_and_when(row: Row) -> None:
+    own = AllocationProblem.from_text(row.normalized)
+    generator = random.Random(row.id)
+    answers = [everything_first(own)] if row.n_instructions < 600 else []
+    for _ in range(10):
+        answer = dict(row.label)
+        for _ in range(3):
+            _, answer = mutate(own, answer, generator)
+        answers.append(answer)
+    found = [FastVerifier(own).verify(answer).findings for answer in answers]
+    asked = FastVerifier(own)
+    for answer, findings in reversed(list(zip(answers, found, strict=True))):
+        keys = [finding.sort_key() for finding in findings]
+        assert all(left < right for left, right in pairwise(keys))
+        assert asked.verify(dict(reversed(answer.items()))).findings == findings
+        for count in (0, 1, 3, 20):
+            limited = FastVerifier(own).verify(answer, count)
+            assert limited.findings == findings[:count]
+            assert limited.untold == Counter(finding.kind for finding in findings[count:])

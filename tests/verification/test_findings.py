@@ -1,0 +1,206 @@
+"""Every kind of finding fires where it should, and says where."""
+
+from __future__ import annotations
+
+import pytest
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.edits.findings import InvolvedLane
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import parse_function
+from verilocc_bench.verification import FastVerifier, Finding, FindingKind, Verdict
+
+HEADER = """verilocc-bench 1
+target gfx942
+registers v:64 a:8 s:102 vcc:2=vcc_lo,vcc_hi
+reserved s32
+"""
+
+
+def problem(classes: str, body: str) -> AllocationProblem:
+    return AllocationProblem(parse_function(HEADER + classes + body, canonical=False))
+
+
+SIMPLE = problem(
+    "class G 1 s\nclass V 1 v\nclass V2 2 v/2\n",
+    "bb0(v0)\n"
+    "%0:V=COPY v0\n"
+    "%1:V2.0!=V_MOV_B32 %0\n"
+    "%1.1=V_MOV_B32 %0\n"
+    "%2:G=S_MOV_B32\n"
+    "GLOBAL_STORE_DWORD %1,%0,%2\n",
+)
+VALID = {"%0": "v0", "%1": "v2", "%2": "s0"}
+
+
+def judge(**changes: str | None) -> Verdict:
+    answer = VALID | {f"%{key[1:]}": value for key, value in changes.items()}
+    return FastVerifier(SIMPLE).verify({k: v for k, v in answer.items() if v is not None})
+
+
+def only(verdict: Verdict) -> Finding:
+    assert not verdict.valid
+    assert len(verdict.findings) == 1
+    return verdict.findings[0]
+
+
+def test_a_valid_answer_is_measured() -> None:
+    verdict = judge()
+    assert verdict.valid
+    assert verdict.findings == ()
+    assert verdict.registers_used == {"vector": 4, "v": 4, "a": 0, "s": 1, "vcc": 0}
+    assert verdict.occupancy == 8
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"_0": None}, FindingKind.MISSING),
+        ({"_7": "v9"}, FindingKind.UNKNOWN_VIRTUAL_REGISTER),
+        ({"_0": "v256"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"_0": "R4"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"_0": "v07"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"_0": "s4"}, FindingKind.WRONG_CLASS),
+        ({"_2": "vcc"}, FindingKind.WRONG_CLASS),
+        ({"_1": "v5"}, FindingKind.MISALIGNED),
+        ({"_2": "s32"}, FindingKind.RESERVED),
+        ({"_0": "v64"}, FindingKind.OVER_BUDGET),
+        ({"_1": "v63"}, FindingKind.OVER_BUDGET),
+        ({"_0": "v2"}, FindingKind.OVERLAP),
+    ],
+)
+def test_kinds(changes: dict[str, str | None], kind: FindingKind) -> None:
+    assert only(judge(**changes)).kind is kind
+
+
+def test_an_overlap_names_the_instruction_and_the_lanes() -> None:
+    finding = only(judge(_0="v3"))
+    assert (finding.block, finding.instruction) == (0, 2)
+    assert finding.registers == ("%1", "%0")
+    assert finding.unit == "v3"
+    assert finding.operand == 0
+    assert finding.lanes == (
+        InvolvedLane("%1.1", ((0, 2),), (0, 4)),
+        InvolvedLane("%0", ((0, 0),), (0, 4)),
+    )
+    assert finding.message == (
+        "bb0 instruction 2 (V_MOV_B32) writes %1.1 to v3, which holds %0, "
+        "defined at bb0 instruction 0 and next read at bb0 instruction 4"
+    )
+
+
+def test_a_fixed_register_is_not_clobbered() -> None:
+    function = problem("class V 1 v\n", "bb0(v0)\n%0:V=OP\nUSE v0,%0\n")
+    verdict = FastVerifier(function).verify({"%0": "v0"})
+    assert only(verdict).kind is FindingKind.FIXED_REGISTER_CLOBBERED
+    assert FastVerifier(function).verify({"%0": "v1"}).valid
+
+
+def test_a_live_lane_is_not_clobbered_by_a_fixed_definition() -> None:
+    function = problem("class S2 2 s/2 vcc/2\n", "bb0\n%0=OP\nvcc=V_CMP\nS_CBRANCH vcc\nUSE %0\n")
+    verdict = FastVerifier(function).verify({"%0": "vcc"})
+    assert [(f.kind, f.instruction, f.unit) for f in verdict.findings] == [
+        (FindingKind.FIXED_REGISTER_CLOBBERED, 1, "vcc_hi"),
+        (FindingKind.FIXED_REGISTER_CLOBBERED, 1, "vcc_lo"),
+    ]
+    assert FastVerifier(function).verify({"%0": "s4"}).valid
+
+
+def test_an_early_clobber_does_not_share_with_the_uses_of_its_instruction() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V=OP\n%1:V&=EARLY %0\nUSE %1\n")
+    assert only(FastVerifier(function).verify({"%0": "v0", "%1": "v0"})).kind is (
+        FindingKind.EARLY_CLOBBER
+    )
+    late = problem("class V 1 v\n", "bb0\n%0:V=OP\n%1:V=LATE %0\nUSE %1\n")
+    assert FastVerifier(late).verify({"%0": "v0", "%1": "v0"}).valid
+
+
+def test_tied_operands_share_a_register() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V=OP\n%1:V=TIED %0~0\nUSE %1\n")
+    assert only(FastVerifier(function).verify({"%0": "v0", "%1": "v1"})).kind is (
+        FindingKind.TIED_MISMATCH
+    )
+    assert FastVerifier(function).verify({"%0": "v0", "%1": "v0"}).valid
+
+
+def test_an_undef_tied_use_is_in_the_register_all_the_same() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V=OP\n%1:V=TIED %0!~0\nUSE %1\n")
+    assert only(FastVerifier(function).verify({"%0": "v0", "%1": "v1"})).kind is (
+        FindingKind.TIED_MISMATCH
+    )
+
+
+@pytest.mark.parametrize(
+    ("classes", "body", "words"),
+    [
+        ("class V2 2 v/2\nclass V 1 v\n", "bb0\n%0:V2=OP\n%1:V=OP %0~0\n", "ties 2 lanes to 1"),
+        ("class FOO 1 v\n", "bb0\n%0=OP\n", "FOO"),
+        ("class V 1 v[0-9]\n", "bb0\n%0=OP\n", "V"),
+        ("class V 1 v\n", "bb0(v1,v0)\n%0=OP\n", "in order"),
+        ("class V 1 v\n", "bb0\n%0=OP v256\n", "v256"),
+    ],
+)
+def test_functions_that_are_none_of_the_target(classes: str, body: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        problem(classes, body)
+
+
+def test_dead_lanes_of_a_tuple_may_be_filled() -> None:
+    function = problem("class V 1 v\nclass V2 2 v/2\n", "bb0\n%0:V2.0!=OP\n%1:V=OP\nUSE %0.0,%1\n")
+    assert FastVerifier(function).verify({"%0": "v0", "%1": "v1"}).valid
+    assert not FastVerifier(function).verify({"%0": "v0", "%1": "v0"}).valid
+
+
+def test_lanes_that_no_common_path_defines_may_share() -> None:
+    function = problem(
+        "class V 1 v\n",
+        "bb0->bb1,bb2\nbb1->bb3\n%0:V=OP\nbb2->bb3\n%1:V=OP\nbb3\nUSE %0,%1\n",
+    )
+    assert FastVerifier(function).verify({"%0": "v0", "%1": "v0"}).valid
+
+
+def test_two_definitions_of_one_instruction_do_not_share_even_when_dead() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V,%1:V=OP\n")
+    assert only(FastVerifier(function).verify({"%0": "v0", "%1": "v0"})).kind is FindingKind.OVERLAP
+
+
+def test_all_findings_come_in_the_order_of_the_program() -> None:
+    verdict = FastVerifier(SIMPLE).verify({"%0": "v3", "%1": "v2", "%2": "s32", "%9": "v1"})
+    assert [finding.kind for finding in verdict.findings] == [
+        FindingKind.RESERVED,
+        FindingKind.UNKNOWN_VIRTUAL_REGISTER,
+        FindingKind.OVERLAP,
+    ]
+    assert verdict.registers_used is None
+    assert verdict.occupancy is None
+
+
+def test_a_name_that_is_no_virtual_register_is_cut_short() -> None:
+    finding = only(FastVerifier(SIMPLE).verify({**VALID, "%" + "7" * 99: "v9"}))
+    assert finding.registers == ("%" + "7" * 39,)
+    assert finding.message == (
+        f"%{'7' * 39} is no virtual register of the function, which has 3 of them"
+    )
+
+
+@pytest.mark.slow
+def test_a_huge_wrong_answer_is_judged() -> None:
+    answer = {f"%{number}": "v0" for number in range(100_000)}
+    verdict = FastVerifier(SIMPLE).verify(answer)
+    assert not verdict.valid
+
+
+def test_only_plain_digits_name_a_register() -> None:
+    text = (
+        "verilocc-bench 1\ntarget gfx942\nregisters v:256 a:256 s:102 vcc:2=vcc_lo,vcc_hi\n"
+        "class V 1 v\nbb0\n" + "".join(f"%{n}=V_MOV_B32\n" for n in range(14)) + "S_ENDPGM\n"
+    )
+    verifier = FastVerifier(AllocationProblem.from_text(text))
+    answer = {f"%{n}": f"v{n}" for n in range(14)}
+    assert verifier.verify(answer).valid
+    for key in ("%1٣", "%٣", "%013"):
+        verdict = verifier.verify({**answer, key: "v20"})
+        assert [f.kind for f in verdict.findings] == [FindingKind.UNKNOWN_VIRTUAL_REGISTER]
+        assert not verdict.valid
+    verdict = verifier.verify({**answer, "%3": "v٣"})
+    assert [f.kind for f in verdict.findings] == [FindingKind.UNKNOWN_PHYSICAL_REGISTER]

@@ -1,0 +1,322 @@
+"""The SMT check: every kind of finding, and the fast check's verdicts and pairs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+
+from tests.generated import random_function
+from tests.mutation import mutate
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.ir import parse_function
+from verilocc_bench.verification import FastVerifier, Finding, FindingKind
+from verilocc_bench.verification.smt import SMTVerifier
+from verilocc_bench.verification.smt_constraints import all_constraints
+
+pytestmark = pytest.mark.slow
+
+if importlib.util.find_spec("z3") is None:
+    REASON = "needs z3-solver (the extra exact)"
+    if os.environ.get("CI") == "true":
+        pytest.fail(REASON, pytrace=False)
+    pytest.skip(REASON, allow_module_level=True)
+
+COLLISIONS = {
+    FindingKind.OVERLAP,
+    FindingKind.FIXED_REGISTER_CLOBBERED,
+    FindingKind.EARLY_CLOBBER,
+}
+ALL = 10_000
+CHUNK = 50
+LARGEST = 450
+ROWS = [row for row in load_rows("mini").rows if row.normalized.count("\n") <= LARGEST]
+
+HEADER = """verilocc-bench 1
+target gfx942
+registers v:64 a:8 s:102 vcc:2=vcc_lo,vcc_hi
+reserved s32
+"""
+
+
+def problem(classes: str, body: str) -> AllocationProblem:
+    return AllocationProblem(parse_function(HEADER + classes + body, canonical=False))
+
+
+SIMPLE = problem(
+    "class G 1 s\nclass V 1 v\nclass V2 2 v/2\n",
+    "bb0(v0)\n"
+    "%0:V=COPY v0\n"
+    "%1:V2.0!=V_MOV_B32 %0\n"
+    "%1.1=V_MOV_B32 %0\n"
+    "%2:G=S_MOV_B32\n"
+    "GLOBAL_STORE_DWORD %1,%0,%2\n",
+)
+VALID = {"%0": "v0", "%1": "v2", "%2": "s0"}
+
+
+def pairs(findings: tuple[Finding, ...]) -> set[tuple[str, ...]]:
+    return {tuple(sorted(f.registers)) for f in findings if f.kind in COLLISIONS}
+
+
+def others(findings: tuple[Finding, ...]) -> set[tuple[FindingKind, tuple[str, ...]]]:
+    return {(f.kind, f.registers) for f in findings if f.kind not in COLLISIONS}
+
+
+def only(function: AllocationProblem, answer: dict[str, str]) -> Finding:
+    verdict = SMTVerifier(function).verify(answer)
+    assert not verdict.valid
+    assert len(verdict.findings) == 1
+    expected = FastVerifier(function).verify(answer)
+    assert (verdict.registers_used, verdict.occupancy) == (
+        expected.registers_used,
+        expected.occupancy,
+    )
+    return verdict.findings[0]
+
+
+def test_a_valid_answer_is_measured_as_by_the_fast_check() -> None:
+    verdict = SMTVerifier(SIMPLE).verify(VALID)
+    assert verdict.valid
+    assert verdict == FastVerifier(SIMPLE).verify(VALID)
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"%0": None}, FindingKind.MISSING),
+        ({"%7": "v9"}, FindingKind.UNKNOWN_VIRTUAL_REGISTER),
+        ({"%0": "v256"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"%0": "v07"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"%0": "s4"}, FindingKind.WRONG_CLASS),
+        ({"%2": "vcc"}, FindingKind.WRONG_CLASS),
+        ({"%2": "vcc_lo"}, FindingKind.WRONG_CLASS),
+        ({"%1": "v5"}, FindingKind.MISALIGNED),
+        ({"%2": "s32"}, FindingKind.RESERVED),
+        ({"%0": "v64"}, FindingKind.OVER_BUDGET),
+        ({"%1": "v63"}, FindingKind.OVER_BUDGET),
+        ({"%1": "v255"}, FindingKind.OVER_BUDGET),
+        ({"%0": "v2"}, FindingKind.OVERLAP),
+    ],
+)
+def test_kinds(changes: dict[str, str | None], kind: FindingKind) -> None:
+    answer = {key: name for key, name in (VALID | changes).items() if name is not None}
+    assert only(SIMPLE, answer).kind is kind
+
+
+def test_an_overlap_names_the_instruction_and_the_lanes() -> None:
+    finding = only(SIMPLE, VALID | {"%0": "v3"})
+    assert (finding.block, finding.instruction) == (0, 2)
+    assert finding.registers == ("%1", "%0")
+    assert finding.unit == "v3"
+    assert finding.message == (
+        "bb0 instruction 2 (V_MOV_B32) writes %1.1 to v3, which holds %0, "
+        "defined at bb0 instruction 0 and next read at bb0 instruction 4"
+    )
+
+
+def test_a_fixed_register_is_not_clobbered() -> None:
+    function = problem("class V 1 v\n", "bb0(v0)\n%0:V=OP\nUSE v0,%0\n")
+    finding = only(function, {"%0": "v0"})
+    assert finding.kind is FindingKind.FIXED_REGISTER_CLOBBERED
+    assert finding.registers == ("%0", "v0")
+    assert SMTVerifier(function).verify({"%0": "v1"}).valid
+
+
+def test_each_unit_of_a_fixed_tuple_is_a_finding() -> None:
+    function = problem("class S2 2 s/2 vcc/2\n", "bb0\n%0=OP\nvcc=V_CMP\nS_CBRANCH vcc\nUSE %0\n")
+    findings = SMTVerifier(function, cores=ALL).verify({"%0": "vcc"}).findings
+    assert [(f.kind, f.instruction, f.unit) for f in findings] == [
+        (FindingKind.FIXED_REGISTER_CLOBBERED, 1, "vcc_hi"),
+        (FindingKind.FIXED_REGISTER_CLOBBERED, 1, "vcc_lo"),
+    ]
+
+
+def test_an_early_clobber_does_not_share_with_the_uses_of_its_instruction() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V=OP\n%1:V&=EARLY %0\nUSE %1\n")
+    assert only(function, {"%0": "v0", "%1": "v0"}).kind is FindingKind.EARLY_CLOBBER
+    late = problem("class V 1 v\n", "bb0\n%0:V=OP\n%1:V=LATE %0\nUSE %1\n")
+    assert SMTVerifier(late).verify({"%0": "v0", "%1": "v0"}).valid
+
+
+@pytest.mark.parametrize("use", ["%0~0", "%0!~0"])
+def test_tied_operands_share_a_register(use: str) -> None:
+    function = problem("class V 1 v\n", f"bb0\n%0:V=OP\n%1:V=TIED {use}\nUSE %1\n")
+    finding = only(function, {"%0": "v0", "%1": "v1"})
+    assert finding.kind is FindingKind.TIED_MISMATCH
+    assert (finding.block, finding.instruction, finding.registers) == (0, 1, ("%1", "%0"))
+    assert SMTVerifier(function).verify({"%0": "v0", "%1": "v0"}).valid
+
+
+def test_ties_to_lanes_and_to_fixed_registers() -> None:
+    lane = problem(
+        "class V 1 v\nclass V2 2 v/2\n", "bb0\n%0:V2=OP\n%1:V=TIED %0.1~0\nUSE %1,%0.0\n"
+    )
+    assert SMTVerifier(lane).verify({"%0": "v2", "%1": "v3"}).valid
+    assert only(lane, {"%0": "v2", "%1": "v4"}).kind is FindingKind.TIED_MISMATCH
+    fixed = problem("class V 1 v\n", "bb0\n%0:V=OP\nv5=TIED %0~0\nUSE v5\n")
+    assert SMTVerifier(fixed).verify({"%0": "v5"}).valid
+    assert only(fixed, {"%0": "v4"}).registers == ("%0",)
+    never = problem("class V2 2 v/2\n", "bb0\n%0:V2=OP\n%0.0=TIED %0.1~0\nUSE %0\n")
+    assert only(never, {"%0": "v4"}).kind is FindingKind.TIED_MISMATCH
+
+
+def test_a_core_blames_no_register_that_is_legal() -> None:
+    # %0 has one legal base: %1 in it and "apart" contradict each other without %0's entry.
+    function = problem(
+        "class C2 2 vcc/2\nclass S2 2 s/2 vcc/2\n", "bb0\n%0:C2,%1:S2=OP\nUSE %0,%1\n"
+    )
+    finding = only(function, {"%0": "vcc", "%1": "vcc"})
+    assert finding.kind is FindingKind.OVERLAP
+    assert set(finding.registers) == {"%0", "%1"}
+
+
+def test_what_has_no_value_is_no_part_of_a_core() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V,%1:V,%2:V=OP\nUSE %0,%1,%2\n")
+    findings = SMTVerifier(function, cores=ALL).verify({"%0": "v1", "%1": "v1"}).findings
+    assert [(f.kind, f.registers) for f in findings] == [
+        (FindingKind.MISSING, ("%2",)),
+        (FindingKind.OVERLAP, ("%0", "%1")),
+    ]
+
+
+def test_cores_are_as_many_as_asked_for() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V,%1:V,%2:V=OP\nUSE %0,%1,%2\n")
+    answer = {"%0": "v1", "%1": "v1", "%2": "v1"}
+    for cores, found in ((1, 1), (2, 2), (3, 3), (ALL, 3)):
+        assert len(SMTVerifier(function, cores=cores).verify(answer).findings) == found
+
+
+def test_a_name_that_is_no_virtual_register_is_cut_short() -> None:
+    finding = only(SIMPLE, VALID | {"%" + "7" * 99: "v9"})
+    assert finding.registers == ("%" + "7" * 39,)
+    assert finding.message == (
+        f"%{'7' * 39} is no virtual register of the function, which has 3 of them"
+    )
+
+
+def test_one_core_is_looked_for_unless_more_are_asked_for() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V,%1:V,%2:V=OP\nUSE %0,%1,%2\n")
+    answer = {"%0": "v1", "%1": "v1", "%2": "v1"}
+    assert len(SMTVerifier(function).verify(answer).findings) == 1
+
+
+def test_a_tuple_beyond_its_file_is_in_no_register_of_the_next() -> None:
+    """After v255 the units are numbered on with a0, which is another register."""
+    function = problem("class AV 1 v a\nclass V2 2 v/2\n", "bb0\n%0:V2=OP\n%1:AV=OP\nUSE %0,%1\n")
+    findings = SMTVerifier(function, cores=ALL).verify({"%0": "v255", "%1": "a0"}).findings
+    assert [f.kind for f in findings] == [FindingKind.OVER_BUDGET]
+
+
+def test_the_name_of_a_pair_is_no_single_register() -> None:
+    function = problem("class S 1 s vcc\nclass S2 2 s/2 vcc/2\n", "bb0\n%0:S=OP\nUSE %0\n")
+    assert SMTVerifier(function).verify({"%0": "vcc_lo"}).valid
+    assert SMTVerifier(function).verify({"%0": "vcc_hi"}).valid
+    assert only(function, {"%0": "vcc"}).kind is FindingKind.WRONG_CLASS
+    pair = problem("class S2 2 s/2 vcc/2\n", "bb0\n%0:S2=OP\nUSE %0\n")
+    assert SMTVerifier(pair).verify({"%0": "vcc"}).valid
+
+
+@pytest.mark.parametrize(("name", "valid"), [("v3", False), ("v4", True), ("v9", True)])
+def test_classes_that_begin_behind_the_first_register(name: str, valid: bool) -> None:
+    function = problem("class V.from4.to9 1 v[4-9]\n", "bb0\n%0=OP\nUSE %0\n")
+    assert SMTVerifier(function).verify({"%0": name}).valid == valid
+    assert not SMTVerifier(function).verify({"%0": "v10"}).valid
+
+
+def test_a_tie_speaks_of_both_registers() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V=OP\n%1:V=TIED %0~0\nUSE %1\n")
+    (tied,) = (c for c in all_constraints(function, ALL) if c.tie is not None)
+    assert tied.registers == (1, 0)
+
+
+def test_a_function_that_is_too_large_is_refused() -> None:
+    function = problem("class V 1 v\n", "bb0\n%0:V,%1:V,%2:V=OP\nUSE %0,%1,%2\n")
+    SMTVerifier(function, maximum_pairs=3)
+    with pytest.raises(InputError, match="too large for the SMT check: more than 2 pairs"):
+        SMTVerifier(function, maximum_pairs=2)
+
+
+def test_a_solver_that_gives_up_says_so_and_can_be_asked_again() -> None:
+    row = ROWS[0]
+    verifier = SMTVerifier(AllocationProblem.from_text(row.normalized), resource_limit=10)
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"gave up without a verdict \((?!None)\w"):
+            verifier.verify(row.label)
+    ample = SMTVerifier(AllocationProblem.from_text(row.normalized), resource_limit=10**9)
+    assert ample.verify(row.label).valid
+
+
+def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "z3", None)
+    with pytest.raises(MissingExtraError) as caught:
+        SMTVerifier(SIMPLE)
+    assert caught.value.args[0] == (
+        "the SMT check needs the package 'z3-solver'; "
+        "install it with: pip install 'verilocc-bench[exact]'"
+    )
+
+
+def test_the_module_imports_no_solver() -> None:
+    script = "import sys, verilocc_bench.verification.smt\nassert 'z3' not in sys.modules\n"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_function_without_virtual_registers() -> None:
+    function = problem("", "bb0(v0)\nUSE v0\n")
+    assert SMTVerifier(function).verify({}) == FastVerifier(function).verify({})
+
+
+def random_answer(function: AllocationProblem, generator: random.Random) -> dict[str, str]:
+    classes = function.function.virtual_registers
+    return {
+        f"%{number}": generator.choice(list(function.placements.legal[register_class].values()))
+        for number, register_class in enumerate(classes)
+    }
+
+
+@pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
+@pytest.mark.parametrize("start", range(0, 4 * CHUNK, CHUNK))
+def test_verdicts_and_all_cores_agree_with_the_fast_check(start: int, guarded: bool) -> None:
+    valid = judged = 0
+    for seed in range(start, start + CHUNK):
+        function = AllocationProblem(random_function(seed, registers=7, guarded=guarded))
+        fast, smt = FastVerifier(function), SMTVerifier(function, cores=ALL)
+        generator = random.Random(seed)
+        for _ in range(2):
+            answer = random_answer(function, generator)
+            mutant = mutate(function, answer, generator)[1] if answer else {}
+            for candidate in (answer, mutant):
+                expected, verdict = fast.verify(candidate), smt.verify(candidate)
+                assert verdict.valid == expected.valid, f"seed {seed} {candidate}"
+                assert others(verdict.findings) == others(expected.findings)
+                # Where a place is illegal the fast check looks into other files too.
+                assert pairs(verdict.findings) <= pairs(expected.findings)
+                if not others(expected.findings):
+                    assert pairs(verdict.findings) == pairs(expected.findings)
+                assert verdict.registers_used == expected.registers_used
+                assert verdict.occupancy == expected.occupancy
+                valid += expected.valid
+                judged += 1
+    assert judged / 8 < valid < judged * 3 / 4  # both verdicts are put to the test
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
+def test_labels_are_accepted_and_mutants_have_true_cores(row: Row) -> None:
+    function = AllocationProblem.from_text(row.normalized)
+    fast, smt = FastVerifier(function), SMTVerifier(function)
+    assert smt.verify(row.label) == fast.verify(row.label)
+    generator = random.Random(row.id)
+    for _ in range(4):
+        name, mutant = mutate(function, dict(row.label), generator)
+        expected, verdict = fast.verify(mutant), smt.verify(mutant)
+        assert verdict.valid == expected.valid, name
+        assert bool(verdict.findings) == bool(expected.findings)
+        assert pairs(verdict.findings) <= pairs(expected.findings)
+        assert others(verdict.findings) <= others(expected.findings)

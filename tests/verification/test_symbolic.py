@@ -1,0 +1,272 @@
+"""The symbolic checker on the assign track: against the fast check, and what it finds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.generated import random_function
+from tests.mutation import mutate
+from tests.verification.test_against_oracle import random_bases
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.edits.findings import Finding, FindingKind
+from verilocc_bench.errors import InputError
+from verilocc_bench.ir import parse_function, print_function
+from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification.symbolic import SymbolicChecker
+
+AMD = """verilocc-bench 1
+target gfx942
+registers v:64 a:8 s:102 vcc:2=vcc_lo,vcc_hi
+reserved s32
+class V 1 v
+class V2 2 v/2
+class G 1 s
+class S2 2 s/2 vcc
+class W 1 v[0-9]
+"""
+NVIDIA = """verilocc-bench 1
+target sm_80
+registers R:16 UR:8 P:7 UP:7
+class R 1 R
+class P 1 P
+"""
+SIMPLE = (
+    "bb0(v0)\n%0=COPY v0\n%1:V2.0!=V_MOV_B32 %0\n%1.1=V_MOV_B32 %0\n%2:G=S_MOV_B32\n"
+    "GLOBAL_STORE_DWORD %1,%0,%2\n"
+)
+VALID = {"%0": "v0", "%1": "v2", "%2": "s0"}
+
+VALUES = {
+    FindingKind.OVERLAP,
+    FindingKind.FIXED_REGISTER_CLOBBERED,
+    FindingKind.EARLY_CLOBBER,
+    FindingKind.WRONG_VALUE,
+}
+ROWS = load_rows("mini").rows
+
+
+def check(body: str, answer: dict[str, str], header: str = AMD) -> tuple[Finding, ...]:
+    return SymbolicChecker(parse_function(header + body, canonical=False)).check(answer)
+
+
+def only(findings: tuple[Finding, ...]) -> Finding:
+    assert len(findings) == 1, findings
+    return findings[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guarded", [False, True], ids=["plain", "guarded"])
+@pytest.mark.parametrize("start", range(0, 1500, 300))
+def test_verdicts_agree_with_the_fast_check(start: int, guarded: bool) -> None:
+    for seed in range(start, start + 300):
+        function = random_function(seed, registers=8, blocks=7, guarded=guarded)
+        problem = AllocationProblem(function)
+        fast, checker = FastVerifier(problem), SymbolicChecker(function)
+        generator = random.Random(seed)
+        for _ in range(4):
+            bases = random_bases(problem, generator)
+            answer = {
+                f"%{n}": problem.placements.legal[function.virtual_registers[n]][
+                    problem.placements.unit(base)
+                ]
+                for n, base in bases.items()
+            }
+            findings = checker.check(answer)
+            valid = fast.verify(answer).valid
+            assert valid == (not findings), f"{seed}\n{print_function(function)}\n{answer}"
+            assert {finding.kind for finding in findings} <= VALUES
+            assert findings == tuple(sorted(findings, key=Finding.sort_key))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
+def test_verdicts_on_mutants_of_labels_agree_with_the_fast_check(row: Row) -> None:
+    problem = AllocationProblem.from_text(row.normalized)
+    fast, checker = FastVerifier(problem), SymbolicChecker(problem.function)
+    assert checker.check(row.label) == ()
+    generator = random.Random(row.id)
+    ignored = VALUES | {FindingKind.TIED_MISMATCH}
+    for _ in range(4):
+        _, mutant = mutate(problem, dict(row.label), generator)
+        verdict, findings = fast.verify(mutant), checker.check(mutant)
+        assert verdict.valid == (not findings)
+        kinds = {finding.kind for finding in verdict.findings} - ignored
+        assert {finding.kind for finding in findings} - ignored == kinds
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"%0": None}, FindingKind.MISSING),
+        ({"%7": "v9"}, FindingKind.UNKNOWN_VIRTUAL_REGISTER),
+        ({"%1٣": "v9"}, FindingKind.UNKNOWN_VIRTUAL_REGISTER),
+        ({"%00": "v9"}, FindingKind.UNKNOWN_VIRTUAL_REGISTER),
+        ({"%0": "v256"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"%0": "v01"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"%0": "v١"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"%0": "v"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"%0": ""}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"%0": "vcc0"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"%0": "v[0:1]"}, FindingKind.UNKNOWN_PHYSICAL_REGISTER),
+        ({"%0": "v64"}, FindingKind.OVER_BUDGET),
+        ({"%1": "v63"}, FindingKind.OVER_BUDGET),
+        ({"%1": "v3"}, FindingKind.MISALIGNED),
+        ({"%0": "s4"}, FindingKind.WRONG_CLASS),
+        ({"%2": "vcc"}, FindingKind.WRONG_CLASS),
+        ({"%2": "s32"}, FindingKind.RESERVED),
+    ],
+)
+def test_places_that_are_not_legal(changes: dict[str, str | None], kind: FindingKind) -> None:
+    answer = {k: v for k, v in (VALID | changes).items() if v is not None}
+    assert check(SIMPLE, VALID) == ()
+    assert only(check(SIMPLE, answer)).kind is kind
+
+
+def test_bases_that_end_early_are_those_of_another_class() -> None:
+    body = "bb0\n%0:W=A\nB %0\n"
+    assert check(body, {"%0": "v9"}) == ()
+    assert only(check(body, {"%0": "v10"})).kind is FindingKind.WRONG_CLASS
+
+
+@pytest.mark.parametrize("name", ["vcc", "vcc_lo", "s4"])
+def test_the_whole_of_vcc_is_for_pairs(name: str) -> None:
+    assert check("bb0\n%0:S2=A\nB %0\n", {"%0": name}) == ()
+    if name == "vcc":
+        body = "bb0\n%0:C=A\nB %0\n"
+        header = AMD + "class C 1 s vcc\n"
+        assert only(check(body, {"%0": name}, header)).kind is FindingKind.WRONG_CLASS
+        assert check(body, {"%0": "vcc_hi"}, header) == ()
+
+
+def test_a_use_that_does_not_find_its_value() -> None:
+    finding = only(check("bb0\n%0=A\n%1=B\nV_ADD_F32 %0,%1\n", {"%0": "v5", "%1": "v5"}))
+    assert finding.kind is FindingKind.WRONG_VALUE
+    assert (finding.block, finding.instruction, finding.operand) == (0, 2, 0)
+    assert finding.message == (
+        "bb0 instruction 2 (V_ADD_F32) reads %0, defined at bb0 instruction 0, from v5, "
+        "which holds %1 there: v5 was last written by bb0 instruction 1 (B)"
+    )
+    assert finding.lanes[0].defined == ((0, 1),)
+    assert finding.lanes[1].defined == ((0, 0),)
+    assert finding.registers == ("%0", "%1")
+    assert finding.unit == "v5"
+    assert [lane.name for lane in finding.lanes] == ["%1", "%0"]
+    assert finding.lanes[1].next_use == (0, 2)
+
+
+def test_a_value_lost_on_one_path_only() -> None:
+    body = "bb0->bb1,bb2\n%0=A\nbb1->bb2\n%1=B\nC %1\nbb2\nD %0\n"
+    finding = only(check(body, {"%0": "v5", "%1": "v5"}))
+    assert finding.message == (
+        "bb2 instruction 0 (D) reads %0, defined at bb0 instruction 0, from v5, which holds "
+        "another value there on some path: v5 was last written by bb0 instruction 0 (A) or "
+        "bb1 instruction 0 (B)"
+    )
+    assert check(body, {"%0": "v5", "%1": "v6"}) == ()
+
+
+def test_two_writes_at_once() -> None:
+    both = {"%0": "v5", "%1": "v5"}
+    assert only(check("bb0\n%0,%1=A\n", both)).kind is FindingKind.OVERLAP
+    finding = only(check("bb0\n%0&,%1=A\n", both))
+    assert finding.kind is FindingKind.EARLY_CLOBBER
+    assert "writes both %0 and %1 to v5, %0 before it reads" in finding.message
+    finding = only(check("bb0\n%0,v5=A\n", {"%0": "v5"}))
+    assert finding.kind is FindingKind.FIXED_REGISTER_CLOBBERED
+    assert finding.registers == ("%0", "v5")
+    assert check("bb0\n%0,%0=A\n", {"%0": "v5"}) == ()
+
+
+def test_an_early_clobber_spares_the_uses_of_other_lanes() -> None:
+    both = {"%0": "v5", "%1": "v5"}
+    finding = only(check("bb0\n%0=A\n%1&=B %0\n", both))
+    assert "which the instruction itself writes before it reads" in finding.message
+    assert check("bb0\n%0=A\n%1=B %0\n", both) == ()
+    assert check("bb0\n%0=A\n%0&=B %0\nC %0\n", {"%0": "v5"}) == ()
+    # A lane that has no value cannot be destroyed.
+    assert check("bb0\nX %0\n%1&=B %0\n", both) == ()
+
+
+def test_tied_operands_are_in_one_register() -> None:
+    body = "bb0\n%0=A\n%1=B %0~0\n"
+    assert only(check(body, {"%0": "v4", "%1": "v5"})).kind is FindingKind.TIED_MISMATCH
+    assert check(body, {"%0": "v4", "%1": "v4"}) == ()
+
+
+def test_live_ins_hold_values_only_where_they_are_read() -> None:
+    read = "bb0(v0)\n%0=A\nB v0,%0\n"
+    assert only(check(read, {"%0": "v0"})).kind is FindingKind.WRONG_VALUE
+    assert check("bb0(v0)\n%0=A\nB %0\n", {"%0": "v0"}) == ()
+
+
+def test_predicates_that_nothing_writes_collide_at_the_entry() -> None:
+    body = "bb0\n@%0:P A\n@%1:P B\n"
+    finding = only(check(body, {"%0": "P1", "%1": "P1"}, NVIDIA))
+    assert (finding.kind, finding.instruction) == (FindingKind.OVERLAP, -1)
+    assert check(body, {"%0": "P1", "%1": "P2"}, NVIDIA) == ()
+    written = "bb0\n%0:P=S\n@%0 A\n%1:P=S\n@%1 B\n"
+    assert check(written, {"%0": "P1", "%1": "P1"}, NVIDIA) == ()
+    # A block that no edge leads to is entered with any values.
+    assert check("bb0\nbb1\n@%0:P A\n@%1:P B\n", {"%0": "P1", "%1": "P1"}, NVIDIA) == ()
+
+
+def test_guards_that_exclude_each_other_share_a_register() -> None:
+    body = "bb0\n%0:P=S\n%1:R=A\n@!%0 %2:R=B\n{}@%0 C %1\n@!%0 C %2\n"
+    answer = {"%0": "P0", "%1": "R4", "%2": "R4"}
+    assert check(body.format(""), answer, NVIDIA) == ()
+    finding = only(check(body.format("%0=S\n"), answer, NVIDIA))
+    assert (finding.kind, finding.instruction) == (FindingKind.WRONG_VALUE, 4)
+
+
+def test_a_guard_that_lost_its_value() -> None:
+    body = "bb0\n%0:P=S\n%1:P=S\n@%0 A\n@%1 B\n"
+    finding = only(check(body, {"%0": "P0", "%1": "P0"}, NVIDIA))
+    assert finding.operand == -1
+    assert (
+        "is guarded by %0, defined at bb0 instruction 0, from P0, which holds %1" in finding.message
+    )
+
+
+def test_a_loop_that_is_left_on_its_predicate() -> None:
+    body = "bb0->bb1\n%0:R=A\nbb1->bb1,bb2\n%1:P=S %0\n%2:R=B\n@%1 BRA\nbb2\nC %2\n"
+    answer = {"%0": "R4", "%1": "P0", "%2": "R4"}
+    finding = only(check(body, answer, NVIDIA))
+    assert (finding.block, finding.instruction) == (1, 0)
+    assert check(body, answer | {"%2": "R5"}, NVIDIA) == ()
+
+
+def test_hundreds_of_guards_that_matter_no_more() -> None:
+    body = "bb0\n%0:P=ISETP\n@%0 %1:R=MOV\n"
+    body += "".join(f"%{n}:P=ISETP\n@%{n} %1=MOV\n" for n in range(2, 300)) + "OP %1\n"
+    answer = {f"%{n}": "P3" for n in range(300)} | {"%1": "R4"}
+    assert check(body, answer, NVIDIA) == ()
+
+
+def explosive(count: int) -> str:
+    """The condition under which the last register is written joins pairs of predicates, far apart.
+
+    All predicates guard something at the end, so that none can be forgotten.
+    """
+    lines = ["bb0->bb1,bb2", *(f"%{number}:P=ISETP" for number in range(2 * count)), "@%0 BRA"]
+    written = f"%{2 * count}"
+    for number in range(count):
+        then, join = 2 * number + 1, 2 * number + 2
+        name = written + ":R" if number == 0 else written
+        lines += [f"bb{then}->bb{join}", f"@%{count + number} {name}=MOV"]
+        if number + 1 < count:
+            lines += [f"bb{join}->bb{join + 1},bb{join + 2}", f"@%{number + 1} BRA"]
+    lines += [f"bb{2 * count}", *(f"@%{number} OP" for number in range(2 * count))]
+    return "\n".join([*lines, f"OP {written}"]) + "\n"
+
+
+@pytest.mark.slow
+def test_guards_beyond_the_limit_are_refused() -> None:
+    count = 16
+    answer = {f"%{n}": f"P{n % 7}" for n in range(2 * count)} | {f"%{2 * count}": "R4"}
+    with pytest.raises(InputError, match="the limit is 200000 steps"):
+        check(explosive(count), answer, NVIDIA)
+    small = {f"%{n}": f"P{n}" for n in range(6)} | {"%6": "R4"}
+    assert check(explosive(3), small, NVIDIA) == ()

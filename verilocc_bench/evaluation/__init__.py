@@ -1,0 +1,41 @@
+"""The evaluation harness: asking, judging, storing, metrics, results."""
+
+from verilocc_bench.evaluation.asking import settled_samples
+from verilocc_bench.evaluation.configuration import RunConfiguration
+from verilocc_bench.evaluation.evaluation import Evaluation, evaluate, evaluate_together
+from verilocc_bench.evaluation.judging import judge
+from verilocc_bench.evaluation.models import (
+    PredictedFailure,
+    Predictions,
+    parse_prediction,
+    resolve_model,
+    settings_kind,
+)
+from verilocc_bench.evaluation.prepared import PreparedProblem, PreparedRow
+from verilocc_bench.evaluation.records import Judged, Outcome, RowResult, Sample
+from verilocc_bench.evaluation.results import results_json
+from verilocc_bench.evaluation.table import allocator_label, failure_notes, results_tables
+
+__all__ = [
+    "Evaluation",
+    "Judged",
+    "Outcome",
+    "PredictedFailure",
+    "Predictions",
+    "PreparedProblem",
+    "PreparedRow",
+    "RowResult",
+    "RunConfiguration",
+    "Sample",
+    "allocator_label",
+    "evaluate",
+    "evaluate_together",
+    "failure_notes",
+    "judge",
+    "parse_prediction",
+    "resolve_model",
+    "results_json",
+    "results_tables",
+    "settings_kind",
+    "settled_samples",
+]

@@ -1,0 +1,195 @@
+"""Evaluates allocators: the way from what is asked to results.json.
+
+Every sample goes through three steps: an allocator is asked for it (`asking`),
+the verifier judges it (`judging`, which `asking` calls, since a rejected sample may
+be asked for again), and it is kept (`storing`). `scheduling` says in which order and
+in which process. Then `results` sums a run up.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from verilocc_bench.allocators import Allocator, LabelUse
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.configuration import RunConfiguration, ledger_settings
+from verilocc_bench.evaluation.few_shot import FewShot, load_few_shot
+from verilocc_bench.evaluation.fingerprints import fingerprint
+from verilocc_bench.evaluation.ledger import LEDGER, Ledger
+from verilocc_bench.evaluation.models import Predictions, resolve_model
+from verilocc_bench.evaluation.records import RowResult
+from verilocc_bench.evaluation.results import RESULTS, make_results, write_run
+from verilocc_bench.evaluation.rows import ChosenRows, choose_rows, known_ids
+from verilocc_bench.evaluation.scheduling import complete_runs
+from verilocc_bench.evaluation.storing import AllocatorRun
+from verilocc_bench.files import read_json
+
+Tell = Callable[[str], None]
+"""Is told what a user should know, one line at a time."""
+
+
+def _print_to_standard_error(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A run that is complete: the document of results.json, and the samples of each row."""
+
+    document: dict[str, Any]
+    results: tuple[RowResult, ...]
+
+
+def evaluate(
+    configuration: RunConfiguration,
+    *,
+    output_path: Path | None = None,
+    resume: bool = True,
+    jobs: int = 1,
+    tell: Tell = _print_to_standard_error,
+) -> Evaluation:
+    """Evaluates one allocator; see `evaluate_together`."""
+    (found,) = evaluate_together(
+        [configuration], output_path=output_path, resume=resume, jobs=jobs, tell=tell
+    )
+    return found
+
+
+def evaluate_together(
+    configurations: Sequence[RunConfiguration],
+    *,
+    output_path: Path | None = None,
+    resume: bool = True,
+    jobs: int = 1,
+    tell: Tell = _print_to_standard_error,
+) -> list[Evaluation]:
+    """Asks allocators about the same functions, judges every answer, and sums up.
+
+    The configurations differ in model and settings alone. With an output path
+    every sample is kept there as soon as it is judged; a run that was
+    interrupted goes on from there, unless `resume` is False. Several allocators
+    have a folder each below it. `jobs` is a number of processes. Raises
+    InputError for a model, a dataset or a folder that cannot be used.
+    `tell` gets lines for people, such as where the results are.
+    """
+    # An allocator may change the current folder.
+    path = None if output_path is None else output_path.absolute()
+    first = configurations[0]
+    rows = choose_rows(first)
+    if rows.dropped:
+        count = len(rows.rows) + rows.dropped
+        tell(f"{rows.dropped} of {count} functions cannot gain occupancy (proved)")
+    allocators = [resolve_model(each.model, each.asked_settings(), jobs) for each in configurations]
+    for allocator in allocators:
+        if isinstance(allocator, Predictions):
+            allocator.check_ids(known_ids(first, rows.rows))
+    started = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        runs = []
+        for configuration, allocator in zip(configurations, allocators, strict=True):
+            folder = path
+            if path is not None and len(configurations) > 1:
+                folder = path / _folder_name(allocator.name)
+            run = _prepare(configuration, allocator, rows, folder, resume=resume, tell=tell)
+            if run.ledger is not None:
+                stack.callback(run.ledger.close)
+            runs.append((run, folder))
+        try:
+            return list(_completed(runs, rows.hash, jobs, started, tell))
+        except KeyboardInterrupt:
+            if path is not None:
+                tell("all samples so far are kept: the same command goes on")
+            raise
+
+
+def _folder_name(model: str) -> str:
+    name = re.sub(r"[^\w.-]+", "_", model)
+    # Two names may become the same.
+    return name if name == model else f"{name}-{fingerprint(model)[:6]}"
+
+
+def _prepare(
+    configuration: RunConfiguration,
+    allocator: Allocator,
+    rows: ChosenRows,
+    folder: Path | None,
+    *,
+    resume: bool,
+    tell: Tell,
+) -> AllocatorRun:
+    """A run with its examples and its ledger, and with the settings that the allocator chose."""
+    configuration = replace(configuration, settings=allocator.settings)
+    examples, prompt = None, allocator.prompt
+    seen = None if allocator.label_use is LabelUse.NONE else rows.hash
+    if prompt is not None and prompt.few_shot:
+        examples = load_few_shot(
+            configuration.dataset, rows.every, prompt.few_shot, configuration.revision
+        )
+        prompt, seen = replace(prompt, examples_from=examples.source), examples.hash
+        _tell_of_few(examples, rows, tell)
+    ledger = None
+    if folder is not None:
+        if resume:
+            _check_folder(folder, allocator.name)
+        stands_under = ledger_settings(allocator, prompt, configuration.seed, seen)
+        ledger = Ledger(folder / LEDGER, stands_under, resume=resume)
+        for warning in ledger.warnings():
+            tell(warning)
+    return AllocatorRun(
+        configuration, allocator, rows.rows, prompt=prompt, examples=examples, ledger=ledger
+    )
+
+
+def _tell_of_few(examples: FewShot, rows: ChosenRows, tell: Tell) -> None:
+    few = sum(len(examples.examples(each.row)) < examples.count for each in rows.rows)
+    if few:
+        count = len(rows.rows)
+        tell(f"for {few} of {count} functions there are fewer than {examples.count} solved ones")
+
+
+def _check_folder(folder: Path, model: str) -> None:
+    """Raises InputError for a folder with the results of another model."""
+    path = folder / RESULTS
+    if not path.is_file():
+        return
+    other = model
+    with contextlib.suppress(InputError, LookupError, TypeError):
+        other = read_json(path)["config"]["model"]
+    if other != model:
+        raise InputError(
+            f"holds the results of {other!r}: give another --output-path, or --no-resume to "
+            "replace them",
+            source=path,
+        )
+
+
+def _completed(
+    runs: Sequence[tuple[AllocatorRun, Path | None]],
+    dataset_hash: str,
+    jobs: int,
+    started: float,
+    tell: Tell,
+) -> Iterator[Evaluation]:
+    """Asks, judges and keeps what is missing in the runs; then sums each up, and writes it."""
+    missing = [run.missing_count for run, _ in runs]
+    every = sum(len(run.rows) * run.asked for run, _ in runs)
+    if sum(missing) < every and sys.stderr.isatty():
+        tell(f"{every - sum(missing)} of {every} samples are there already")
+    with tqdm(total=sum(missing), unit="sample", disable=None, leave=False) as bar:
+        prepared_rows = complete_runs([run for run, _ in runs], jobs, bar.update)
+    for (run, folder), new in zip(runs, missing, strict=True):
+        results = run.results(prepared_rows)
+        document = make_results(run, results, dataset_hash, time.perf_counter() - started)
+        if folder is not None and run.ledger is not None:
+            write_run(folder, document, results, run.ledger, anything_new=new > 0)
+            tell(f"wrote {folder / RESULTS}")
+        yield Evaluation(document, tuple(results))

@@ -1,0 +1,21 @@
+"""Allocators by the names that `--model` takes."""
+
+from verilocc_bench.evaluation.models.predictions import (
+    PredictedFailure,
+    Predictions,
+    failure_to_json,
+    parse_prediction,
+    read_predictions,
+)
+from verilocc_bench.evaluation.models.resolve import PLUG_IN_GROUP, resolve_model, settings_kind
+
+__all__ = [
+    "PLUG_IN_GROUP",
+    "PredictedFailure",
+    "Predictions",
+    "failure_to_json",
+    "parse_prediction",
+    "read_predictions",
+    "resolve_model",
+    "settings_kind",
+]

@@ -1,0 +1,108 @@
+"""From what `--model` says to an allocator."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from verilocc_bench.allocators import BUILT_IN, Allocator, SearchAllocator
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.models.command import command_allocator
+from verilocc_bench.evaluation.models.predictions import read_predictions
+from verilocc_bench.evaluation.models.python_code import from_plug_in, from_python
+from verilocc_bench.model.shipped import SHIPPED
+from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
+from verilocc_bench.settings.language_model import (
+    EndpointSettings,
+    LocalModelSettings,
+)
+from verilocc_bench.settings.program import ProgramSettings
+from verilocc_bench.settings.search import SearchSettings
+
+PLUG_IN_GROUP = "verilocc_bench.allocators"
+
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+
+
+def settings_kind(name: str) -> type[AllocatorSettings]:
+    """The record of settings that the allocator of a `--model` value takes."""
+    if name.startswith(("http://", "https://")):
+        return EndpointSettings
+    if name in SHIPPED:
+        return LocalModelSettings
+    if name in BUILT_IN:
+        return SearchSettings if isinstance(BUILT_IN[name], SearchAllocator) else AllocatorSettings
+    if name.startswith("command:"):
+        return ProgramSettings
+    if name.startswith(("python:", "predictions:")):
+        return AllocatorSettings
+    if entry_points(group=PLUG_IN_GROUP, name=name):
+        return AllocatorSettings
+    is_id = _HUB_ID.fullmatch(name) is not None and not name.startswith(".")
+    return LocalModelSettings if Path(name).is_dir() or is_id else AllocatorSettings
+
+
+def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: int = 1) -> Allocator:
+    """The allocator that a `--model` value names, with settings of its kind (None: the defaults).
+
+    A program runs in up to `jobs` processes. Raises InputError if there is no
+    such allocator, or it cannot be asked so.
+    """
+    settings = settings_kind(name)() if settings is None else settings
+    match settings:
+        case EndpointSettings():
+            return _endpoint(name, settings)
+        case LocalModelSettings():
+            from verilocc_bench.model.allocator import language_model_allocator
+            from verilocc_bench.model.notes.allocator import NotesAllocator
+            from verilocc_bench.model.notes.files import notes_folder
+
+            folder = notes_folder(name)
+            if folder is not None:
+                return NotesAllocator(name, folder, settings)
+            return language_model_allocator(name, settings)
+    _check_no_language_model(name, settings)
+    if name in BUILT_IN:
+        built_in = BUILT_IN[name]
+        if isinstance(built_in, SearchAllocator):
+            assert isinstance(settings, SearchSettings)
+            return replace(built_in, settings=settings)
+        return replace(built_in, settings=settings)
+    scheme, _, rest = name.partition(":")
+    match scheme if ":" in name else "":
+        case "python":
+            return from_python(rest, settings)
+        case "predictions":
+            return read_predictions(name, Path(rest), settings)
+        case "command":
+            assert isinstance(settings, ProgramSettings)
+            return command_allocator(rest, settings, jobs)
+    for plug_in in entry_points(group=PLUG_IN_GROUP, name=name):
+        return from_plug_in(name, plug_in, settings)
+    known = ", ".join([*BUILT_IN, *SHIPPED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))])
+    raise InputError(
+        f"unknown model {name!r}; known: {known}, python:MODULE:ATTRIBUTE, command:PROGRAM, "
+        "predictions:FILE, a folder or a Hub id of a language model, http://ADDRESS"
+    )
+
+
+def _check_no_language_model(name: str, settings: AllocatorSettings) -> None:
+    if settings.decoding in (Decoding.CONSTRAINED, Decoding.CHECKED):
+        decoding = settings.decoding.value
+        raise InputError(f"decoding {decoding!r} is for language models, which {name!r} is not")
+    if settings.feedback is FeedbackKind.REPAIR:
+        raise InputError(f"feedback 'repair' is for language models, which {name!r} is not")
+    if name.startswith("predictions:") and settings.guided:
+        raise InputError("answers from a file cannot be guided: nobody is there to ask again")
+
+
+def _endpoint(name: str, settings: EndpointSettings) -> Allocator:
+    from verilocc_bench.model.allocator import LanguageModelAllocator
+    from verilocc_bench.model.http_model import load_http_model
+    from verilocc_bench.model.prompts import DEFAULT_PROMPT_FORMAT, get_prompt_format
+
+    prompt_format = get_prompt_format(settings.prompt_format or DEFAULT_PROMPT_FORMAT)
+    prompt_format.check(settings)
+    return LanguageModelAllocator(name, load_http_model(name, settings), prompt_format, settings)

@@ -1,0 +1,117 @@
+"""A row made ready: parsed and analysed once, for any number of answers."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from verilocc_bench.allocators import NamedAssignment
+from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.dataset import Row, check_row
+from verilocc_bench.edits.findings import Verdict
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.records import Timing
+from verilocc_bench.files import parse_json
+from verilocc_bench.verification import Verifier
+from verilocc_bench.verification.judges import Judges
+
+
+class PreparedProblem:
+    """A problem with its verifier, and the compilers' answers."""
+
+    def __init__(
+        self,
+        problem: AllocationProblem,
+        label: NamedAssignment | None = None,
+        alternatives: Mapping[str, NamedAssignment] | None = None,
+        *,
+        edits: bool = True,
+    ) -> None:
+        self.problem, self.verifier = problem, Verifier(problem, edits=edits)
+        self.compiler_answer, self.alternatives = label, alternatives
+
+    @cached_property
+    def judges(self) -> Judges:
+        """The other judges of the function, for a second opinion."""
+        return Judges(self.problem)
+
+    @cached_property
+    def lent_problem(self) -> AllocationProblem:
+        """A copy of the problem for foreign code, which may change it without changing verdicts."""
+        return AllocationProblem.from_text(self.problem.normalized)
+
+
+class PreparedRow(PreparedProblem):
+    """One row with its problem, its verifier and the verdict on its label.
+
+    Raises InputError if the row contradicts its text, or its label is wrong:
+    such a row is no measure for anything.
+    """
+
+    def __init__(self, row: Row) -> None:
+        self.row = row
+        problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
+        check_row(vars(row), f"row {row.id}")
+        super().__init__(problem, row.label, row.other_labels, edits=row.track == "split")
+        self.label: Verdict | None = None
+        if row.label is not None:
+            self.label = self.verifier.verify(row.label)
+            if not self.label.valid:
+                finding = self.label.findings[0].message
+                raise InputError(f"row {row.id}: the label is wrong: {finding}")
+        self._check_figures()
+
+    def _check_figures(self) -> None:
+        """Compares pressure, the label's registers and its occupancy with the row's columns."""
+        row, target = self.row, self.problem.target
+        expected: dict[str, Any] = {"pressure": dict(self.problem.pressure.maximum)}
+        if self.label is not None:
+            expected["registers_used"] = dict(self.label.registers_used or {})
+            expected["occupancy"] = self.label.occupancy
+            bound, used = row.best_lower_bound, expected["registers_used"]
+            if bound is not None and used and used[VECTOR] < bound:
+                raise InputError(
+                    f"row {row.id}: the column 'best_lower_bound' is {bound}, its label uses "
+                    f"{used[VECTOR]} registers"
+                )
+        elif row.registers_used is not None:  # of an answer with edits, which is not there
+            used = parse_json(row.registers_used, f"row {row.id}, column registers_used")
+            names = {VECTOR, *(file.name for file in target.files)}
+            counts = used.values() if isinstance(used, dict) and used.keys() == names else [-1]
+            if any(type(count) is not int or count < 0 for count in counts):
+                raise InputError(f"row {row.id}: expected counts of {', '.join(sorted(names))}")
+            expected["registers_used"] = {**used, VECTOR: target.vector_use(used)}
+            expected["occupancy"] = self.problem.occupancy(used)
+        for name, value in expected.items():
+            found = getattr(row, name)
+            if isinstance(found, str):
+                found = parse_json(found, f"row {row.id}, column {name}")
+            if found is not None and found != value:
+                raise InputError(
+                    f"row {row.id}: the column {name!r} is {str(found)[:60]}, its text and label "
+                    f"say {value}"
+                )
+
+
+class PreparedRows:
+    """The rows that were made ready last; beyond `size` the oldest are dropped."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.timing = Timing()
+        self._rows: OrderedDict[str, PreparedRow] = OrderedDict()
+
+    def get(self, row: Row) -> PreparedRow:
+        """The row made ready. Raises InputError for a row that contradicts itself."""
+        found = self._rows.get(row.id)
+        if found is None:
+            started = time.perf_counter()
+            found = self._rows[row.id] = PreparedRow(row)
+            self.timing.prepare_seconds += time.perf_counter() - started
+            if len(self._rows) > self.size:
+                self._rows.popitem(last=False)
+        self._rows.move_to_end(row.id)
+        return found

@@ -1,0 +1,194 @@
+"""Who is asked for which samples, and when: here, in several processes, or in groups.
+
+Built-in allocators and those in Python answer one request at a time, here or
+in several processes. Language models, programs and servers answer groups of
+requests. What a ledger has already is not asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+
+from verilocc_bench.allocators import Allocator
+from verilocc_bench.dataset import Row
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.asking import WantedSample, settled_samples
+from verilocc_bench.evaluation.ledger import LedgerWriter
+from verilocc_bench.evaluation.models import resolve_model
+from verilocc_bench.evaluation.prepared import PreparedRow, PreparedRows
+from verilocc_bench.evaluation.records import Timing
+from verilocc_bench.evaluation.storing import AllocatorRun, Progress, RowSamples, SampleKeeper
+from verilocc_bench.processes import process_pool
+from verilocc_bench.settings.allocator import AllocatorSettings
+
+PREPARED_ROWS = 64
+"""How many analysed functions are kept at once, in this process."""
+
+SAMPLES_PER_TASK = 64
+"""How many samples of one function are one task of a process."""
+
+
+def complete_runs(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -> PreparedRows:
+    """Does all that is missing in the runs. Returns the rows that were made ready last."""
+    prepared_rows = PreparedRows(PREPARED_ROWS)
+    for run in runs:
+        _judge_again(run, prepared_rows, progress)
+    one_by_one = [run for run in runs if run.allocator.group_size is None]
+    if jobs > 1 and one_by_one:
+        _in_processes(one_by_one, jobs, progress)
+    else:
+        _here(one_by_one, prepared_rows, progress)
+    for run in runs:
+        if run.allocator.group_size is not None:
+            try:
+                _by_groups(run, run.allocator.group_size, prepared_rows, progress)
+            finally:
+                run.allocator.close()
+    for run in runs:
+        run.timing.prepare_seconds += prepared_rows.timing.prepare_seconds / len(runs)
+    return prepared_rows
+
+
+def _judge_again(run: AllocatorRun, prepared_rows: PreparedRows, progress: Progress) -> None:
+    if run.ledger is None or all(entry.fresh for entry in run.ledger.entries.values()):
+        return
+    for each in run.rows:
+        if run.missing(each.row):
+            found = run.judge_again(prepared_rows.get(each.row))
+            run.add(found)
+            progress(len(found.samples))
+
+
+def _here(runs: Sequence[AllocatorRun], prepared_rows: PreparedRows, progress: Progress) -> None:
+    """Row after row, so that all allocators share what is computed about it."""
+    for each in runs[0].rows if runs else ():
+        for run in runs:
+            missing = run.missing(each.row)
+            if missing:
+                prepared = prepared_rows.get(each.row)
+                keeper, seed = run.keeper(progress), run.configuration.seed
+                run.add(_ask_one_by_one(prepared, missing, run.allocator, seed, keeper))
+
+
+def _ask_one_by_one(
+    prepared: PreparedRow,
+    indices: Sequence[int],
+    allocator: Allocator,
+    seed: int,
+    keeper: SampleKeeper,
+) -> RowSamples:
+    """Some samples of one function. Each is settled before the next is asked for."""
+    found = RowSamples(prepared.row.id)
+    for index in indices:
+        for _, judged in settled_samples([(prepared, index)], allocator, seed):
+            keeper.keep(found, prepared, judged)
+    return found
+
+
+def _by_groups(
+    run: AllocatorRun, group_size: int, prepared_rows: PreparedRows, progress: Progress
+) -> None:
+    allocator, seed, keeper = run.allocator, run.configuration.seed, run.keeper(progress)
+    # A group that was interrupted may have to be asked again whole, to be the same.
+    whole = allocator.keeps_groups_whole
+    missing = {each.row.id: frozenset(run.missing(each.row)) for each in run.rows}
+    for group in _groups(run, group_size):
+        wanted = {(row.id, index) for row, index in group if index in missing[row.id]}
+        if not wanted:
+            continue
+        asked: list[WantedSample[PreparedRow]] = [
+            (prepared_rows.get(row), index)
+            for row, index in group
+            if whole or (row.id, index) in wanted
+        ]
+        found = {prepared.row.id: RowSamples(prepared.row.id) for prepared, _ in asked}
+        for prepared, judged in settled_samples(asked, allocator, seed, run.examples):
+            row_id = prepared.row.id
+            if (row_id, judged.sample.index) in wanted:
+                keeper.keep(found[row_id], prepared, judged)
+        for each in found.values():
+            run.add(each)
+
+
+def _groups(run: AllocatorRun, size: int) -> Iterator[list[tuple[Row, int]]]:
+    """All samples in groups, which are the same whatever is missing; a row's stay together."""
+    order = [
+        (each.row, index)
+        for first in range(0, run.asked, size)
+        for each in run.rows
+        for index in range(first, min(first + size, run.asked))
+    ]
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
+
+
+@dataclass(frozen=True, slots=True)
+class _RunInProcess:
+    """What a process has to know of one run; `ledger` has the arguments of LedgerWriter."""
+
+    model: str
+    settings: AllocatorSettings
+    seed: int
+    ledger: tuple[Path, str, str] | None
+
+
+_runs: list[_RunInProcess] = []
+_allocators: list[Allocator] = []
+_writers: list[LedgerWriter | None] = []
+_prepared_rows = PreparedRows(4)
+
+
+def _start(runs: Sequence[_RunInProcess]) -> None:
+    for run in runs:
+        _runs.append(run)
+        _allocators.append(resolve_model(run.model, run.settings))
+        _writers.append(None if run.ledger is None else LedgerWriter(*run.ledger))
+
+
+def _work(place: int, row: Row, indices: Sequence[int]) -> tuple[RowSamples, Timing]:
+    timing = _prepared_rows.timing = Timing()
+    prepared = _prepared_rows.get(row)
+    keeper = SampleKeeper(_writers[place], timing, lambda _: None)
+    allocator, seed = _allocators[place], _runs[place].seed
+    return _ask_one_by_one(prepared, indices, allocator, seed, keeper), timing
+
+
+def _in_processes(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -> None:
+    told = [
+        _RunInProcess(
+            run.allocator.name,
+            run.allocator.settings,
+            run.configuration.seed,
+            None
+            if run.ledger is None
+            else (run.ledger.path, run.ledger.configuration, run.ledger.judge),
+        )
+        for run in runs
+    ]
+    tasks: dict[Future[tuple[RowSamples, Timing]], AllocatorRun] = {}
+    try:
+        with process_pool(jobs, _start, (told,)) as pool:
+            for each in runs[0].rows:
+                for place, run in enumerate(runs):
+                    missing = run.missing(each.row)
+                    for start in range(0, len(missing), SAMPLES_PER_TASK):
+                        indices = missing[start : start + SAMPLES_PER_TASK]
+                        tasks[pool.submit(_work, place, each.row, indices)] = run
+            waiting = set(tasks)
+            while waiting:
+                done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+                for task in done:
+                    found, timing = task.result()
+                    tasks[task].add(found)
+                    tasks[task].timing.add(timing)
+                    progress(len(found.samples))
+    except BrokenProcessPool:
+        names = ", ".join(run.allocator.name for run in runs)
+        raise InputError(
+            f"a process of {names} died; an allocator that can end its process is asked as "
+            "command:PROGRAM, where that counts as a failure of its own"
+        ) from None

@@ -1,0 +1,155 @@
+"""The published form of results.json, and reading files that claim to have it.
+
+The schema (JSON Schema 2020-12) lies beside this module, in
+results.schema.json. It is strict where keys are known. A schema
+cannot say that figures agree with each other; that is checked after it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_json
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
+
+
+SHOWN_LENGTH = 60
+"""How much of what a file says is repeated in a message."""
+
+_TYPES = {
+    "array": "an array",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "a string",
+}
+
+
+@cache
+def results_schema() -> dict[str, Any]:
+    """The JSON Schema of results.json."""
+    text = (files("verilocc_bench.evaluation") / "results.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def read_results(path: Path) -> dict[str, Any]:
+    """The document of a results.json. Raises InputError, with the place, for anything else."""
+    document = read_json(path)
+    check_results(document, path)
+    assert isinstance(document, dict)
+    return document
+
+
+def check_results(document: object, source: str | Path) -> None:
+    """Raises InputError, with the first wrong place, unless a document has the form."""
+    from jsonschema import Draft202012Validator
+
+    if isinstance(document, dict) and {"results", "config"} <= document.keys():
+        older = [key for key in ("groups", "kernels", "timing") if key not in document]
+        if older:
+            raise InputError(
+                f"these results have an older form, without {older[0]!r}: run evaluate again",
+                source=source,
+            )
+    errors = Draft202012Validator(results_schema()).iter_errors(document)
+    worst = min(errors, key=_order, default=None)
+    if worst is not None:
+        place = _pointer(worst.absolute_path)
+        raise InputError(f"at {place}: {_expectation(worst)}", source=source)
+    assert isinstance(document, dict)
+    _check_figures(document, source)
+
+
+def _order(error: ValidationError) -> tuple[int, str, str]:
+    """Puts the outermost error first: errors within it may follow from it."""
+    return len(error.absolute_path), _pointer(error.absolute_path), str(error.validator)
+
+
+def _pointer(path: Iterable[str | int]) -> str:
+    """A JSON pointer (RFC 6901); `/` alone is the whole document."""
+    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    return "/" + "/".join(part[:SHOWN_LENGTH] for part in parts)
+
+
+def _expectation(error: ValidationError) -> str:
+    """What a rule of the schema expects, in words, and what was found instead."""
+    expected: Any = error.validator_value
+    found: Any = error.instance
+    shown = json.dumps(found)[:SHOWN_LENGTH]
+    match error.validator:
+        case "type":
+            kinds = [expected] if isinstance(expected, str) else expected
+            return f"expected {' or '.join(_TYPES[kind] for kind in kinds)}, not {shown}"
+        case "required":
+            missing = next(key for key in expected if key not in found)
+            return f"the key {missing!r} is missing"
+        case "additionalProperties":
+            return f"the key {_unknown_key(error.schema, found)[:SHOWN_LENGTH]!r} is unknown"
+        case "enum":
+            return f"expected one of {', '.join(map(str, expected))}, not {shown}"
+        case "minimum":
+            return f"expected {expected} or more, not {shown}"
+        case "maximum":
+            return f"expected {expected} or less, not {shown}"
+        case "pattern":
+            return f"expected text like {expected}, not {shown}"
+        case "uniqueItems":
+            return f"expected items that are all different, not {shown}"
+        case _:
+            return f"expected something that is not empty, not {shown}"
+
+
+def _unknown_key(schema: Any, found: Mapping[str, Any]) -> str:
+    """The first key that a strict object of the schema does not have."""
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    return next(
+        key
+        for key in found
+        if key not in known and not any(re.search(pattern, key) for pattern in patterns)
+    )
+
+
+def _check_figures(document: Mapping[str, Any], source: str | Path) -> None:
+    for number, kernel in enumerate(document["kernels"]):
+        if kernel["valid"] > kernel["samples"]:
+            raise InputError(
+                f"at /kernels/{number}: more valid samples than samples", source=source
+            )
+        if (kernel["registers"] is None) != (kernel["valid"] == 0):
+            raise InputError(
+                f"at /kernels/{number}/registers: expected a number where, and only where, "
+                f"there is a valid sample",
+                source=source,
+            )
+    groups = {"results": document["results"]} | {
+        f"groups/{name}": records for name, records in document["groups"].items()
+    }
+    for place, records in groups.items():
+        for name, record in records.items():
+            _check_record(document["config"], record, f"/{place}{_pointer([name])}", source)
+
+
+def _check_record(
+    config: Mapping[str, Any], record: Mapping[str, Any], place: str, source: str | Path
+) -> None:
+    for k in config["k"]:
+        for key in (f"pass@{k}", f"pass@{k}_low", f"pass@{k}_high"):
+            if key not in record:
+                raise InputError(f"at {place}: the key {key!r} is missing", source=source)
+    for key in ("assistance", "decoding"):
+        if record[key] != config[key]:
+            raise InputError(
+                f"at {place}/{key}: expected {config[key]!r}, as in /config", source=source
+            )

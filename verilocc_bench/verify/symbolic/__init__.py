@@ -1,5 +1,0 @@
-"""The independent checker: symbolic values on the places of an answer, edits or none."""
-
-from verilocc_bench.verify.symbolic.checker import SymbolicChecker
-
-__all__ = ["SymbolicChecker"]
