@@ -14,7 +14,7 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.verification.judges import JUDGES
 from verilocc_bench.verification.symbolic import SymbolicChecker
 
-FOLDER = Path(__file__).parents[1] / "verify" / "planted"
+FOLDER = Path(__file__).parents[1] / "verification" / "planted"
 WRONG = [str(FOLDER / "one_branch.mir"), str(FOLDER / "one_branch.json"), "--arch", "gfx942"]
 
 
