@@ -286,6 +286,15 @@ def test_refusals_name_the_line(name: str) -> None:
     [
         ("$exec = S_AND_B64 $sgpr0_sgpr1, $sgpr2_sgpr3, implicit-def $scc", True),
         ("$exec = S_AND_B64 $exec, $sgpr2_sgpr3, implicit-def $scc", False),
+        ("$exec = S_AND_B64 $sgpr0_sgpr1, $exec, implicit-def $scc", False),
+        ("$exec = S_AND_B64_term $exec, $sgpr2_sgpr3, implicit-def $scc", False),
+        ("$exec = S_AND_B64_term $sgpr0_sgpr1, $sgpr2_sgpr3, implicit-def $scc", True),
+        ("$exec = S_OR_B64 $sgpr0_sgpr1, $sgpr2_sgpr3, implicit-def $scc", True),
+        ("$exec = S_OR_B64 $exec, $sgpr2_sgpr3, implicit-def $scc", False),
+        # Of a difference only the first operand may be EXEC.
+        ("$exec = S_ANDN2_B64 $exec, $sgpr2_sgpr3, implicit-def $scc", False),
+        ("$exec = S_ANDN2_B64 $sgpr2_sgpr3, $exec, implicit-def $scc", True),
+        ("$exec = S_ANDN2_B64_term $exec, $sgpr2_sgpr3, implicit-def $scc", False),
         ("$exec = COPY $sgpr0_sgpr1", True),
         # A copy of EXEC lists it as defined, but does not change it.
         ("%0:sreg_64 = COPY $exec, implicit-def $exec", False),
