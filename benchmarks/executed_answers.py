@@ -45,6 +45,7 @@ from verilocc_bench.machine.execution import Fault, load_kernel
 from verilocc_bench.references import Buffer, Launch, launch_for
 from verilocc_bench.selftest.edit_mutate import EDIT_OPERATORS, mutate_edits
 from verilocc_bench.selftest.mutate import OPERATORS, TARGETED, mutate_with
+from verilocc_bench.selftest.random_edits import random_edits
 from verilocc_bench.verification import Verifier
 
 ARCHS = ("gfx90a", "gfx942")
@@ -53,6 +54,7 @@ STEP_FACTOR = 4
 ONE_WAY = ((1, False),)
 WAYS = ((1, False), (2, False), (1, True))
 MORE_TILES = (3, 5)
+ALL_OPERATORS = (*OPERATORS, *TARGETED, *EDIT_OPERATORS)
 OUTCOMES = (
     "not lowered", "refused by llc", "not executable", "fault", "other numbers", "same numbers",
 )  # fmt: skip
@@ -110,6 +112,11 @@ class Subject:
             digest.update(b"" if buffer is None else buffer.tobytes())
         return digest.hexdigest()
 
+    def take_over(self, other: Subject) -> None:
+        """Shares what another subject of the row has computed."""
+        for name in ("problem", "kernel", "verifier", "_steps", "_own_memory"):
+            self.__dict__[name] = getattr(other, name)
+
     @cached_property
     def _steps(self) -> dict[int, int]:
         return {}
@@ -152,27 +159,71 @@ class Subject:
         return "same numbers", ""
 
 
-def subjects(rows: set[str], largest: int) -> list[Subject]:
-    found = [
-        Subject(row, Answer(row.label))
-        for row in load_rows("mini").rows
-        if row.arch in ARCHS
-        and row.label is not None
-        and (not rows or row.id in rows)
-        and len(row.normalized) <= largest
-    ]
-    for row in load_rows("mini", track="split").rows:
-        fits = len(row.normalized) <= largest
-        if row.arch in ARCHS and fits and (not rows or row.id in rows):
+@dataclass(frozen=True)
+class Kernels:
+    """The rows that are asked, and the right answers that are changed."""
+
+    rows: tuple[Row, ...]
+
+    @classmethod
+    def of_mini(cls, wanted: set[str], largest: int) -> Kernels:
+        rows = [
+            row
+            for track in ("assign", "split")
+            for row in load_rows("mini", track=track).rows
+            if row.arch in ARCHS
+            and (not wanted or row.id in wanted)
+            and len(row.normalized) <= largest
+        ]
+        return cls(tuple(sorted(rows, key=lambda row: len(row.normalized))))
+
+    @cached_property
+    def _subjects(self) -> dict[tuple[str, int], Subject | None]:
+        return {}
+
+    def subject(self, row: Row, operator: str, number: int) -> Subject | None:
+        """A row with the answer that an operator changes in a round.
+
+        Operators of edits change random edits of the label; on the split track all change what
+        spilling everywhere gives, or splitting of live ranges, in turn.
+        """
+        has_label = row.label is not None
+        variant = number if operator in EDIT_OPERATORS else -1
+        variant = variant if has_label else number % 2
+        if (row.id, variant) not in self._subjects:
+            whole = self._subjects.get((row.id, -1 if has_label else 0))
+            made = self._right_answer(row, variant, whole)
+            if made is not None and whole is not None:
+                made.take_over(whole)
+                if made.memory(made.own_code, 1) != whole.own_memory(1):
+                    print("RIGHT, YET OTHER NUMBERS", row.id, variant, flush=True)
+            self._subjects[row.id, variant] = made
+        return self._subjects[row.id, variant]
+
+    def _right_answer(self, row: Row, variant: int, whole: Subject | None) -> Subject | None:
+        if row.label is None:
+            name = "live-range-splitting" if variant else "spill-everywhere"
             problem = AllocationProblem.from_text(row.normalized)
-            found.append(Subject(row, BUILT_IN["spill-everywhere"].allocate(Request(problem))))
-    return found
+            return Subject(row, BUILT_IN[name].allocate(Request(problem)))
+        if variant < 0:
+            return Subject(row, Answer(row.label))
+        whole = whole or self.subject(row, "swap", 0)
+        assert whole is not None
+        generator = random.Random(f"edits {variant} {row.id}")
+        for _ in range(20):
+            edited = random_edits(whole.problem, row.label, generator, 4)
+            if edited is None or not whole.verifier.verify(edited).valid:
+                continue
+            try:
+                whole.code(edited)
+            except InputError:
+                continue  # some edits are not lowered
+            return Subject(row, edited)
+        return None
 
 
 def mutate(subject: Subject, operator: str, generator: random.Random) -> Answer | None:
     if operator in EDIT_OPERATORS:
-        if not subject.answer.edits.insertions:
-            return None
         return mutate_edits(operator, subject.problem, subject.answer, generator)
     # The operators know the function's own registers alone.
     new = {f"%{number}" for number in subject.answer.edits.new}
@@ -185,28 +236,29 @@ def mutate(subject: Subject, operator: str, generator: random.Random) -> Answer 
 
 
 def run(options: argparse.Namespace) -> None:
-    done: Counter[tuple[str, str]] = Counter()
+    done: set[tuple[str, str, int]] = set()
     if options.output.exists():
         for line in options.output.read_text().splitlines():
             entry = json.loads(line)
-            done[entry["row"], entry["operator"]] += 1
-    chosen = subjects(set(filter(None, options.rows.split(","))), options.largest)
-    chosen.sort(key=lambda s: len(s.row.normalized))
-    operators = [*OPERATORS, *TARGETED, *EDIT_OPERATORS]
+            done.add((entry["row"], entry["operator"], entry["number"]))
+    kernels = Kernels.of_mini(set(filter(None, options.rows.split(","))), options.largest)
+    operators = options.operators.split(",") if options.operators else list(ALL_OPERATORS)
     end = time.monotonic() + options.seconds
     with options.output.open("a") as file:
         for number in range(options.first, options.first + options.rounds):
-            for subject in chosen:
+            for row in kernels.rows:
                 for operator in operators:
-                    key = (subject.row.id, operator)
-                    if done[key] > number - options.first or time.monotonic() > end:
+                    if (row.id, operator, number) in done or time.monotonic() > end:
                         continue
-                    text = f"{options.seed} {number} {subject.row.id} {operator}"
+                    subject = kernels.subject(row, operator, number)
+                    if subject is None:
+                        continue
+                    text = f"{options.seed} {number} {row.id} {operator}"
                     mutant = mutate(subject, operator, random.Random(text))
                     entry = {
-                        "row": subject.row.id,
-                        "arch": subject.row.arch,
-                        "kernel": subject.row.kernel,
+                        "row": row.id,
+                        "arch": row.arch,
+                        "kernel": row.kernel,
                         "operator": operator,
                         "number": number,
                     }
@@ -244,9 +296,11 @@ def again(options: argparse.Namespace) -> None:
         e for e in entries
         if e["outcome"] == "same numbers" and not e["valid"] and e["word"] != "same code"
     ]  # fmt: skip
-    by_row = {s.row.id: s for s in subjects({e["row"] for e in same}, 10**9)}
+    kernels = Kernels.of_mini({e["row"] for e in same}, 10**9)
+    rows = {row.id: row for row in kernels.rows}
     for entry in same:
-        subject = by_row[entry["row"]]
+        subject = kernels.subject(rows[entry["row"]], entry["operator"], entry["number"])
+        assert subject is not None
         text = f"{options.seed} {entry['number']} {entry['row']} {entry['operator']}"
         mutant = mutate(subject, entry["operator"], random.Random(text))
         assert mutant is not None
@@ -295,6 +349,7 @@ def main() -> int:
     running.add_argument("--rounds", type=int, default=4)
     running.add_argument("--first", type=int, default=0, help="the number of the first round")
     running.add_argument("--rows", default="")
+    running.add_argument("--operators", default="", help="by default all")
     running.add_argument("--largest", type=int, default=10**9, help="characters of a function")
     commands.add_parser("table").add_argument("files", type=Path, nargs="+")
     trying = commands.add_parser("again")

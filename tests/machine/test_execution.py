@@ -8,6 +8,7 @@ import pytest
 from tests.machine.assembly import assembled, kernel_of
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.execution import Fault, load_kernel, run
+from verilocc_bench.machine.stepping import SteppedRun, trace
 
 pytestmark = pytest.mark.slow
 
@@ -221,11 +222,11 @@ def test_a_buffer_out_of_range_reads_zero_and_stores_nothing() -> None:
 def test_registers_at_an_instruction() -> None:
     kernel = kernel_of(COPY)
     at = kernel.program.instructions[5].address
-    registers = kernel.trace([numbers(), np.zeros(64, np.uint32)], (1,), at)
+    registers = trace(kernel, [numbers(), np.zeros(64, np.uint32)], (1,), at)
     assert (registers.vectors[2] == numbers()).all()
     assert registers.execution == 2**64 - 1
     with pytest.raises(InputError, match="comes to 0x"):
-        kernel.trace([numbers(), np.zeros(64, np.uint32)], (1,), at, visit=1)
+        trace(kernel, [numbers(), np.zeros(64, np.uint32)], (1,), at, visit=1)
 
 
 def test_arguments_that_do_not_fit() -> None:
@@ -271,3 +272,11 @@ def test_the_order_of_waves_shows_a_read_that_another_wave_overwrites() -> None:
     for reverse in (False, True):
         result = waiting.run(arguments, (1,), asynchronous=True, reverse=reverse)
         assert (result.buffers[1] == right).all()
+
+
+def test_a_run_stops_before_every_instruction() -> None:
+    kernel = kernel_of(COPY)
+    run_of = SteppedRun(kernel, [numbers(128), np.zeros(128, np.uint32)], (1,), block=(128, 1, 1))
+    stops = list(run_of.stops())
+    count = len(kernel.program.instructions)
+    assert stops == [(wave, row) for wave in range(2) for row in range(count)]

@@ -12,6 +12,7 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.execution import AnswerExecutor, ExecutedAnswer
 from verilocc_bench.machine.code_object import ARCHITECTURES
+from verilocc_bench.machine.stepping import trace
 
 EVENTS = 5
 """So many events are told, the others are counted."""
@@ -100,7 +101,8 @@ def _trace(executor: AnswerExecutor, answer: Answer | None, options: argparse.Na
     """Prints the registers of a wave before an instruction."""
     code = executor.own_code() if answer is None else executor.lower(answer)
     kernel = executor.load(code)
-    found = kernel.trace(
+    found = trace(
+        kernel,
         executor.arguments,
         executor.launch.grid,
         options.trace,

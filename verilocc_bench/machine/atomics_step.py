@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from verilocc_bench.machine.bit_functions import signed32
 from verilocc_bench.machine.compiled import (
     compiled,
     float32_bits,
@@ -14,7 +15,6 @@ from verilocc_bench.machine.compiled import (
     uint32,
 )
 from verilocc_bench.machine.fields import FLAGS, OPERATION, RESULT, RETURNS, SIZE, VECTOR
-from verilocc_bench.machine.integer_operations import signed32
 from verilocc_bench.machine.lanes import Integers, Numbers, Registers
 from verilocc_bench.machine.memory_opcodes import (
     ADD,

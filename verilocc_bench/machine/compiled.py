@@ -30,7 +30,7 @@ except ModuleNotFoundError:
 
 _INTERPRETED = {
     "__init__", "code_object", "decoding", "disassembly", "exact_arithmetic", "execution", "launch",
-    "matrix", "operand_text", "rows",
+    "matrix", "operand_text", "rows", "stepping",
 }  # fmt: skip
 """Files that define neither compiled code nor the numbers in it."""
 

@@ -16,11 +16,12 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.machine.code_object import CodeObject, KernelCode, load_code_object
 from verilocc_bench.machine.decoding import Program, decode
 from verilocc_bench.machine.disassembly import CodeInstruction, disassemble
-from verilocc_bench.machine.fields import ACCUMULATORS, EXEC, SCC, VCC, VECTOR
+from verilocc_bench.machine.fields import ACCUMULATORS, EXEC, VCC, VECTOR
 from verilocc_bench.machine.hazards import NEVER
 from verilocc_bench.machine.interpreter import run_work_group
 from verilocc_bench.machine.launch import (
     Argument,
+    LaunchMemory,
     LaunchSize,
     check_support,
     first_row,
@@ -33,7 +34,6 @@ from verilocc_bench.machine.state import (
     CLOCK,
     ENDED,
     EVENTS,
-    FAULTED,
     LAST_C_READ,
     LAST_DOT,
     LAST_MATRIX,
@@ -51,11 +51,8 @@ from verilocc_bench.machine.state import (
     SCALAR_VALU,
     SCRATCH_BASE,
     SCRATCH_BYTES,
-    STATUS,
     STEP_LIMIT,
     STOP_AT,
-    STOP_SKIP,
-    STOPPED,
     STRICT,
     TOO_MANY_STEPS,
     TOTAL_STEPS,
@@ -106,18 +103,6 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class WaveRegisters:
-    """The registers of one wave at an instruction."""
-
-    scalars: NDArray[np.uint32]
-    vectors: NDArray[np.uint32]
-    accumulators: NDArray[np.uint32]
-    execution: int
-    vcc: int
-    scc: int
-
-
-@dataclass(frozen=True, slots=True)
 class MachineExecution:
     """What came of it.
 
@@ -162,24 +147,20 @@ class RunnableKernel:
 
         With `reverse` the last wave of a work-group has the first turn. See `run`.
         """
-        launch = _launch(self.code, grid, block)
-        memory = lay_out_memory(self.code, arguments, launch)
-        state = self._state(memory.data, memory.regions, launch, lds_bytes)
+        launch = launch_size(self.code, grid, block)
+        memory, state = self.prepare(arguments, launch, lds_bytes)
         settings = state.settings
         settings[STRICT], settings[STEP_LIMIT] = int(asynchronous), step_limit
         settings[REVERSED] = int(reverse)
-        settings[SCRATCH_BYTES] = self.code.descriptor.scratch_bytes
-        settings[SCRATCH_BASE] = memory.scratch
         chosen = (
             product(*(range(n) for n in reversed(launch.grid)))
             if groups is None
             else ((z, y, x) for x, y, z in groups)
         )
         for z, y, x in chosen:
-            self._start(state)
-            start_group(self.code, self.program.constants, memory, (x, y, z), state)
+            self.start_group(memory, state, (x, y, z))
             if run_work_group(state) != ENDED:
-                raise self._fault(state, (x, y, z))
+                raise self.fault(state, (x, y, z))
         return MachineExecution(
             tuple(
                 None if place is None else _as_array(memory.data[place], argument)
@@ -191,61 +172,24 @@ class RunnableKernel:
             int(settings[TOTAL_STEPS]),
         )
 
-    def trace(
-        self,
-        arguments: Sequence[Argument],
-        grid: Sequence[int],
-        address: int,
-        *,
-        group: tuple[int, int, int] = (0, 0, 0),
-        wave: int = 0,
-        visit: int = 0,
-        block: Sequence[int] | None = None,
-        lds_bytes: int = LDS_BYTES,
-    ) -> WaveRegisters:
-        """The registers of a wave just before it executes the instruction at an address, the
-        first time or after `visit` times. Raises InputError where it never does."""
-        launch = _launch(self.code, grid, block)
-        if not 0 <= wave < launch.waves:
-            raise InputError(f"a work-group has {launch.waves} waves, there is no wave {wave}")
+    def prepare(
+        self, arguments: Sequence[Argument], launch: LaunchSize, lds_bytes: int
+    ) -> tuple[LaunchMemory, GroupState]:
+        """Memory with the arguments in it, and the state of the work-groups to come."""
         memory = lay_out_memory(self.code, arguments, launch)
-        state = self._state(memory.data, memory.regions, launch, lds_bytes)
+        rows = self.program.rows
+        state = new_state(rows, memory.data, memory.regions, launch.waves, lds_bytes)
         settings = state.settings
-        settings[STEP_LIMIT] = STEP_LIMIT_DEFAULT
+        settings[STEP_LIMIT], settings[LDS_LIMIT] = STEP_LIMIT_DEFAULT, lds_bytes
+        settings[STOP_AT], settings[ARCH_942] = -1, int(self.code.arch == "gfx942")
         settings[SCRATCH_BYTES] = self.code.descriptor.scratch_bytes
         settings[SCRATCH_BASE] = memory.scratch
-        self._start(state)
-        start_group(self.code, self.program.constants, memory, group, state)
-        row, seen = self.program.index_of(address), 0
-        settings[STOP_AT], settings[STOP_SKIP] = row, 0
-        while True:
-            status = run_work_group(state)
-            if status == FAULTED:
-                raise self._fault(state, group)
-            if status == ENDED:
-                raise InputError(f"wave {wave} comes to 0x{address:x} {seen} times")
-            stopped = int(np.flatnonzero(state.control[:, STATUS] == STOPPED)[0])
-            if stopped == wave:
-                if seen == visit:
-                    return _registers(state, wave)
-                seen += 1
-            state.control[stopped, STATUS] = 0
-            settings[STOP_SKIP] = 1
+        return memory, state
 
-    def _state(
-        self,
-        memory: NDArray[np.uint8],
-        regions: NDArray[np.int64],
-        launch: LaunchSize,
-        lds_bytes: int,
-    ) -> GroupState:
-        state = new_state(self.program.rows, memory, regions, launch.waves, lds_bytes)
-        state.settings[LDS_LIMIT] = lds_bytes
-        state.settings[STOP_AT] = -1
-        state.settings[ARCH_942] = int(self.code.arch == "gfx942")
-        return state
-
-    def _start(self, state: GroupState) -> None:
+    def start_group(
+        self, memory: LaunchMemory, state: GroupState, group: tuple[int, int, int]
+    ) -> None:
+        """Sets up registers and LDS as the hardware does when a work-group starts."""
         state.control[:, :] = 0
         state.control[:, PC] = self.start
         state.queue_sizes[:, :] = 0
@@ -261,8 +205,10 @@ class RunnableKernel:
             state.scalar_marks[:, SCALAR_VALU, :] = NEVER
             state.scalar_marks[:, SCALAR_SALU, :] = NEVER
             state.wave_marks[:, :] = NEVER
+        start_group(self.code, self.program.constants, memory, group, state)
 
-    def _fault(self, state: GroupState, group: tuple[int, int, int]) -> Fault:
+    def fault(self, state: GroupState, group: tuple[int, int, int]) -> Fault:
+        """The fault at which a work-group stopped."""
         kind, row, lane, address, wave = (int(number) for number in state.fault)
         where = f"work-group {group}, wave {wave}"
         if kind == BAD_ROW:
@@ -304,24 +250,14 @@ def register_name(place: int) -> str:
     return special.get(place, f"s{place}")
 
 
-def _registers(state: GroupState, wave: int) -> WaveRegisters:
-    scalars = state.scalars[wave].astype(np.uint32)
-    return WaveRegisters(
-        scalars[:102],
-        state.vectors[wave, :ACCUMULATORS].copy(),
-        state.vectors[wave, ACCUMULATORS:].copy(),
-        int(scalars[EXEC]) | int(scalars[EXEC + 1]) << 32,
-        int(scalars[VCC]) | int(scalars[VCC + 1]) << 32,
-        int(scalars[SCC]),
-    )
-
-
 def _as_array(content: NDArray[np.uint8], argument: Argument) -> NDArray[Any]:
     assert isinstance(argument, np.ndarray)
     return np.frombuffer(content.tobytes(), argument.dtype).reshape(argument.shape)
 
 
-def _launch(code: KernelCode, grid: Sequence[int], block: Sequence[int] | None) -> LaunchSize:
+def launch_size(code: KernelCode, grid: Sequence[int], block: Sequence[int] | None) -> LaunchSize:
+    """A launch of a kernel. Raises InputError for numbers that no hardware takes."""
+
     def three(numbers: Sequence[int]) -> tuple[int, int, int]:
         x, y, z = (*(int(number) for number in numbers), 1, 1, 1)[:3]
         if min(x, y, z) < 1:

@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from verilocc_bench.machine.bit_functions import signed32
 from verilocc_bench.machine.compiled import (
     compiled,
     float32,
@@ -25,7 +26,6 @@ from verilocc_bench.machine.compiled import (
     float64_of,
     fused32,
 )
-from verilocc_bench.machine.integer_operations import signed32
 from verilocc_bench.machine.number_formats import (
     float16_bits,
     float16_bits_toward_zero,

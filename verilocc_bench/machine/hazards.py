@@ -61,6 +61,7 @@ from verilocc_bench.machine.fields import (
     C,
 )
 from verilocc_bench.machine.lanes import Integers, Registers
+from verilocc_bench.machine.matrix_distances import after_matrix, matrix_to_matrix
 from verilocc_bench.machine.state import (
     ARCH_942,
     CLOCK,
@@ -76,6 +77,7 @@ from verilocc_bench.machine.state import (
     LAST_WRITE,
     LAST_WRITE_TRAITS,
     MARK_DOUBLE_MATRIX,
+    MARK_SPOILED,
     MATRIX_FIRST,
     PENDING,
     READ_IN_FLIGHT,
@@ -134,59 +136,6 @@ def _poisoned(state: GroupState, wave: int, row: int, place: int, by: int, short
 
 
 @compiled
-def _after_matrix_read(
-    newer: int, passes: int, is_double: bool, is_xdl: bool, reads_for_memory: bool
-) -> int:
-    """Wait states between a matrix instruction and one that reads its result, or overwrites it
-    (where reads_for_memory is False)."""
-    if is_double:
-        if passes == 4:
-            return 9 if reads_for_memory else 6
-        return 18 if reads_for_memory else 11
-    if newer:
-        return passes + (3 if is_xdl else 2)
-    return 5 if passes == 2 else 11 if passes == 8 else 19
-
-
-@compiled
-def _matrix_to_matrix(
-    state: GroupState, wave: int, row: int, slot: int, register: int, first: int
-) -> int:
-    """Wait states between the last matrix instruction that wrote a register and this one that
-    reads it as A or B (slots 0, 1) or C (slot 2)."""
-    fields, newer = state.rows[row], state.settings[ARCH_942]
-    writer = state.rows[state.vector_marks[wave, LAST_MATRIX_ROW, register]]
-    passes, traits, writer_traits = writer[PASSES], fields[TRAITS], writer[TRAITS]
-    is_double, was_double = traits & IS_DOUBLE_MATRIX != 0, writer_traits & IS_DOUBLE_MATRIX != 0
-    was_xdl = writer_traits & IS_XDL != 0
-    if slot < 2:
-        if was_double:
-            return 6 if passes == 4 else 11
-        if newer:
-            return passes + (3 if was_xdl else 2)
-        return 5 if passes == 2 else 11 if passes == 8 else 19
-    same = state.vector_marks[wave, MATRIX_FIRST, register] == first and (
-        writer[RESULT_WIDTH] == fields[C_WIDTH]
-    )
-    if not is_double and was_double and not newer:
-        return 0
-    if same:
-        if is_double and was_double and passes == 4 and fields[PASSES] == 4:
-            return 4
-        return 2 if newer and passes == 2 else 0
-    if was_double:
-        if traits & IS_XDL:
-            return 0
-        return 4 if passes == 4 else 9
-    if newer:
-        if traits & IS_XDL and not was_xdl:
-            return 0
-        return passes + 1 if was_xdl else passes
-    extra = 1 if is_double else 0
-    return passes + extra
-
-
-@compiled
 def _check_matrix_sources(state: GroupState, wave: int, row: int, now: int) -> None:
     fields = state.rows[row]
     for slot in range(3):
@@ -202,7 +151,7 @@ def _check_matrix_sources(state: GroupState, wave: int, row: int, now: int) -> N
                 _poisoned(state, wave, row, place + word, -1, 2 - since)
             if marks[LAST_MATRIX] == NEVER:
                 continue
-            needed = _matrix_to_matrix(state, wave, row, slot, register, place)
+            needed = matrix_to_matrix(state, wave, row, slot, register, place)
             since = now - marks[LAST_MATRIX]
             if since < needed:
                 _poisoned(state, wave, row, place + word, marks[LAST_MATRIX_ROW], needed - since)
@@ -218,7 +167,7 @@ def _check_vector_source(
     marks = state.vector_marks[wave, :, place - VECTOR]
     if marks[LAST_MATRIX] != NEVER:
         writer = state.rows[marks[LAST_MATRIX_ROW]]
-        needed = _after_matrix_read(
+        needed = after_matrix(
             newer, writer[PASSES], writer[TRAITS] & IS_DOUBLE_MATRIX != 0,
             writer[TRAITS] & IS_XDL != 0, traits & IS_MEMORY != 0,
         )  # fmt: skip
@@ -271,7 +220,7 @@ def _check_result(state: GroupState, wave: int, row: int, now: int) -> None:
         marks = state.vector_marks[wave, :, register]
         if marks[LAST_MATRIX] != NEVER:
             writer = state.rows[marks[LAST_MATRIX_ROW]]
-            needed = _after_matrix_read(
+            needed = after_matrix(
                 newer, writer[PASSES], writer[TRAITS] & IS_DOUBLE_MATRIX != 0,
                 writer[TRAITS] & IS_XDL != 0, False,
             )  # fmt: skip
@@ -282,7 +231,7 @@ def _check_result(state: GroupState, wave: int, row: int, now: int) -> None:
                     state.settings, state.events, TOO_SOON, row, VECTOR + register,
                     marks[LAST_MATRIX_ROW], needed - since,
                 )  # fmt: skip
-                state.wave_marks[wave, 1] = 1
+                state.wave_marks[wave, MARK_SPOILED] = 1
         if marks[LAST_C_READ] != NEVER:
             passes = state.rows[marks[LAST_C_READ_ROW], PASSES]
             needed = 1 if passes == 2 else 3 if passes == 4 else 7 if passes == 8 else 15
@@ -291,7 +240,7 @@ def _check_result(state: GroupState, wave: int, row: int, now: int) -> None:
                 _spoil_matrix(state, wave, row, register, needed - since)
         if fields[TRAITS] & IS_VALU and now - marks[LAST_WIDE_STORE] < (2 if newer else 1):
             note_event(state.settings, state.events, TOO_SOON, row, VECTOR + register, -1, 1)
-            state.wave_marks[wave, 1] = 2
+            state.wave_marks[wave, MARK_SPOILED] = 2
 
 
 @compiled

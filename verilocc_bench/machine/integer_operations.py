@@ -9,6 +9,18 @@ Architecture guides.
 
 from __future__ import annotations
 
+from verilocc_bench.machine.bit_functions import (
+    count_ones,
+    lowest_one,
+    middle,
+    reversed_bits,
+    shift_right_64,
+    signed8,
+    signed16,
+    signed24,
+    signed32,
+    zeros_above,
+)
 from verilocc_bench.machine.compiled import compiled
 
 (
@@ -129,83 +141,6 @@ INTEGER_OPCODES: dict[str, tuple[int, int, tuple[int, ...]]] = {
 }
 """Each opcode: its number here, the registers of its result, and of each source."""
 
-_LOW = 0xFFFF_FFFF
-
-
-@compiled
-def signed32(value: int) -> int:
-    """The low 32 bits as a signed number."""
-    return ((value & 0xFFFF_FFFF) ^ 0x8000_0000) - 0x8000_0000
-
-
-@compiled
-def shift_right_64(value: int, count: int) -> int:
-    """The 64 bits shifted to the right, zeros coming in."""
-    if count == 0:
-        return value
-    return (value >> count) & ((1 << (64 - count)) - 1)
-
-
-@compiled
-def _signed16(value: int) -> int:
-    return ((value & 0xFFFF) ^ 0x8000) - 0x8000
-
-
-@compiled
-def _signed24(value: int) -> int:
-    return ((value & 0xFF_FFFF) ^ 0x80_0000) - 0x80_0000
-
-
-@compiled
-def _signed8(value: int) -> int:
-    return ((value & 0xFF) ^ 0x80) - 0x80
-
-
-@compiled
-def _middle(a: int, b: int, c: int) -> int:
-    return max(min(a, b), min(max(a, b), c))
-
-
-@compiled
-def _count_bits(value: int) -> int:
-    count = 0
-    while value:
-        value &= value - 1
-        count += 1
-    return count
-
-
-@compiled
-def _reverse_bits(value: int) -> int:
-    result = 0
-    for _ in range(32):
-        result = (result << 1) | (value & 1)
-        value >>= 1
-    return result
-
-
-@compiled
-def _highest_bit(value: int) -> int:
-    """The number of zeros above the highest one of 32 bits; 2**32 - 1 where there is none."""
-    if value == 0:
-        return 0xFFFF_FFFF
-    count = 0
-    while not value & 0x8000_0000:
-        value <<= 1
-        count += 1
-    return count
-
-
-@compiled
-def _lowest_bit(value: int) -> int:
-    if value == 0:
-        return 0xFFFF_FFFF
-    count = 0
-    while not value & 1:
-        value >>= 1
-        count += 1
-    return count
-
 
 @compiled
 def _permuted_byte(high: int, low: int, selector: int) -> int:
@@ -231,15 +166,15 @@ def _multiply(operation: int, a: int, b: int, c: int) -> int:
     if operation == MULTIPLY_HIGH_I32:
         return (signed32(a) * signed32(b)) >> 32
     if operation == MULTIPLY_I24:
-        return _signed24(a) * _signed24(b)
+        return signed24(a) * signed24(b)
     if operation == MULTIPLY_U24:
         return (a & 0xFF_FFFF) * (b & 0xFF_FFFF)
     if operation == MULTIPLY_HIGH_I24:
-        return (_signed24(a) * _signed24(b)) >> 32
+        return (signed24(a) * signed24(b)) >> 32
     if operation == MULTIPLY_HIGH_U24:
         return ((a & 0xFF_FFFF) * (b & 0xFF_FFFF)) >> 32
     if operation == MULTIPLY_ADD_I24:
-        return _signed24(a) * _signed24(b) + c
+        return signed24(a) * signed24(b) + c
     if operation == MULTIPLY_ADD_U24:
         return (a & 0xFF_FFFF) * (b & 0xFF_FFFF) + c
     if operation == MULTIPLY_ADD_U64_U32:
@@ -249,7 +184,7 @@ def _multiply(operation: int, a: int, b: int, c: int) -> int:
     if operation == MULTIPLY_ADD_U32_U16:
         return (a & 0xFFFF) * (b & 0xFFFF) + c
     if operation == MULTIPLY_ADD_I32_I16:
-        return _signed16(a) * _signed16(b) + c
+        return signed16(a) * signed16(b) + c
     return _dot(operation, a, b, c)
 
 
@@ -258,12 +193,12 @@ def _dot(operation: int, a: int, b: int, c: int) -> int:
     total = c
     if operation == DOT4_I8:
         for shift in (0, 8, 16, 24):
-            total += _signed8(a >> shift) * _signed8(b >> shift)
+            total += signed8(a >> shift) * signed8(b >> shift)
     elif operation == DOT4_U8:
         for shift in (0, 8, 16, 24):
             total += ((a >> shift) & 0xFF) * ((b >> shift) & 0xFF)
     elif operation == DOT2_I16:
-        total += _signed16(a) * _signed16(b) + _signed16(a >> 16) * _signed16(b >> 16)
+        total += signed16(a) * signed16(b) + signed16(a >> 16) * signed16(b >> 16)
     else:
         total += (a & 0xFFFF) * (b & 0xFFFF) + (a >> 16) * (b >> 16)
     return total
@@ -286,23 +221,23 @@ def _operation_16(operation: int, a: int, b: int, c: int) -> int:
     elif operation == SHIFT_RIGHT_REVERSED_16:
         result = b >> (a & 15)
     elif operation == SHIFT_RIGHT_ARITHMETIC_REVERSED_16:
-        result = _signed16(b) >> (a & 15)
+        result = signed16(b) >> (a & 15)
     elif operation == MAX_U16:
         result = max(a, b)
     elif operation == MAX_I16:
-        result = max(_signed16(a), _signed16(b))
+        result = max(signed16(a), signed16(b))
     elif operation == MIN_U16:
         result = min(a, b)
     elif operation == MIN_I16:
-        result = min(_signed16(a), _signed16(b))
+        result = min(signed16(a), signed16(b))
     elif operation == MED3_I16:
-        result = _middle(_signed16(a), _signed16(b), _signed16(c))
+        result = middle(signed16(a), signed16(b), signed16(c))
     elif operation == MED3_U16:
-        result = _middle(a, b, c)
+        result = middle(a, b, c)
     elif operation == MIN3_I16:
-        result = min(_signed16(a), min(_signed16(b), _signed16(c)))
+        result = min(signed16(a), min(signed16(b), signed16(c)))
     elif operation == MAX3_I16:
-        result = max(_signed16(a), max(_signed16(b), _signed16(c)))
+        result = max(signed16(a), max(signed16(b), signed16(c)))
     elif operation == MIN3_U16:
         result = min(a, min(b, c))
     elif operation == MAX3_U16:
@@ -334,13 +269,13 @@ def _of_three(operation: int, a: int, b: int, c: int) -> int:
     if operation == MAX3_I32:
         return max(signed32(a), max(signed32(b), signed32(c)))
     if operation == MED3_I32:
-        return _middle(signed32(a), signed32(b), signed32(c))
+        return middle(signed32(a), signed32(b), signed32(c))
     if operation == MIN3_U32:
         return min(a, min(b, c))
     if operation == MAX3_U32:
         return max(a, max(b, c))
     if operation == MED3_U32:
-        return _middle(a, b, c)
+        return middle(a, b, c)
     if operation == ADD3:
         return a + b + c
     if operation == SHIFT_LEFT_ADD:
@@ -365,6 +300,49 @@ def _of_three(operation: int, a: int, b: int, c: int) -> int:
     for byte in (24, 16, 8, 0):
         result = (result << 8) | _permuted_byte(a, b, (c >> byte) & 0xFF)
     return result
+
+
+@compiled
+def _of_bits(operation: int, a: int, b: int, c: int) -> int:
+    """Extremes, counts of bits, packing, and shifts of 64 bits."""
+    if operation == MIN_I32:
+        return min(signed32(a), signed32(b))
+    if operation == MAX_I32:
+        return max(signed32(a), signed32(b))
+    if operation == MIN_U32:
+        return min(a, b)
+    if operation == MAX_U32:
+        return max(a, b)
+    if operation == BIT_REVERSE:
+        return reversed_bits(a)
+    if operation == FIND_HIGH_U32:
+        return zeros_above(a, 32)
+    if operation == FIND_LOW:
+        return lowest_one(a)
+    if operation == FIND_HIGH_I32:
+        return zeros_above(~a & 0xFFFF_FFFF if a & 0x8000_0000 else a, 32)
+    if operation == COUNT_BITS:
+        return count_ones(a) + b
+    if operation == COUNT_LOWER_LANES_LOW:  # the lane stands in c
+        return count_ones(a & ((1 << min(c, 32)) - 1)) + b
+    if operation == COUNT_LOWER_LANES_HIGH:
+        return count_ones(a & ((1 << max(c - 32, 0)) - 1)) + b
+    if operation == FIELD_MASK:
+        return ((1 << (a & 31)) - 1) << (b & 31)
+    if operation == PACK_U16_U32:
+        return min(a, 0xFFFF) | (min(b, 0xFFFF) << 16)
+    if operation == PACK_I16_I32:
+        low = max(min(signed32(a), 0x7FFF), -0x8000) & 0xFFFF
+        return low | (max(min(signed32(b), 0x7FFF), -0x8000) & 0xFFFF) << 16
+    if operation == PACK_16:
+        return (a & 0xFFFF) | ((b & 0xFFFF) << 16)
+    if operation == SHIFT_LEFT_REVERSED_64:
+        return b << (a & 63)
+    if operation == SHIFT_RIGHT_REVERSED_64:
+        return shift_right_64(b, a & 63)
+    if operation == SHIFT_RIGHT_ARITHMETIC_REVERSED_64:
+        return b >> (a & 63)
+    return _of_three(operation, a, b, c)
 
 
 @compiled
@@ -394,48 +372,11 @@ def integer_operation(operation: int, a: int, b: int, c: int) -> int:
         return ~a
     if operation == XNOR:
         return ~(a ^ b)
-    if operation == MIN_I32:
-        return min(signed32(a), signed32(b))
-    if operation == MAX_I32:
-        return max(signed32(a), signed32(b))
-    if operation == MIN_U32:
-        return min(a, b)
-    if operation == MAX_U32:
-        return max(a, b)
-    if operation == BIT_REVERSE:
-        return _reverse_bits(a)
-    if operation == FIND_HIGH_U32:
-        return _highest_bit(a)
-    if operation == FIND_LOW:
-        return _lowest_bit(a)
-    if operation == FIND_HIGH_I32:
-        return _highest_bit(~a & 0xFFFF_FFFF if a & 0x8000_0000 else a)
-    if operation == COUNT_BITS:
-        return _count_bits(a) + b
-    if operation == COUNT_LOWER_LANES_LOW:  # the lane stands in c
-        return _count_bits(a & ((1 << min(c, 32)) - 1)) + b
-    if operation == COUNT_LOWER_LANES_HIGH:
-        return _count_bits(a & ((1 << max(c - 32, 0)) - 1)) + b
-    if operation == FIELD_MASK:
-        return ((1 << (a & 31)) - 1) << (b & 31)
-    if operation == PACK_U16_U32:
-        return min(a, 0xFFFF) | (min(b, 0xFFFF) << 16)
-    if operation == PACK_I16_I32:
-        low = max(min(signed32(a), 0x7FFF), -0x8000) & 0xFFFF
-        return low | (max(min(signed32(b), 0x7FFF), -0x8000) & 0xFFFF) << 16
-    if operation == PACK_16:
-        return (a & 0xFFFF) | ((b & 0xFFFF) << 16)
-    if operation == SHIFT_LEFT_REVERSED_64:
-        return b << (a & 63)
-    if operation == SHIFT_RIGHT_REVERSED_64:
-        return shift_right_64(b, a & 63)
-    if operation == SHIFT_RIGHT_ARITHMETIC_REVERSED_64:
-        return b >> (a & 63)
     if _is_multiplication(operation):
         return _multiply(operation, a, b, c)
     if _is_16(operation):
         return _operation_16(operation, a, b, c)
-    return _of_three(operation, a, b, c)
+    return _of_bits(operation, a, b, c)
 
 
 @compiled

@@ -38,6 +38,7 @@ from verilocc_bench.machine.hazards import (
     poison_scalars,
     poison_vectors,
 )
+from verilocc_bench.machine.landing_step import land
 from verilocc_bench.machine.lanes import Integers, read_pair, write_pair
 from verilocc_bench.machine.matrix_step import matrix_step
 from verilocc_bench.machine.memory_step import (
@@ -45,7 +46,6 @@ from verilocc_bench.machine.memory_step import (
     issue_lds_lanes,
     issue_scalar,
     issue_vector,
-    land,
 )
 from verilocc_bench.machine.scalar_operations import scalar_operation_32, scalar_operation_64
 from verilocc_bench.machine.special_decoding import BARRIER, END, WAIT
@@ -54,11 +54,13 @@ from verilocc_bench.machine.state import (
     BAD_ROW,
     CLOCK,
     ENDED,
+    EVERYWHERE,
     FAULT_KIND,
     FAULT_ROW,
     FAULT_WAVE,
     FAULTED,
     LDS_QUEUE,
+    MARK_SPOILED,
     PC,
     PENDING,
     QUEUE_ROOM,
@@ -215,86 +217,103 @@ def _memory_step(state: GroupState, wave: int, row: int) -> None:
 
 
 @compiled
+def _control_step(state: GroupState, wave: int, row: int) -> int:
+    """Branches, ends, barriers, waits and pauses. Gives the wave's status."""
+    control, fields = state.control[wave], state.rows[row]
+    control[CLOCK] += 1
+    operation = fields[OPERATION]
+    if fields[GROUP] == BRANCH:
+        if _takes_branch(state.scalars[wave], operation):
+            control[PC] = fields[TARGET]
+        return RUNNING
+    if operation == BARRIER:
+        return AT_BARRIER
+    if operation == END:
+        for queue in range(QUEUES):
+            _land_down_to(state, wave, queue, 0)
+    elif operation != WAIT:
+        control[CLOCK] += fields[OFFSET]
+    elif state.settings[STRICT]:
+        _wait(state, wave, row)
+    if state.fault[FAULT_KIND]:
+        return FAULTED
+    return ENDED if operation == END else RUNNING
+
+
+@compiled
+def _compute_step(state: GroupState, wave: int, row: int) -> int:
+    """All other instructions. Gives the wave's status."""
+    fields, strict = state.rows[row], state.settings[STRICT] != 0
+    group = fields[GROUP]
+    if strict:
+        state.wave_marks[wave, MARK_SPOILED] = 0
+        check_before(state, wave, row)
+    if group == SCALAR_32 or group == SCALAR_64:
+        _scalar_step(fields, state.scalars[wave])
+    elif INTEGER <= group <= SELECT:
+        vector_step(
+            fields, state.scalars[wave], state.vectors[wave], state.sources, state.results,
+            state.spare,
+        )  # fmt: skip
+    elif group == ACROSS_LANES:
+        across_lanes(fields, state.scalars[wave], state.vectors[wave])
+    elif group == MATRIX:
+        matrix_step(
+            fields, state.scalars[wave], state.vectors[wave], state.left, state.right,
+            state.matrix_results, state.total,
+        )  # fmt: skip
+    else:
+        _memory_step(state, wave, row)
+        if state.fault[FAULT_KIND]:
+            return FAULTED
+    clock = state.control[wave, CLOCK] + 1
+    if strict:
+        if state.wave_marks[wave, MARK_SPOILED] and fields[RESULT] >= VECTOR:
+            poison_vectors(state.vectors[wave], fields[RESULT] - VECTOR, fields[RESULT_WIDTH], -1)
+        mark_after(state, wave, row, clock)
+    state.control[wave, CLOCK] = clock
+    return RUNNING
+
+
+@compiled
+def _stops_before(settings: Integers, row: int) -> bool:
+    """True where a wave is to stop; an instruction that it has stopped at is let through once."""
+    if settings[STOP_AT] != row and settings[STOP_AT] != EVERYWHERE:
+        return False
+    if settings[STOP_SKIP] == 0:
+        return True
+    settings[STOP_SKIP] -= 1
+    return False
+
+
+@compiled
 def _run_wave(state: GroupState, wave: int) -> None:
-    """Runs a wave until it ends, comes to a barrier, or fails."""
+    """Runs a wave until it ends, comes to a barrier, stops or fails."""
     control, settings = state.control[wave], state.settings
-    strict = settings[STRICT] != 0
-    while True:
+    status = RUNNING
+    while status == RUNNING:
         row = control[PC]
         if row < 0 or row >= len(state.rows):
             control[STATUS] = FAULTED
             state.fault[FAULT_KIND], state.fault[FAULT_WAVE] = BAD_ROW, wave
             return
-        if row == settings[STOP_AT]:
-            if settings[STOP_SKIP] == 0:
-                control[STATUS] = STOPPED
-                return
-            settings[STOP_SKIP] -= 1
+        if _stops_before(settings, row):
+            control[STATUS] = STOPPED
+            return
         settings[TOTAL_STEPS] += 1
         if settings[TOTAL_STEPS] > settings[STEP_LIMIT]:
             control[STATUS] = FAULTED
             state.fault[FAULT_KIND], state.fault[FAULT_ROW] = TOO_MANY_STEPS, row
             state.fault[FAULT_WAVE] = wave
             return
-        fields = state.rows[row]
         state.counts[row] += 1
-        group, operation = fields[GROUP], fields[OPERATION]
         control[PC] = row + 1
-        clock = control[CLOCK] + 1
-        if group == SPECIAL:
-            if operation == END:
-                for queue in range(QUEUES):
-                    _land_down_to(state, wave, queue, 0)
-                control[STATUS] = FAULTED if state.fault[FAULT_KIND] else ENDED
-                return
-            if operation == BARRIER:
-                control[STATUS] = AT_BARRIER
-                control[CLOCK] = clock
-                return
-            if operation == WAIT:
-                if strict:
-                    _wait(state, wave, row)
-                    if state.fault[FAULT_KIND]:
-                        control[STATUS] = FAULTED
-                        return
-            else:
-                clock += fields[OFFSET]
-            control[CLOCK] = clock
-            continue
-        if group == BRANCH:
-            if _takes_branch(state.scalars[wave], operation):
-                control[PC] = fields[TARGET]
-            control[CLOCK] = clock
-            continue
-        if strict:
-            state.wave_marks[wave, 1] = 0
-            check_before(state, wave, row)
-        if group == SCALAR_32 or group == SCALAR_64:
-            _scalar_step(fields, state.scalars[wave])
-        elif INTEGER <= group <= SELECT:
-            vector_step(
-                fields, state.scalars[wave], state.vectors[wave], state.sources, state.results,
-                state.spare,
-            )  # fmt: skip
-        elif group == ACROSS_LANES:
-            across_lanes(fields, state.scalars[wave], state.vectors[wave])
-        elif group == MATRIX:
-            matrix_step(
-                fields, state.scalars[wave], state.vectors[wave], state.left, state.right,
-                state.matrix_results, state.total,
-            )  # fmt: skip
+        group = state.rows[row, GROUP]
+        if group == SPECIAL or group == BRANCH:
+            status = _control_step(state, wave, row)
         else:
-            _memory_step(state, wave, row)
-            if state.fault[FAULT_KIND]:
-                control[STATUS] = FAULTED
-                return
-        if strict:
-            if state.wave_marks[wave, 1] and fields[RESULT] >= VECTOR:
-                poison_vectors(
-                    state.vectors[wave], fields[RESULT] - VECTOR, fields[RESULT_WIDTH], -1
-                )
-            mark_after(state, wave, row, clock)
-        control[CLOCK] = clock
+            status = _compute_step(state, wave, row)
+    control[STATUS] = status
 
 
 @compiled

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from verilocc_bench.machine.bit_functions import signed32
 from verilocc_bench.machine.compiled import (
     compiled,
     float32,
@@ -33,7 +34,6 @@ from verilocc_bench.machine.fields import (
     B,
     C,
 )
-from verilocc_bench.machine.integer_operations import signed32
 from verilocc_bench.machine.lanes import Integers, Numbers, Registers, read_pair
 from verilocc_bench.machine.number_formats import float16_of
 

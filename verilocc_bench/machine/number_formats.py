@@ -92,8 +92,7 @@ def quiet32(bits: int) -> int:
 
 
 @compiled
-def minimum32(a: int, b: int) -> int:
-    """V_MIN_F32 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
+def _extreme32(a: int, b: int, greatest: bool) -> int:
     x, y = float32_of(a), float32_of(b)
     if is_signalling32(a):
         return quiet32(a)
@@ -104,25 +103,20 @@ def minimum32(a: int, b: int) -> int:
     if math.isnan(y):
         return a
     if x == 0 and y == 0:
-        return a if a & 0x8000_0000 else b
-    return a if x < y else b
+        return a if (a & 0x8000_0000 != 0) != greatest else b
+    return a if (x > y if greatest else x < y) else b
+
+
+@compiled
+def minimum32(a: int, b: int) -> int:
+    """V_MIN_F32 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
+    return _extreme32(a, b, False)
 
 
 @compiled
 def maximum32(a: int, b: int) -> int:
     """V_MAX_F32 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
-    x, y = float32_of(a), float32_of(b)
-    if is_signalling32(a):
-        return quiet32(a)
-    if is_signalling32(b):
-        return quiet32(b)
-    if math.isnan(x):
-        return b
-    if math.isnan(y):
-        return a
-    if x == 0 and y == 0:
-        return b if a & 0x8000_0000 else a
-    return a if x >= y else b
+    return _extreme32(a, b, True)
 
 
 @compiled
@@ -133,8 +127,7 @@ def is_signalling64(bits: int) -> bool:
 
 
 @compiled
-def minimum64(a: int, b: int) -> int:
-    """V_MIN_F64 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
+def _extreme64(a: int, b: int, greatest: bool) -> int:
     x, y = float64_of(a), float64_of(b)
     if is_signalling64(a):
         return a | (1 << 51)
@@ -145,25 +138,20 @@ def minimum64(a: int, b: int) -> int:
     if math.isnan(y):
         return a
     if x == 0 and y == 0:
-        return a if a < 0 else b
-    return a if x < y else b
+        return a if (a < 0) != greatest else b
+    return a if (x > y if greatest else x < y) else b
+
+
+@compiled
+def minimum64(a: int, b: int) -> int:
+    """V_MIN_F64 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
+    return _extreme64(a, b, False)
 
 
 @compiled
 def maximum64(a: int, b: int) -> int:
     """V_MAX_F64 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
-    x, y = float64_of(a), float64_of(b)
-    if is_signalling64(a):
-        return a | (1 << 51)
-    if is_signalling64(b):
-        return b | (1 << 51)
-    if math.isnan(x):
-        return b
-    if math.isnan(y):
-        return a
-    if x == 0 and y == 0:
-        return b if a < 0 else a
-    return a if x >= y else b
+    return _extreme64(a, b, True)
 
 
 @compiled
@@ -173,8 +161,7 @@ def is_signalling16(bits: int) -> bool:
 
 
 @compiled
-def minimum16(a: int, b: int) -> int:
-    """V_MIN_F16 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
+def _extreme16(a: int, b: int, greatest: bool) -> int:
     x, y = float16_of(a), float16_of(b)
     if is_signalling16(a):
         return a | 0x200
@@ -185,25 +172,20 @@ def minimum16(a: int, b: int) -> int:
     if math.isnan(y):
         return a
     if x == 0 and y == 0:
-        return a if a & 0x8000 else b
-    return a if x < y else b
+        return a if (a & 0x8000 != 0) != greatest else b
+    return a if (x > y if greatest else x < y) else b
+
+
+@compiled
+def minimum16(a: int, b: int) -> int:
+    """V_MIN_F16 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
+    return _extreme16(a, b, False)
 
 
 @compiled
 def maximum16(a: int, b: int) -> int:
     """V_MAX_F16 in IEEE mode, on bits: a signalling NaN wins, a quiet one loses; -0 < +0."""
-    x, y = float16_of(a), float16_of(b)
-    if is_signalling16(a):
-        return a | 0x200
-    if is_signalling16(b):
-        return b | 0x200
-    if math.isnan(x):
-        return b
-    if math.isnan(y):
-        return a
-    if x == 0 and y == 0:
-        return b if a & 0x8000 else a
-    return a if x >= y else b
+    return _extreme16(a, b, True)
 
 
 @compiled

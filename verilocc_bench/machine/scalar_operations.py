@@ -7,8 +7,17 @@ Instinct MI300" Instruction Set Architecture guides.
 
 from __future__ import annotations
 
+from verilocc_bench.machine.bit_functions import (
+    count_ones,
+    lowest_one,
+    reversed_bits,
+    shift_right_64,
+    signed8,
+    signed16,
+    signed32,
+    zeros_above,
+)
 from verilocc_bench.machine.compiled import compiled
-from verilocc_bench.machine.integer_operations import shift_right_64, signed32
 
 (
     MOVE, CONDITIONAL_MOVE, NOT, BIT_REVERSE, COUNT_ZEROS, COUNT_ONES, FIND_LOW_ZERO, FIND_LOW,
@@ -131,34 +140,6 @@ COMPARES_SCALARS = frozenset(
 
 
 @compiled
-def _count_ones(value: int) -> int:
-    count = 0
-    while value:
-        value &= value - 1
-        count += 1
-    return count
-
-
-@compiled
-def _lowest_one(value: int) -> int:
-    if value == 0:
-        return 0xFFFF_FFFF
-    count = 0
-    while not (value >> count) & 1:
-        count += 1
-    return count
-
-
-@compiled
-def _zeros_above(value: int, width: int) -> int:
-    """The zeros above the highest one; 2**32 - 1 where there is none."""
-    for bit in range(width - 1, -1, -1):
-        if (value >> bit) & 1:
-            return width - 1 - bit
-    return 0xFFFF_FFFF
-
-
-@compiled
 def _compare_32(operation: int, a: int, b: int) -> bool:
     x, y = signed32(a), signed32(b)
     if operation == EQUAL:
@@ -249,28 +230,25 @@ def _of_one_32(operation: int, a: int, old: int, scc: int) -> tuple[int, int]:
     if operation == CONDITIONAL_MOVE:
         return (a if scc else old), scc
     if operation == BIT_REVERSE:
-        result = 0
-        for bit in range(32):
-            result |= ((a >> bit) & 1) << (31 - bit)
-        return result, scc
+        return reversed_bits(a), scc
     if operation == COUNT_ONES:
-        result = _count_ones(a)
+        result = count_ones(a)
         return result, int(result != 0)
     if operation == COUNT_ZEROS:
-        result = 32 - _count_ones(a)
+        result = 32 - count_ones(a)
         return result, int(result != 0)
     if operation == FIND_LOW:
-        return _lowest_one(a), scc
+        return lowest_one(a), scc
     if operation == FIND_LOW_ZERO:
-        return _lowest_one(~a & 0xFFFF_FFFF), scc
+        return lowest_one(~a & 0xFFFF_FFFF), scc
     if operation == FIND_HIGH:
-        return _zeros_above(a, 32), scc
+        return zeros_above(a, 32), scc
     if operation == FIND_HIGH_SIGNED:
-        return _zeros_above(~a & 0xFFFF_FFFF if a & 0x8000_0000 else a, 32), scc
+        return zeros_above(~a & 0xFFFF_FFFF if a & 0x8000_0000 else a, 32), scc
     if operation == EXTEND_8:
-        return ((a & 0xFF) ^ 0x80) - 0x80, scc
+        return signed8(a), scc
     if operation == EXTEND_16:
-        return ((a & 0xFFFF) ^ 0x8000) - 0x8000, scc
+        return signed16(a), scc
     if operation == ABSOLUTE:
         return abs(signed32(a)), int(a != 0)
     if operation == SET_BIT:
@@ -349,15 +327,15 @@ def scalar_operation_64(operation: int, a: int, b: int, old: int, scc: int) -> t
     if operation == DIFFERENT:
         return 0, int(a != b)
     if operation == FIND_LOW:
-        return _lowest_one(a), scc
+        return lowest_one(a), scc
     if operation == FIND_HIGH:
-        return _zeros_above(a, 64), scc
+        return zeros_above(a, 64), scc
     if operation == FIELD_MASK:
         return ((1 << (a & 63)) - 1) << (b & 63), scc
     if operation == NOT:
         result = ~a
     elif operation == COUNT_ONES:
-        result = _count_ones(a)
+        result = count_ones(a)
     elif operation == SHIFT_LEFT:
         result = a << (b & 63)
     elif operation == SHIFT_RIGHT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from verilocc_bench.machine.bit_functions import signed32
 from verilocc_bench.machine.compiled import (
     compiled,
     float32_of,
@@ -47,7 +48,6 @@ from verilocc_bench.machine.integer_operations import (
     MULTIPLY_ADD_I64_I32,
     MULTIPLY_ADD_U64_U32,
     integer_operation,
-    signed32,
 )
 from verilocc_bench.machine.lanes import (
     Integers,

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from verilocc_bench.machine.bit_functions import signed32
 from verilocc_bench.machine.compiled import (
     compiled,
     float64,
@@ -18,7 +19,6 @@ from verilocc_bench.machine.compiled import (
     float64_of,
     fused64,
 )
-from verilocc_bench.machine.integer_operations import signed32
 from verilocc_bench.machine.number_formats import (
     float16_bits,
     float16_of,
