@@ -1,6 +1,7 @@
 """Faults planted in the code between a row and its machine code: which check notices them.
 
     python benchmarks/planted_faults.py [--output FILE]
+    python benchmarks/planted_faults.py --reach FILE [--largest N]
 
 Each fault is one changed line of the reading, normalizing, writing back or register tables of
 the AMD back end, planted in this process and taken out again. For some kernels of the
@@ -13,6 +14,11 @@ the interpreter executes it. A fault is noticed by
 - `verifier`: it rejects the allocator's answer;
 - `llc`: it refuses the machine IR;
 - `execution`: other numbers than before, or a fault.
+
+`--reach` takes the faults of FILE that nothing noticed to all kernels of mini, with more answers
+(linear scan, the best known one, random edits; splitting live ranges on the split track), and
+says how far each comes: `text` (kernels whose normalized text it changes), `machine IR`, `code`
+(answers whose lowered IR, or machine code, it changes), `refused` by llc, `numbers`.
 """
 
 from __future__ import annotations
@@ -20,6 +26,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import random
 import sys
 import types
 from collections import Counter
@@ -34,16 +41,20 @@ from tabulate import tabulate
 
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends.amdgpu.backend import AmdgpuBackend
+from verilocc_bench.backends.amdgpu.kernel import MachineKernel
 from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS
+from verilocc_bench.backends.amdgpu.write_back import LoweredMir
 from verilocc_bench.backends.kernel import ReadOptions
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import print_function
 from verilocc_bench.machine.execution import Fault
+from verilocc_bench.selftest.random_edits import random_edits
 from verilocc_bench.verification import Verifier
 
+REACHES = ("text", "answers", "machine IR", "refused", "code", "numbers")
 CHECKS = ("text", "error", "verifier", "llc", "execution")
 ASSIGN_KERNELS = {"fe33ea20e7c8cba7", "ff7f1b9aa13ea155"}
 SPLIT_KERNELS = {"e76a3923a014c440"}
@@ -289,10 +300,95 @@ class Checks:
         return self._digests[row.id, code]
 
 
+def more_subjects(largest: int) -> Iterator[tuple[Row, MachineKernel, list[Answer]]]:
+    """Kernels of mini with several right answers each."""
+    for track in ("assign", "split"):
+        for row in load_rows("mini", track=track).rows:
+            if row.arch == "sm_80" or len(row.normalized) > largest:
+                continue
+            content = load_raw_row("mini", row.id).content
+            kernel = AmdgpuBackend().read(content.encode(), Path("x.mir"), ReadOptions(row.arch))
+            problem = kernel.problem
+            if row.label is None:
+                names = ("live-range-splitting", "spill-everywhere")
+                answers = [BUILT_IN[name].allocate(Request(problem)) for name in names]
+            else:
+                answers = [BUILT_IN["linear-scan"].allocate(Request(problem))]
+                answers += [Answer(row.best_label)] if row.best_label else []
+                generator = random.Random(row.id)
+                edited = [random_edits(problem, row.label, generator, 6) for _ in range(6)]
+                verifier = Verifier(problem)
+                answers += [e for e in edited if e is not None and verifier.verify(e).valid]
+            yield row, kernel, answers
+
+
+def lowered(kernel: MachineKernel, answer: Answer) -> LoweredMir | str:
+    try:
+        return write_answer(kernel, answer)
+    except Exception as error:  # noqa: BLE001 (a fault may break anything)
+        return f"{type(error).__name__}: {error}"
+
+
+def code_of(kernel: MachineKernel, text: LoweredMir | str) -> bytes | str:
+    if isinstance(text, str):
+        return text
+    try:
+        return run_llc_on(kernel, text.text, "obj", (*LLC_OPTIONS, *text.llc_options))
+    except InputError as error:
+        return str(error)
+
+
+def reach(path: Path, largest: int) -> None:
+    """Prints how far the faults that nothing noticed come on more kernels."""
+    missed = {e["fault"] for e in map(json.loads, path.read_text().splitlines())
+              if not any(e[check] for check in CHECKS)}  # fmt: skip
+    faults = [fault for fault in FAULTS if fault.name in missed]
+    counts = {fault.name: Counter[str]() for fault in faults}
+    for row, kernel, answers in more_subjects(largest):
+        content = load_raw_row("mini", row.id).content.encode()
+        right = [lowered(kernel, answer) for answer in answers]
+        codes: dict[int, bytes | str] = {}
+        for fault in faults:
+            count = counts[fault.name]
+            with planted(fault):
+                if fault.module in (_NORMALIZE, _PARSE, _CLASSES):
+                    read = AmdgpuBackend().read(content, Path("x.mir"), ReadOptions(row.arch))
+                    count["text"] += print_function(read.problem.function) != row.normalized
+                found = [lowered(kernel, answer) for answer in answers]
+            for number, (text, wanted) in enumerate(zip(found, right, strict=True)):
+                count["answers"] += 1
+                if text == wanted:
+                    continue
+                count["machine IR"] += 1
+                if number not in codes:
+                    codes[number] = code_of(kernel, wanted)
+                code = code_of(kernel, text)
+                if code == codes[number]:
+                    continue
+                if isinstance(code, str):
+                    count["refused"] += 1
+                    continue
+                count["code"] += 1
+                own = codes[number]
+                assert isinstance(own, bytes)
+                try:
+                    count["numbers"] += memory_digest(row, code) != memory_digest(row, own)
+                except Fault:
+                    count["numbers"] += 1
+        print(json.dumps({"row": row.id, "counts": counts}), flush=True)
+    print(tabulate([[name, *(c[k] for k in REACHES)] for name, c in counts.items()],
+                   headers=["fault", *REACHES], tablefmt="github"))  # fmt: skip
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--reach", type=Path, help="an output, whose missed faults are followed")
+    parser.add_argument("--largest", type=int, default=10**9, help="characters of a function")
     options = parser.parse_args()
+    if options.reach:
+        reach(options.reach, options.largest)
+        return 0
     rows = subjects()
     checks = Checks()
     baselines: dict[str, str] = {}
