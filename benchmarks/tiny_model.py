@@ -49,7 +49,10 @@ def main(arguments: list[str] | None = None) -> int:
     for name in RUNS:
         train = ["train", RECIPE, "--dataset", DATASET, "--output", str(options.output / name)]
         _verilocc_bench(*train)
-    weights = {name: _hash(options.output / name / WEIGHTS) for name in RUNS}
+    weights = {
+        name: hashlib.sha256((options.output / name / WEIGHTS).read_bytes()).hexdigest()
+        for name in RUNS
+    }
     same = len(set(weights.values())) == 1
     print(f"weights of both runs: {'the same' if same else 'they differ'}, {weights[RUNS[0]]}")
     found = {key: _asked(options.output, key) for key in ASKED}
@@ -74,10 +77,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _verilocc_bench(*arguments: str) -> None:
     subprocess.run([sys.executable, "-m", "verilocc_bench", *arguments], check=True)
-
-
-def _hash(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _asked(output: Path, key: str) -> dict[str, float]:

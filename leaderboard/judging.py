@@ -140,7 +140,8 @@ def _sample(prepared: PreparedRow, line: bytes, path: Path, known: dict[str, _Kn
         message = "the line has another id than it begins with"
         said = PredictedFailure(FailureKind.UNPARSABLE, message)
     if isinstance(said, Answer) and said.has_edits:
-        count, limit = _edits(said), EDITS_AN_INSTRUCTION * prepared.row.n_instructions
+        count = sum(len(insertion.transfers) for insertion in said.edits.insertions)
+        limit = EDITS_AN_INSTRUCTION * prepared.row.n_instructions
         if count > limit:
             message = f"{count:,} edits, more than the {limit:,} that are judged"
             said = PredictedFailure(FailureKind.UNPARSABLE, message)
@@ -153,11 +154,6 @@ def _sample(prepared: PreparedRow, line: bytes, path: Path, known: dict[str, _Kn
     if key not in known:
         known[key] = _judged(prepared, response)
     return known[key]
-
-
-def _edits(answer: Answer) -> int:
-    """The moves, spills, reloads and rematerializations, register by register."""
-    return sum(len(insertion.transfers) for insertion in answer.edits.insertions)
 
 
 def _read(line: bytes, path: Path) -> tuple[str, Answer | PredictedFailure]:

@@ -64,16 +64,11 @@ def packed(folder: Path, dataset: str | None, revision: str | None) -> Iterator[
         for name in (SUBMISSION, README):
             if (folder / name).is_file():
                 write_atomically(target / name, (folder / name).read_bytes())
-        _compress(found.answers.path, target / ANSWERS[1])
+        with (
+            found.answers.path.open("rb") as answers,
+            opened_to_write(target / ANSWERS[1]) as file,
+            gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as stream,
+        ):
+            shutil.copyfileobj(answers, stream, 1 << 20)
         path = path_of(found.submission.name, found.board.name)
         yield Package(target, path, found.submission.name, found)
-
-
-def _compress(source: Path, target: Path) -> None:
-    """Compresses without a time and a name: the same bytes give the same bytes."""
-    with (
-        source.open("rb") as answers,
-        opened_to_write(target) as file,
-        gzip.GzipFile("", "wb", LEVEL, file, mtime=0) as stream,
-    ):
-        shutil.copyfileobj(answers, stream, 1 << 20)

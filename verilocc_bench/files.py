@@ -256,17 +256,14 @@ def _replacement(target: Path, named: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             if old is not None:
-                _keep_owner_and_mode(handle, old)
+                # Only root may give files away; a member of a group may give them to the group.
+                for owner in (old.st_uid, -1):
+                    with suppress(PermissionError):
+                        os.fchown(handle, owner, old.st_gid)
+                        break
+                os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)
             os.fsync(handle)
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-
-
-def _keep_owner_and_mode(handle: int, old: os.stat_result) -> None:
-    for owner in (old.st_uid, -1):  # only root may give files away, a group's member to it
-        with suppress(PermissionError):
-            os.fchown(handle, owner, old.st_gid)
-            break
-    os.fchmod(handle, stat.S_IMODE(old.st_mode) & 0o777)

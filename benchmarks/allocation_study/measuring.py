@@ -142,12 +142,10 @@ def _timed(action: Callable[[], NamedAssignment]) -> tuple[NamedAssignment | Non
     return answer, reason, time.process_time() - started
 
 
-def _answer(name: str, problem: AllocationProblem) -> NamedAssignment:
-    return assignment_alone(BUILT_IN[name].allocate(Request(problem, 0)))
-
-
 def _asked(name: str, problem: AllocationProblem, judge: _Judge) -> Measured:
-    answer, reason, seconds = _timed(lambda: _answer(name, problem))
+    answer, reason, seconds = _timed(
+        lambda: assignment_alone(BUILT_IN[name].allocate(Request(problem, 0)))
+    )
     return _failed(reason, seconds) if answer is None else judge.measured(answer, seconds)
 
 
@@ -182,14 +180,10 @@ def _tight_budgets(row: Row, bound: int) -> dict[str, TightBudget]:
             problem = _prepared(tight)
             judge = _Judge(problem)
             answers = {name: _asked(name, problem, judge) for name in QUICK}
+            counts = {file.name: file.count for file in problem.function.files}
             found[str(choice)] = TightBudget(
-                _registers(problem),
+                problem.target.vector_use(counts),
                 tuple(name for name, each in answers.items() if each.valid),
                 {name: each.seconds or 0.0 for name, each in answers.items()},
             )
     return found
-
-
-def _registers(problem: AllocationProblem) -> int:
-    counts = {file.name: file.count for file in problem.function.files}
-    return problem.target.vector_use(counts)

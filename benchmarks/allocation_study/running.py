@@ -45,7 +45,17 @@ def measure(folder: Path, path: Path, per_cell: int, jobs: int, time_limit_secon
     """
     kernels = load_kernels(folder)
     sample = systematic_sample(kernels, per_cell)
-    head = _head(kernels, per_cell, len(sample))
+    packages = ("numpy", "numba", "ortools")
+    head = {
+        "versions": {
+            "verilocc-bench": __version__,
+            "python": platform.python_version(),
+            **{name: version(name) for name in packages},
+        },
+        "dataset": {"kernels": len(kernels), "digest": digest(kernels)},
+        "sample": {"kernels_per_cell": per_cell, "kernels": len(sample)},
+        "machine": {"processor": _processor(), "cores": os.cpu_count()},
+    }
     done = _resume(path, head)
     pending = [kernel for kernel in sample if kernel.row.id not in done]
     _work(pending, path, len(sample), Execution(jobs, time_limit_seconds=time_limit_seconds))
@@ -116,20 +126,6 @@ def _resume(path: Path, head: Mapping[str, Any]) -> set[str]:
             message = f"it was begun with other {key}: expected {head[key]}; name another file"
             raise InputError(message, source=path, line=1)
     return set(study.measurements)
-
-
-def _head(kernels: Sequence[SampledKernel], per_cell: int, sample: int) -> dict[str, Any]:
-    packages = ("numpy", "numba", "ortools")
-    return {
-        "versions": {
-            "verilocc-bench": __version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in packages},
-        },
-        "dataset": {"kernels": len(kernels), "digest": digest(kernels)},
-        "sample": {"kernels_per_cell": per_cell, "kernels": sample},
-        "machine": {"processor": _processor(), "cores": os.cpu_count()},
-    }
 
 
 def _processor() -> str:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.allocation_study.figures import (
     SIZES,
-    Worth,
     cells,
     of_size,
     solved_share,
@@ -92,7 +91,17 @@ def allocator_table(measurements: Measurements) -> str:
         for name in ALLOCATORS:
             found = worth(own, name)
             if found is not None:
-                rows.append((vendor, f"`{name}`", *_against(found)))
+                rows.append(
+                    (
+                        vendor,
+                        f"`{name}`",
+                        found.kernels,
+                        *(share(n, found.kernels) for n in (found.fewer, found.equal, found.more)),
+                        share(found.kernels - found.valid, found.kernels),
+                        share(found.optimal, found.kernels),
+                        f"{found.gap:.2f}",
+                    )
+                )
     headers = ("kernels", "fewer", "equal", "more", "no answer", "optimal", "gap, mean")
     return markdown(("compiler", "allocator", *headers), rows, 2)
 
@@ -103,16 +112,6 @@ def _vendors(measurements: Measurements) -> Mapping[str, Measurements]:
     for each in sorted(measurements, key=lambda each: each.arch):
         found.setdefault(each.label_source, []).append(each)
     return found
-
-
-def _against(found: Worth) -> tuple[object, ...]:
-    return (
-        found.kernels,
-        *(share(n, found.kernels) for n in (found.fewer, found.equal, found.more)),
-        share(found.kernels - found.valid, found.kernels),
-        share(found.optimal, found.kernels),
-        f"{found.gap:.2f}",
-    )
 
 
 def bound_table(measurements: Measurements) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -39,7 +39,16 @@ def render(
     picture.
     """
     runs = read_runs(output)
-    makers = _makers(runs, output, document, images or document.parent / "images")
+    makers = {
+        **{name: partial(_filled, table, runs) for name, table in TABLES.items()},
+        "asked": partial(asked_words, runs),
+        "training": partial(training_words, output, REFERENCE),
+        "training-text": partial(training_words, output, REFERENCE_TEXT),
+        "variants": partial(variant_table, output),
+        "whole-training": partial(training_words, output, OF_WHOLE.name),
+        "scaling": partial(scaling_words, output, images or document.parent / "images", document),
+        "reinforcement": partial(reinforcement_words, output),
+    }
     text = read_text(document)
     found = _BLOCK.findall(text)
     if not found or len(found) != text.count(_BEGIN) or len(found) != text.count("<!-- end -->"):
@@ -60,22 +69,6 @@ def render(
         return f"{match[1]}\n{made[name]}\n\n" if name in made else match[0]
 
     write_atomically(document, _BLOCK.sub(block, text))
-
-
-def _makers(
-    runs: Sequence[StudyRun], output: Path, document: Path, images: Path
-) -> Mapping[str, Callable[[], str]]:
-    """Functions that make the text of a block, by its name; the text is empty without results."""
-    return {
-        **{name: partial(_filled, table, runs) for name, table in TABLES.items()},
-        "asked": partial(asked_words, runs),
-        "training": partial(training_words, output, REFERENCE),
-        "training-text": partial(training_words, output, REFERENCE_TEXT),
-        "variants": partial(variant_table, output),
-        "whole-training": partial(training_words, output, OF_WHOLE.name),
-        "scaling": partial(scaling_words, output, images, document),
-        "reinforcement": partial(reinforcement_words, output),
-    }
 
 
 def _filled(table: Callable[[Sequence[StudyRun]], str], runs: Sequence[StudyRun]) -> str:

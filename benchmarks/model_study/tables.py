@@ -37,10 +37,6 @@ def _usual(runs: Runs) -> list[StudyRun]:
     return [run for run, each in told if each.split == SPLIT and each.width is None]
 
 
-def _asked(runs: Runs) -> list[StudyRun]:
-    return [run for run in _main(runs) if run.prompt is not None]
-
-
 def _whole(runs: Runs) -> list[StudyRun]:
     """The runs of models that read whole functions."""
     return [run for run in _usual(runs) if _reads_whole(run)]
@@ -312,7 +308,7 @@ PAPER = (
 def paper_table(runs: Runs) -> str:
     """The share of valid answers beside the paper's. The tasks are different ones."""
     rows = [PAPER]
-    for run in (*_asked(runs), *_whole(runs)):
+    for run in (*[run for run in _main(runs) if run.prompt is not None], *_whole(runs)):
         assert run.prompt is not None
         most = max(run.ks)
         value = share(passed(run.kernels, most)[0])

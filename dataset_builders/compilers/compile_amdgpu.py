@@ -6,7 +6,6 @@ import hashlib
 import time
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
 from dataset_builders.compilers.label import LiveRangesSplit, read_label
@@ -87,7 +86,22 @@ def _make_row(
         label_source=f"llvm-greedy {llvm_version}",
         alternatives=alternatives,
         registers_used=used,
-        provenance={**_provenance(point, kernel, texts, llvm_version), "absent_labels": absent},
+        provenance={
+            "versions": {
+                "triton": kernel.triton_version,
+                "llvmlite": version("llvmlite"),
+                "llvm": llvm_version,
+            },
+            "format": FORMAT_LINE,
+            "flags": {name: list(options) for name, options in sorted(ALLOCATION_OPTIONS.items())},
+            "point": point.key,
+            "source_sha256": kernel.source_hash,
+            "llvm_ir_sha256": hashlib.sha256(kernel.llvm_ir.encode()).hexdigest(),
+            "machine_ir_sha256": hashlib.sha256(texts.before.encode()).hexdigest(),
+            "shared_memory_bytes": kernel.shared_memory_bytes,
+            "num_warps": kernel.num_warps,
+            "absent_labels": absent,
+        },
     )
 
 
@@ -147,23 +161,3 @@ def _registers_used(machine: MachineFunction, problem: AllocationProblem) -> dic
         if isinstance(units, FixedUnits):
             used[units.file] = max(used[units.file], units.first + units.count)
     return {"vector": problem.target.vector_use(used), **used}
-
-
-def _provenance(
-    point: SweepPoint, kernel: CompiledKernel, texts: MachineIRTexts, llvm_version: str
-) -> dict[str, Any]:
-    return {
-        "versions": {
-            "triton": kernel.triton_version,
-            "llvmlite": version("llvmlite"),
-            "llvm": llvm_version,
-        },
-        "format": FORMAT_LINE,
-        "flags": {name: list(options) for name, options in sorted(ALLOCATION_OPTIONS.items())},
-        "point": point.key,
-        "source_sha256": kernel.source_hash,
-        "llvm_ir_sha256": hashlib.sha256(kernel.llvm_ir.encode()).hexdigest(),
-        "machine_ir_sha256": hashlib.sha256(texts.before.encode()).hexdigest(),
-        "shared_memory_bytes": kernel.shared_memory_bytes,
-        "num_warps": kernel.num_warps,
-    }

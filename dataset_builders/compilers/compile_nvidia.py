@@ -79,9 +79,21 @@ def _make_row(
     )
     normalized = normalize_sass(function, limit)
     problem = AllocationProblem(normalized.function)
-    provenance = {
+    provenance: dict[str, Any] = {
         "register_limit": limit,
-        **_provenance(point, kernel, cubin),
+        "versions": {
+            "triton": kernel.triton_version,
+            **{tool: tool_version(tool) for tool in CUDA_TOOLS},
+        },
+        "format": FORMAT_LINE,
+        "flags": {name: list(options) for name, options in sorted(CUDA_OPTIONS.items())},
+        "point": point.key,
+        "source_sha256": kernel.source_hash,
+        "llvm_ir_sha256": _sha256(kernel.llvm_ir.encode()),
+        "ptx_sha256": _sha256(kernel.ptx.encode()),
+        "machine_code_sha256": _sha256(cubin),
+        "shared_memory_bytes": kernel.shared_memory_bytes,
+        "num_warps": kernel.num_warps,
         **_spilling(function),
     }
     answer = answer_from_assignment(problem, normalized.assignment)
@@ -134,24 +146,6 @@ def _spilling(function: SassFunction) -> dict[str, int]:
         "register_count": function.register_count,
         "spill_loads": stems.count("LDL"),
         "spill_stores": stems.count("STL"),
-    }
-
-
-def _provenance(point: SweepPoint, kernel: CompiledKernel, cubin: bytes) -> dict[str, Any]:
-    return {
-        "versions": {
-            "triton": kernel.triton_version,
-            **{tool: tool_version(tool) for tool in CUDA_TOOLS},
-        },
-        "format": FORMAT_LINE,
-        "flags": {name: list(options) for name, options in sorted(CUDA_OPTIONS.items())},
-        "point": point.key,
-        "source_sha256": kernel.source_hash,
-        "llvm_ir_sha256": _sha256(kernel.llvm_ir.encode()),
-        "ptx_sha256": _sha256(kernel.ptx.encode()),
-        "machine_code_sha256": _sha256(cubin),
-        "shared_memory_bytes": kernel.shared_memory_bytes,
-        "num_warps": kernel.num_warps,
     }
 
 

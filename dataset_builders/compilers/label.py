@@ -54,7 +54,11 @@ def read_label(
         right = [i for i in right_block.instructions if not is_ignored(i)]
         for pair, runs in _align(left, right):
             if pair is not None:
-                _record(pair, registers)
+                for name, base in _bases(pair):
+                    if registers.setdefault(name, base) != base:
+                        raise LiveRangesSplit(
+                            f"%{name} has two registers, in line {pair.before.line} another"
+                        )
             elif runs is not None:
                 copies.append(runs)
     _match_copies(copies, registers)
@@ -95,13 +99,6 @@ def _copies_end(instructions: list[MachineInstruction], start: int) -> int:
     while end < len(instructions) and instructions[end].opcode in ("COPY", "KILL"):
         end += 1
     return end
-
-
-def _record(pair: _Pair, registers: dict[str, PhysicalRegister]) -> None:
-    """Notes the registers of one pair. Raises LiveRangesSplit on a contradiction."""
-    for name, base in _bases(pair):
-        if registers.setdefault(name, base) != base:
-            raise LiveRangesSplit(f"%{name} has two registers, in line {pair.before.line} another")
 
 
 def _bases(pair: _Pair) -> list[tuple[str, PhysicalRegister]]:

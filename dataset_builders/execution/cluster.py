@@ -48,9 +48,17 @@ class Cluster:
         try:
             self._threads = self._count_threads()
             self._seen = self._counted = time.monotonic()
-            self._wait_for_workers()
+            while not self._threads:
+                if time.monotonic() > self._seen + WORKER_SECONDS:
+                    raise InputError("the scheduler has no workers", source=self.address)
+                time.sleep(0.2)
+                self._threads = self._count_threads()
             if orders.question is not None:
-                self._ask_workers()
+                answers: dict[str, Any] = self._client.run(ask, self.orders, on_error="return")
+                for worker, answer in sorted(answers.items()):
+                    reason = self._disagreement(answer)
+                    if reason:
+                        raise InputError(f"the worker {worker} {reason}", source=self.address)
             self._executor: Executor = self._client.get_executor(pure=False)
         except BaseException:
             self._client.close(timeout=CONNECT_SECONDS)
@@ -98,20 +106,6 @@ class Cluster:
 
     def _count_threads(self) -> int:
         return sum(self._client.nthreads().values())
-
-    def _wait_for_workers(self) -> None:
-        while not self._threads:
-            if time.monotonic() > self._seen + WORKER_SECONDS:
-                raise InputError("the scheduler has no workers", source=self.address)
-            time.sleep(0.2)
-            self._threads = self._count_threads()
-
-    def _ask_workers(self) -> None:
-        answers: dict[str, Any] = self._client.run(ask, self.orders, on_error="return")
-        for worker, answer in sorted(answers.items()):
-            reason = self._disagreement(answer)
-            if reason:
-                raise InputError(f"the worker {worker} {reason}", source=self.address)
 
     def _disagreement(self, answer: TaskReply | Exception) -> str:
         if isinstance(answer, Exception):

@@ -83,7 +83,9 @@ def check_dataset(
     places = check_shards(files, findings)
     readable = [place for place in places if _has_its_columns(folder, place, findings)]
     content = Content(folder, manifest, files)
-    wanted = set() if leakage is None else _wanted_texts(leakage)
+    wanted: set[str] = set()
+    if leakage is not None:
+        wanted = {entry[key] for entry in sampled_pairs(leakage) for key in ("id", "nearest")}
     work = partial(_look_at, origin=_origin(manifest), labels=labels)
     batches = _batches(content, readable, wanted, findings, progress)
     for rows, raws, found in _results(work, batches, jobs):
@@ -104,10 +106,6 @@ def check_dataset(
         executed = check_execution(content, execute, findings)
     wrong = tuple(sorted(set(findings.found)))
     return CheckReport(wrong, len(content.rows), len(files), executed)
-
-
-def _wanted_texts(leakage: dict[str, Any]) -> set[str]:
-    return {entry[key] for entry in sampled_pairs(leakage) for key in ("id", "nearest")}
 
 
 def _origin(manifest: dict[str, Any] | None) -> RowOrigin:

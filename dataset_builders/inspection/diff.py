@@ -133,7 +133,12 @@ def _read_rows(folder: Path, progress: bool) -> dict[str, _Row]:
                 if row is not None:
                     message = f"the id {identifier!r} stands in the dataset twice: check it first"
                     raise InputError(message, source=folder / place.file)
-                rows[identifier] = _row(values, place.split)
+                rows[identifier] = _Row(
+                    place.split,
+                    str(_member(values.get("provenance"), "point") or ""),
+                    _member(values.get("registers_used"), "vector"),
+                    {name: _hash(value) for name, value in values.items()},
+                )
             elif row is not None:
                 row.columns |= {f"raw {name}": _hash(values.get(name)) for name in _RAW_COLUMNS}
     return rows
@@ -145,15 +150,6 @@ def _values(path: Path) -> Iterator[dict[str, Any]]:
             if not isinstance(values.get("id"), str):
                 raise InputError("expected rows with a column 'id'", source=path)
             yield values
-
-
-def _row(values: Mapping[str, Any], split: str) -> _Row:
-    return _Row(
-        split,
-        str(_member(values.get("provenance"), "point") or ""),
-        _member(values.get("registers_used"), "vector"),
-        {name: _hash(value) for name, value in values.items()},
-    )
 
 
 def _member(text: object, key: str) -> Any:

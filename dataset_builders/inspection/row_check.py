@@ -134,13 +134,9 @@ def _canonical(column: str, value: dict[str, Any]) -> tuple[str, str]:
     if column in _SORTED_COLUMNS:
         return canonical_json(value), "sorted keys, "
     if column in _LABEL_COLUMNS:
-        return _label_json(value), "registers in order, "
+        # Labels are in the order of the virtual registers, not in the sorted order of names.
+        return json.dumps(_in_register_order(value), separators=(",", ":")), "registers in order, "
     return json.dumps(value, separators=(",", ":")), ""
-
-
-def _label_json(value: dict[str, Any]) -> str:
-    """A label as JSON, in the order of the virtual registers, not in the sorted order of names."""
-    return json.dumps(_in_register_order(value), separators=(",", ":"))
 
 
 def _in_register_order(value: dict[str, Any]) -> dict[str, Any]:

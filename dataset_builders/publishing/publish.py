@@ -73,7 +73,14 @@ def _publish(
 ) -> Publication:
     state = _prepared(request, dataset, found)
     plan = make_plan(local, state.files)
-    _check_tag(request, state, moves=not plan.is_empty)
+    # A release never moves.
+    tagged = None if request.tag is None else state.tags.get(request.tag)
+    if tagged is not None and (not plan.is_empty or tagged != state.head):
+        raise InputError(
+            f"the tag {request.tag!r} names another commit already, and is not moved; "
+            "nothing was published",
+            source=request.repository,
+        )
     assert state.head is not None
     made: Committed = (state.head, None)
     if not plan.is_empty:
@@ -97,17 +104,6 @@ def _prepared(
         dataset.create_branch(request.branch, state.start)
         state = dataset.state(request.branch)
     return state
-
-
-def _check_tag(request: PublishRequest, state: RepositoryState, *, moves: bool) -> None:
-    """Raises InputError if the tag names another commit: a release never moves."""
-    tagged = None if request.tag is None else state.tags.get(request.tag)
-    if tagged is not None and (moves or tagged != state.head):
-        raise InputError(
-            f"the tag {request.tag!r} names another commit already, and is not moved; "
-            "nothing was published",
-            source=request.repository,
-        )
 
 
 def _check_published(

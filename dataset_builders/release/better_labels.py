@@ -101,7 +101,9 @@ def better_label(row: Row) -> dict[str, Any]:
     verifier = FastVerifier(problem)
     searched, bound = _search(problem, row.label)
     source, best = _best_answer(row, problem, verifier, searched)
-    registers = _registers(verifier.verify(best))
+    verdict = verifier.verify(best)
+    assert verdict.registers_used is not None
+    registers = verdict.registers_used[VECTOR]
     check_against_answer(problem, bound.value, registers, source or row.label_source)
     return {
         "best_assignment": None if source is None else _compact(best),
@@ -153,11 +155,6 @@ def _best_answer(
             if cost < least:
                 source, best, least = name, answer, cost
     return source, best
-
-
-def _registers(verdict: Verdict) -> int:
-    assert verdict.registers_used is not None
-    return verdict.registers_used[VECTOR]
 
 
 def _occupancy(verdict: Verdict) -> int:

@@ -37,7 +37,10 @@ def write_card(folder: Path, manifest: Mapping[str, Any], repository: str = HUB_
     plots: list[str] = []
     if len(statistics.rows) >= FEWEST_ROWS_FOR_PLOTS:
         plots = draw_plots(statistics, folder / PLOT_FOLDER)
-    counts = Counter((_folder(r.track), r.arch, r.family, r.split) for r in statistics.rows)
+    counts = Counter(
+        ("data" if r.track == "assign" else r.track, r.arch, r.family, r.split)
+        for r in statistics.rows
+    )
     text = dataset_card(counts, manifest, statistics=statistics, plots=plots, repository=repository)
     write_atomically(folder / CARD, text)
     return [*(Path(PLOT_FOLDER, name) for name in plots), Path(CARD)]
@@ -60,10 +63,6 @@ def dataset_card(
     facts = CardFacts(rows, manifest, statistics, tuple(plots), repository)
     head = yaml.safe_dump(_head(facts), sort_keys=False)
     return f"---\n{head}---\n\n{card_text(facts)}"
-
-
-def _folder(track: str) -> str:
-    return "data" if track == "assign" else track
 
 
 def _head(facts: CardFacts) -> dict[str, Any]:

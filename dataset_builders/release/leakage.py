@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tqdm import tqdm
 
 from dataset_builders.release.duplicates import RowCandidate
-from dataset_builders.release.similarity import Corpus, Neighbour, Tokens
+from dataset_builders.release.similarity import Corpus, Tokens
 from dataset_builders.sweeps.splits import SPLITS
 
 THRESHOLDS = (0.05, 0.1, 0.2)
@@ -49,12 +49,8 @@ def leakage_report(
             if any(row["split"] == split for row in rows)
         },
         "rows": sorted(rows, key=lambda row: (list(SPLITS).index(row["split"]), row["id"])),
-        "embedded": _summary_of(nearest[len(others) :]),
+        "embedded": _summary([round(found.distance, _DIGITS) for found in nearest[len(others) :]]),
     }
-
-
-def _summary_of(nearest: Iterable[Neighbour]) -> dict[str, Any]:
-    return _summary([round(found.distance, _DIGITS) for found in nearest])
 
 
 def _summary(distances: Sequence[float]) -> dict[str, Any]:

@@ -140,14 +140,10 @@ def make_point(
     if unknown:
         raise InputError(f"kernel {kernel} has no parameter {unknown[0]!r}")
     values = dict(specification.defaults) | dict(changes)
-    absent = _absent_options(arch)
+    # NVIDIA's code does not depend on the size of buffers.
+    absent = NVIDIA_OPTIONS if arch.startswith("gfx") else (*AMD_OPTIONS, "small_buffers")
     values = {name: value for name, value in values.items() if name not in absent}
     return SweepPoint(specification.family, arch, kernel, Parameters.of(values))
-
-
-def _absent_options(arch: ArchitectureName) -> tuple[str, ...]:
-    # NVIDIA's code does not depend on the size of buffers.
-    return NVIDIA_OPTIONS if arch.startswith("gfx") else (*AMD_OPTIONS, "small_buffers")
 
 
 def point_from_json(arch: str, kernel: str, parameters_json: str) -> SweepPoint:

@@ -19,7 +19,13 @@ def comparison_text(document: Mapping[str, Any]) -> str:
         for there in (sides[1]["metrics"][name],)
     ]
     lines.append(_table(numbers, ("", *names, "difference")))
-    loops, kinds = _loops(sides), _kinds(sides)
+    loops = [
+        (loop["label"], side["name"], loop["instructions"], *map(_shown, figures))
+        for side in sides
+        for loop in side.get("loops", ())
+        for figures in ((loop["cycles"], loop["throughput"]),)
+    ]
+    kinds = _kinds(sides)
     if loops:
         lines += ["", _table(loops, ("innermost loop", "", "instructions", "cycles", "throughput"))]
     if kinds:
@@ -36,15 +42,6 @@ def comparison_text(document: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     lines.append(f"by {versions}")
     return "\n".join(lines)
-
-
-def _loops(sides: list[dict[str, Any]]) -> list[tuple[object, ...]]:
-    return [
-        (loop["label"], side["name"], loop["instructions"], *map(_shown, figures))
-        for side in sides
-        for loop in side.get("loops", ())
-        for figures in ((loop["cycles"], loop["throughput"]),)
-    ]
 
 
 def _kinds(sides: list[dict[str, Any]]) -> list[tuple[object, ...]]:

@@ -8,7 +8,6 @@ import sys
 from verilocc_bench.cli.output_stream import reserved_stdout
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import (
-    Evaluation,
     RunConfiguration,
     allocator_label,
     evaluate_together,
@@ -37,10 +36,10 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             print(results_json(found[0].document), end="", file=stdout)
         else:
-            print(
-                "\n".join([results_tables([e.document for e in found]), *_notes(found)]),
-                file=stdout,
-            )
+            print(results_tables([each.document for each in found]), file=stdout)
+            for each in found:
+                for note in failure_notes(allocator_label(each.document["config"]), each.results):
+                    print(note, file=stdout)
     overall = [each.document["results"][OVERALL] for each in found]
     if all(each["infrastructure_failures"] and not each["samples"] for each in overall):
         print(
@@ -80,11 +79,3 @@ def _configurations(options: argparse.Namespace) -> list[RunConfiguration]:
         raise InputError("--no-resume is for --output-path")
     check_flags(options, options.model, kinds)
     return configurations
-
-
-def _notes(found: list[Evaluation]) -> list[str]:
-    return [
-        note
-        for each in found
-        for note in failure_notes(allocator_label(each.document["config"]), each.results)
-    ]

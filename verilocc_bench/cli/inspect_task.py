@@ -19,7 +19,7 @@ from verilocc_bench.allocators import (
     Response,
 )
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits.answer_files import answer_to_json, parse_answer
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.evaluation.asking import sample_seed
@@ -100,7 +100,22 @@ def register_allocation(  # noqa: PLR0917  Inspect hands parameters over by name
     if not rows:
         raise InputError(f"no row of {dataset!r} is of these architectures and families")
     return Task(
-        dataset=MemoryDataset([_sample(row) for row in rows], name=found.name),
+        dataset=MemoryDataset(
+            [
+                Sample(
+                    id=row.id,
+                    input=row.normalized,
+                    metadata={
+                        "task": f"{row.arch}/{row.family}",
+                        "arch": row.arch,
+                        "family": row.family,
+                        "n_virtual_registers": row.n_virtual_registers,
+                    },
+                )
+                for row in rows
+            ],
+            name=found.name,
+        ),
         solver=allocate(settings, seed),
         scorer=verdict(),
         epochs=Epochs(samples, ["mean", *(f"pass_at_{each}" for each in ks if each > 1)]),
@@ -121,19 +136,6 @@ def _wanted(value: str, chosen: str | Sequence[str] | None) -> bool:
     if chosen is None:
         return True
     return value in (chosen.split(",") if isinstance(chosen, str) else chosen)
-
-
-def _sample(row: Row) -> Sample:
-    return Sample(
-        id=row.id,
-        input=row.normalized,
-        metadata={
-            "task": f"{row.arch}/{row.family}",
-            "arch": row.arch,
-            "family": row.family,
-            "n_virtual_registers": row.n_virtual_registers,
-        },
-    )
 
 
 @solver  # type: ignore[untyped-decorator, unused-ignore]

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from verilocc_bench.allocators import Allocator, LabelUse
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.configuration import RunConfiguration, ledger_settings
-from verilocc_bench.evaluation.few_shot import FewShot, load_few_shot
+from verilocc_bench.evaluation.few_shot import load_few_shot
 from verilocc_bench.evaluation.fingerprints import fingerprint
 from verilocc_bench.evaluation.ledger import LEDGER, Ledger
 from verilocc_bench.evaluation.models import Predictions, resolve_model
@@ -98,7 +98,11 @@ def evaluate_together(
         for configuration, allocator in zip(configurations, allocators, strict=True):
             folder = path
             if path is not None and len(configurations) > 1:
-                folder = path / _folder_name(allocator.name)
+                name = re.sub(r"[^\w.-]+", "_", allocator.name)
+                # Two names may become the same.
+                folder = path / (
+                    name if name == allocator.name else f"{name}-{fingerprint(allocator.name)[:6]}"
+                )
             run = _prepare(configuration, allocator, rows, folder, resume=resume, tell=tell)
             if run.ledger is not None:
                 stack.callback(run.ledger.close)
@@ -109,12 +113,6 @@ def evaluate_together(
             if path is not None:
                 tell("all samples so far are kept: the same command goes on")
             raise
-
-
-def _folder_name(model: str) -> str:
-    name = re.sub(r"[^\w.-]+", "_", model)
-    # Two names may become the same.
-    return name if name == model else f"{name}-{fingerprint(model)[:6]}"
 
 
 def _prepare(
@@ -135,7 +133,12 @@ def _prepare(
             configuration.dataset, rows.every, prompt.few_shot, configuration.revision
         )
         prompt, seen = replace(prompt, examples_from=examples.source), examples.hash
-        _tell_of_few(examples, rows, tell)
+        few = sum(len(examples.examples(each.row)) < examples.count for each in rows.rows)
+        if few:
+            count = len(rows.rows)
+            tell(
+                f"for {few} of {count} functions there are fewer than {examples.count} solved ones"
+            )
     ledger = None
     if folder is not None:
         if resume:
@@ -147,13 +150,6 @@ def _prepare(
     return AllocatorRun(
         configuration, allocator, rows.rows, prompt=prompt, examples=examples, ledger=ledger
     )
-
-
-def _tell_of_few(examples: FewShot, rows: ChosenRows, tell: Tell) -> None:
-    few = sum(len(examples.examples(each.row)) < examples.count for each in rows.rows)
-    if few:
-        count = len(rows.rows)
-        tell(f"for {few} of {count} functions there are fewer than {examples.count} solved ones")
 
 
 def _check_folder(folder: Path, model: str) -> None:

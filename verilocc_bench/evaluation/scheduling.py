@@ -41,7 +41,13 @@ def complete_runs(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -
     if jobs > 1 and one_by_one:
         _in_processes(one_by_one, jobs, progress)
     else:
-        _here(one_by_one, prepared_rows, progress)
+        for each in one_by_one[0].rows if one_by_one else ():
+            for run in one_by_one:
+                missing = run.missing(each.row)
+                if missing:
+                    prepared = prepared_rows.get(each.row)
+                    keeper, seed = run.keeper(progress), run.configuration.seed
+                    run.add(_ask_one_by_one(prepared, missing, run.allocator, seed, keeper))
     for run in runs:
         if run.allocator.group_size is not None:
             try:
@@ -61,17 +67,6 @@ def _judge_again(run: AllocatorRun, prepared_rows: PreparedRows, progress: Progr
             found = run.judge_again(prepared_rows.get(each.row))
             run.add(found)
             progress(len(found.samples))
-
-
-def _here(runs: Sequence[AllocatorRun], prepared_rows: PreparedRows, progress: Progress) -> None:
-    """Row after row, so that all allocators share what is computed about it."""
-    for each in runs[0].rows if runs else ():
-        for run in runs:
-            missing = run.missing(each.row)
-            if missing:
-                prepared = prepared_rows.get(each.row)
-                keeper, seed = run.keeper(progress), run.configuration.seed
-                run.add(_ask_one_by_one(prepared, missing, run.allocator, seed, keeper))
 
 
 def _ask_one_by_one(

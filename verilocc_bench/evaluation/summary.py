@@ -75,7 +75,15 @@ def summarise(
     for k in ks:
         record |= _pass_record(rows, k, seed)
     record |= _register_record(outcomes, track)
-    record |= _occupancy_record(found)
+    compared = [
+        outcome.occupancy - outcome.label_occupancy
+        for outcome in found
+        if outcome.label_occupancy is not None
+    ]
+    record |= {
+        "occupancy_gained": sum(d > 0 for d in compared) if compared else None,
+        "occupancy_lost": sum(d < 0 for d in compared) if compared else None,
+    }
     record["copies_removed"] = _sum(outcome.identity_copies for outcome in found)
     record["bank_conflicts"] = _sum(outcome.bank_conflicts.any for outcome in found)
     record["bank_conflicts_all"] = _sum(outcome.bank_conflicts.all for outcome in found)
@@ -132,18 +140,6 @@ def _register_record(
         "registers_ratio": geometric_mean(ratios),
         **shares(labelled),
         "gap_to_bound": mean(gaps),
-    }
-
-
-def _occupancy_record(outcomes: Sequence[Outcome]) -> dict[str, int | None]:
-    compared = [
-        outcome.occupancy - outcome.label_occupancy
-        for outcome in outcomes
-        if outcome.label_occupancy is not None
-    ]
-    return {
-        "occupancy_gained": sum(d > 0 for d in compared) if compared else None,
-        "occupancy_lost": sum(d < 0 for d in compared) if compared else None,
     }
 
 

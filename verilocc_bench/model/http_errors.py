@@ -86,7 +86,9 @@ def read_json(reply: HttpReply, clean: Callable[[str], str], now: Callable[[], f
     seconds since 1970, which dates in Retry-After are measured from.
     """
     complaint = complaint_of(reply.body)
-    if _is_context_complaint(reply, complaint):
+    # By the whole wording, whatever the status: llama.cpp says it with 400 and
+    # with 500, some proxies with 200.
+    if reply.status not in {401, 403, 429} and CONTEXT_WORDINGS.search(complaint):
         raise ContextExceeded(clean(complaint))
     line = _status_line(reply, clean(complaint))
     # No wait helps against an empty account.
@@ -155,12 +157,6 @@ def retry_after_seconds(header: str | None, now: Callable[[], float]) -> float |
     except (ValueError, OverflowError):
         return None
     return max(0.0, moment - now())
-
-
-def _is_context_complaint(reply: HttpReply, complaint: str) -> bool:
-    # By the whole wording, whatever the status: llama.cpp says it with 400 and
-    # with 500, some proxies with 200.
-    return reply.status not in {401, 403, 429} and bool(CONTEXT_WORDINGS.search(complaint))
 
 
 def _status_line(reply: HttpReply, complaint: str) -> str:

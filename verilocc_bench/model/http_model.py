@@ -132,7 +132,14 @@ class HttpModel:
         """
         pairs = list(zip(asks, sampling, strict=True))
         for ask, way in pairs:
-            _check_ask(ask, way)
+            if ask.constraint is not None:
+                raise InputError(
+                    "a model behind HTTP cannot be constrained; use --decoding free or guided"
+                )
+            if way.forced or way.alternatives:
+                raise InputError(
+                    "a model behind HTTP takes no forced tokens and reports no alternatives"
+                )
         return in_threads(lambda index: self._outcome(*pairs[index]), len(pairs), self.concurrency)
 
     def close(self) -> None:
@@ -193,7 +200,10 @@ class HttpModel:
                 raise TransientFailure(f"the server answers: {self.server.clean(str(error))}")
             case _:
                 raise TransientFailure("the server's answer holds no text of a choice")
-        text, stopped = _before_stop(_encodable(said or ""), ask.stop)
+        # JSON can say half a surrogate pair, which no file can hold.
+        text = (said or "").encode("utf-8", "replace").decode("utf-8")
+        places = [place for place in (text.find(stop) for stop in ask.stop) if place >= 0]
+        text, stopped = (text[: min(places)], True) if places else (text, False)
         reason = choice.get("finish_reason")
         if reason in BROKEN_OFF:
             raise TransientFailure(f"the server broke the completion off ({reason})")
@@ -211,24 +221,6 @@ class HttpModel:
         if reason in (None, "stop", "length"):
             return None
         return f"finish reason {self.server.clean(str(reason))}"
-
-
-def _check_ask(ask: Ask, sampling: TokenSampling) -> None:
-    if ask.constraint is not None:
-        raise InputError("a model behind HTTP cannot be constrained; use --decoding free or guided")
-    if sampling.forced or sampling.alternatives:
-        raise InputError("a model behind HTTP takes no forced tokens and reports no alternatives")
-
-
-def _before_stop(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """The text before the first stop; some servers leave it in."""
-    places = [place for place in (text.find(stop) for stop in stops) if place >= 0]
-    return (text[: min(places)], True) if places else (text, False)
-
-
-def _encodable(text: str) -> str:
-    """JSON can say half a surrogate pair, which no file can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _count(usage: Any, name: str) -> int:

@@ -99,14 +99,11 @@ class PrioritySearch:
                 for other in completion.alternatives[place]:
                     forced = (*completion.tokens[:place], other.token)
                     branch = _Branch(total + other.log_probability, kept[:number], forced)
-                    self._push(branch)
+                    heapq.heappush(self._open, (-branch.log_probability, self._count, branch))
+                    self._count += 1
                 total += completion.log_probabilities[place]
         if len(self._open) > 2 * OPEN_BRANCHES:
             self._open = heapq.nsmallest(OPEN_BRANCHES, self._open)
-
-    def _push(self, branch: _Branch) -> None:
-        heapq.heappush(self._open, (-branch.log_probability, self._count, branch))
-        self._count += 1
 
 
 def _reply(branch: _Branch, number: int) -> TokenSampling | Completion:

@@ -135,19 +135,14 @@ def _image(problem: AllocationProblem, units: Mapping[str, int]) -> ndarray[Any,
     ):
         for lane in range(register_class.width):
             lane_unit[offset + lane] = units[f"%{number}"] + lane
-            colours[offset + lane] = _colour(number)
+            hue = number * GOLDEN_RATIO % 1
+            colours[offset + lane] = colorsys.hls_to_rgb(hue, (0.46, 0.58, 0.68)[number % 3], 0.55)
     for lane, (file, index) in enumerate(liveness.fixed_lanes, liveness.virtual_lane_count):
         lane_unit[lane] = problem.placements.first_unit[file] + index
         colours[lane] = FIXED_COLOUR
     for lane, first, last, _ in liveness.segments:
         image[lane_unit[lane], first : last + 1] = colours[lane]
     return image
-
-
-def _colour(number: int) -> tuple[float, float, float]:
-    """Neighbouring numbers get hues far apart, in three lightnesses."""
-    hue = number * GOLDEN_RATIO % 1
-    return colorsys.hls_to_rgb(hue, (0.46, 0.58, 0.68)[number % 3], 0.55)
 
 
 def _draw_file(
@@ -172,13 +167,9 @@ def _draw_file(
         step = 3 if used <= 8 else 8 if used <= 32 else 16 if used <= 128 else 32
         axis.set_yticks(range(0, used, step))
     _tidy(axis)
-    for position in _block_starts(problem):
-        axis.axvline(position - 0.5, color=INK, lw=0.35, alpha=0.35)
-
-
-def _block_starts(problem: AllocationProblem) -> list[int]:
     points = problem.liveness.points
-    return [p for p in range(1, len(points)) if points[p][0] != points[p - 1][0]]
+    for position in [p for p in range(1, len(points)) if points[p][0] != points[p - 1][0]]:
+        axis.axvline(position - 0.5, color=INK, lw=0.35, alpha=0.35)
 
 
 def _draw_loops(axis: Axes, problem: AllocationProblem) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import TypeVar
 
 from verilocc_bench.analysis import AllocationProblem
@@ -166,7 +167,7 @@ class _Shrinker:
         for parts in (_blocks, _edits_of, _operands, _header):
             at = 0
             while True:
-                candidate = next(_from(parts(best), at), None)
+                candidate = next(islice(parts(best), at, None), None)
                 if candidate is None:
                     break
                 found = self.try_one(best, candidate())
@@ -178,12 +179,6 @@ class _Shrinker:
 
 
 Parts = Iterator[Callable[[], Case | None]]
-
-
-def _from(parts: Parts, at: int) -> Parts:
-    for number, part in enumerate(parts):
-        if number >= at:
-            yield part
 
 
 def _blocks(case: Case) -> Parts:

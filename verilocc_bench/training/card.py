@@ -121,7 +121,11 @@ def write_card(
         "## Training",
         training_table(training),
         version_words(training),
-        *_curve(folder),
+        *(
+            [f"![Loss and validation answers over steps]({CURVE})"]
+            if (folder / CURVE).is_file()
+            else []
+        ),
         "## Leakage",
         *_leakage_parts(training, overlaps),
         *_results_parts(documents),
@@ -261,12 +265,6 @@ def _sources_table(training: Training, rows: Sequence[Row]) -> str:
         lines.append((f"`{source['format']}`", answers, only, f"{taken:,}", f"{fitting:,}"))
     headers = ("format", "answers", "architectures and families", "functions", "of")
     return _table(headers, lines, 3)
-
-
-def _curve(folder: Path) -> list[str]:
-    if not (folder / CURVE).is_file():
-        return []
-    return [f"![Loss and validation answers over steps]({CURVE})"]
 
 
 def _leakage_parts(training: Training, overlaps: Sequence[Overlap] | None) -> list[str]:

@@ -60,13 +60,9 @@ def find_overlaps(folder: Path, training: Iterable[Row], split: str) -> list[Ove
     distances = _distances(folder) if split == _PUBLISHED_TRAINING else {}
     return [
         _overlap(other, iterate_rows(str(folder), split=other), seen, distances)
-        for other in _splits(folder)
+        for other in sorted({path.name.split("-")[0] for path in folder.glob("data/*/*/*.parquet")})
         if other != split
     ]
-
-
-def _splits(folder: Path) -> list[str]:
-    return sorted({path.name.split("-")[0] for path in folder.glob("data/*/*/*.parquet")})
 
 
 def _keys(row: Row) -> dict[str, str]:

@@ -80,7 +80,14 @@ def reinforce(
     network, tokenizer = load_parts(base)
     validation = validation_rows(recipe, held_out)
     encoder = Encoder(tokenizer)
-    policy = _policy(recipe, network, encoder)
+    policy = PolicyGradient(
+        network.to("cuda" if torch.cuda.is_available() else "cpu"),
+        encoder.padding,
+        learning_rate=recipe.learning_rate,
+        gradient_norm=recipe.gradient_norm,
+        divergence=recipe.divergence,
+        batch_tokens=recipe.batch_tokens,
+    )
     run = _ReinforcementRun(recipe, policy, encoder, ordered, validation, output)
     measured = run.whole()
     write_model(network, tokenizer, output, "candidates")
@@ -116,7 +123,8 @@ class _ReinforcementRun:
             self.before = json.dumps(self._validate())
             self._save()
         for step in tqdm(range(self.done, self.recipe.steps), desc="steps"):
-            self._log(self._step(step))
+            self.log.append(json.dumps(self._step(step)))
+            self._write_log()
             self.done = step + 1
             if self.done % self.recipe.save_steps == 0 or self.done == self.recipe.steps:
                 self._save()
@@ -188,10 +196,6 @@ class _ReinforcementRun:
             judged += [(j, j.outcome(r)) for j, r in zip(judges, rollouts, strict=True)]
         return summarize(judged)
 
-    def _log(self, entry: dict[str, Any]) -> None:
-        self.log.append(json.dumps(entry))
-        self._write_log()
-
     def _write_log(self) -> None:
         write_atomically(self.output / "log.jsonl", "".join(line + "\n" for line in self.log))
 
@@ -224,14 +228,3 @@ def _means(judged: Sequence[tuple[RolloutJudge, RolloutOutcome]]) -> dict[str, A
         told["registers_ratio"] = fmean(o.registers / max(j.label_registers, 1) for j, o in valid)
         told["conflicts_ratio"] = fmean(o.conflicts / max(j.label_conflicts, 1) for j, o in valid)
     return told
-
-
-def _policy(recipe: ReinforcementRecipe, network: Any, encoder: Encoder) -> PolicyGradient:
-    return PolicyGradient(
-        network.to("cuda" if torch.cuda.is_available() else "cpu"),
-        encoder.padding,
-        learning_rate=recipe.learning_rate,
-        gradient_norm=recipe.gradient_norm,
-        divergence=recipe.divergence,
-        batch_tokens=recipe.batch_tokens,
-    )

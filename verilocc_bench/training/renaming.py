@@ -41,7 +41,14 @@ def rename(problem: AllocationProblem, answer: Mapping[str, str], seed: int) -> 
     is the same answer.
     """
     generator = Random(seed)  # noqa: S311  no secret depends on it
-    places = _places(problem, answer)
+    placements = problem.placements
+    places = [
+        _PlacedRegister(
+            number, kind, placements.register(placements.by_name[kind][answer[f"%{number}"]])
+        )
+        for number, kind in enumerate(problem.function.virtual_registers)
+        if f"%{number}" in answer
+    ]
     moves = {
         file.name: _move(problem, file, places, generator)
         for file in problem.target.files
@@ -71,17 +78,6 @@ class _PlacedRegister:
     base: PhysicalRegister
 
 
-def _places(problem: AllocationProblem, answer: Mapping[str, str]) -> list[_PlacedRegister]:
-    placements = problem.placements
-    return [
-        _PlacedRegister(
-            number, kind, placements.register(placements.by_name[kind][answer[f"%{number}"]])
-        )
-        for number, kind in enumerate(problem.function.virtual_registers)
-        if f"%{number}" in answer
-    ]
-
-
 def _name(problem: AllocationProblem, place: _PlacedRegister, move: Mapping[int, int]) -> str:
     base = PhysicalRegister(place.base.file, move.get(place.base.index, place.base.index))
     return problem.placements.legal[place.kind][problem.placements.unit(base)]
@@ -92,7 +88,14 @@ def _move(
 ) -> dict[int, int]:
     """The new number of each unit of a file, by its present number."""
     own = [place for place in places if place.base.file == file.name]
-    size = _block_size(problem.function, file)
+    # The least multiple of the alignments of the function's classes and of the file's banks.
+    steps = [
+        legal.step
+        for kind in problem.function.classes()
+        for legal in kind.ranges
+        if legal.file == file.name
+    ]
+    size = math.lcm(file.banks, *steps)
     end = max((place.base.index + place.kind.width for place in own), default=0)
     pinned = {unit // size for unit in _pinned_units(problem, file, own)}
     new_blocks = _shuffled(_runs(own, size, end // size, pinned), generator)
@@ -101,17 +104,6 @@ def _move(
         for old, new in new_blocks.items()
         for unit in range(size)
     }
-
-
-def _block_size(function: Function, file: TargetFile) -> int:
-    """The least multiple of the alignments of the function's classes and of the file's banks."""
-    steps = [
-        legal.step
-        for kind in function.classes()
-        for legal in kind.ranges
-        if legal.file == file.name
-    ]
-    return math.lcm(file.banks, *steps)
 
 
 def _pinned_units(

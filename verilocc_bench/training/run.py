@@ -14,7 +14,7 @@ import json
 import math
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ import torch
 import transformers
 from transformers.trainer_utils import get_last_checkpoint
 
-from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.model.transformers_model.model_files import find_model_folder
@@ -62,7 +62,13 @@ def train(
     torch.set_num_threads(recipe.training.threads)
     transformers.set_seed(recipe.seed)
     network, tokenizer = _begin(recipe)
-    told = _decisive(recipe, dataset, revision, rows)
+    # What decides the weights.
+    told = {
+        "recipe": recipe.as_json(),
+        **_base(recipe.model),
+        "dataset": data_source(dataset, revision, rows),
+        "versions": versions(),
+    }
     claim_folder(output, told)
     if not (output / FINISHED).exists():
         examples = make_examples(recipe, tokenizer, rows, output / "examples", jobs)
@@ -178,18 +184,6 @@ def _validation_functions(recipe: Recipe, source: ExampleSource) -> int:
     """
     examples = 1 if source.format == "whole" else 100
     return max(1, recipe.validation_examples // examples // len(recipe.sources))
-
-
-def _decisive(
-    recipe: Recipe, dataset: str, revision: str | None, rows: Sequence[Row]
-) -> dict[str, Any]:
-    """What decides the weights, as a JSON object."""
-    return {
-        "recipe": recipe.as_json(),
-        **_base(recipe.model),
-        "dataset": data_source(dataset, revision, rows),
-        "versions": versions(),
-    }
 
 
 def _base(model: ModelRecipe) -> dict[str, Any]:

@@ -48,7 +48,12 @@ def claim_folder(output: Path, told: Mapping[str, Any]) -> None:
     told = json.loads(json.dumps(told))
     try:
         if path.exists():
-            _check_same(path, told, output)
+            if read_json(path) != told:
+                raise InputError(
+                    "the folder holds a run of another recipe, dataset or version; "
+                    "give another --output, or remove it",
+                    source=str(output),
+                )
         elif output.exists() and any(output.iterdir()):
             raise InputError("the folder is not empty, and holds no run", source=str(output))
         else:
@@ -58,12 +63,3 @@ def claim_folder(output: Path, told: Mapping[str, Any]) -> None:
         reason = error.strerror or error
         message = f"expected a folder that can be written: {reason}"
         raise InputError(message, source=str(output)) from None
-
-
-def _check_same(path: Path, told: Any, output: Path) -> None:
-    if read_json(path) != told:
-        raise InputError(
-            "the folder holds a run of another recipe, dataset or version; "
-            "give another --output, or remove it",
-            source=str(output),
-        )

@@ -60,7 +60,8 @@ class BulkCheck:
         self._last_lanes = np.array([classes[number].width - 1 for number in order], np.int64)
         self._place_lanes()
         self._place_segments()
-        self._place_ties(ties)
+        sides = [self._side(tie.definition) + self._side(tie.use) for tie in ties]
+        self._ties = np.array(sides, np.int64).reshape(-1, 4).T
         self._fixed_touched = np.zeros(problem.placements.unit_count, np.uint8)
         self._fixed_touched[self._offsets[problem.liveness.virtual_lane_count :]] = 1
 
@@ -93,10 +94,6 @@ class BulkCheck:
         self._segment_rows = self._rows[lane]
         starts = self._offsets[lane] * self._points + first
         self._segments = (starts << self._length_bits) | (last - first)
-
-    def _place_ties(self, ties: Sequence[Tie]) -> None:
-        sides = [self._side(tie.definition) + self._side(tie.use) for tie in ties]
-        self._ties = np.array(sides, np.int64).reshape(-1, 4).T
 
     def _side(self, operand: Operand) -> tuple[int, int]:
         """The row of an operand, and the distance of its first unit from the base."""

@@ -14,7 +14,7 @@ import numpy as np
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.ties import tied_operands
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import FixedUnits, Guard, Instruction, Operand, RegisterClass
+from verilocc_bench.ir import FixedUnits, Guard, Instruction, Operand
 from verilocc_bench.views.conflicts import find_conflicts, live_ranges
 from verilocc_bench.views.graph import Integers, OperandFlag, OperandRole
 from verilocc_bench.views.vocabulary import OpcodeVocabulary
@@ -45,11 +45,13 @@ FIXED = (
 
 def graph_arrays(problem: AllocationProblem, vocabulary: OpcodeVocabulary) -> Arrays:
     """All fields of a ProblemGraph except those of the label."""
+    files = problem.function.files
     return {
         "id": problem.id,
         "target": problem.target.name,
         "point_count": len(problem.liveness.points),
-        **_files(problem),
+        "file_names": tuple(file.name for file in files),
+        **_columns(["file_budget"], ([file.count] for file in files)),
         **_classes(problem),
         **_blocks(problem),
         **_instructions(problem, vocabulary),
@@ -85,14 +87,6 @@ def _file_numbers(problem: AllocationProblem) -> dict[str, int]:
     return {file.name: number for number, file in enumerate(problem.target.files)}
 
 
-def _files(problem: AllocationProblem) -> Arrays:
-    files = problem.function.files
-    return {
-        "file_names": tuple(file.name for file in files),
-        **_columns(["file_budget"], ([file.count] for file in files)),
-    }
-
-
 def _classes(problem: AllocationProblem) -> Arrays:
     classes = problem.function.classes()
     numbers = {register_class: number for number, register_class in enumerate(classes)}
@@ -103,7 +97,12 @@ def _classes(problem: AllocationProblem) -> Arrays:
         bases += [(files[base.file], base.index) for base in found]
         first.append(len(bases))
     features = {
-        c: (numbers[c], c.width, min((r.step for r in c.ranges), default=1), _mask(c, files))
+        c: (
+            numbers[c],
+            c.width,
+            min((r.step for r in c.ranges), default=1),
+            sum(1 << files[name] for name in c.files),
+        )
         for c in classes
     }
     names = ("register_class", "register_width", "register_alignment", "register_files")
@@ -113,10 +112,6 @@ def _classes(problem: AllocationProblem) -> Arrays:
         **_columns(("base_file", "base_index"), bases),
         **_columns(names, (features[c] for c in problem.function.virtual_registers)),
     }
-
-
-def _mask(register_class: RegisterClass, files: Mapping[str, int]) -> int:
-    return sum(1 << files[name] for name in register_class.files)
 
 
 def _blocks(problem: AllocationProblem) -> Arrays:
@@ -145,7 +140,11 @@ def _operands(problem: AllocationProblem) -> Arrays:
     for number, (_, _, instruction) in enumerate(problem.function.instructions()):
         for role, place, operand, negated in _all_operands(instruction):
             location = operand.location
-            flags = _flags(operand) | negated
+            flags = (
+                int(OperandFlag.UNDEF) * operand.undef
+                | int(OperandFlag.EARLY_CLOBBER) * operand.early_clobber
+                | int(OperandFlag.IMPLICIT) * operand.implicit
+            ) | negated
             tied = -1 if operand.tied_to is None else operand.tied_to
             if isinstance(location, FixedUnits):
                 file, first, count = files[location.file], location.first, location.count
@@ -167,14 +166,6 @@ def _all_operands(instruction: Instruction) -> list[tuple[int, int, Operand, int
         negated = int(OperandFlag.NEGATED) if guard.negated else 0
         found.append((int(OperandRole.GUARD), 0, Operand(guard.location), negated))
     return found
-
-
-def _flags(operand: Operand) -> int:
-    return (
-        int(OperandFlag.UNDEF) * operand.undef
-        | int(OperandFlag.EARLY_CLOBBER) * operand.early_clobber
-        | int(OperandFlag.IMPLICIT) * operand.implicit
-    )
 
 
 def _ranges_and_conflicts(problem: AllocationProblem) -> Arrays:

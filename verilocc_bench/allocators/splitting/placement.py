@@ -61,7 +61,8 @@ def place_nodes(
         if widest:
             other = first.copy()
             _search(other, _with_fixed(model, space, other, widest), steps, seeds[:1])
-            best = min(best, other, key=lambda bases: _price(model, bases))
+            # The difficulty of the nodes without a place is the sum of the squares of their widths.
+            best = min(best, other, key=lambda bases: int(((model.last[bases < 0] + 1) ** 2).sum()))
     return Placed(model, best)
 
 
@@ -74,11 +75,6 @@ def _search(bases: NDArray[np.int64], space: Space, steps: int, seeds: range) ->
         if not (bases < 0).any():
             break
         tabu_loop(bases, space, steps, random_state(seed))
-
-
-def _price(model: PlacementModel, bases: NDArray[np.int64]) -> int:
-    """The difficulty of the nodes without a place: the sum of the squares of their widths."""
-    return int(((model.last[bases < 0] + 1) ** 2).sum())
 
 
 def _with_fixed(

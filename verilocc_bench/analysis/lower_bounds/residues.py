@@ -49,7 +49,10 @@ def refute_by_residues(demands: Demands, shape: Shape) -> Refutation | None:
     if not demands.kinds:
         return None
     points = demands.hottest
-    units = [_mask(units_of_kind(demands.problem, kind, shape)) for kind in demands.kinds]
+    units = [
+        sum(1 << unit for unit in units_of_kind(demands.problem, kind, shape))
+        for kind in demands.kinds
+    ]
     first_file = _mask_of_file(demands.problem, *shape[0])
     divided = any(own and not own & first_file for own in units)
     for by_files in (divided, not divided):
@@ -65,10 +68,6 @@ def refute_by_residues(demands: Demands, shape: Shape) -> Refutation | None:
             kind = BoundKind.PRESSURE if all_kinds else BoundKind.RESIDUES
             return Refutation(kind, shape, (demands.clique(int(points[column]), kinds),))
     return None
-
-
-def _mask(units: frozenset[int]) -> int:
-    return sum(1 << unit for unit in units)
 
 
 def _mask_of_file(problem: AllocationProblem, file: str, limit: int) -> int:

@@ -78,7 +78,8 @@ def analyse_flow(machine: MachineFunction, live_in: int) -> PhysicalFlow:
     """The flow of an assigned function; the units `live_in` are defined at its entry."""
     codes = [[part for i in b.instructions for part in _parts(i)] for b in machine.blocks]
     effects = [[_effects(i) for i in code] for code in codes]
-    successors = _successors(machine)
+    order: Mapping[int, int] = {block.number: i for i, block in enumerate(machine.blocks)}
+    successors = [tuple(order[n] for n in block.successors or ()) for block in machine.blocks]
     live = _backward(effects, successors)
     defined = _forward(effects, successors, live_in)
     steps = []
@@ -122,11 +123,6 @@ def _effects(instruction: MachineInstruction) -> tuple[int, int, int]:
         elif not operand.flags & (Flag.UNDEF | Flag.INTERNAL):
             reads |= mask
     return reads, full, writes
-
-
-def _successors(machine: MachineFunction) -> list[tuple[int, ...]]:
-    order: Mapping[int, int] = {block.number: i for i, block in enumerate(machine.blocks)}
-    return [tuple(order[n] for n in block.successors or ()) for block in machine.blocks]
 
 
 def _backward(

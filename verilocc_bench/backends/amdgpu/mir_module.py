@@ -28,7 +28,8 @@ def read_module(lines: Sequence[str], module: MachineModule) -> None:
         if match := _DEFINE.fullmatch(line):
             name = match[3] if match[2] is None else _unescaped(match[2])
             tails[name] = match[4]
-            module.calling_conventions[name] = _calling_convention(match[1])
+            found = (word for word in match[1].split() if _CALLING_CONVENTION.fullmatch(word))
+            module.calling_conventions[name] = next(found, "ccc")
         elif match := _GROUP.fullmatch(line):
             groups[match[1]] = {m[1]: m[2] or "" for m in _ATTRIBUTE.finditer(match[2])}
         elif line.startswith("target triple"):
@@ -57,12 +58,6 @@ def _statements(lines: Sequence[str]) -> Iterator[str]:
             pending = []
     if pending:
         yield " ".join(pending)
-
-
-def _calling_convention(words: str) -> str:
-    """The calling convention among the words between `define` and the name; default `ccc`."""
-    found = (word for word in words.split() if _CALLING_CONVENTION.fullmatch(word))
-    return next(found, "ccc")
 
 
 def _unescaped(text: str) -> str:

@@ -127,7 +127,13 @@ class CommandAllocator:
 
     def respond(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
         """See Allocator. A caller that stops early kills the programs at work."""
-        self._start_threads(len(requests))
+        if not self._threads:
+            atexit.register(self.close)
+        while len(self._threads) < min(self.processes, len(requests)):
+            # A program dies with the thread that started it: these live until close().
+            thread = threading.Thread(target=self._serve, daemon=True, name=self.name[:40])
+            thread.start()
+            self._threads.append(thread)
         results: queue.SimpleQueue[tuple[int, Response | BaseException]] = queue.SimpleQueue()
         cancelled = threading.Event()
         self._running.append(cancelled)
@@ -161,15 +167,6 @@ class CommandAllocator:
         self._threads.clear()
         atexit.unregister(self.close)
 
-    def _start_threads(self, wanted: int) -> None:
-        if not self._threads:
-            atexit.register(self.close)
-        while len(self._threads) < min(self.processes, wanted):
-            # A program dies with the thread that started it: these live until close().
-            thread = threading.Thread(target=self._serve, daemon=True, name=self.name[:40])
-            thread.start()
-            self._threads.append(thread)
-
     def _serve(self) -> None:
         program = _RunningProgram(self.argv, self.settings, self.name)
         try:
@@ -196,7 +193,20 @@ class _RunningProgram:
         if task.cancelled.is_set():
             return Response(None, FailureKind.INFRASTRUCTURE, "the run was ended")
         started = time.perf_counter()
-        line = json.dumps(_request_json(task.request)).encode()
+        problem = task.request.problem
+        line = json.dumps(
+            {
+                "id": problem.id,
+                "target": problem.target.name,
+                "normalized": problem.normalized,
+                "sample": task.request.sample,
+                "seed": task.request.seed >> SEED_BITS_DROPPED,
+                "attempt": len(task.request.feedback),
+                "feedback": [
+                    _feedback_json(feedback, problem.id) for feedback in task.request.feedback
+                ],
+            }
+        ).encode()
         response, was_fresh = self._ask(task, line)
         if response.failure in RETRIED and not was_fresh and not task.cancelled.is_set():
             response, _ = self._ask(task, line)
@@ -231,19 +241,6 @@ class _RunningProgram:
         if self.process is not None:
             self.process.end()
             self.process = None
-
-
-def _request_json(request: Request) -> dict[str, Any]:
-    problem = request.problem
-    return {
-        "id": problem.id,
-        "target": problem.target.name,
-        "normalized": problem.normalized,
-        "sample": request.sample,
-        "seed": request.seed >> SEED_BITS_DROPPED,
-        "attempt": len(request.feedback),
-        "feedback": [_feedback_json(feedback, problem.id) for feedback in request.feedback],
-    }
 
 
 def _feedback_json(feedback: Feedback, identifier: str) -> dict[str, Any]:

@@ -284,14 +284,11 @@ class ProgramProcess:
         pipe = "input" if self._input_is_closed else "output"
         cause = _describe(self._status) if ended else f"it closed its standard {pipe}"
         within = "within a line" if self._output else "without an answer"
-        last = self._last_error_line()
+        lines = self._errors.decode(errors="replace").split("\n")
+        last = next((line.strip()[:ERROR_LINE_LENGTH] for line in lines[::-1] if line.strip()), "")
         return ProgramReply(
             None, FailureKind.CRASHED, f"{cause}, {within}" + (f": {last}" if last else "")
         )
-
-    def _last_error_line(self) -> str:
-        lines = self._errors.decode(errors="replace").split("\n")
-        return next((line.strip()[:ERROR_LINE_LENGTH] for line in lines[::-1] if line.strip()), "")
 
 
 def _rest(deadline: float) -> float:

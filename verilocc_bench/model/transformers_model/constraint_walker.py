@@ -84,14 +84,10 @@ class ConstraintWalker:
         assert isinstance(piece, Choice)
         end = piece_of(piece.end)
         ways = [(piece_of(o) + end, o, o + piece.end) for o in piece.options]
-        _check_distinct(ways)
+        ordered = sorted(ways)
+        for (tokens, option, _), (following, other, _) in pairwise(ordered):
+            if following[: len(tokens)] == tokens:
+                raise InputError(
+                    f"the tokenizer does not tell the options {option!r} and {other!r} apart"
+                )
         return ways
-
-
-def _check_distinct(ways: list[Way]) -> None:
-    ordered = sorted(ways)
-    for (tokens, option, _), (following, other, _) in pairwise(ordered):
-        if following[: len(tokens)] == tokens:
-            raise InputError(
-                f"the tokenizer does not tell the options {option!r} and {other!r} apart"
-            )

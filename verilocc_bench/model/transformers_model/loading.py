@@ -47,7 +47,11 @@ def load_model(name: str, settings: LocalModelSettings) -> TransformersModel:
     module.eval()
     network = Network(module, device)
     codec = TokenCodec(tokenizer, _end_tokens(module, tokenizer), settings.chat, name)
-    _check_sizes(name, network, tokenizer)
+    tokens, rows = len(tokenizer), network.vocabulary_size
+    if tokens > rows:
+        raise InputError(
+            f"the tokenizer has {tokens} tokens, but the model knows {rows}", source=name
+        )
     advice = Advice.from_json(getattr(configuration, CONFIGURATION_KEY, None), name)
     return TransformersModel(network, codec, revision, advice)
 
@@ -153,14 +157,6 @@ def _end_tokens(module: Any, tokenizer: Any) -> frozenset[int]:
         value = getattr(owner, "eos_token_id", None)
         found.update([value] if isinstance(value, int) else value or ())
     return frozenset(found)
-
-
-def _check_sizes(name: str, network: Network, tokenizer: Any) -> None:
-    tokens, rows = len(tokenizer), network.vocabulary_size
-    if tokens > rows:
-        raise InputError(
-            f"the tokenizer has {tokens} tokens, but the model knows {rows}", source=name
-        )
 
 
 @contextmanager

@@ -183,7 +183,10 @@ class Flow:
         # The states with and without the instruction meet again.
         for lane, row in acting.rows.items():
             other = state.rows.get(lane, 0)
-            self._set(state, lane, self.diagrams.merge(acting.reach, row, skips, other))
+            merged = self.diagrams.merge(acting.reach, row, skips, other)
+            state.rows[lane] = merged
+            if isinstance(merged, DecisionNode):
+                state.conditional.add(lane)
         state.reach = self.diagrams.either(acting.reach, skips)
         for bit, held in acting.contents.items():
             state.contents[bit] = held + state.contents.get(bit, [])
@@ -197,11 +200,6 @@ class Flow:
             concerned |= state.conditional
         rows = {lane: state.rows.get(lane, 0) for lane in concerned}
         return FlowState(acts, rows, contents, state.conditional & concerned)
-
-    def _set(self, state: FlowState, lane: int, row: Diagram) -> None:
-        state.rows[lane] = row
-        if isinstance(row, DecisionNode):
-            state.conditional.add(lane)
 
     def _act(self, state: FlowState, step: Execute) -> None:
         """Applies an instruction that acts in all states."""
