@@ -35,7 +35,7 @@ from tabulate import tabulate
 
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.backends.amdgpu.backend import AmdgpuBackend
+from verilocc_bench.backends import AmdgpuBackend
 from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS
 from verilocc_bench.dataset import Row, load_raw_row, load_rows

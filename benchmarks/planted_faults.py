@@ -40,7 +40,7 @@ from executed_answers import memory_digest
 from tabulate import tabulate
 
 from verilocc_bench.allocators import BUILT_IN, Request
-from verilocc_bench.backends.amdgpu.backend import AmdgpuBackend
+from verilocc_bench.backends import AmdgpuBackend
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
 from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS

@@ -16,7 +16,7 @@ import pytest
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
-from verilocc_bench.backends.amdgpu.write_back import lower_amdgpu
+from verilocc_bench.backends.amdgpu.write_back import write_assignment
 from verilocc_bench.targets import get_target
 from verilocc_bench.verification import FindingKind, Verifier
 from verilocc_bench.verification.judges import JUDGES, Judges
@@ -62,7 +62,7 @@ def test_llvm_is_content_with_it(name: str, llc: Callable[..., str]) -> None:
         base = parse_register_name(problem.target, register)
         assert base is not None
         assignment[int(key[1:])] = base
-    lowered = lower_amdgpu(text, module.functions[0], normalized, assignment)
+    lowered = write_assignment(text, module.functions[0], normalized, assignment)
     assert "tracksRegLiveness: true" in lowered.text
     # From after allocation to the end: every later pass is checked too.
     assembly = llc(

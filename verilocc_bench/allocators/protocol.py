@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum, StrEnum, auto
 from typing import Any, Protocol
@@ -191,6 +191,13 @@ class Allocator(Protocol):
     @property
     def keeps_groups_whole(self) -> bool:
         """True if an answer depends, in its last digits, on what else is in its group."""
+        ...
+
+    def check_ids(self, known: Callable[[], Container[str]]) -> None:
+        """Raises InputError if it answers a function whose id `known()` does not have.
+
+        An allocator that can answer any function does nothing, and does not call `known`.
+        """
         ...
 
     def allocate(self, request: Request) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import ClassVar
 
 from verilocc_bench.allocators.protocol import FailureKind, Request, Response
@@ -41,6 +41,9 @@ class SingleAllocator(ABC):
         """
         for place, request in enumerate(requests):
             yield place, self._guarded(request)
+
+    def check_ids(self, known: Callable[[], Container[str]]) -> None:  # noqa: B027
+        """Does nothing: it can be asked about any function."""
 
     def close(self) -> None:  # noqa: B027  nothing was started
         """Does nothing."""

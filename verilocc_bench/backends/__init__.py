@@ -1,14 +1,18 @@
 """Back ends: read problems from the machine code of each vendor, and write answers into it.
 
 To add one, write a package beside `amdgpu` and `nvidia` with the modules that
-`backend` lists, and name it in BACKENDS.
+`backend` lists, and a class here that joins them to a Backend.
 """
 
 from __future__ import annotations
 
+import base64
+from pathlib import Path
 from typing import Any
 
-from verilocc_bench.backends.amdgpu.backend import AmdgpuBackend
+from verilocc_bench.backends.amdgpu import compare as amdgpu_compare
+from verilocc_bench.backends.amdgpu import kernel as amdgpu_kernel
+from verilocc_bench.backends.amdgpu import lower as amdgpu_lower
 from verilocc_bench.backends.backend import Backend
 from verilocc_bench.backends.kernel import (
     CodeComparison,
@@ -17,21 +21,81 @@ from verilocc_bench.backends.kernel import (
     LoweredCode,
     ReadOptions,
 )
-from verilocc_bench.backends.nvidia.backend import NvidiaBackend
+from verilocc_bench.backends.nvidia import compare as nvidia_compare
+from verilocc_bench.backends.nvidia import kernel as nvidia_kernel
+from verilocc_bench.backends.nvidia import lower as nvidia_lower
+from verilocc_bench.backends.nvidia.cubin import is_cubin
+from verilocc_bench.edits import Answer
 from verilocc_bench.targets import Target, get_target
 
 __all__ = [
     "BACKENDS",
+    "AmdgpuBackend",
     "Backend",
     "CodeComparison",
     "ComparedAllocation",
     "Kernel",
     "LoweredCode",
+    "NvidiaBackend",
     "ReadOptions",
     "backend_of",
     "backend_of_file",
     "raw_bytes",
 ]
+
+
+class AmdgpuBackend:
+    """gfx90a and gfx942. Files are LLVM's machine IR before allocation; llc makes machine code."""
+
+    vendor = "amd"
+    raw_format = "mir"
+    raw_hash = "machine_ir_sha256"
+    own_allocation = "llc's own"
+
+    read = staticmethod(amdgpu_kernel.read_kernel)
+    read_all = staticmethod(amdgpu_kernel.read_kernels)
+    read_raw = staticmethod(amdgpu_kernel.read_raw_kernel)
+    check_output = staticmethod(amdgpu_lower.check_output)
+    lower = staticmethod(amdgpu_lower.lower)
+    check_comparison = staticmethod(amdgpu_compare.check_tools)
+    compare = staticmethod(amdgpu_compare.compare)
+
+    def holds(self, _data: bytes) -> bool:
+        """Always False: machine IR is text, and its first bytes do not identify it."""
+        return False
+
+    def raw_bytes(self, content: str) -> bytes:
+        """See Backend."""
+        return content.encode()
+
+    def check_answer(self, answer: Answer, source: str | Path) -> None:
+        """Accepts every answer, with or without edits."""
+
+
+class NvidiaBackend:
+    """sm_80. Files are cubins, with the compiler's registers; lowering patches them."""
+
+    vendor = "nvidia"
+    raw_format = "cubin"
+    raw_hash = "machine_code_sha256"
+    own_allocation = None
+
+    holds = staticmethod(is_cubin)
+    read = staticmethod(nvidia_kernel.read_kernel)
+    read_all = staticmethod(nvidia_kernel.read_kernels)
+    read_raw = staticmethod(nvidia_kernel.read_raw_kernel)
+    check_output = staticmethod(nvidia_lower.check_output)
+    check_answer = staticmethod(nvidia_lower.check_answer)
+    lower = staticmethod(nvidia_lower.lower)
+    compare = staticmethod(nvidia_compare.compare)
+
+    def raw_bytes(self, content: str) -> bytes:
+        """See Backend."""
+        return base64.b64decode(content, validate=True)
+
+    def check_comparison(self) -> None:
+        """Does nothing: reading the cubin has found nvdisasm already."""
+
 
 BACKENDS: tuple[Backend[Any], ...] = (NvidiaBackend(), AmdgpuBackend())
 """The back ends in the order in which they are asked about a file; text comes last."""

@@ -4,7 +4,7 @@ A back end is a package with the same modules in each: `read` (files to
 functions), `normalize` (functions to the IR), `kernel` (a file or a raw row to a
 Kernel, by these two), `write_back` (an assignment into the code), `lower` (an
 answer to a file of code, by `write_back`), `compare` (two answers by their code),
-`tools` (the programs that it runs), and `backend`, which joins them to a Backend.
+and `tools` (the programs that it runs). `__init__` joins these modules to a Backend.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Backend(Protocol[Code]):
         """Raises InputError for an answer of a kind that cannot be lowered on these targets."""
         ...
 
-    def lower(self, kernel: Kernel[Code], answer: Answer, output: Path) -> LoweredCode:
+    def lower(self, kernel: Kernel[Code], answer: Answer, output: Path, /) -> LoweredCode:
         """The kernel's code with a verified answer in it, in the form that `output` asks for."""
         ...
 

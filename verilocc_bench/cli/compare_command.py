@@ -6,19 +6,13 @@ import argparse
 import json
 from pathlib import Path
 
-from verilocc_bench.backends import CodeComparison, ComparedAllocation, backend_of, backend_of_file
+from verilocc_bench.backends import CodeComparison, ComparedAllocation
 from verilocc_bench.cli.comparison_document import comparison_text
-from verilocc_bench.cli.instance import (
-    LABEL_OF_CODE,
-    load_instance,
-    read_answer_for,
-    read_kernel,
-    read_raw_kernel,
-)
+from verilocc_bench.cli.instance import load_code, load_instance, read_answer_for
 from verilocc_bench.cli.wrong_answer import is_wrong
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import read_data, write_atomically
+from verilocc_bench.files import write_atomically
 
 
 def run(options: argparse.Namespace) -> int:
@@ -66,19 +60,7 @@ def _executed(options: argparse.Namespace) -> dict[str, dict[str, int]]:
 
 def _compare(options: argparse.Namespace) -> CodeComparison | None:
     """The comparison; None, after a message, if an answer is wrong."""
-    path = Path(options.instance)
-    if path.is_file():
-        data = read_data(path)
-        backend = backend_of_file(data)
-        backend.check_comparison()
-        kernel = read_kernel(path, data, options)
-        name, label = LABEL_OF_CODE, kernel.label
-    else:
-        instance = load_instance(options)
-        backend = backend_of(instance.problem.target)
-        backend.check_comparison()
-        kernel = read_raw_kernel(instance, options)
-        name, label = instance.label_source, instance.label
+    backend, kernel, instance = load_code(options, lambda found: found.check_comparison())
     answer = read_answer_for(kernel.problem, options.answer)
     backend.check_answer(answer, options.answer)
     if is_wrong(kernel.problem, answer, options):
@@ -87,8 +69,8 @@ def _compare(options: argparse.Namespace) -> CodeComparison | None:
         other = read_answer_for(kernel.problem, options.other)
         backend.check_answer(other, options.other)
         side = ComparedAllocation(options.other.name, other)
-    elif label is not None:
-        side = ComparedAllocation(name, Answer(label))
+    elif instance.label is not None:
+        side = ComparedAllocation(instance.label_source, Answer(instance.label))
     elif backend.own_allocation is not None:
         side = ComparedAllocation(backend.own_allocation, None)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends import (
     BACKENDS,
+    Backend,
     Kernel,
     ReadOptions,
     backend_of,
@@ -66,7 +67,11 @@ def load_instance(options: argparse.Namespace) -> Instance:
 
 
 def _from_compiled(path: Path, data: bytes, options: argparse.Namespace) -> Instance:
-    kernel = read_kernel(path, data, options)
+    kernel = backend_of_file(data).read(data, path, read_options(options))
+    return _of_kernel(path, kernel)
+
+
+def _of_kernel(path: Path, kernel: Kernel[Any]) -> Instance:
     title = f"{path.name}: {kernel.name}"
     return Instance(kernel.problem, title, kernel.label, LABEL_OF_CODE)
 
@@ -130,23 +135,29 @@ def _from_dataset(options: argparse.Namespace) -> Instance:
     )
 
 
-def _read_options(options: argparse.Namespace) -> ReadOptions:
+def read_options(options: argparse.Namespace) -> ReadOptions:
+    """The options for reading compiled code, from flags that all such commands have."""
     return ReadOptions(options.arch, options.function, options.max_threads)
 
 
-def read_kernel(path: Path, data: bytes, options: argparse.Namespace) -> Kernel[Any]:
-    """The one kernel of a file of compiled code, or the one that --function names."""
-    return backend_of_file(data).read(data, path, _read_options(options))
+def load_code(
+    options: argparse.Namespace, check: Callable[[Backend[Any]], None]
+) -> tuple[Backend[Any], Kernel[Any], Instance]:
+    """The compiled code that the options name, in a file or as a row, and its back end.
 
-
-def read_kernels(
-    path: Path, data: bytes, options: argparse.Namespace
-) -> Iterator[tuple[str, Kernel[Any] | str]]:
-    """Each kernel of a file of compiled code by its name, or the reason why it cannot be read.
-
-    Raises InputError if the file as a whole cannot be read.
+    `check` is called with the back end before any work.
     """
-    return backend_of_file(data).read_all(data, path, _read_options(options))
+    path = Path(options.instance)
+    if path.is_file():
+        data = read_data(path)
+        backend = backend_of_file(data)
+        check(backend)
+        kernel = backend.read(data, path, read_options(options))
+        return backend, kernel, _of_kernel(path, kernel)
+    instance = load_instance(options)
+    backend = backend_of(instance.problem.target)
+    check(backend)
+    return backend, _raw_kernel(backend, instance.problem, options), instance
 
 
 def read_raw_kernel(instance: Instance, options: argparse.Namespace) -> Kernel[Any]:
@@ -154,8 +165,12 @@ def read_raw_kernel(instance: Instance, options: argparse.Namespace) -> Kernel[A
 
     Raises InputError if the dataset has none, or it is another function's.
     """
-    problem = instance.problem
-    backend = backend_of(problem.target)
+    return _raw_kernel(backend_of(instance.problem.target), instance.problem, options)
+
+
+def _raw_kernel(
+    backend: Backend[Any], problem: AllocationProblem, options: argparse.Namespace
+) -> Kernel[Any]:
     raw = load_raw_row(options.dataset, problem.id, split=options.split, revision=options.revision)
     source = f"row {raw.id}"
     if raw.format != backend.raw_format:

@@ -7,7 +7,8 @@ import json
 
 from tabulate import tabulate
 
-from verilocc_bench.cli.instance import read_kernel, read_kernels
+from verilocc_bench.backends import backend_of_file
+from verilocc_bench.cli.instance import read_options
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import STANDARD_OUTPUT, read_data, write_output
 
@@ -23,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         text = _listing(options, data)
     else:
-        kernel = read_kernel(options.file, data, options)
+        kernel = backend_of_file(data).read(data, options.file, read_options(options))
         text = kernel.problem.normalized
         if options.map is not None:
             names = {f"%{number}": name for number, name in enumerate(kernel.original_names)}
@@ -37,7 +38,8 @@ def _listing(options: argparse.Namespace, data: bytes) -> str:
         if getattr(options, name) is not None:
             raise InputError(f"--list says it of all functions: it goes without --{name}")
     rows: list[tuple[object, ...]] = []
-    for name, found in read_kernels(options.file, data, options):
+    kernels = backend_of_file(data).read_all(data, options.file, read_options(options))
+    for name, found in kernels:
         if isinstance(found, str):
             rows.append((name, "no", None, None, " ".join(found.split())))
         else:

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from verilocc_bench.evaluation.configuration import RunConfiguration, ledger_set
 from verilocc_bench.evaluation.few_shot import load_few_shot
 from verilocc_bench.evaluation.fingerprints import fingerprint
 from verilocc_bench.evaluation.ledger import LEDGER, Ledger
-from verilocc_bench.evaluation.models import Predictions, resolve_model
+from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.evaluation.records import RowResult
 from verilocc_bench.evaluation.results import RESULTS, make_results, write_run
 from verilocc_bench.evaluation.rows import ChosenRows, choose_rows, known_ids
@@ -90,8 +91,7 @@ def evaluate_together(
         tell(f"{rows.dropped} of {count} functions cannot gain occupancy (proved)")
     allocators = [resolve_model(each.model, each.asked_settings(), jobs) for each in configurations]
     for allocator in allocators:
-        if isinstance(allocator, Predictions):
-            allocator.check_ids(known_ids(first, rows.rows))
+        allocator.check_ids(partial(known_ids, first, rows.rows))
     started = time.perf_counter()
     with contextlib.ExitStack() as stack:
         runs = []

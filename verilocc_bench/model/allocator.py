@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -201,6 +201,9 @@ class LanguageModelAllocator:
         if response.answer is None:
             raise AllocationFailed(f"{response.failure}: {response.message or 'no answer'}")
         return response.answer
+
+    def check_ids(self, known: Callable[[], Container[str]]) -> None:
+        """Does nothing: a model can be asked about any function."""
 
     def close(self) -> None:
         """Forgets searches and connections; the model stays."""

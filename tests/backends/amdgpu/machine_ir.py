@@ -14,7 +14,7 @@ from verilocc_bench.backends.amdgpu.normalize import (
     normalize_machine_function,
 )
 from verilocc_bench.backends.amdgpu.read import parse_mir
-from verilocc_bench.backends.amdgpu.write_back import LoweredMir, lower_amdgpu
+from verilocc_bench.backends.amdgpu.write_back import LoweredMir, write_assignment
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
 from verilocc_bench.edits import Answer, assignment_alone, edit_function, parse_edits
 from verilocc_bench.ir import Assignment, PhysicalRegister
@@ -46,7 +46,7 @@ class Kernel:
             number: self.register(answer[f"%{number}"])
             for number in range(len(self.normalized.original_names))
         }
-        return lower_amdgpu(self.text, self.machine, self.normalized, assignment)
+        return write_assignment(self.text, self.machine, self.normalized, assignment)
 
     def lower_split(self, answer: Answer) -> LoweredMir:
         """The function with an answer with edits, which must be a right one."""
@@ -61,7 +61,7 @@ class Kernel:
         assignment: Assignment = {
             number: self.register(answer.assignment[f"%{number}"]) for number in edited.registers
         }
-        return lower_amdgpu(self.text, self.machine, self.normalized, assignment, edited=edited)
+        return write_assignment(self.text, self.machine, self.normalized, assignment, edited=edited)
 
     def register(self, name: str) -> PhysicalRegister:
         """The register of that name."""

@@ -11,7 +11,7 @@ from dataset_builders.compilers.label import read_label
 from tests.backends.amdgpu.machine_ir import ROWS, Kernel, answer_of, kernel_of, load
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import LlcFailed, run_llc
-from verilocc_bench.backends.amdgpu.write_back import lower_amdgpu
+from verilocc_bench.backends.amdgpu.write_back import write_assignment
 from verilocc_bench.dataset import Row
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def test_llvms_own_assignment_gives_llvms_own_assembly(row: Row, llc: Llc) -> No
     kernel = load(row)
     after = parse_mir(llc(kernel.text, row.arch, *GREEDY, "-stop-after=virtregrewriter,2"))
     own = read_label(kernel.machine, after.functions[0], kernel.normalized)
-    lowered = lower_amdgpu(kernel.text, kernel.machine, kernel.normalized, own)
+    lowered = write_assignment(kernel.text, kernel.machine, kernel.normalized, own)
     assembly = run_llc(lowered.text, row.arch, "asm").decode()
     expected = llc(kernel.text, row.arch, *GREEDY)
     assert instructions(assembly) == instructions(expected)

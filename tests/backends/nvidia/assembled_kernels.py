@@ -18,7 +18,7 @@ from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_s
 from verilocc_bench.backends.nvidia.read import disassembled_function
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.tools import assemble, find_tool
-from verilocc_bench.backends.nvidia.write_back import LoweredCubin, lower_sass
+from verilocc_bench.backends.nvidia.write_back import LoweredCubin, write_assignment
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment, FixedUnits, PhysicalRegister
 
@@ -154,7 +154,7 @@ def code(cubin: bytes, name: str | None = None) -> SassFunction:
 
 def lowered_kernel(cubin: bytes, problem: NormalizedSass, assignment: Assignment) -> LoweredCubin:
     """An assignment written into the kernel of a problem."""
-    return lower_sass(cubin, code(cubin, problem.name), problem, assignment)
+    return write_assignment(cubin, code(cubin, problem.name), problem, assignment)
 
 
 def normalized(cubin: bytes, limit: int = 255) -> NormalizedSass:

@@ -15,7 +15,7 @@ from verilocc_bench.backends.amdgpu.tools import (
     machine_code_counts,
     run_llc,
 )
-from verilocc_bench.backends.amdgpu.write_back import LoweredMir, lower_amdgpu
+from verilocc_bench.backends.amdgpu.write_back import LoweredMir, write_assignment
 from verilocc_bench.backends.kernel import LoweredCode
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
@@ -66,7 +66,7 @@ def write_answer(kernel: MachineKernel, answer: Answer) -> LoweredMir:
     """The machine IR with a verified answer in it. Raises InputError if it cannot be lowered."""
     check_work_group(kernel)
     resolved = resolve_answer(kernel.problem, answer)
-    return lower_amdgpu(
+    return write_assignment(
         kernel.code.text,
         kernel.code.machine,
         kernel.code.normalized,

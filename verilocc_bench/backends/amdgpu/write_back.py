@@ -75,7 +75,7 @@ class LoweredMir:
     llc_options: tuple[str, ...]
 
 
-def lower_amdgpu(
+def write_assignment(
     text: str,
     machine: MachineFunction,
     normalized: NormalizedMachineFunction,

@@ -10,7 +10,7 @@ from verilocc_bench.backends.kernel import LoweredCode
 from verilocc_bench.backends.nvidia.hazards import Hazard
 from verilocc_bench.backends.nvidia.kernel import SassKernel
 from verilocc_bench.backends.nvidia.records import SassFunction
-from verilocc_bench.backends.nvidia.write_back import LoweredCubin, lower_sass
+from verilocc_bench.backends.nvidia.write_back import LoweredCubin, write_assignment
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS, SM_80
@@ -49,7 +49,9 @@ def write_answer(kernel: SassKernel, answer: Answer) -> LoweredCubin:
     check_answer(answer, kernel.source)
     code, registers = kernel.code, resolve_answer(kernel.problem, answer).registers
     try:
-        return lower_sass(code.cubin, code.function, code.normalized, registers, kernel.source)
+        return write_assignment(
+            code.cubin, code.function, code.normalized, registers, kernel.source
+        )
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=kernel.source) from None
 

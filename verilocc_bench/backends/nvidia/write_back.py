@@ -34,7 +34,7 @@ from verilocc_bench.backends.nvidia.proof import (
 )
 from verilocc_bench.backends.nvidia.read import disassembled_function
 from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
-from verilocc_bench.backends.nvidia.webs import ReferenceKey, guard_reference
+from verilocc_bench.backends.nvidia.webs import GUARD, ReferenceKey, guard_reference
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment
 from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
@@ -67,7 +67,7 @@ class LoweredCubin:
         return not self.reasons
 
 
-def lower_sass(
+def write_assignment(
     cubin: bytes,
     original: SassFunction,
     normalized: NormalizedSass,
@@ -133,7 +133,7 @@ def _old_register(function: SassFunction, key: ReferenceKey) -> tuple[str, int] 
     if index >= len(function.instructions):
         return None
     instruction = function.instructions[index]
-    if number < 0:
+    if number == GUARD:
         guard = instruction.guard
         return None if guard is None else (guard.file, guard.index)
     references = (*instruction.definitions, *instruction.uses)
@@ -246,7 +246,7 @@ def _renamed_registers(
         guard = guard_reference(instruction)
         references = [*enumerate((*instruction.definitions, *instruction.uses))]
         if guard is not None:
-            references.append((-1, guard))
+            references.append((GUARD, guard))
         for number, reference in references:
             first = renaming.get((index, number), reference.first)
             for offset in range(reference.count):

@@ -20,7 +20,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -152,6 +152,9 @@ class CommandAllocator:
             for _ in range(missing):
                 results.get()
             self._running.remove(cancelled)
+
+    def check_ids(self, known: Callable[[], Container[str]]) -> None:
+        """Does nothing: a program can be asked about any function."""
 
     def close(self) -> None:
         """Ends all programs: closes their inputs first, then kills them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -92,10 +92,11 @@ class Predictions(SingleAllocator):
         except (InputError, OSError) as error:
             raise InfrastructureError(f"{self.path} cannot be read again: {error}") from None
 
-    def check_ids(self, known: Container[str]) -> None:
+    def check_ids(self, known: Callable[[], Container[str]]) -> None:
         """Raises InputError for an answer to a function that the dataset does not have."""
+        ids = known()
         for identifier in self.samples:
-            if identifier not in known:
+            if identifier not in ids:
                 raise InputError(
                     f"there is no function {identifier[:40]!r} in the dataset", source=self.path
                 )

@@ -13,7 +13,7 @@ import hashlib
 import random
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -121,6 +121,9 @@ class NotesAllocator:
         if response.answer is None:
             raise AllocationFailed(f"{response.failure}: {response.message or 'no answer'}")
         return response.answer
+
+    def check_ids(self, known: Callable[[], Container[str]]) -> None:
+        """Does nothing: a model can be asked about any function."""
 
     def close(self) -> None:
         """Nothing is left open."""
