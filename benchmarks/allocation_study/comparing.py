@@ -20,7 +20,7 @@ from verilocc_bench.allocators.search.options import SearchOptions
 from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import RawRow, Row, iterate_rows, read_parquet
-from verilocc_bench.dataset.rows import write_parquet
+from verilocc_bench.dataset.parquet import write_parquet
 from verilocc_bench.edits import Answer
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError

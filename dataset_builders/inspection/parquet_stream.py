@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from verilocc_bench.dataset import RawRow, Row
-from verilocc_bench.dataset.parquet import open_parquet, parquet_batches
+from verilocc_bench.dataset.parquet_batches import open_parquet, parquet_batches
 from verilocc_bench.errors import InputError
 
 BATCH_ROWS = 16

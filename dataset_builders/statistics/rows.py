@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from verilocc_bench.dataset import Row
-from verilocc_bench.dataset.parquet import parquet_batches
-from verilocc_bench.dataset.rows import rows_from_table
+from verilocc_bench.dataset.parquet import rows_from_table
+from verilocc_bench.dataset.parquet_batches import parquet_batches
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json
 

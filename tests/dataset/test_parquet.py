@@ -13,9 +13,9 @@ from pyarrow import parquet
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
 from verilocc_bench.dataset import parquet as bounded
-from verilocc_bench.dataset.parquet import MemoryBudget, parquet_batches
+from verilocc_bench.dataset.parquet import iterate_parquet
+from verilocc_bench.dataset.parquet_batches import MemoryBudget, parquet_batches
 from verilocc_bench.dataset.parquet_pages import PageError, pages_of
-from verilocc_bench.dataset.rows import iterate_parquet
 from verilocc_bench.errors import InputError
 
 FILES = sorted(embedded_path().rglob("*.parquet"))

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import Row, embedded_path, load_raw_row, load_rows, write_parquet
-from verilocc_bench.dataset.rows import read_parquet
+from verilocc_bench.dataset.parquet import read_parquet
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import PreparedRow
 from verilocc_bench.ir import instance_id

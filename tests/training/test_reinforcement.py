@@ -15,7 +15,7 @@ from verilocc_bench.allocators import (
 )
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
-from verilocc_bench.dataset.rows import write_parquet
+from verilocc_bench.dataset.parquet import write_parquet
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.selftest.generate import random_function

@@ -1,5 +1,6 @@
 """The dataset: its rows, their Parquet files, and where to find them."""
 
+from verilocc_bench.dataset.parquet import read_parquet, write_parquet
 from verilocc_bench.dataset.reader import (
     EMBEDDED,
     Dataset,
@@ -9,15 +10,7 @@ from verilocc_bench.dataset.reader import (
     load_raw_row,
     load_rows,
 )
-from verilocc_bench.dataset.rows import (
-    RawRow,
-    Row,
-    check_row,
-    read_parquet,
-    row_digest,
-    rows_hash,
-    write_parquet,
-)
+from verilocc_bench.dataset.rows import RawRow, Row, check_row, row_digest, rows_hash
 from verilocc_bench.dataset.tight_budgets import BudgetChoice, tighten
 
 __all__ = [

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from verilocc_bench.dataset.hub_requests import quiet, without_secrets
-from verilocc_bench.dataset.parquet import MemoryBudget, check_parquet
-from verilocc_bench.dataset.rows import RowType, iterate_parquet, rows_from_table
+from verilocc_bench.dataset.parquet import RowType, iterate_parquet, rows_from_table
+from verilocc_bench.dataset.parquet_batches import MemoryBudget, check_parquet
 from verilocc_bench.errors import InputError
 
 TIMEOUT_SECONDS = 10.0

@@ -1,197 +1,138 @@
-"""Reads Parquet files a few rows at a time, in bounded memory whatever they contain.
-
-Half a megabyte can hold gigabytes: well-packed pages, one long value that every
-row repeats, or empty rows. The reader does not trust the sizes in the footer. It
-first reads the headers of all pages (dataset.parquet_pages), which bound the
-memory for unpacking. It then reads so few rows at once that even rows of the
-longest possible value fit into memory, and counts their bytes.
-"""
+"""Rows in Parquet files: their schema, and how they are written and read."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from verilocc_bench.dataset.parquet_pages import PageError, pages_of
+from verilocc_bench.dataset.parquet_batches import MemoryBudget, parquet_batches
+from verilocc_bench.dataset.rows import BEST_COLUMNS, RawRow, Row
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import MIB, open_input
+from verilocc_bench.files import write_atomically
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyarrow import parquet
 
-FLOOR_BYTES = 256 * MIB
-RATIO = 200
-"""A file may unpack to 256 MiB plus 200 times its size; the released ones to 5 to 20 times."""
+RowType = TypeVar("RowType", Row, RawRow)
 
-MEMORY_BYTES = 4096 * MIB
-"""The most bytes of rows that are held at once."""
+_NULLABLE = {"assignment", "registers_used", "occupancy", "bank_conflicts", *BEST_COLUMNS}
+_LATER = {"best_certificate", "best_bank_conflicts", "bank_conflicts"}
+"""Columns that datasets of earlier versions lack; they are read as nulls."""
 
-ROW_BYTES = 8192
-"""The bytes that a row counts beside its text: half the bytes of a small kernel's row."""
-
-GROUP_BYTES = 1024 * MIB
-"""The most bytes of a row group's columns in the file, and of their largest pages unpacked."""
-
-BATCH_BYTES = 256 * MIB
-BATCH_ROWS = 64
-PAGES = 200_000
-FOOTER_STRINGS_BYTES = 16 * MIB
-FOOTER_ELEMENTS = 100_000
-
-
-@dataclass(slots=True)
-class MemoryBudget:
-    """The bytes that further rows may have, and their limit in words."""
-
-    left_bytes: int = MEMORY_BYTES
-    limit: str = f"{MEMORY_BYTES // MIB:,} MiB of rows at once"
-
-    def spend(self, count: int, source: str | Path) -> None:
-        """Takes bytes from the budget. Raises InputError about `source` if too few are left."""
-        self.left_bytes -= count
-        if self.left_bytes < 0:
-            raise InputError(f"it unpacks to more than the {self.limit}", source=source)
+_INTEGERS = {
+    "n_blocks",
+    "n_instructions",
+    "n_virtual_registers",
+    "occupancy",
+    "best_registers_used",
+    "best_lower_bound",
+    "bank_conflicts",
+    "best_bank_conflicts",
+}
+_BOOLEANS = {"best_is_optimal"}
+# Raw text is five times as long and read rarely, so it is not worth minutes of packing.
+_COMPRESSION_LEVELS: dict[type[Row | RawRow], int] = {Row: 19, RawRow: 9}
 
 
-@contextmanager
-def open_parquet(path: Path) -> Iterator[tuple[BinaryIO, parquet.ParquetFile]]:
-    """Opens a regular file as bytes and as Parquet. Raises InputError for errors of reading it."""
+def _schema(row_type: type[Row | RawRow]) -> pyarrow.Schema:
     import pyarrow as pa
-    from pyarrow import parquet
 
-    with open_input(path) as file:
-        try:
-            # Read column by column and page by page: a column may be as long as the file.
-            opened = parquet.ParquetFile(
-                file,
-                buffer_size=MIB,
-                pre_buffer=False,
-                page_checksum_verification=True,
-                thrift_string_size_limit=FOOTER_STRINGS_BYTES,
-                thrift_container_size_limit=FOOTER_ELEMENTS,
+    return pa.schema(
+        [
+            pa.field(
+                f.name,
+                _arrow_type(f.name),
+                nullable=f.name in _NULLABLE,
             )
-            yield file, opened
-        except (pa.ArrowException, OSError, MemoryError, ValueError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-            raise InputError(f"expected a Parquet file: {reason}", source=path) from None
-
-
-def parquet_batches(
-    path: Path, columns: Sequence[str] | None = None, size: int = BATCH_ROWS
-) -> Iterator[pyarrow.Table]:
-    """The rows of a file in order, at most `size` at a time.
-
-    `columns` selects columns; it may name columns that the file does not have.
-    Raises InputError for a file that is not Parquet or unpacks to too much.
-    """
-    import pyarrow as pa
-
-    with open_parquet(path) as (file, opened):
-        names = _names(opened, columns, path)
-        rows = min(size, _rows_at_once(file, opened, names, path))
-        budget = _budget(file.seek(0, os.SEEK_END))
-        if opened.metadata.num_rows == 0:
-            yield opened.schema_arrow.empty_table().select(names)
-        for batch in opened.iter_batches(batch_size=rows, columns=names):
-            arrays = [
-                column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-                for column in batch.columns
-            ]
-            table = pa.Table.from_arrays(arrays, names=batch.schema.names)
-            budget.spend(table.nbytes + ROW_BYTES * batch.num_rows, path)
-            yield table
-
-
-def check_parquet(path: Path) -> int:
-    """The rows that any reader may read at once. Raises InputError like parquet_batches."""
-    for _ in parquet_batches(path):
-        pass
-    with open_parquet(path) as (file, opened):
-        return _rows_at_once(file, opened, _names(opened, None, path), path)
-
-
-def _names(opened: parquet.ParquetFile, columns: Sequence[str] | None, path: Path) -> list[str]:
-    """The requested columns that exist, or all. Raises InputError for an unaccepted type."""
-    schema = opened.schema_arrow
-    if len(set(schema.names)) < len(schema.names):
-        raise InputError("two columns have one name", source=path)
-    names = [name for name in schema.names if columns is None or name in columns]
-    for name in names:
-        _check_type(name, schema.field(name).type, path)
-    return names
-
-
-def _budget(file_bytes: int) -> MemoryBudget:
-    limit = FLOOR_BYTES + RATIO * file_bytes
-    words = f"{limit:,} bytes accepted of a file of {file_bytes:,}"
-    return MemoryBudget(limit, words)
-
-
-def _check_type(name: str, kind: pyarrow.DataType, path: Path) -> None:
-    """Raises InputError unless a column holds text, whole numbers or truth values.
-
-    A single value of a list could have any length.
-    """
-    from pyarrow import types
-
-    plain = (
-        types.is_string,
-        types.is_large_string,
-        types.is_string_view,
-        types.is_integer,
-        types.is_boolean,
-        types.is_null,
+            for f in fields(row_type)
+        ]
     )
-    value = kind.value_type if types.is_dictionary(kind) else kind
-    if not any(is_plain(value) for is_plain in plain):
-        raise InputError(
-            f"the column {name!r} must be of text, whole numbers or booleans, not of type "
-            f"{str(kind)[:60]}",
-            source=path,
-        )
 
 
-def _rows_at_once(
-    file: BinaryIO, opened: parquet.ParquetFile, names: Sequence[str], path: Path
-) -> int:
-    """The rows of these columns that surely fit into BATCH_BYTES.
+def _arrow_type(column: str) -> pyarrow.DataType:
+    import pyarrow as pa
 
-    No value is longer than its page. Raises InputError if the pages of a row group
-    are too large to read.
+    if column in _INTEGERS:
+        return pa.int64()
+    return pa.bool_() if column in _BOOLEANS else pa.string()
+
+
+def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
+    """Writes rows as one Parquet file; the same rows give the same bytes."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    assert rows
+    schema = _schema(type(rows[0]))
+    columns = zip(*(astuple(row) for row in rows), strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    sink = pa.BufferOutputStream()
+    parquet.write_table(
+        pa.Table.from_arrays(arrays, schema=schema),
+        sink,
+        compression="zstd",
+        compression_level=_COMPRESSION_LEVELS[type(rows[0])],
+        row_group_size=256,
+        write_page_checksum=True,
+        use_dictionary=["family", "arch", "kernel", "track", "label_source", "license"]
+        if isinstance(rows[0], Row)
+        else ["format"],
+    )
+    write_atomically(path, sink.getvalue().to_pybytes())
+
+
+def read_parquet(path: Path, row_type: type[RowType]) -> list[RowType]:
+    """The rows of a Parquet file. Raises InputError like iterate_parquet."""
+    return list(iterate_parquet(path, row_type, MemoryBudget()))
+
+
+def iterate_parquet(
+    path: Path, row_type: type[RowType], memory: MemoryBudget | None = None
+) -> Iterator[RowType]:
+    """The rows of a Parquet file one by one, without holding all of them.
+
+    Raises InputError if the file is not Parquet, lacks columns or unpacks to too
+    much, and if the budget `memory` is used up.
     """
-    metadata = opened.metadata
-    largest = count = 0
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        stored = unpacked = 0
-        for place in range(group.num_columns):
-            chunk = group.column(place)
-            if chunk.path_in_schema not in names:
+    for table in parquet_batches(path, [field.name for field in fields(row_type)]):
+        if memory is not None:
+            memory.spend(table.nbytes, path)
+        yield from rows_from_table(table, row_type, path)
+
+
+def rows_from_table(
+    table: pyarrow.Table, row_type: type[RowType], source: str | Path
+) -> list[RowType]:
+    """The rows of an Arrow table that has at least the columns of `row_type`.
+
+    Raises InputError if a column has another type, or if one is missing that
+    datasets of earlier versions have, too.
+    """
+    import pyarrow as pa
+
+    columns: list[list[Any]] = []
+    for field in _schema(row_type):
+        if field.name not in table.column_names:
+            if field.name in _LATER:
+                columns.append([None] * table.num_rows)
                 continue
-            start = chunk.data_page_offset
-            if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
-                start = chunk.dictionary_page_offset
-            longest = 0
-            try:
-                for page in pages_of(file, start, chunk.total_compressed_size):
-                    longest = max(longest, page.unpacked_bytes)
-                    count += 1
-                    if count > PAGES:
-                        raise InputError(f"more than the {PAGES:,} pages accepted", source=path)
-            except PageError as error:
-                raise InputError(f"expected a Parquet file: {error}", source=path) from None
-            stored += chunk.total_compressed_size
-            unpacked += longest
-        if max(stored, unpacked) > GROUP_BYTES:
+            raise InputError(f"the column {field.name!r} is missing", source=source)
+        column = table.column(field.name)
+        try:
+            column = column.cast(field.type)
+        except (pa.ArrowException, ValueError):
             raise InputError(
-                f"row group {number} has {stored:,} bytes, with pages that unpack to "
-                f"{unpacked:,}: more than the {GROUP_BYTES:,} accepted",
-                source=path,
-            )
-        largest = max(largest, unpacked)
-    return max(1, BATCH_BYTES // max(largest, 1))
+                f"the column {field.name!r} must be of type {field.type}, not {column.type}",
+                source=source,
+            ) from None
+        if column.null_count and not field.nullable:
+            raise InputError(f"the column {field.name!r} has nulls", source=source)
+        try:
+            columns.append(column.to_pylist())
+        except UnicodeDecodeError:
+            raise InputError(
+                f"the column {field.name!r} has text that is not UTF-8", source=source
+            ) from None
+    return [row_type(*values) for values in zip(*columns, strict=True)]

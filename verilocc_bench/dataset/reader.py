@@ -9,8 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from verilocc_bench.dataset.hub import read_hub, stream_hub
-from verilocc_bench.dataset.parquet import MEMORY_BYTES, MemoryBudget
-from verilocc_bench.dataset.rows import RawRow, Row, RowType, check_row, iterate_parquet, rows_hash
+from verilocc_bench.dataset.parquet import RowType, iterate_parquet
+from verilocc_bench.dataset.parquet_batches import MEMORY_BYTES, MemoryBudget
+from verilocc_bench.dataset.rows import RawRow, Row, check_row, rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB, open_input, read_json
 

@@ -1,23 +1,19 @@
-"""Rows of the dataset: their columns, their Parquet files, and a check against the text."""
+"""Rows of the dataset: their columns, their hashes, and a check against the text."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-from verilocc_bench.dataset.parquet import MemoryBudget, parquet_batches
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import parse_json, write_atomically
+from verilocc_bench.files import parse_json
 from verilocc_bench.ir import instance_id
-
-if TYPE_CHECKING:
-    import pyarrow
 
 
 @dataclass(frozen=True)
@@ -102,8 +98,6 @@ class RawRow:
     content: str
 
 
-RowType = TypeVar("RowType", Row, RawRow)
-
 BEST_COLUMNS = tuple(field.name for field in fields(Row) if field.name.startswith("best_"))
 """The columns about the best known answer."""
 
@@ -113,126 +107,6 @@ RELEASE_COLUMNS: Mapping[str, Any] = {
     "cluster": "",
 }
 """The columns that the release of a dataset fills in, with their values until then."""
-
-_NULLABLE = {"assignment", "registers_used", "occupancy", "bank_conflicts", *BEST_COLUMNS}
-_LATER = {"best_certificate", "best_bank_conflicts", "bank_conflicts"}
-"""Columns that datasets of earlier versions lack; they are read as nulls."""
-
-_INTEGERS = {
-    "n_blocks",
-    "n_instructions",
-    "n_virtual_registers",
-    "occupancy",
-    "best_registers_used",
-    "best_lower_bound",
-    "bank_conflicts",
-    "best_bank_conflicts",
-}
-_BOOLEANS = {"best_is_optimal"}
-# Raw text is five times as long and read rarely, so it is not worth minutes of packing.
-_COMPRESSION_LEVELS: dict[type[Row | RawRow], int] = {Row: 19, RawRow: 9}
-
-
-def _schema(row_type: type[Row | RawRow]) -> pyarrow.Schema:
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            pa.field(
-                f.name,
-                _arrow_type(f.name),
-                nullable=f.name in _NULLABLE,
-            )
-            for f in fields(row_type)
-        ]
-    )
-
-
-def _arrow_type(column: str) -> pyarrow.DataType:
-    import pyarrow as pa
-
-    if column in _INTEGERS:
-        return pa.int64()
-    return pa.bool_() if column in _BOOLEANS else pa.string()
-
-
-def write_parquet(rows: Sequence[Row] | Sequence[RawRow], path: Path) -> None:
-    """Writes rows as one Parquet file; the same rows give the same bytes."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    assert rows
-    schema = _schema(type(rows[0]))
-    columns = zip(*(astuple(row) for row in rows), strict=True)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    sink = pa.BufferOutputStream()
-    parquet.write_table(
-        pa.Table.from_arrays(arrays, schema=schema),
-        sink,
-        compression="zstd",
-        compression_level=_COMPRESSION_LEVELS[type(rows[0])],
-        row_group_size=256,
-        write_page_checksum=True,
-        use_dictionary=["family", "arch", "kernel", "track", "label_source", "license"]
-        if isinstance(rows[0], Row)
-        else ["format"],
-    )
-    write_atomically(path, sink.getvalue().to_pybytes())
-
-
-def read_parquet(path: Path, row_type: type[RowType]) -> list[RowType]:
-    """The rows of a Parquet file. Raises InputError like iterate_parquet."""
-    return list(iterate_parquet(path, row_type, MemoryBudget()))
-
-
-def iterate_parquet(
-    path: Path, row_type: type[RowType], memory: MemoryBudget | None = None
-) -> Iterator[RowType]:
-    """The rows of a Parquet file one by one, without holding all of them.
-
-    Raises InputError if the file is not Parquet, lacks columns or unpacks to too
-    much, and if the budget `memory` is used up.
-    """
-    for table in parquet_batches(path, [field.name for field in fields(row_type)]):
-        if memory is not None:
-            memory.spend(table.nbytes, path)
-        yield from rows_from_table(table, row_type, path)
-
-
-def rows_from_table(
-    table: pyarrow.Table, row_type: type[RowType], source: str | Path
-) -> list[RowType]:
-    """The rows of an Arrow table that has at least the columns of `row_type`.
-
-    Raises InputError if a column has another type, or if one is missing that
-    datasets of earlier versions have, too.
-    """
-    import pyarrow as pa
-
-    columns: list[list[Any]] = []
-    for field in _schema(row_type):
-        if field.name not in table.column_names:
-            if field.name in _LATER:
-                columns.append([None] * table.num_rows)
-                continue
-            raise InputError(f"the column {field.name!r} is missing", source=source)
-        column = table.column(field.name)
-        try:
-            column = column.cast(field.type)
-        except (pa.ArrowException, ValueError):
-            raise InputError(
-                f"the column {field.name!r} must be of type {field.type}, not {column.type}",
-                source=source,
-            ) from None
-        if column.null_count and not field.nullable:
-            raise InputError(f"the column {field.name!r} has nulls", source=source)
-        try:
-            columns.append(column.to_pylist())
-        except UnicodeDecodeError:
-            raise InputError(
-                f"the column {field.name!r} has text that is not UTF-8", source=source
-            ) from None
-    return [row_type(*values) for values in zip(*columns, strict=True)]
 
 
 def row_digest(row: Row | RawRow) -> str:

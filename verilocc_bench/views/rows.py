@@ -15,7 +15,7 @@ from verilocc_bench.allocators import Request
 from verilocc_bench.allocators.registry import ANSWER_ALONE, BUILT_IN
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
-from verilocc_bench.dataset.rows import rows_from_table
+from verilocc_bench.dataset.parquet import rows_from_table
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.files import parse_json
 
