@@ -34,7 +34,6 @@ from verilocc_bench.backends.nvidia.tools import assemble, disassemble
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json
-from verilocc_bench.ir import Block, Function
 
 _KINDS = {"STL": InsertedKind.VECTOR_SPILL, "LDL": InsertedKind.VECTOR_RELOAD}
 _LANES = {"64": 2, "128": 4}
@@ -131,7 +130,7 @@ def count_spilling(function: SassFunction) -> dict[InsertedKind, InsertedCode]:
     """
     found = dict.fromkeys(_KINDS.values(), InsertedCode())
     blocks = control_flow(function)
-    depths = loop_depths(_skeleton(tuple(block.successors for block in blocks)))
+    depths = loop_depths([block.successors for block in blocks])
     for block, depth in zip(blocks, depths, strict=True):
         for index in block.instructions:
             instruction = function.instructions[index]
@@ -145,9 +144,3 @@ def count_spilling(function: SassFunction) -> dict[InsertedKind, InsertedCode]:
 def _lanes(opcode: str) -> int:
     """Lanes that a load or store moves: `LDL.64` two, `LDL.LU.128` four, others one."""
     return next((_LANES[part] for part in opcode.split(".") if part in _LANES), 1)
-
-
-def _skeleton(successors: tuple[tuple[int, ...], ...]) -> Function:
-    """A function with these edges and empty blocks."""
-    blocks = tuple(Block((), each) for each in successors)
-    return Function("sm_80", (), (), (), (), blocks)

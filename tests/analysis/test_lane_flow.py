@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from verilocc_bench.analysis import AllocationProblem, lane_flow, liveness
+from verilocc_bench.analysis import AllocationProblem, block_order, liveness
+from verilocc_bench.analysis.block_order import PendingBlocks
 from verilocc_bench.analysis.conditions import TRUE
 from verilocc_bench.analysis.effects import Effects, LaneNumbering
-from verilocc_bench.analysis.lane_flow import LaneFlow, _Pending
+from verilocc_bench.analysis.lane_flow import LaneFlow
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 
@@ -24,7 +25,7 @@ def problem(body: str) -> AllocationProblem:
     return AllocationProblem(parse_function(HEADER + body, canonical=False))
 
 
-def visits(pending: _Pending) -> list[int]:
+def visits(pending: PendingBlocks) -> list[int]:
     found = []
     while (block := pending.pop()) is not None:
         found.append(block)
@@ -32,7 +33,7 @@ def visits(pending: _Pending) -> list[int]:
 
 
 def test_blocks_wait_once_each() -> None:
-    pending = _Pending([0, 2, 1])
+    pending = PendingBlocks([0, 2, 1])
     pending.add(1)  # waits already
     assert visits(pending) == [0, 2, 1]
     pending.add(2)
@@ -41,7 +42,7 @@ def test_blocks_wait_once_each() -> None:
 
 
 def test_sweeps_go_to_the_end_and_back_again() -> None:
-    pending = _Pending([0, 1, 2, 3])
+    pending = PendingBlocks([0, 1, 2, 3])
     assert [pending.pop(), pending.pop()] == [0, 1]
     pending.add(1)  # behind this sweep, which is here
     pending.add(0)
@@ -54,9 +55,9 @@ def test_sweeps_go_to_the_end_and_back_again() -> None:
 
 
 def test_visits_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_flow, "VISITS", 2)
-    monkeypatch.setattr(lane_flow, "VISITS_OF_A_BLOCK", 1)
-    pending = _Pending([0, 1, 2])
+    monkeypatch.setattr(block_order, "VISITS", 2)
+    monkeypatch.setattr(block_order, "VISITS_OF_A_BLOCK", 1)
+    pending = PendingBlocks([0, 1, 2])
     assert visits(pending) == [0, 1, 2]
     for _ in range(2):
         pending.add(1)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from verilocc_bench.analysis import AllocationProblem, lane_flow, liveness
+from verilocc_bench.analysis import AllocationProblem, block_order, liveness
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import text_parser
 
@@ -76,14 +76,14 @@ def function(edges: Edges) -> AllocationProblem:
 @pytest.mark.parametrize("name", GRAPHS)
 def test_blocks_are_visited_a_few_times_each(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     visits = 0
-    plain = lane_flow._Pending.pop
+    plain = block_order.PendingBlocks.pop
 
-    def pop(self: lane_flow._Pending) -> int | None:
+    def pop(self: block_order.PendingBlocks) -> int | None:
         nonlocal visits
         visits += 1
         return plain(self)
 
-    monkeypatch.setattr(lane_flow._Pending, "pop", pop)
+    monkeypatch.setattr(block_order.PendingBlocks, "pop", pop)
     problem = function(GRAPHS[name](COUNT))
     assert all(problem.liveness.live)
     # Two facts forwards and one backwards, of which each takes one visit at least.
@@ -102,8 +102,8 @@ def test_guards_of_one_block_do_not_add_up() -> None:
 
 
 def test_what_is_too_tangled_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lane_flow, "VISITS", 0)
-    monkeypatch.setattr(lane_flow, "VISITS_OF_A_BLOCK", 1)
+    monkeypatch.setattr(block_order, "VISITS", 0)
+    monkeypatch.setattr(block_order, "VISITS_OF_A_BLOCK", 1)
     with pytest.raises(InputError, match="edges between the 50 blocks are too tangled"):
         _ = function(GRAPHS["there and back"](50)).liveness
 

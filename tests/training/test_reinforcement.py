@@ -21,7 +21,8 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
-from verilocc_bench.training.recipe import ModelRecipe, find_recipe_file, read_document
+from verilocc_bench.training.recipe import ModelRecipe
+from verilocc_bench.training.recipe_files import find_recipe_file, read_document
 from verilocc_bench.training.reinforcement_recipe import (
     ReinforcementRecipe,
     RewardWeights,

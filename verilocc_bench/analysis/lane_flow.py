@@ -25,9 +25,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from verilocc_bench.analysis.block_order import PendingBlocks, reverse_postorders
 from verilocc_bench.analysis.conditions import (
     FALSE,
     TRUE,
@@ -37,11 +37,6 @@ from verilocc_bench.analysis.conditions import (
     add_lanes,
 )
 from verilocc_bench.analysis.effects import Effects
-from verilocc_bench.errors import InputError
-
-VISITS = 400_000
-VISITS_OF_A_BLOCK = 20
-"""A fixed point may visit a block this many times on average; kernels need 3 visits."""
 
 
 class _JointEffects(NamedTuple):
@@ -82,7 +77,8 @@ class LaneFlow:
         self.nowhere = 1 << lane_count
         self.entry_lanes = entry_lanes
         self._steps = [_steps(block) for block in effects]
-        self._order = _reverse_postorder(successors)
+        # From the entry, then the blocks that it does not lead to.
+        self._order = [block for order in reverse_postorders(successors) for block in order]
 
     @cached_property
     def live_in(self) -> list[ConditionalLanes]:
@@ -219,7 +215,7 @@ class LaneFlow:
     def _live(self) -> tuple[list[ConditionalLanes], list[ConditionalLanes]]:
         live_in: list[ConditionalLanes] = [{} for _ in self.effects]
         live_out: list[ConditionalLanes] = [{} for _ in self.effects]
-        pending = _Pending(self._order[::-1])
+        pending = PendingBlocks(self._order[::-1])
         while (block := pending.pop()) is not None:
             out: ConditionalLanes = {}
             for successor, condition in self._edges(block):
@@ -258,7 +254,7 @@ class LaneFlow:
         for block in outside:
             incoming[block] = {TRUE: self.nowhere}
         found: dict[int, ConditionalLanes] = {}
-        pending = _Pending(self._order)
+        pending = PendingBlocks(self._order)
         while (current := pending.pop()) is not None:
             into = self.conditions.forget(incoming[current], keep[current])
             if into == found.get(current):
@@ -308,7 +304,7 @@ class LaneFlow:
             exposed.append(read)
             killed.append(gone)
         ahead = list(exposed)
-        pending = _Pending(self._order[::-1])
+        pending = PendingBlocks(self._order[::-1])
         while (block := pending.pop()) is not None:
             out = 0
             for successor in self.successors[block]:
@@ -319,79 +315,6 @@ class LaneFlow:
                 for predecessor in self._predecessors[block]:
                     pending.add(predecessor)
         return ahead
-
-
-class _Pending:
-    """The blocks that are still to be visited, in sweeps forwards and backwards through an order.
-
-    At the beginning every block is. A forward sweep carries facts along any
-    number of forward edges, a backward sweep along any number of back edges.
-    With forward sweeps alone, each back edge would cost a sweep.
-    """
-
-    def __init__(self, order: Sequence[int]) -> None:
-        self._order = order
-        self._ranks = [0] * len(order)
-        for rank, block in enumerate(order):
-            self._ranks[block] = rank
-        self._waiting = [True] * len(order)
-        self._direction = 1
-        self._sweep = list(range(len(order)))
-        self._next: list[int] = []
-        self._at = -1
-        self._left = VISITS + VISITS_OF_A_BLOCK * len(order)
-
-    def add(self, block: int) -> None:
-        """Marks a block: for this sweep if the sweep has not passed it, else for the next."""
-        if self._waiting[block]:
-            return
-        self._waiting[block] = True
-        place = self._ranks[block] * self._direction
-        if place > self._at:
-            heappush(self._sweep, place)
-        else:
-            self._next.append(-place)
-
-    def pop(self) -> int | None:
-        """The next block; None at the end. Raises InputError after too many visits."""
-        if not self._sweep:
-            if not self._next:
-                return None
-            self._direction = -self._direction
-            self._sweep, self._next = self._next, []
-            heapify(self._sweep)
-        self._left -= 1
-        if self._left < 0:
-            raise InputError(
-                f"the edges between the {len(self._order):,} blocks are too tangled to analyse"
-            )
-        self._at = heappop(self._sweep)
-        block = self._order[self._at * self._direction]
-        self._waiting[block] = False
-        return block
-
-
-def _reverse_postorder(successors: Sequence[Sequence[int]]) -> list[int]:
-    """All blocks in reverse postorder: from the entry, then those that it does not lead to."""
-    finished: list[list[int]] = []
-    seen = [False] * len(successors)
-    for start in range(len(successors)):
-        if seen[start]:
-            continue
-        seen[start] = True
-        order: list[int] = []
-        path = [(start, iter(successors[start]))]
-        while path:
-            block, following = path[-1]
-            successor = next((each for each in following if not seen[each]), None)
-            if successor is None:
-                order.append(block)
-                path.pop()
-            else:
-                seen[successor] = True
-                path.append((successor, iter(successors[successor])))
-        finished.append(order[::-1])
-    return [block for order in finished for block in order]
 
 
 def _steps(effects: Sequence[Effects]) -> list[_Step]:

@@ -8,45 +8,34 @@ loop. An irreducible cycle has no back edge and adds no depth.
 
 from __future__ import annotations
 
-from verilocc_bench.ir import Function
+from collections.abc import Sequence
+
+from verilocc_bench.analysis.block_order import reverse_postorders
 
 
-def loop_depths(function: Function) -> tuple[int, ...]:
-    """The number of natural loops around each block; 0 for a block that cannot be reached."""
-    order = _reverse_postorder(function)
+def loop_depths(successors: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The number of natural loops around each block; 0 for a block that cannot be reached.
+
+    `successors[block]` are those of a block; block 0 is the entry.
+    """
+    order = reverse_postorders(successors)[0]
     position = {block: index for index, block in enumerate(order)}
     predecessors: dict[int, list[int]] = {block: [] for block in order}
     for block in order:
-        for successor in function.blocks[block].successors:
+        for successor in successors[block]:
             predecessors[successor].append(block)
     dominator = _immediate_dominators(order, position, predecessors)
     loops: dict[int, set[int]] = {}
     for block in order:
-        for successor in function.blocks[block].successors:
+        for successor in successors[block]:
             if _dominates(successor, block, dominator, position):
                 body = loops.setdefault(successor, {successor})
                 _collect(block, body, predecessors)
-    depths = [0] * len(function.blocks)
+    depths = [0] * len(successors)
     for body in loops.values():
         for block in body:
             depths[block] += 1
     return tuple(depths)
-
-
-def _reverse_postorder(function: Function) -> list[int]:
-    seen = {0}
-    postorder: list[int] = []
-    stack = [(0, iter(function.blocks[0].successors))]
-    while stack:
-        block, successors = stack[-1]
-        following = next((s for s in successors if s not in seen), None)
-        if following is None:
-            postorder.append(block)
-            stack.pop()
-        else:
-            seen.add(following)
-            stack.append((following, iter(function.blocks[following].successors)))
-    return postorder[::-1]
 
 
 def _immediate_dominators(

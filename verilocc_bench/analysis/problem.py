@@ -76,7 +76,7 @@ class AllocationProblem:
     @cached_property
     def loop_depths(self) -> tuple[int, ...]:
         """The loop depth of every block."""
-        return loop_depths(self.function)
+        return loop_depths([block.successors for block in self.function.blocks])
 
     @cached_property
     def placements(self) -> Placements:

@@ -1,4 +1,4 @@
-"""Types of options of the command line."""
+"""Types of options of the command line, and how help shows their defaults."""
 
 from __future__ import annotations
 
@@ -10,6 +10,17 @@ from verilocc_bench.files import STANDARD_OUTPUT
 
 MAX_THREADS = 1024
 """The largest work-group size of every target so far."""
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Shows the defaults of options that have one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        default = action.default
+        if default is None or isinstance(default, bool) or default == argparse.SUPPRESS:
+            return action.help
+        shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
+        return f"{action.help} (default: {shown})"
 
 
 def natural(text: str) -> int:

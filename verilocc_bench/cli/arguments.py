@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from verilocc_bench.cli.argument_types import (
+    HelpFormatter,
     budget,
     names,
     natural,
@@ -17,6 +17,11 @@ from verilocc_bench.cli.argument_types import (
     output_folder,
     positive,
     threads,
+)
+from verilocc_bench.cli.dataset_arguments import (
+    add_build_options,
+    add_dataset_actions,
+    add_publish_options,
 )
 from verilocc_bench.cli.run_arguments import add_run_options
 from verilocc_bench.cli.train_arguments import add_train_options
@@ -30,21 +35,10 @@ def add_commands(commands: Any) -> None:
             name,
             help=help_text,
             description=help_text[0].upper() + help_text[1:] + ".",
-            formatter_class=_HelpFormatter,
+            formatter_class=HelpFormatter,
         )
         parser.set_defaults(module=f"verilocc_bench.cli.{name}_command")
         add_options(parser)
-
-
-class _HelpFormatter(argparse.HelpFormatter):
-    """Shows the defaults of options that have one."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        default = action.default
-        if default is None or isinstance(default, bool) or default == argparse.SUPPRESS:
-            return action.help
-        shown = ",".join(map(str, default)) if isinstance(default, tuple) else default
-        return f"{action.help} (default: {shown})"
 
 
 def _add_dataset(parser: argparse.ArgumentParser, *, several_splits: bool = False) -> None:
@@ -245,99 +239,6 @@ def _show(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _build(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sweep", required=True, help="a sweep (see: list sweeps)")
-    parser.add_argument("--arch", type=names, metavar="A,…", help="only these architectures")
-    parser.add_argument("--limit", type=positive, help="only the first points of the sweep")
-    parser.add_argument(
-        "--output", type=output_folder, required=True, metavar="DIR", help="the dataset"
-    )
-    parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="compile on the workers of this Dask scheduler (tcp://…) instead of here",
-    )
-    parser.add_argument(
-        "--time-limit",
-        type=positive,
-        default=600,
-        metavar="SECONDS",
-        help="how long one kernel may take before it is rejected",
-    )
-
-
-def _dataset(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-
-    def add(name: str, help_text: str) -> argparse.ArgumentParser:
-        return actions.add_parser(
-            name,
-            help=help_text,
-            description=help_text[0].upper() + help_text[1:] + ".",
-            formatter_class=_HelpFormatter,
-        )
-
-    check = add("check", "look for everything that can be wrong with a dataset")
-    check.add_argument("folder", metavar="DATASET", help="mini, a folder, or an id on the Hub")
-    check.add_argument(
-        "--no-labels", dest="labels", action="store_false", help="verify no assignments"
-    )
-    check.add_argument(
-        "--execute",
-        type=natural,
-        default=0,
-        metavar="N",
-        help="run the machine code of N rows of gfx90a and gfx942 (needs llc of LLVM 22)",
-    )
-    stats = add("stats", "count and measure the rows of a dataset")
-    stats.add_argument("folder", metavar="DATASET", help="mini or a folder")
-    stats.add_argument("--plots", type=output_folder, metavar="DIR", help="write pictures there")
-    diff = add("diff", "compare two datasets, row by row")
-    for name in ("old", "new"):
-        diff.add_argument(name, metavar=name.upper(), help="mini, a folder, or an id on the Hub")
-    rebuild = add("rebuild", "compile rows of a dataset again and compare every byte")
-    rebuild.add_argument("folder", metavar="DATASET", help="mini or a folder")
-    rebuild.add_argument("--sample", type=positive, metavar="N", help="so many rows, not all")
-    rebuild.add_argument("--seed", type=natural, default=0, help="which rows are in the sample")
-    rebuild.add_argument(
-        "--id", dest="ids", action="append", metavar="ID", help="this row; several times for more"
-    )
-    for each in (check, rebuild):
-        each.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, help="processes")
-    for each in (check, stats, diff, rebuild):
-        each.add_argument("--json", action="store_true", help="print one JSON document")
-
-
-def _publish(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder of a dataset")
-    parser.add_argument(
-        "--repo-id", required=True, metavar="OWNER/NAME", help="the dataset's id on the Hub"
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="say what would change there, and change nothing"
-    )
-    parser.add_argument(
-        "--create-pr", action="store_true", help="open a pull request in place of a commit"
-    )
-    parser.add_argument(
-        "--private", action="store_true", help="make a new dataset private, never one that is there"
-    )
-    parser.add_argument(
-        "--revision",
-        default="main",
-        metavar="BRANCH",
-        help="a branch, which is made if need be, or a pull request as refs/pr/N",
-    )
-    parser.add_argument(
-        "--message", default="Publish the dataset", metavar="M", help="message of the commit"
-    )
-    parser.add_argument("--tag", metavar="NAME", help="tag the commit, for a release")
-    parser.add_argument(
-        "--jobs", type=positive, default=os.cpu_count() or 1, help="processes and connections"
-    )
-
-
 def _submit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="the folder of a submission")
     parser.add_argument(
@@ -445,9 +346,9 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "run": ("execute an answer as machine code, on the CPU", _run),
     "compare": ("compare two assignments of one kernel by their machine code", _compare),
     "show": ("draw live intervals on registers", _show),
-    "build": ("compile a sweep of kernels into a dataset", _build),
-    "dataset": ("check, count, compare or rebuild datasets", _dataset),
-    "publish": ("publish a dataset folder on the Hub, in one commit", _publish),
+    "build": ("compile a sweep of kernels into a dataset", add_build_options),
+    "dataset": ("check, count, compare or rebuild datasets", add_dataset_actions),
+    "publish": ("publish a dataset folder on the Hub, in one commit", add_publish_options),
     "submit": ("send a submission to the leaderboard", _submit),
     "train": ("train a language model by a recipe", add_train_options),
     "report": ("compare runs side by side", _report),

@@ -40,7 +40,7 @@ def _train(options: argparse.Namespace) -> Path:
 
 
 def _reinforce(options: argparse.Namespace) -> Path:
-    from verilocc_bench.training.recipe import find_recipe_file, read_document
+    from verilocc_bench.training.recipe_files import find_recipe_file, read_document
     from verilocc_bench.training.reinforcement import reinforce
     from verilocc_bench.training.reinforcement_recipe import ReinforcementRecipe
 
@@ -59,7 +59,7 @@ def _reinforce(options: argparse.Namespace) -> Path:
 def _train_notes(options: argparse.Namespace) -> Path:
     from verilocc_bench.training.notes.recipe import NotesRecipe
     from verilocc_bench.training.notes.run import train_notes
-    from verilocc_bench.training.recipe import find_recipe_file, read_document
+    from verilocc_bench.training.recipe_files import find_recipe_file, read_document
 
     recipe = read_document(NotesRecipe, find_recipe_file(options.recipe, folder="notes"))
     return train_notes(recipe, options.dataset, options.output, revision=options.revision)

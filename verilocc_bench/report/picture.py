@@ -22,6 +22,7 @@ from verilocc_bench.verification import FastVerifier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from numpy import ndarray
 
 
@@ -52,13 +53,27 @@ def draw_assignment(
             f"the answer is wrong ({len(verdict.findings)} findings, "
             f"first: {verdict.findings[0].message}): only valid answers can be drawn"
         )
+    figure = _figure(problem, answer, title, verdict.registers_used, verdict.occupancy)
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    picture = io.BytesIO()
+    figure.savefig(picture, format=suffix[1:], metadata=undated.get(suffix))
+    write_output(path, picture.getvalue())
+
+
+def _figure(
+    problem: AllocationProblem,
+    answer: NamedAssignment,
+    title: str,
+    used: Mapping[str, int],
+    occupancy: int | None,
+) -> Figure:
+    """The pressure, each register file in use, and the loops, one below the other."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
         from matplotlib.transforms import ScaledTranslation
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "drawing") from None
-    used = verdict.registers_used
     files = [file.name for file in problem.target.files if used.get(file.name)]
     heights = [max(used[name], 8) for name in files]
     ratios = [0.28 * sum(heights), *heights, max(0.02 * sum(heights), 2)]
@@ -83,7 +98,7 @@ def draw_assignment(
         1.0,
         f"{problem.target.name} · {count} instructions · {len(units)} virtual registers · "
         f"{used[VECTOR]} vector registers used (lower bound "
-        f"{problem.pressure.maximum[VECTOR]}) · {verdict.occupancy} "
+        f"{problem.pressure.maximum[VECTOR]}) · {occupancy} "
         f"{problem.target.occupancy_unit}",
         transform=axes[0].transAxes + ScaledTranslation(0, 0.08, figure.dpi_scale_trans),
         va="bottom",
@@ -94,10 +109,7 @@ def draw_assignment(
     figure.subplots_adjust(
         left=0.065, right=0.985, top=1 - 0.75 / height, bottom=0.55 / height, hspace=0.05
     )
-    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    picture = io.BytesIO()
-    figure.savefig(picture, format=suffix[1:], metadata=undated.get(suffix))
-    write_output(path, picture.getvalue())
+    return figure
 
 
 def _draw_pressure(axis: Axes, problem: AllocationProblem, used: Mapping[str, int]) -> None:

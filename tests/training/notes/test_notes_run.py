@@ -11,7 +11,7 @@ import pytest
 from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.models import resolve_model
-from verilocc_bench.training.recipe import find_recipe_file, read_document
+from verilocc_bench.training.recipe_files import find_recipe_file, read_document
 
 torch = pytest.importorskip("torch")
 

@@ -16,7 +16,6 @@ from verilocc_bench.analysis import loop_depths
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
 from verilocc_bench.backends.amdgpu.tools import machine_code_counts
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import Block, Function
 
 _LABEL = re.compile(r"([\w.$]+):")
 _INSTRUCTION = re.compile(r"\t([a-z]\w*)(?:\s+(.*))?")
@@ -167,8 +166,7 @@ def _blocks(assembly: str, function: str) -> list[_Block]:
         blocks.pop()
     numbers = _numbers(blocks)
     edges = [_successors(block, index, len(blocks), numbers) for index, block in enumerate(blocks)]
-    skeleton = Function("gfx942", (), (), (), (), tuple(Block((), each) for each in edges))
-    for block, depth in zip(blocks, loop_depths(skeleton), strict=True):
+    for block, depth in zip(blocks, loop_depths(edges), strict=True):
         block.depth = depth
     return blocks
 
