@@ -10,7 +10,7 @@ from verilocc_bench.backends import BACKENDS, backend_of, backend_of_file, raw_b
 from verilocc_bench.targets import TARGETS
 
 FOLDER = Path(room.__file__).parent
-MODULES = {"backend", "compare", "kernel", "lower", "normalize", "read", "tools", "write_back"}
+MODULES = {"compare", "kernel", "lower", "normalize", "read", "tools", "write_back"}
 ASKS = re.compile(r"\.vendor (==|!=|in)|\bvendor (==|!=)|\b(arch|target\.name) == ['\"](sm_|gfx)")
 ALLOWED = (
     "verilocc_bench/backends/",

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
-from verilocc_bench.dataset import parquet as bounded
+from verilocc_bench.dataset import parquet_batches as bounded
 from verilocc_bench.dataset.parquet import iterate_parquet
 from verilocc_bench.dataset.parquet_batches import MemoryBudget, parquet_batches
 from verilocc_bench.dataset.parquet_pages import PageError, pages_of
