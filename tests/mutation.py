@@ -3,14 +3,14 @@
 import random
 
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.selftest.mutate import OPERATORS, NamedAssignment
+from verilocc_bench.selftest.mutate import OPERATORS, MutableAssignment
 
 __all__ = ["OPERATORS", "mutate"]
 
 
 def mutate(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
-) -> tuple[str, NamedAssignment]:
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
+) -> tuple[str, MutableAssignment]:
     """The name of an operator and the answer after it (now and then the same answer)."""
     name = generator.choice(list(OPERATORS))
     mutant = dict(answer)

@@ -27,7 +27,7 @@ class NoAnswer(Exception):
 
 
 @dataclass
-class Block:
+class TextBlock:
     """A range of positions; the registers that it reads first, and those it defines whole."""
 
     successors: list[int]
@@ -38,7 +38,7 @@ class Block:
     live_in: set[int] = field(default_factory=set)
 
 
-class Function:
+class TextFunction:
     """A normalized text, read line by line.
 
     An instruction in line n reads at position 2n and writes at 2n + 1.
@@ -51,7 +51,7 @@ class Function:
         self.class_of: list[str] = []
         self.first: list[int] = []  # of each virtual register: where it may be live
         self.last: list[int] = []
-        self.blocks: dict[int, Block] = {}
+        self.blocks: dict[int, TextBlock] = {}
         for number, line in enumerate(text.splitlines()):
             self._read_line(number, line)
 
@@ -69,7 +69,7 @@ class Function:
             block, live_in, successors = found.groups()
             self._take((live_in or "").split(","))
             numbers = [int(name[2:]) for name in (successors or "").split(",") if name]
-            self.blocks[int(block)] = Block(numbers, 2 * number, 2 * number)
+            self.blocks[int(block)] = TextBlock(numbers, 2 * number, 2 * number)
         elif self.blocks:
             self._read_instruction(number, line)
 
@@ -156,7 +156,7 @@ class Function:
             for register in self._live_out(block):
                 self._extend(register, block.last)
 
-    def _live_out(self, block: Block) -> set[int]:
+    def _live_out(self, block: TextBlock) -> set[int]:
         return set().union(*(self.blocks[number].live_in for number in block.successors))
 
     def allocate(self) -> dict[str, str]:
@@ -190,7 +190,7 @@ def main() -> None:
         request = json.loads(line)
         answer: dict[str, object] = {"id": request["id"]}
         try:
-            answer["assignment"] = Function(request["normalized"]).allocate()
+            answer["assignment"] = TextFunction(request["normalized"]).allocate()
         except NoAnswer as reason:
             answer |= {"failure": "no_answer", "message": str(reason)}
         print(json.dumps(answer), flush=True)

@@ -29,7 +29,7 @@ from verilocc_bench.targets import MaskChange
 
 _T = TypeVar("_T")
 
-Operator = Callable[[AllocationProblem, Answer, random.Random], Answer]
+EditOperator = Callable[[AllocationProblem, Answer, random.Random], Answer]
 
 
 def _choose(options: Sequence[_T], generator: random.Random) -> _T:
@@ -280,7 +280,7 @@ def invalid_edit(problem: AllocationProblem, answer: Answer, generator: random.R
     return _changed(answer, number, lambda _: changed)
 
 
-EDIT_OPERATORS: dict[str, Operator] = {
+EDIT_OPERATORS: dict[str, EditOperator] = {
     operator.__name__: operator
     for operator in (
         lost_move,

@@ -16,8 +16,8 @@ from verilocc_bench.ir import FixedUnits, Instruction, PhysicalRegister, Virtual
 
 _T = TypeVar("_T")
 
-NamedAssignment = dict[str, str]
-Operator = Callable[[AllocationProblem, NamedAssignment, random.Random], None]
+MutableAssignment = dict[str, str]
+Operator = Callable[[AllocationProblem, MutableAssignment, random.Random], None]
 
 
 def _numbered(name: str) -> tuple[str, int] | None:
@@ -25,18 +25,18 @@ def _numbered(name: str) -> tuple[str, int] | None:
     return (letters, int(name[len(letters) :])) if letters != name else None
 
 
-def _pick(answer: NamedAssignment, generator: random.Random) -> str:
+def _pick(answer: MutableAssignment, generator: random.Random) -> str:
     return generator.choice(list(answer))
 
 
-def swap(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
+def swap(_: AllocationProblem, answer: MutableAssignment, generator: random.Random) -> None:
     """Two virtual registers exchange their registers."""
     a, b = _pick(answer, generator), _pick(answer, generator)
     answer[a], answer[b] = answer[b], answer[a]
 
 
 def swap_in_class(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """Two virtual registers of one class exchange their registers."""
     a = _pick(answer, generator)
@@ -46,7 +46,7 @@ def swap_in_class(
     answer[a], answer[b] = answer[b], answer[a]
 
 
-def shift(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
+def shift(_: AllocationProblem, answer: MutableAssignment, generator: random.Random) -> None:
     """A register moves by an even distance."""
     key = _pick(answer, generator)
     if base := _numbered(answer[key]):
@@ -54,7 +54,7 @@ def shift(_: AllocationProblem, answer: NamedAssignment, generator: random.Rando
         answer[key] = f"{base[0]}{max(0, base[1] + distance)}"
 
 
-def misalign(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
+def misalign(_: AllocationProblem, answer: MutableAssignment, generator: random.Random) -> None:
     """A register moves by one."""
     key = _pick(answer, generator)
     if base := _numbered(answer[key]):
@@ -62,7 +62,7 @@ def misalign(_: AllocationProblem, answer: NamedAssignment, generator: random.Ra
 
 
 def wrong_file(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """A register moves to another file."""
     key = _pick(answer, generator)
@@ -72,18 +72,18 @@ def wrong_file(
     answer[key] = generator.choice(problem.target.files).name + index
 
 
-def drop(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
+def drop(_: AllocationProblem, answer: MutableAssignment, generator: random.Random) -> None:
     """A virtual register loses its entry."""
     del answer[_pick(answer, generator)]
 
 
-def overlap(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
+def overlap(_: AllocationProblem, answer: MutableAssignment, generator: random.Random) -> None:
     """A virtual register takes the register of another."""
     answer[_pick(answer, generator)] = answer[_pick(answer, generator)]
 
 
 def place_anywhere(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """A virtual register takes any base that its class allows."""
     key = _pick(answer, generator)
@@ -91,14 +91,14 @@ def place_anywhere(
     answer[key] = generator.choice(list(problem.placements.legal[register_class].values()))
 
 
-def over_budget(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
+def over_budget(_: AllocationProblem, answer: MutableAssignment, generator: random.Random) -> None:
     """A register moves beyond the end of its file."""
     key = _pick(answer, generator)
     if base := _numbered(answer[key]):
         answer[key] = f"{base[0]}{generator.choice((7, 63, 101, 102, 128, 255, 256, 511, 1000))}"
 
 
-def invent(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
+def invent(_: AllocationProblem, answer: MutableAssignment, generator: random.Random) -> None:
     """The answer names a register that no assembler knows, or an unknown virtual register."""
     if generator.random() < 0.5:
         answer[_pick(answer, generator)] = generator.choice(
@@ -144,20 +144,20 @@ class NotApplicable(Exception):
     """The function has nothing that the operator could break."""
 
 
-def missing(_: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
+def missing(_: AllocationProblem, answer: MutableAssignment, generator: random.Random) -> None:
     """A virtual register loses its entry."""
     del answer[_pick(answer, generator)]
 
 
 def unknown_virtual_register(
-    _: AllocationProblem, answer: NamedAssignment, __: random.Random
+    _: AllocationProblem, answer: MutableAssignment, __: random.Random
 ) -> None:
     """The answer has one virtual register too many."""
     answer[f"%{len(answer)}"] = next(iter(answer.values()))
 
 
 def unknown_physical_register(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """A register moves just beyond the end of a file of the hardware."""
     file = generator.choice([file for file in problem.target.files if not file.unit_names])
@@ -165,7 +165,7 @@ def unknown_physical_register(
 
 
 def wrong_class(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """A register moves to a file outside its class, within the budget."""
     key = _pick(answer, generator)
@@ -178,7 +178,7 @@ def wrong_class(
 
 
 def misaligned(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """A tuple moves by one unit, off its alignment."""
     classes = problem.function.virtual_registers
@@ -189,7 +189,9 @@ def misaligned(
     answer[key] = f"{base[0]}{base[1] + generator.choice((1, -1)) if base[1] else 1}"
 
 
-def reserved(problem: AllocationProblem, answer: NamedAssignment, generator: random.Random) -> None:
+def reserved(
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
+) -> None:
     """A virtual register takes a reserved register."""
     units = _choose(problem.function.reserved, generator)
     classes = problem.function.virtual_registers
@@ -198,7 +200,7 @@ def reserved(problem: AllocationProblem, answer: NamedAssignment, generator: ran
 
 
 def beyond_budget(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """A tuple ends one unit beyond the budget."""
     key = _pick(answer, generator)
@@ -211,7 +213,7 @@ def beyond_budget(
 
 
 def live_overlap(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """Two operands of one instruction share a register."""
     instruction = _instruction(problem, generator, lambda i: len(_virtual(i)) > 1)
@@ -220,7 +222,7 @@ def live_overlap(
 
 
 def fixed_register(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """A virtual register takes a physical register that the function names."""
     named = [
@@ -237,7 +239,7 @@ def fixed_register(
 
 
 def early_clobber(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """An early clobber takes the register of a use of its instruction, if possible the last."""
     pairs: list[tuple[VirtualLanes, VirtualLanes]] = []
@@ -259,7 +261,7 @@ def early_clobber(
 
 
 def tied_mismatch(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """One of two tied registers goes elsewhere."""
     tied = [
@@ -276,7 +278,7 @@ def tied_mismatch(
 
 
 def one_unit_over(
-    problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """A register shares one unit with another: the edge of a tuple."""
     classes = problem.function.virtual_registers
@@ -324,7 +326,7 @@ def _virtual(instruction: Instruction) -> list[VirtualLanes]:
 
 
 def _where(
-    problem: AllocationProblem, answer: NamedAssignment, lanes: VirtualLanes
+    problem: AllocationProblem, answer: MutableAssignment, lanes: VirtualLanes
 ) -> PhysicalRegister:
     """The unit of the first of these lanes."""
     base = parse_register_name(problem.target, answer[f"%{lanes.register}"])
@@ -334,7 +336,10 @@ def _where(
 
 
 def _put(
-    problem: AllocationProblem, answer: NamedAssignment, lanes: VirtualLanes, unit: PhysicalRegister
+    problem: AllocationProblem,
+    answer: MutableAssignment,
+    lanes: VirtualLanes,
+    unit: PhysicalRegister,
 ) -> None:
     """Moves a register so that these lanes cover a unit. Raises NotApplicable if it cannot."""
     register_class = problem.function.virtual_registers[lanes.register]
@@ -347,8 +352,8 @@ def _put(
 
 
 def mutate_with(
-    name: str, problem: AllocationProblem, answer: NamedAssignment, generator: random.Random
-) -> NamedAssignment | None:
+    name: str, problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
+) -> MutableAssignment | None:
     """The answer after one operator, or None if the operator does not apply."""
     mutant = dict(answer)
     try:

@@ -22,12 +22,13 @@ from functools import cached_property
 from typing import NamedTuple
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.conditions import Literal
 from verilocc_bench.analysis.ties import Tie
 from verilocc_bench.edits.findings import Finding, FindingKind, InvolvedLane, Place
 from verilocc_bench.ir import FixedUnits, Operand
 from verilocc_bench.verification.collisions import Collision, CollisionFinder
 from verilocc_bench.verification.misplacement import misplacement
-from verilocc_bench.verification.value_tracker import Literal, ValueTracker
+from verilocc_bench.verification.value_tracker import ValueTracker
 
 _VIRTUAL = re.compile(r"%(0|[1-9]\d{0,8})", re.ASCII)
 

@@ -44,7 +44,7 @@ from verilocc_bench.verification.collisions import Collision, CollisionFinder
 from verilocc_bench.verification.explain import Explainer
 from verilocc_bench.verification.misplacement import misplacement
 from verilocc_bench.verification.smt_constraints import (
-    Constraint,
+    SmtConstraint,
     all_constraints,
     first_unit,
     named_registers,
@@ -112,7 +112,7 @@ class SMTVerifier:
         ordered = tuple(sorted(findings, key=Finding.sort_key))
         return Verdict(problem.id, not findings, ordered, used, occupancy)
 
-    def _broken(self, units: Mapping[int, int]) -> Iterator[Constraint]:
+    def _broken(self, units: Mapping[int, int]) -> Iterator[SmtConstraint]:
         """The constraints of minimal cores, one after the other."""
         # A constraint on a register without a value may hold or not: it is left out.
         left = {
@@ -231,7 +231,7 @@ def _unit(problem: AllocationProblem, register_class: RegisterClass, name: str) 
 
 def _finding(
     explainer: Explainer,
-    broken: Constraint,
+    broken: SmtConstraint,
     units: Mapping[int, int],
     answer: Mapping[str, str],
 ) -> Finding:
@@ -251,7 +251,7 @@ def _finding(
 
 
 def _collision(
-    problem: AllocationProblem, broken: Constraint, units: Mapping[int, int]
+    problem: AllocationProblem, broken: SmtConstraint, units: Mapping[int, int]
 ) -> Collision:
     """The first point at which a lane of one register destroys a lane of the other."""
     fixed_from = problem.liveness.virtual_lane_count

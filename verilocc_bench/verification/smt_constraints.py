@@ -12,7 +12,7 @@ from verilocc_bench.ir import FixedUnits, Operand, RegisterClass
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class SmtConstraint:
     """One tracked constraint: its formula and the virtual registers in it.
 
     With `unit`, a register must be apart from that unit of the function's own.
@@ -26,7 +26,7 @@ class Constraint:
     tie: Tie | None = None
 
 
-def all_constraints(problem: AllocationProblem, maximum_pairs: int) -> Iterator[Constraint]:
+def all_constraints(problem: AllocationProblem, maximum_pairs: int) -> Iterator[SmtConstraint]:
     """All constraints of a function, in the same order every time."""
     pairs, fixed = _colliding_distances(problem, maximum_pairs)
     domains = {
@@ -34,11 +34,11 @@ def all_constraints(problem: AllocationProblem, maximum_pairs: int) -> Iterator[
         for register_class in set(problem.function.virtual_registers)
     }
     for number, register_class in enumerate(problem.function.virtual_registers):
-        yield Constraint(domains[register_class].replace("BASE", f"b{number}"), (number,))
+        yield SmtConstraint(domains[register_class].replace("BASE", f"b{number}"), (number,))
     for (first, second), distances in pairs.items():
-        yield Constraint(_not_among(f"(- b{first} b{second})", distances), (first, second))
+        yield SmtConstraint(_not_among(f"(- b{first} b{second})", distances), (first, second))
     for (number, unit), bases in fixed.items():
-        yield Constraint(_not_among(f"b{number}", bases), (number,), unit)
+        yield SmtConstraint(_not_among(f"b{number}", bases), (number,), unit)
     for tie in tied_operands(problem.function):
         yield _tie(problem, tie)
 
@@ -131,14 +131,14 @@ def _number(value: int) -> str:
     return str(value) if value >= 0 else f"(- {-value})"
 
 
-def _tie(problem: AllocationProblem, tie: Tie) -> Constraint:
+def _tie(problem: AllocationProblem, tie: Tie) -> SmtConstraint:
     terms: list[str] = []
     registers: list[int] = []
     for operand in (tie.definition, tie.use):
         added = [f"b{register}" for register in named_registers(operand)]
         terms.append(f"(+ {' '.join([str(first_unit(problem, operand)), *added])})")
         registers += named_registers(operand)
-    return Constraint(f"(= {terms[0]} {terms[1]})", tuple(registers), tie=tie)
+    return SmtConstraint(f"(= {terms[0]} {terms[1]})", tuple(registers), tie=tie)
 
 
 def first_unit(problem: AllocationProblem, operand: Operand) -> int:

@@ -18,11 +18,9 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.conditions import Literal
 from verilocc_bench.edits.findings import Place
 from verilocc_bench.ir import FixedUnits, Guard, Instruction, VirtualLanes
-
-Literal = tuple[int, bool]
-"""The lane of a predicate, and its value."""
 
 ENTRY: Place = (0, -1)
 

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.allocators.search.compiled import compiled, next_random, random_rise
-from verilocc_bench.allocators.search.model import Space
+from verilocc_bench.allocators.search.model import Integers, Space
 from verilocc_bench.allocators.search.refinement_items import Items
-
-Integers = NDArray[np.int64]
 
 MOST_IN_THE_WAY = 2
 NO_PRICE = 1 << 60

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from verilocc_bench.allocators.ejection import Ejection
 from verilocc_bench.allocators.exact.placing import ExactStatus, solve
 from verilocc_bench.allocators.first_fit import first_fit
@@ -20,11 +17,9 @@ from verilocc_bench.allocators.graph_coloring import coloring_order
 from verilocc_bench.allocators.linear_scan import scan_order
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.allocators.search.first_fit_orders import node_orders
-from verilocc_bench.allocators.search.model import PlacementModel
+from verilocc_bench.allocators.search.model import Integers, PlacementModel
 from verilocc_bench.allocators.search.options import SearchOptions
 from verilocc_bench.errors import AllocationFailed
-
-Integers = NDArray[np.int64]
 
 Fallback = Callable[[PlacementModel, SearchOptions], Integers | None]
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verilocc_bench.allocators.search.compiled import compiled
-from verilocc_bench.allocators.search.model import PlacementModel, Space
+from verilocc_bench.allocators.search.model import Integers, PlacementModel, Space
 from verilocc_bench.analysis.interference import live_spans
-
-Integers = NDArray[np.int64]
 
 
 def node_orders(model: PlacementModel) -> Iterator[Integers]:

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from verilocc_bench.allocators.search.compiled import compiled, next_random, random_rise
 from verilocc_bench.allocators.search.first_fit_orders import first_fit_loop
-from verilocc_bench.allocators.search.model import Space
-
-Integers = NDArray[np.int64]
+from verilocc_bench.allocators.search.model import Integers, Space
 
 UNPLACED = 10_000
 """The cost of a node that fits nowhere, in units above the target."""

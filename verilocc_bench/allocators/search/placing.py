@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verilocc_bench.allocators.search.compiled import random_state
 from verilocc_bench.allocators.search.first_fit_orders import first_fit_loop, node_orders
-from verilocc_bench.allocators.search.model import PlacementModel, Space
+from verilocc_bench.allocators.search.model import Integers, PlacementModel, Space
 from verilocc_bench.allocators.search.order_loop import order_loop
 from verilocc_bench.allocators.search.tabu_loop import tabu_loop
-
-Integers = NDArray[np.int64]
 
 Limits = Mapping[str, int]
 """The number of units of each file that may be used."""

@@ -25,14 +25,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
-
 from verilocc_bench.allocators.exact.minimizing import minimize as minimize_exactly
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
 from verilocc_bench.allocators.search.fallbacks import place_by_orders, place_otherwise
-from verilocc_bench.allocators.search.model import PlacementModel, placement_models
+from verilocc_bench.allocators.search.model import Integers, PlacementModel, placement_models
 from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
 from verilocc_bench.allocators.search.placing import SearchBudget, Shapes, anneal_orders, minimize
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
@@ -58,9 +55,6 @@ from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.errors import AllocationFailed, ContradictionError
 from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.search import Objective
-
-Integers = NDArray[np.int64]
-
 
 MOST_NODES_EXACTLY = 120
 """The most nodes for CP-SAT: with more it neither finds nor refutes what tabu search misses."""

@@ -15,20 +15,17 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verilocc_bench.allocators.search.model import PlacementModel
+from verilocc_bench.allocators.search.model import Integers, PlacementModel
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT
 from verilocc_bench.ir import FixedUnits, Instruction, Operand
 from verilocc_bench.settings.search import Objective
 
-Integers = NDArray[np.int64]
-
 _DEEPEST = 6
 """The largest loop depth that counts, so that sums stay small."""
 
-Place = tuple[int, int]
+NodePlace = tuple[int, int]
 """(node, unit less its base), or (-1, unit) for a physical register."""
 
 
@@ -80,7 +77,7 @@ class Items(NamedTuple):
 
 
 class _Item(NamedTuple):
-    places: tuple[Place, ...]
+    places: tuple[NodePlace, ...]
     weight: int
     previous: int = -1
     writes: tuple[tuple[int, int, int], ...] = ()
@@ -98,7 +95,7 @@ def _weight(problem: AllocationProblem, block: int) -> int:
     return int(LOOP_WEIGHT ** min(problem.loop_depths[block], _DEEPEST))
 
 
-def _place(model: PlacementModel, operand: Operand) -> Place | None:
+def _place(model: PlacementModel, operand: Operand) -> NodePlace | None:
     """The first unit of an operand; None for an operand of another group."""
     location = operand.location
     if isinstance(location, FixedUnits):
@@ -129,9 +126,9 @@ def _sites(model: PlacementModel, weight: int) -> Iterator[_Item]:
             count += 1
 
 
-def _three_sources(model: PlacementModel, instruction: Instruction) -> tuple[Place, ...]:
+def _three_sources(model: PlacementModel, instruction: Instruction) -> tuple[NodePlace, ...]:
     """The sources of one unit in the group if there are three different ones, else empty."""
-    found: dict[Place, None] = {}
+    found: dict[NodePlace, None] = {}
     for operand in instruction.uses:
         if not operand.implicit and operand.location.count == 1:
             place = _place(model, operand)
@@ -180,7 +177,7 @@ def _short_forms(model: PlacementModel, weight: int) -> Iterator[_Item]:
                     yield _Item((place, wanted), weight * _weight(problem, block))
 
 
-def _can_coincide(model: PlacementModel, left: Place, right: Place) -> bool:
+def _can_coincide(model: PlacementModel, left: NodePlace, right: NodePlace) -> bool:
     """True if some allowed bases put both sides into one unit."""
     if left[0] == right[0]:
         return False  # the distance is fixed, so they always or never coincide

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from verilocc_bench.allocators.search.anneal_loop import anneal_loop, total_cost
 from verilocc_bench.allocators.search.compiled import random_state
-from verilocc_bench.allocators.search.model import PlacementModel, Space
+from verilocc_bench.allocators.search.model import Integers, PlacementModel, Space
 from verilocc_bench.allocators.search.placing import SearchBudget, place
 from verilocc_bench.allocators.search.refinement_items import Items, Weights, collect_items
-
-Integers = NDArray[np.int64]
 
 ROUNDS = 4
 """The number of annealing runs, each from the best so far; interrupts take effect between them."""

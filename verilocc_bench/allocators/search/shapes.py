@@ -11,15 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
-from verilocc_bench.allocators.search.model import PlacementModel
+from verilocc_bench.allocators.search.model import Integers, PlacementModel
 from verilocc_bench.allocators.search.placing import Limits, Shapes
 from verilocc_bench.analysis import VECTOR
 from verilocc_bench.analysis.lower_bounds import Shape
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends, shapes_of_value
-
-Integers = NDArray[np.int64]
 
 MOST_WAYS = 4
 """The most shapes to search for one number of registers."""

@@ -20,9 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.allocators.search.compiled import compiled, next_random
-from verilocc_bench.allocators.search.model import Space
-
-Integers = NDArray[np.int64]
+from verilocc_bench.allocators.search.model import Integers, Space
 
 LOOKED_AT = 6
 """The number of unplaced nodes that a step looks at."""

@@ -28,7 +28,7 @@ from verilocc_bench.selftest.oracle_program import lanes_of
 from verilocc_bench.verification import FastVerifier
 from verilocc_bench.verification.executor import Executor, Miscompile
 from verilocc_bench.verification.judges import EXECUTOR, FAST, INDEPENDENT, SMT, executor_of
-from verilocc_bench.verification.smt_constraints import Constraint, all_constraints
+from verilocc_bench.verification.smt_constraints import SmtConstraint, all_constraints
 from verilocc_bench.verification.symbolic import SymbolicChecker
 
 ORACLE = "oracle"
@@ -233,7 +233,7 @@ def _kind(findings: Mapping[str, tuple[Finding, ...]]) -> str:
     return "tied" if FindingKind.TIED_MISMATCH in kinds else "wrong values"
 
 
-def _digest(function: Function, constraints: list[Constraint]) -> str:
+def _digest(function: Function, constraints: list[SmtConstraint]) -> str:
     """A digest of everything that the verdicts of the SMT check depend on."""
     parts = [repr(function.files), repr(function.virtual_registers)]
     parts += [constraint.formula for constraint in constraints]
