@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from leaderboard.examining import Examined, examine
+from leaderboard.examining import examine
 from leaderboard.folder import ANSWERS, SUBMISSION
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write, write_atomically
@@ -28,7 +28,6 @@ class Package:
     folder: Path
     path: str
     name: str
-    examined: Examined
 
     @property
     def files(self) -> dict[str, Path]:
@@ -71,4 +70,4 @@ def packed(folder: Path, dataset: str | None, revision: str | None) -> Iterator[
         ):
             shutil.copyfileobj(answers, stream, 1 << 20)
         path = path_of(found.submission.name, found.board.name)
-        yield Package(target, path, found.submission.name, found)
+        yield Package(target, path, found.submission.name)

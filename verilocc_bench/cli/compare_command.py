@@ -8,8 +8,7 @@ from pathlib import Path
 
 from verilocc_bench.backends import CodeComparison, ComparedAllocation
 from verilocc_bench.cli.comparison_document import comparison_text
-from verilocc_bench.cli.instance import load_code, load_instance, read_answer_for
-from verilocc_bench.cli.wrong_answer import is_wrong
+from verilocc_bench.cli.instance import is_wrong, load_code, load_instance, read_answer_for
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically

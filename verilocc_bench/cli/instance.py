@@ -1,8 +1,10 @@
-"""INSTANCE on the command line: an id of a dataset, or a file."""
+"""INSTANCE on the command line, an id of a dataset or a file, and the answers to it."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +25,7 @@ from verilocc_bench.edits.answer_files import parse_answer, read_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import decode_text, parse_json, read_data
 from verilocc_bench.ir import parse_function
+from verilocc_bench.verification import Verifier
 
 LABEL_OF_CODE = "the compiler"
 """What the label is called that compiled code itself has."""
@@ -84,6 +87,31 @@ def read_answer_for(problem: AllocationProblem, path: Path) -> Answer:
             f"the answer is for {identifier[:40]!r}, the instance is {problem.id!r}", source=path
         )
     return answer
+
+
+def is_wrong(
+    problem: AllocationProblem,
+    answer: Answer,
+    options: argparse.Namespace,
+    source: str | Path | None = None,
+) -> bool:
+    """True if the answer is wrong. Then it prints why; with --json, the whole verdict.
+
+    `source` names the answer if it is another than the options' own.
+    """
+    verdict = Verifier(problem).verify(answer)
+    if verdict.valid:
+        return False
+    if options.json:
+        print(json.dumps(verdict.to_json(), indent=2))
+    first, count = verdict.findings[0], len(verdict.findings)
+    print(
+        f"verilocc-bench {options.command}: {source or options.answer}: "
+        f"a wrong answer for {options.instance}, {count} finding{'s' if count != 1 else ''}, "
+        f"first: {first.kind.value}: {first.message}",
+        file=sys.stderr,
+    )
+    return True
 
 
 def _located(path: Path, text: str) -> AllocationProblem:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from verilocc_bench.cli.instance import load_code, read_answer_for
+from verilocc_bench.cli.instance import is_wrong, load_code, read_answer_for
 from verilocc_bench.cli.output_stream import summary_stream
-from verilocc_bench.cli.wrong_answer import is_wrong
 from verilocc_bench.files import STANDARD_OUTPUT, write_output
 
 

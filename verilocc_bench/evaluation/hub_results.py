@@ -26,9 +26,6 @@ from verilocc_bench.dataset import Row, rows_hash
 from verilocc_bench.dataset.hub import read_hub
 from verilocc_bench.errors import InputError
 
-EVAL_RESULTS = ".eval_results/verilocc-bench.yaml"
-"""Where the Hub looks for results in a model's repository."""
-
 FRAMEWORK = "inspect-ai"
 DESCRIPTION = (
     "Register allocation on GPU kernels: a function in normalized machine IR is answered with a "

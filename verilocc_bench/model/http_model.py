@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass, field
-from typing import Any
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any, TypeVar
 
 from verilocc_bench.errors import InfrastructureError, InputError
 from verilocc_bench.model.http_errors import ContextExceeded, RefusedRequest, TransientFailure
 from verilocc_bench.model.http_server import HttpServer, RetryPolicy, api_key, check_address
-from verilocc_bench.model.http_workers import in_threads
 from verilocc_bench.model.language_model import Ask, Completion, Finish, TokenSampling
 from verilocc_bench.settings.language_model import EndpointSettings
+
+Result = TypeVar("Result")
+Jobs = SimpleQueue[tuple[int, Future[Result]]]
 
 SEED_BITS = 31
 MODELS_SHOWN = 10
@@ -140,7 +145,7 @@ class HttpModel:
                 raise InputError(
                     "a model behind HTTP takes no forced tokens and reports no alternatives"
                 )
-        return in_threads(lambda index: self._outcome(*pairs[index]), len(pairs), self.concurrency)
+        return _in_threads(lambda index: self._outcome(*pairs[index]), len(pairs), self.concurrency)
 
     def close(self) -> None:
         """Closes all connections; a later request opens new ones."""
@@ -232,3 +237,40 @@ def _count(usage: Any, name: str) -> int:
             return count
         case _:
             return 0
+
+
+def _in_threads(work: Callable[[int], Result], count: int, workers: int) -> list[Result]:
+    """`work` of 0 to `count` - 1, at most `workers` at once; the results in order.
+
+    Python waits for the threads of concurrent.futures when the program ends, so a request
+    that hangs would outlive Ctrl-C by its whole time limit. These threads are daemons: they
+    end with the program. The first exception is raised at once. Work that has not begun by
+    then never begins; work under way ends by itself.
+    """
+    futures: list[Future[Result]] = [Future() for _ in range(count)]
+    jobs: Jobs[Result] = SimpleQueue()
+    for job in enumerate(futures):
+        jobs.put(job)
+    stopped = Event()
+    try:
+        for _ in range(min(workers, count)):
+            Thread(target=_serve, args=(work, jobs, stopped), daemon=True).start()
+        wait(futures, return_when=FIRST_EXCEPTION)
+    finally:
+        stopped.set()
+    for future in futures:
+        if future.done():
+            future.result()
+    return [future.result() for future in futures]
+
+
+def _serve(work: Callable[[int], Result], jobs: Jobs[Result], stopped: Event) -> None:
+    while not stopped.is_set():
+        try:
+            index, future = jobs.get_nowait()
+        except Empty:
+            return
+        try:
+            future.set_result(work(index))
+        except BaseException as error:  # noqa: BLE001  raised where the results are awaited
+            future.set_exception(error)
