@@ -176,12 +176,8 @@ def test_a_solver_has_one_worker_and_so_much_time() -> None:
 
 def test_proofs_without_the_solver_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ortools", None)
-    with pytest.raises(MissingExtraError) as caught:
+    with pytest.raises(MissingExtraError, match=r"'ortools'.*'verilocc-bench\[exact\]'"):
         load_cp_model()
-    assert caught.value.message == (
-        "the proof of bounds needs the package 'ortools'; "
-        "install it with: pip install 'verilocc-bench[exact]'"
-    )
 
 
 # What checking refuses.
@@ -208,22 +204,15 @@ def test_certificates_that_prove_nothing_are_told_why() -> None:
     def changed(**fields: Any) -> LowerBound:
         return replace(bound, refutations=(replace(refutation, **fields),))
 
-    assert refused(problem, replace(bound, refutations=())) == (
-        "no refutation covers {'v': 0, 'a': 0, 's': 0, 'vcc': 0}, which is less than 6: "
-        "expected one for every shape"
+    assert refused(problem, replace(bound, refutations=())).startswith(
+        "no refutation covers {'v': 0, 'a': 0, 's': 0, 'vcc': 0}, which is less than 6"
     )
-    assert refused(problem, changed(shape=(("v", 5),))) == (
-        "the shape v 5 does not speak of each of a, v once: "
-        "expected one limit for each of these files"
-    )
+    assert "the shape v 5 does not" in refused(problem, changed(shape=(("v", 5),)))
     assert refused(problem, changed(shape=())).startswith("the shape without limits does not")
     twice = (("v", 5), ("a", 0), ("v", 5))
-    assert refused(problem, changed(shape=twice)) == (
-        "the shape v 5, a 0, v 5 does not speak of each of a, v once: "
-        "expected one limit for each of these files"
-    )
-    assert refused(problem, changed(shape=(("v", 6), ("a", 0)))) == (
-        "the lanes of the pressure refutation fit within {'v': 6, 'a': 0}: expected a contradiction"
+    assert "the shape v 5, a 0, v 5 does not" in refused(problem, changed(shape=twice))
+    assert refused(problem, changed(shape=(("v", 6), ("a", 0)))).startswith(
+        "the lanes of the pressure refutation fit within {'v': 6, 'a': 0}"
     )
     for lanes, message in (
         (((0, 2),), "there is no lane 2 of %0"),

@@ -339,11 +339,8 @@ def test_visits_are_counted_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     assert diagrams.work == 7
     monkeypatch.setattr(conditional, "WORK_LIMIT", 8)
     diagrams.transform(p, abs)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=r"guards .* limit is 8 steps"):
         diagrams.transform(p, abs)
-    assert str(caught.value) == (
-        "the guards depend on each other in too many ways to analyse: the limit is 8 steps"
-    )
 
 
 def test_a_diagram_depends_on_so_many_predicates(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,6 +349,5 @@ def test_a_diagram_depends_on_so_many_predicates(monkeypatch: pytest.MonkeyPatch
     three: Diagram = conditional.TRUE
     for variable in (7, 5, 3):
         three = diagrams.meet(diagrams.literal(variable, True), three)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match="more than 3 predicates"):
         diagrams.meet(diagrams.literal(1, True), three)
-    assert str(caught.value) == "the guards depend on more than 3 predicates at once"
