@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import atexit
 import tempfile
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
 from dataset_builders.compilers.built_kernel import BuiltKernel
-from dataset_builders.compilers.compile import build_kernel
+from dataset_builders.compilers.compile_amdgpu import build_amdgpu_kernel
+from dataset_builders.compilers.compile_nvidia import build_nvidia_kernel
 from dataset_builders.compilers.llvm import LLVMCompiler
 from dataset_builders.execution.storage import is_storage_error, temporary_folder_is_full
 from dataset_builders.journal.journal import encode_document
 from dataset_builders.journal.results import result_document
 from dataset_builders.sweeps import SweepPoint
+from verilocc_bench.backends import backend_of
 from verilocc_bench.errors import InputError, RejectedKernel
 
 
@@ -39,13 +42,14 @@ def compile_point(point: SweepPoint) -> bytes:
 
 
 def _build(point: SweepPoint) -> BuiltKernel:
+    build = _BUILDERS[backend_of(point.arch).vendor]
     try:
-        return build_kernel(point, _llvm(), _cache_folder())
+        return build(point, _cache_folder())
     except RejectedKernel as rejection:
         if rejection.kind != "llvm-crashed":
             raise
     # LLVM may have been killed from outside. A kernel that crashes it does so again.
-    return build_kernel(point, _llvm(), _cache_folder())
+    return build(point, _cache_folder())
 
 
 @cache
@@ -60,3 +64,10 @@ def _cache_folder() -> Path:
     folder = tempfile.TemporaryDirectory(prefix="verilocc-bench-triton-")
     atexit.register(folder.cleanup)
     return Path(folder.name)
+
+
+_BUILDERS: Mapping[str, Callable[[SweepPoint, Path], BuiltKernel]] = {
+    "amd": lambda point, cache: build_amdgpu_kernel(point, _llvm(), cache),
+    "nvidia": build_nvidia_kernel,
+}
+"""By vendor: the row of one point. Triton keeps files in the folder."""

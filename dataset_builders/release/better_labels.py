@@ -57,7 +57,15 @@ def better_labels(
     `folder` keeps finished results. Raises InputError for a row that exceeds its
     time limit or ends its process twice: its label could not be judged either.
     """
-    with Journal(folder, _fingerprint()) as journal:
+    decisive = {
+        "allocators": list(ALLOCATORS),
+        "objective": OPTIONS.objective.value,
+        "effort": OPTIONS.effort,
+        "seed": OPTIONS.seed,
+        "version": __version__,
+        **{package: version(package) for package in ("numba", "ortools")},
+    }
+    with Journal(folder, decisive) as journal:
         journal.arrange(list(rows))
         pending = [identifier for identifier in rows if not journal.has(identifier)]
         loaded = (rows[identifier]() for identifier in pending)
@@ -76,18 +84,6 @@ def better_labels(
                 journal.store(row.id, outcome)
                 bar.update()
         return {identifier: journal.load_document(identifier) for identifier in rows}
-
-
-def _fingerprint() -> dict[str, Any]:
-    """Everything that decides the results."""
-    return {
-        "allocators": list(ALLOCATORS),
-        "objective": OPTIONS.objective.value,
-        "effort": OPTIONS.effort,
-        "seed": OPTIONS.seed,
-        "version": __version__,
-        **{package: version(package) for package in ("numba", "ortools")},
-    }
 
 
 def better_label(row: Row) -> dict[str, Any]:

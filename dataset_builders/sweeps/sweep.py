@@ -137,7 +137,8 @@ class Sweep:
                 lanes.append(tuple(points))
             else:
                 lanes.extend(_shuffled_families(points))
-        return tuple(_take_turns(lanes))
+        turns = itertools.zip_longest(*lanes)
+        return tuple(point for turn in turns for point in turn if point is not None)
 
     def count(self, archs: Sequence[str] | None = None) -> int:
         """The number of points that `points` gives."""
@@ -156,8 +157,3 @@ def _shuffled_families(
         by_family.setdefault(point.family, []).append(point)
     for family in sorted(by_family):
         yield tuple(sorted(by_family[family], key=lambda point: point.digest))
-
-
-def _take_turns(lanes: Sequence[tuple[SweepPoint, ...]]) -> Iterator[SweepPoint]:
-    for row in itertools.zip_longest(*lanes):
-        yield from (point for point in row if point is not None)

@@ -114,13 +114,14 @@ def _print_diff(difference: DatasetDiff) -> None:
         for row in difference.changed
     ]
     section("rows changed", lines)
-    section("rejected points changed", (f"{p}: {a} -> {b}" for p, (a, b) in _rejected(difference)))
+    section(
+        "rejected points changed",
+        (
+            f"{point}: {old or 'not rejected'} -> {new or 'not rejected'}"
+            for point, (old, new) in difference.rejected.items()
+        ),
+    )
     section("files changed", difference.files)
-
-
-def _rejected(difference: DatasetDiff) -> Iterable[tuple[str, tuple[str, str]]]:
-    for point, (old, new) in difference.rejected.items():
-        yield point, (old or "not rejected", new or "not rejected")
 
 
 def _rebuild(options: argparse.Namespace) -> int:

@@ -65,7 +65,7 @@ def test_waves_of_the_embedded_kernels(row) -> None:
 @pytest.mark.usefixtures("llc")
 def test_waves_of_points_of_the_full_sweep(tmp_path: Path) -> None:
     pytest.importorskip("triton")
-    from dataset_builders.compilers.compile import build_kernel
+    from dataset_builders.compilers.compile_amdgpu import build_amdgpu_kernel
     from dataset_builders.compilers.llvm import LLVMCompiler
     from dataset_builders.sweeps import sweep_named
 
@@ -79,7 +79,7 @@ def test_waves_of_points_of_the_full_sweep(tmp_path: Path) -> None:
             if checked == POINTS_OF_DEFAULT:
                 break
             try:
-                built = build_kernel(point, llvm, tmp_path)
+                built = build_amdgpu_kernel(point, llvm, tmp_path)
             except RejectedKernel:
                 continue
             if built.row.assignment is None:

@@ -88,7 +88,13 @@ class Code:
         self.units: dict[Unit, int] = {}
         self.lane_keys: list[Lane] = []
         self.unit_keys: list[Unit] = []
-        self.sites = set() if edited is None else set(_constant_sites(edited))
+        actions = () if edited is None else (*edited.before.values(), *edited.on_edge.values())
+        self.sites = {
+            (action.block, action.index)
+            for each in actions
+            for action in each
+            if isinstance(action, Rematerialize)
+        }
         self.constants: dict[tuple[int, int, int], Made] = {}
         self.masked = frozenset(
             number
@@ -319,13 +325,6 @@ class Code:
     def _constant(self, block: int, index: int, offset: int, key: Lane) -> Made:
         made = (block, index, 0, self.lane(key), CONSTANT)
         return self.constants.setdefault((block, index, offset), made)
-
-
-def _constant_sites(edited: EditedFunction) -> Iterator[tuple[int, int]]:
-    for actions in (*edited.before.values(), *edited.on_edge.values()):
-        for action in actions:
-            if isinstance(action, Rematerialize):
-                yield action.block, action.index
 
 
 def _lanes(location: VirtualLanes | FixedUnits) -> list[tuple[int, Lane]]:
