@@ -42,7 +42,12 @@ class Cluster:
     def __init__(self, orders: Orders, address: str) -> None:
         self.orders = orders
         self.address = address
-        distributed = _distributed()
+        try:
+            import distributed
+        except ModuleNotFoundError as error:
+            if error.name not in ("dask", "distributed"):
+                raise
+            raise MissingExtraError("distributed", "dask", "working on a Dask cluster") from None
         self.lost_worker = distributed.KilledWorker
         self._client = _client(distributed, address)
         try:
@@ -123,16 +128,6 @@ class Cluster:
             "the scheduler does not answer any more, or has no workers; what is finished is kept",
             source=self.address,
         )
-
-
-def _distributed() -> Any:
-    try:
-        import distributed
-    except ModuleNotFoundError as error:
-        if error.name not in ("dask", "distributed"):
-            raise
-        raise MissingExtraError("distributed", "dask", "working on a Dask cluster") from None
-    return distributed
 
 
 def _client(distributed: Any, address: str) -> Any:

@@ -16,7 +16,7 @@ from dataset_builders.inspection.documents import (
 from dataset_builders.inspection.facts import CheckedRow, Content
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import MANIFEST, REJECTED, ROW_LIST
-from dataset_builders.sweeps import SWEEPS, SweepPoint, point_from_json
+from dataset_builders.sweeps import SWEEPS, point_from_json
 from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.errors import InputError
 
@@ -144,15 +144,9 @@ def _check_sweep(
         for key in sorted(points.keys() - taken.keys()):
             message = f"the point {key} of the sweep {sweep.name!r} is neither a row nor rejected"
             findings.add(CheckKind.SWEEP, MANIFEST, message)
-    _check_splits(content, sweep.name, points, findings)
-
-
-def _check_splits(
-    content: Content, sweep: str, points: Mapping[str, SweepPoint], findings: Findings
-) -> None:
     for row in content.rows:
         point = points.get(row.point)
-        expected = row.split if point is None else split_of(sweep, point)
+        expected = row.split if point is None else split_of(sweep.name, point)
         if row.split != expected:
             message = f"the row is in {row.split!r}, its point belongs to {expected!r}"
             findings.add(CheckKind.SWEEP, row.file, message, row.id)

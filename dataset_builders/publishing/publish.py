@@ -85,7 +85,16 @@ def _publish(
     made: Committed = (state.head, None)
     if not plan.is_empty:
         made = send_and_commit(request, dataset, plan, local, state)
-        _check_published(request, dataset, made[0], local)
+        commit = made[0]
+        # A .gitignore, for one, leaves files out.
+        rest = make_plan(local, {file.path: file for file in dataset.files(commit)})
+        if not rest.is_empty:
+            first = [*(file.path for file in rest.sent), *rest.deleted][0]
+            raise InputError(
+                f"the commit {commit} was made, but does not hold the folder's files: {first!r} "
+                "is not what was sent (does a .gitignore there name it?)",
+                source=request.repository,
+            )
     _tag(request, dataset, state, made[0])
     return Publication(plan, dataset.address, *made, created=not found.exists)
 
@@ -104,20 +113,6 @@ def _prepared(
         dataset.create_branch(request.branch, state.start)
         state = dataset.state(request.branch)
     return state
-
-
-def _check_published(
-    request: PublishRequest, dataset: HubDataset, commit: str, local: Mapping[str, LocalFile]
-) -> None:
-    """Raises InputError if the commit lacks files: a .gitignore, for one, leaves them out."""
-    rest = make_plan(local, {file.path: file for file in dataset.files(commit)})
-    if not rest.is_empty:
-        first = [*(file.path for file in rest.sent), *rest.deleted][0]
-        raise InputError(
-            f"the commit {commit} was made, but does not hold the folder's files: {first!r} "
-            "is not what was sent (does a .gitignore there name it?)",
-            source=request.repository,
-        )
 
 
 def _tag(request: PublishRequest, dataset: HubDataset, state: RepositoryState, commit: str) -> None:

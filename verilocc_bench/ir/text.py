@@ -27,7 +27,7 @@ from __future__ import annotations
 import hashlib
 
 from verilocc_bench.ir.function import FixedUnits, Function, Guard, Instruction, Operand
-from verilocc_bench.ir.registers import BaseRange, RegisterClass, RegisterFile, format_units
+from verilocc_bench.ir.registers import RegisterClass, RegisterFile, format_units
 
 FORMAT_LINE = "verilocc-bench 1"
 
@@ -68,17 +68,13 @@ def format_class(register_class: RegisterClass, files: dict[str, RegisterFile]) 
     parts = [register_class.name, str(register_class.width)]
     for legal in register_class.ranges:
         text = legal.file
-        if not _is_whole(legal, files[legal.file], register_class.width):
+        room = files[legal.file].count - register_class.width
+        if not (legal.first == 0 and room >= 0 and legal.last == room - room % legal.step):
             text += f"[{legal.first}-{legal.last}]"
         if legal.step != 1:
             text += f"/{legal.step}"
         parts.append(text)
     return " ".join(parts)
-
-
-def _is_whole(legal: BaseRange, file: RegisterFile, width: int) -> bool:
-    room = file.count - width
-    return legal.first == 0 and room >= 0 and legal.last == room - room % legal.step
 
 
 def _format_file(file: RegisterFile) -> str:

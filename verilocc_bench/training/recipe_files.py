@@ -107,7 +107,11 @@ def _read(kind: Any, value: Any, place: str) -> Any:
     if origin is not None:  # a mapping
         if not isinstance(value, dict):
             raise InputError(f"{place}: expected names and values")
-        _check_plain(value, place)
+        # JSON cannot hold some values, such as YAML's dates.
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{place}: expected what JSON can say ({error})") from None
         return value
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -117,14 +121,6 @@ def _read(kind: Any, value: Any, place: str) -> Any:
     if kind is float and not math.isfinite(value):
         raise InputError(f"{place}: expected a finite number")
     return value
-
-
-def _check_plain(value: Any, place: str) -> None:
-    """Raises InputError for values that JSON cannot hold, such as YAML's dates."""
-    try:
-        json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{place}: expected what JSON can say ({error})") from None
 
 
 def _read_fields(kind: Any, value: Any, place: str) -> Any:

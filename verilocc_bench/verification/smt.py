@@ -81,7 +81,11 @@ class SMTVerifier:
         resource_limit: int = 0,
         cores: int = 1,
     ) -> None:
-        self._z3 = _import_z3()
+        try:
+            import z3
+        except ImportError:
+            raise MissingExtraError("z3-solver", "exact", "the SMT check") from None
+        self._z3 = z3
         self.problem = problem
         self._cores = cores
         self._constraints = list(all_constraints(problem, maximum_pairs))
@@ -177,14 +181,6 @@ class SMTVerifier:
         # Reading a text is several times faster than building it term by term.
         solver.from_string("\n".join(script))
         return solver
-
-
-def _import_z3() -> Any:
-    try:
-        import z3
-    except ImportError:
-        raise MissingExtraError("z3-solver", "exact", "the SMT check") from None
-    return z3
 
 
 # From an answer to integers, and from constraints to findings.

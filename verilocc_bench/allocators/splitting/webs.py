@@ -84,7 +84,12 @@ class WebFinder:
                 if (number, region) not in plan.away:
                     root = joined.root((number, region))
                     during[number, region] = _widened(webs, root, unit.register, unit.lanes)
-        self._fit_operands(at)
+        # Webs in which an operand would not be aligned keep all lanes of the register.
+        for block, index, instruction in self.function.instructions():
+            for _, lanes in operand_lanes(instruction):
+                web = at.get((lanes.register, block, index))
+                if web is not None and not self._fits(web, lanes):
+                    web.first, web.last = 0, self.classes[lanes.register].width - 1
         return Webs(at, during, self._named(webs.values()))
 
     def _join(self, joined: _Joined, number: int, each: UnitRegions, plan: SplitPlan) -> None:
@@ -101,14 +106,6 @@ class WebFinder:
         for edge in each.edges:
             if not plan.away & {(number, edge.source), (number, edge.target)}:
                 joined.join((number, edge.source), (number, edge.target))
-
-    def _fit_operands(self, at: dict[tuple[int, int, int], Web]) -> None:
-        """Lets webs in which an operand would not be aligned keep all lanes of the register."""
-        for block, index, instruction in self.function.instructions():
-            for _, lanes in operand_lanes(instruction):
-                web = at.get((lanes.register, block, index))
-                if web is not None and not self._fits(web, lanes):
-                    web.first, web.last = 0, self.classes[lanes.register].width - 1
 
     def _fits(self, web: Web, lanes: VirtualLanes) -> bool:
         for file in self.classes[lanes.register].files:
