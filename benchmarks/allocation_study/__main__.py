@@ -7,23 +7,15 @@ import sys
 from pathlib import Path
 
 import benchmarks.allocation_study as study
-from verilocc_bench.errors import VerilocError
+from benchmarks.commands import run_command
+from verilocc_bench.cli.argument_types import positive
 
 KERNELS_PER_CELL = 60
 TIME_LIMIT_SECONDS = 600.0
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    try:
-        options.action(options)
-    except VerilocError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted: the same command goes on", file=sys.stderr)
-        return 130
-    return 0
+    return run_command(_parser(), arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -31,8 +23,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     measure = commands.add_parser("measure", help="ask every allocator about a sample")
     measure.add_argument("--dataset", type=Path, required=True, help="a folder")
-    measure.add_argument("--kernels-per-cell", type=_positive, default=KERNELS_PER_CELL)
-    measure.add_argument("--jobs", type=_positive, default=1)
+    measure.add_argument("--kernels-per-cell", type=positive, default=KERNELS_PER_CELL)
+    measure.add_argument("--jobs", type=positive, default=1)
     measure.add_argument("--time-limit", type=float, default=TIME_LIMIT_SECONDS)
     measure.add_argument("-o", "--output", type=Path, required=True, help="a file of JSON lines")
     measure.set_defaults(action=_measure)
@@ -48,13 +40,6 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--images", type=Path, required=True, help="a folder for plots")
     report.set_defaults(action=_report)
     return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("expected a number from 1 up")
-    return number
 
 
 def _measure(options: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import benchmarks.model_study as study
+from benchmarks.commands import run_command
 from benchmarks.model_study.configurations import (
     BASELINES,
     REFERENCE,
@@ -14,20 +15,11 @@ from benchmarks.model_study.configurations import (
     TEXT,
     WHOLE,
 )
-from verilocc_bench.errors import VerilocError
+from verilocc_bench.cli.argument_types import positive
 
 
 def main(arguments: list[str] | None = None) -> int:
-    options = _parser().parse_args(arguments)
-    try:
-        options.action(options)
-    except VerilocError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted: the same command goes on", file=sys.stderr)
-        return 130
-    return 0
+    return run_command(_parser(), arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -36,8 +28,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="ask in every configuration")
     run.add_argument("--dataset", required=True, help="mini, a folder, or an id on the Hub")
     run.add_argument("--output", type=Path, required=True, help="the folder of the study")
-    run.add_argument("--limit", type=_positive, help="only the first functions of each task")
-    run.add_argument("--jobs", type=_positive, default=1)
+    run.add_argument("--limit", type=positive, help="only the first functions of each task")
+    run.add_argument("--jobs", type=positive, default=1)
     run.add_argument(
         "--model",
         action="append",
@@ -59,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     train = commands.add_parser("train", help="train the models that are compared")
     train.add_argument("--dataset", required=True, help="a folder, or an id on the Hub")
     train.add_argument("--output", type=Path, required=True, help="the folder of the study")
-    train.add_argument("--jobs", type=_positive, default=1, help="processes that make examples")
+    train.add_argument("--jobs", type=positive, default=1, help="processes that make examples")
     train.add_argument(
         "--only", type=_names, default=[], metavar="NAME,…", help="only these, such as all-short"
     )
@@ -75,13 +67,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     render.set_defaults(action=_render)
     return parser
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("expected a number from 1 up")
-    return number
 
 
 def _names(text: str) -> list[str]:

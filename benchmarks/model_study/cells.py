@@ -6,21 +6,10 @@ from collections.abc import Sequence
 
 from benchmarks.model_study.figures import figures
 from benchmarks.model_study.records import KernelResult
-
-NONE = "–"
+from verilocc_bench.evaluation.table import NONE, number, percent
 
 REGISTERS = ("registers", "fewer", "equal", "more", "above bound", "occupancy")
 """The headers of `of_kernels`."""
-
-
-def share(value: float | None) -> str:
-    """A share in per cent."""
-    return NONE if value is None else f"{100 * value:.1f} %"
-
-
-def number(value: float | None, digits: int = 0) -> str:
-    """A number with a fixed number of decimals."""
-    return NONE if value is None else f"{value:,.{digits}f}"
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -38,7 +27,7 @@ def of_kernels(kernels: Sequence[KernelResult]) -> tuple[str, ...]:
     found = figures(kernels)
     return (
         number(found.ratio, 3),
-        *map(share, (found.better, found.equal, found.worse)),
+        *map(percent, (found.better, found.equal, found.worse)),
         number(found.gap, 2),
         f"+{found.gained} −{found.lost}",
     )

@@ -6,19 +6,12 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 
 from benchmarks.allocation_study.tables import markdown
-from benchmarks.model_study.cells import (
-    NONE,
-    REGISTERS,
-    change,
-    interval,
-    number,
-    of_kernels,
-    share,
-)
+from benchmarks.model_study.cells import REGISTERS, change, interval, of_kernels
 from benchmarks.model_study.configurations import BASELINES, MAIN, SPLIT, WHOLE
 from benchmarks.model_study.figures import SIZES, against, figures, of_size, passed
 from benchmarks.model_study.records import KernelResult, StudyRun
 from benchmarks.model_study.variants import unseen_by
+from verilocc_bench.evaluation.table import NONE, number, percent
 from verilocc_bench.model.prompts import get_prompt_format
 
 Runs = Sequence[StudyRun]
@@ -51,7 +44,7 @@ def overall_table(runs: Runs) -> str:
     rows = []
     for run in _main(runs):
         value, low, high = passed(run.kernels, 1, run.seed)
-        head = (run.configuration.title, number(len(run.kernels)), share(value))
+        head = (run.configuration.title, number(len(run.kernels)), percent(value))
         rows.append((*head, interval(low, high), *of_kernels(run.kernels)))
     return markdown(("asked", "kernels", "valid", "95 % interval", *REGISTERS), rows)
 
@@ -100,7 +93,7 @@ def validity_table(runs: Runs) -> str:
 
 
 def _validity_cell(kernels: Sequence[KernelResult]) -> str:
-    return share(passed(kernels, 1)[0])
+    return percent(passed(kernels, 1)[0])
 
 
 def registers_table(runs: Runs) -> str:
@@ -134,7 +127,7 @@ def size_table(runs: Runs) -> str:
         cells = []
         for size in SIZES:
             own = of_size(run.kernels, size)
-            cells += [f"{len(own):,}", share(passed(own, 1)[0]), number(figures(own).ratio, 3)]
+            cells += [f"{len(own):,}", percent(passed(own, 1)[0]), number(figures(own).ratio, 3)]
         rows.append((run.configuration.title, *cells))
     headers = [part for size in SIZES for part in (_size_name(size), "valid", "registers")]
     return markdown(("asked", *headers), rows)
@@ -174,7 +167,7 @@ def dead_end_table(runs: Runs) -> str:
         counts = [k.dead_ends for k in run.kernels if k.dead_ends is not None]
         if counts:
             some = sum(count > 0 for count in counts) / len(counts)
-            figures_of = (share(some), f"{sum(counts):,}", f"{max(counts):,}")
+            figures_of = (percent(some), f"{sum(counts):,}", f"{max(counts):,}")
             rows.append((run.configuration.title, f"{len(counts):,}", *figures_of))
     headers = ("asked", "kernels", "with a dead end", "dead ends", "most in one kernel")
     return markdown(headers, rows)
@@ -202,7 +195,7 @@ def sample_table(runs: Runs) -> str:
             for k in run.ks:
                 value, low, high = passed(run.kernels, k, run.seed)
                 head = (run.configuration.title, f"{len(run.kernels):,}", k)
-                rows.append((*head, share(value), interval(low, high)))
+                rows.append((*head, percent(value), interval(low, high)))
     return markdown(("asked", "kernels", "k", "pass@k", "95 % interval"), rows)
 
 
@@ -214,7 +207,7 @@ def split_table(runs: Runs) -> str:
     rows = []
     for run in [*usual, *other]:
         head = (f"`{run.configuration.split}`", run.configuration.title)
-        valid = share(passed(run.kernels, 1)[0])
+        valid = percent(passed(run.kernels, 1)[0])
         rows.append((*head, f"{len(run.kernels):,}", valid, *of_kernels(run.kernels)))
     return markdown(("split", "asked", "kernels", "valid", *REGISTERS), rows, 2)
 
@@ -228,7 +221,7 @@ def width_table(runs: Runs) -> str:
             tokens = sum(kernel.tokens for kernel in run.kernels) / len(run.kernels)
             head = (run.configuration.title, f"{len(run.kernels):,}", f"{tokens:,.0f}")
             ratio = number(figures(run.kernels).ratio, 3)
-            rows.append((*head, share(value), interval(low, high), ratio))
+            rows.append((*head, percent(value), interval(low, high), ratio))
     headers = ("asked", "kernels", "tokens a kernel", "valid", "95 % interval", "registers")
     return markdown(headers, rows)
 
@@ -240,7 +233,7 @@ def whole_table(runs: Runs) -> str:
         value, low, high = passed(run.kernels, 1, run.seed)
         tokens = sum(kernel.tokens for kernel in run.kernels) / len(run.kernels)
         wrong = (_counted(each) for each in (run.failures, run.findings, run.unparsable))
-        told = (f"{len(run.kernels):,}", f"{tokens:,.0f}", share(value), interval(low, high))
+        told = (f"{len(run.kernels):,}", f"{tokens:,.0f}", percent(value), interval(low, high))
         ratio = number(figures(run.kernels).ratio, 3)
         rows.append((run.configuration.title, *wrong, *told, ratio))
     why = ("not valid", "the verifier found", "unparsable because")
@@ -311,11 +304,11 @@ def paper_table(runs: Runs) -> str:
     for run in (*[run for run in _main(runs) if run.prompt is not None], *_whole(runs)):
         assert run.prompt is not None
         most = max(run.ks)
-        value = share(passed(run.kernels, most)[0])
+        value = percent(passed(run.kernels, most)[0])
         many = f"{value}, k = {most}" if most > 1 else NONE
         shown = get_prompt_format(run.prompt["format"]).shows
         head = (run.configuration.title, shown, f"{len(run.kernels):,}")
-        rows.append((*head, share(passed(run.kernels, 1)[0]), many))
+        rows.append((*head, percent(passed(run.kernels, 1)[0]), many))
     return markdown(("", "the model is shown", "kernels", "one sample", "k samples"), rows, 2)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.allocation_study.tables import markdown
-from benchmarks.model_study.cells import NONE, number, share
 from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT
 from benchmarks.model_study.models import model_folder, read_models
 from benchmarks.model_study.scaling_plot import SCALING, draw_scaling
@@ -19,6 +18,7 @@ from benchmarks.model_study.trainings import (
     read_trained,
 )
 from benchmarks.model_study.variants import OF_REFERENCE, OF_TEXT, VARIANTS
+from verilocc_bench.evaluation.table import NONE, number, percent
 from verilocc_bench.training.card import read_training, training_table, version_words
 
 __all__ = [
@@ -98,7 +98,7 @@ def _row(each: Trained) -> tuple[str, ...]:
         f"{each.tokens:,}",
         f"{each.steps:,}",
         number(seen and seen.loss, 3),
-        share(seen and seen.right),
+        percent(seen and seen.right),
         f"{each.seconds:,.0f}" + (" since resumed" if each.resumed else ""),
     )
 
@@ -126,6 +126,6 @@ _MEASURED = (
 
 def _measures(seen: Mapping[str, Any]) -> Iterable[str]:
     yield from (f"{seen['functions']:,}", f"{seen['valid']:,}", number(seen["registers_ratio"], 3))
-    yield from (share(seen[f"share_{name}"]) for name in ("better", "equal", "worse"))
+    yield from (percent(seen[f"share_{name}"]) for name in ("better", "equal", "worse"))
     yield from (f"{seen['conflicts']:,}", f"{seen['label_conflicts']:,}")
     yield from (number(seen["conflicts_ratio"], 3), f"{seen['dead_ends']:,}")

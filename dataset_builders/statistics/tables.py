@@ -19,10 +19,10 @@ from dataset_builders.statistics.summary import (
 )
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.dataset import EMBEDDED
+from verilocc_bench.evaluation.table import NONE, number, percent
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
 
-NONE = "–"
 TrackCounts = Mapping[tuple[str, str, str, str], int]
 """Rows by track, architecture, family and split."""
 
@@ -89,7 +89,7 @@ def kernel_table(statistics: DatasetStatistics) -> Table:
     """Rows by kernel source, with the licence."""
     found = by_key(statistics.rows, lambda row: (row.family, row.kernel, row.license))
     rows = tuple(
-        (kernel, family, licence, _number(len(r))) for (family, kernel, licence), r in found.items()
+        (kernel, family, licence, number(len(r))) for (family, kernel, licence), r in found.items()
     )
     meaning = "Rows of each kernel, by its name among the sources, and their licence."
     return Table("Kernels", meaning, ("kernel", "family", "licence", "rows"), rows, named=3)
@@ -132,7 +132,7 @@ def occupancy_table(statistics: DatasetStatistics) -> Table:
     rows = []
     for arch, found in by_key(statistics.track("assign"), lambda row: row.arch).items():
         counts = Counter(row.occupancy for row in found if row.occupancy is not None)
-        cell = ", ".join(f"{value}: {_number(counts[value])}" for value in sorted(counts))
+        cell = ", ".join(f"{value}: {number(counts[value])}" for value in sorted(counts))
         rows.append((arch, get_target(arch).occupancy_unit, cell))
     meaning = (
         "Waves of a SIMD (AMD) or warps of a multiprocessor (sm_80) that the label's registers "
@@ -148,10 +148,10 @@ def label_table(statistics: DatasetStatistics) -> Table:
     rows = tuple(
         (
             *key,
-            _number(len(members)),
-            _percent(share(members, lambda row: bool(row.alternatives))),
-            _percent(share(members, lambda row: row.has_better)),
-            _percent(share(members, lambda row: row.has_fewer)),
+            number(len(members)),
+            percent(share(members, lambda row: bool(row.alternatives))),
+            percent(share(members, lambda row: row.has_better)),
+            percent(share(members, lambda row: row.has_fewer)),
         )
         for key, members in found.items()
     )
@@ -172,8 +172,8 @@ def quality_table(statistics: DatasetStatistics) -> Table:
     rows = tuple(
         (
             *key,
-            _percent(share(members, lambda row: row.meets_bound)),
-            _percent(share(members, lambda row: row.best_is_optimal)),
+            percent(share(members, lambda row: row.meets_bound)),
+            percent(share(members, lambda row: row.best_is_optimal)),
             _rounded(mean(row.label_gap for row in members)),
             _rounded(mean(row.best_gap for row in members)),
             _sum(row.bank_conflicts for row in members),
@@ -197,7 +197,7 @@ def _rounded(value: float | None) -> str:
 
 def _sum(values: Iterable[int | None]) -> str:
     known = [value for value in values if value is not None]
-    return _number(sum(known)) if known else NONE
+    return number(sum(known)) if known else NONE
 
 
 def value_table(
@@ -231,7 +231,7 @@ def _values(
 
 def rejected_table(rejected: Mapping[str, int]) -> Table:
     """The sweep points without a row, by kind of rejection."""
-    rows = tuple((kind, _number(count)) for kind, count in sorted(rejected.items()))
+    rows = tuple((kind, number(count)) for kind, count in sorted(rejected.items()))
     meaning = "Points of the sweep that gave no row; rejected.jsonl has the reason of each."
     return Table("Rejected", meaning, ("kind", "points"), rows)
 
@@ -247,10 +247,10 @@ def leakage_table(leakage: Leakage | None) -> Table:
     rows = tuple(
         (
             name,
-            _number(found.rows),
+            number(found.rows),
             _decimal(found.minimum),
             _decimal(found.median),
-            *(_percent(dict(found.share_below).get(t)) for t in thresholds),
+            *(percent(dict(found.share_below).get(t)) for t in thresholds),
         )
         for name in names
         for found in (summary[name],)
@@ -290,7 +290,7 @@ def _area(found: ProbeArea | None) -> str:
 
 def _folder_table(statistics: DatasetStatistics) -> Table:
     rows = tuple(
-        (name, _number(files), _number(size)) for name, (files, size) in statistics.sizes.items()
+        (name, number(files), number(size)) for name, (files, size) in statistics.sizes.items()
     )
     return Table("Files", "Parquet files by folder.", ("folder", "files", "bytes"), rows)
 
@@ -304,7 +304,7 @@ def _spread(values: Sequence[int]) -> tuple[str, str]:
     if found is None:
         return NONE, NONE
     middle = (found.lower, found.median, found.upper)
-    return "/".join(f"{value:,.0f}" for value in middle), _number(found.maximum)
+    return "/".join(f"{value:,.0f}" for value in middle), number(found.maximum)
 
 
 def _natural(value: str | int) -> tuple[str, int, int]:
@@ -315,18 +315,10 @@ def _natural(value: str | int) -> tuple[str, int, int]:
     return kind if sides else str(value), first, second
 
 
-def _number(value: int) -> str:
-    return f"{value:,}"
-
-
 def _count(value: int) -> str:
     """A count; a dash stands for zero."""
-    return _number(value) if value else NONE
+    return number(value) if value else NONE
 
 
 def _decimal(value: float | None) -> str:
     return NONE if value is None else f"{value:.3f}"
-
-
-def _percent(value: float | None) -> str:
-    return NONE if value is None else f"{100 * value:.1f} %"

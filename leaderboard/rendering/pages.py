@@ -16,6 +16,7 @@ from leaderboard.document import KS
 from leaderboard.rendering.entries import ALL, BoardEntry, EntryFigures, Scope, scopes
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.evaluation.metrics import geometric_mean
+from verilocc_bench.evaluation.table import percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -113,7 +114,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"share": _share, "ratio": _ratio, "number": _number, "signed": _signed}
+    environment.filters |= {"share": percent, "ratio": _ratio, "number": _number, "signed": _signed}
     return environment
 
 
@@ -193,10 +194,6 @@ def _script_json(data: Any) -> Any:
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     escaped = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     return markupsafe.Markup(escaped)  # noqa: S704  no character of markup is left
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
 
 
 def _ratio(value: float | None) -> str:

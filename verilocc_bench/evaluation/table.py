@@ -19,6 +19,19 @@ _NAMES = ("architecture", "family", "allocator")
 
 Record = Mapping[str, Any]
 
+NONE = "–"
+"""The cell of a figure that there is not."""
+
+
+def percent(value: float | None) -> str:
+    """The cell of a share, in per cent."""
+    return NONE if value is None else f"{100 * value:.1f} %"
+
+
+def number(value: float | None, digits: int = 0) -> str:
+    """The cell of a number, with a fixed number of decimals."""
+    return NONE if value is None else f"{value:,.{digits}f}"
+
 
 def results_tables(documents: Sequence[dict[str, Any]]) -> str:
     """One table for each assistance: only allocators that are shown the same are compared."""
@@ -62,23 +75,23 @@ def _columns(ks: Sequence[int], track: str, decoding: str) -> dict[str, Callable
     for k in ks:
         columns["valid" if len(ks) == 1 else f"pass@{k}"] = partial(_pass, k)
     if decoding == Decoding.GUIDED:
-        columns["calls"] = lambda r: _number(r["verifier_calls"], 2)
+        columns["calls"] = lambda r: number(r["verifier_calls"], 2)
     if track == "split":
-        columns["spill cost"] = lambda r: _number(r["spill_cost"], 0)
-        columns["move cost"] = lambda r: _number(r["move_cost"], 0)
+        columns["spill cost"] = lambda r: number(r["spill_cost"], 0)
+        columns["move cost"] = lambda r: number(r["move_cost"], 0)
     else:
-        columns["registers/label"] = lambda r: _number(r["registers_ratio"], 3)
-        columns["fewer"] = lambda r: _percent(r["share_better"])
-        columns["more"] = lambda r: _percent(r["share_worse"])
-        columns["above bound"] = lambda r: _number(r["gap_to_bound"], 2)
+        columns["registers/label"] = lambda r: number(r["registers_ratio"], 3)
+        columns["fewer"] = lambda r: percent(r["share_better"])
+        columns["more"] = lambda r: percent(r["share_worse"])
+        columns["above bound"] = lambda r: number(r["gap_to_bound"], 2)
         columns["occupancy +/-"] = _occupancy
-    columns["bank conflicts"] = lambda r: _number(r["bank_conflicts"], 0)
-    columns["seconds"] = lambda r: _number(r["allocate_seconds"] + r["verify_seconds"], 2)
+    columns["bank conflicts"] = lambda r: number(r["bank_conflicts"], 0)
+    columns["seconds"] = lambda r: number(r["allocate_seconds"] + r["verify_seconds"], 2)
     return columns
 
 
 def _pass(k: int, record: Record) -> str:
-    return _percent(record[f"pass@{k}"])
+    return percent(record[f"pass@{k}"])
 
 
 def _occupancy(record: Record) -> str:
@@ -110,11 +123,3 @@ def failure_notes(model: str, results: Sequence[RowResult]) -> list[str]:
             "pass@k before they are there: give the same command again, with --output-path"
         )
     return notes
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"

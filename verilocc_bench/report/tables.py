@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from verilocc_bench.evaluation.table import NONE, number, percent
 from verilocc_bench.report.runs import ComparableRuns, plain, size_order
 
-NONE = "–"
 CALLS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)
 CHANCE_MEANING = (
     "pass@k: the chance that one of k samples is valid, mean over kernels, "
@@ -64,11 +64,11 @@ def section_tables(section: ComparableRuns) -> list[Table]:
 
 def _overall_table(section: ComparableRuns) -> Table:
     columns = [
-        _Column("kernels", lambda r: _number(r["n"])),
-        _Column("samples", lambda r: _number(r["samples"])),
+        _Column("kernels", lambda r: number(r["n"])),
+        _Column("samples", lambda r: number(r["samples"])),
         *(_pass_column(k) for k in _ks(section)),
         *_REGISTER_COLUMNS,
-        _Column("verifier calls", lambda r: _number(r["verifier_calls"], 2), optional=True),
+        _Column("verifier calls", lambda r: number(r["verifier_calls"], 2), optional=True),
     ]
     meaning = f"{CHANCE_MEANING}. The rest is {REGISTER_MEANING}."
     if section.conditions["decoding"] == "guided":
@@ -79,11 +79,11 @@ def _overall_table(section: ComparableRuns) -> Table:
 def _code_table(section: ComparableRuns) -> Table:
     columns = [
         _Column("occupancy +/−", _occupancy),
-        _Column("copies removed", lambda r: _number(r["copies_removed"])),
-        _Column("bank conflicts", lambda r: _number(r["bank_conflicts"])),
-        _Column("in one bank", lambda r: _number(r["bank_conflicts_all"])),
-        _Column("spill cost", lambda r: _number(r["spill_cost"], 1), optional=True),
-        _Column("move cost", lambda r: _number(r["move_cost"], 1), optional=True),
+        _Column("copies removed", lambda r: number(r["copies_removed"])),
+        _Column("bank conflicts", lambda r: number(r["bank_conflicts"])),
+        _Column("in one bank", lambda r: number(r["bank_conflicts_all"])),
+        _Column("spill cost", lambda r: number(r["spill_cost"], 1), optional=True),
+        _Column("move cost", lambda r: number(r["move_cost"], 1), optional=True),
     ]
     meaning = (
         "Over kernels with a valid sample, on its first: occupancy counts kernels that gain or "
@@ -135,7 +135,7 @@ def _size_table(section: ComparableRuns) -> Table:
 def _group_columns(section: ComparableRuns) -> list[_Column]:
     ks = _ks(section)
     return [
-        _Column("kernels", lambda r: _number(r["n"])),
+        _Column("kernels", lambda r: number(r["n"])),
         *(_pass_column(k) for k in ks[:1] + ks[1:][-1:]),
         *_REGISTER_COLUMNS,
     ]
@@ -187,9 +187,7 @@ def _total_table(section: ComparableRuns) -> Table:
 def _count_table(section: ComparableRuns, title: str, meaning: str, key: str, name: str) -> Table:
     counts = [run.overall[key] for run in section.runs]
     kinds = sorted({kind for count in counts for kind in count})
-    rows = tuple(
-        (plain(kind), *(_number(count.get(kind, 0)) for count in counts)) for kind in kinds
-    )
+    rows = tuple((plain(kind), *(number(count.get(kind, 0)) for count in counts)) for kind in kinds)
     return Table(title, meaning, (name, *(run.name for run in section.runs)), rows)
 
 
@@ -200,7 +198,7 @@ def _call_table(section: ComparableRuns) -> Table:
     if known and max(known) not in shown:
         shown.append(max(known))
     rows = tuple(
-        (run.name, *(_percent(record.get(str(calls))) for calls in shown))
+        (run.name, *(percent(record.get(str(calls))) for calls in shown))
         for run, record in zip(section.runs, found, strict=True)
         if record
     )
@@ -213,7 +211,7 @@ def _call_table(section: ComparableRuns) -> Table:
 def _time_table(section: ComparableRuns) -> Table:
     parts = ("prepare", "allocate", "verify", "measure", "wall")
     rows = tuple(
-        (run.name, *(_number(run.document["timing"][f"{part}_seconds"], 2) for part in parts))
+        (run.name, *(number(run.document["timing"][f"{part}_seconds"], 2) for part in parts))
         for run in section.runs
     )
     meaning = (
@@ -233,8 +231,8 @@ def _pass_column(k: int) -> _Column:
         value = record.get(f"pass@{k}")
         low, high = record.get(f"pass@{k}_low"), record.get(f"pass@{k}_high")
         if value is None or low is None or high is None:
-            return _percent(value)
-        return f"{_percent(value)} ({100 * low:.1f}–{100 * high:.1f})"
+            return percent(value)
+        return f"{percent(value)} ({100 * low:.1f}–{100 * high:.1f})"
 
     return _Column(f"pass@{k}", cell)
 
@@ -242,15 +240,7 @@ def _pass_column(k: int) -> _Column:
 def _occupancy(record: Mapping[str, Any]) -> str:
     if record["occupancy_gained"] is None:
         return NONE
-    return f"+{_number(record['occupancy_gained'])} −{_number(record['occupancy_lost'])}"
-
-
-def _percent(value: float | None) -> str:
-    return NONE if value is None else f"{100 * value:.1f} %"
-
-
-def _number(value: float | None, digits: int = 0) -> str:
-    return NONE if value is None else f"{value:,.{digits}f}"
+    return f"+{number(record['occupancy_gained'])} −{number(record['occupancy_lost'])}"
 
 
 def _size_title(size: str) -> str:
@@ -258,9 +248,9 @@ def _size_title(size: str) -> str:
 
 
 _REGISTER_COLUMNS = (
-    _Column("registers/label", lambda r: _number(r["registers_ratio"], 3)),
-    _Column("fewer", lambda r: _percent(r["share_better"])),
-    _Column("equal", lambda r: _percent(r["share_equal"])),
-    _Column("more", lambda r: _percent(r["share_worse"])),
-    _Column("above bound", lambda r: _number(r["gap_to_bound"], 2)),
+    _Column("registers/label", lambda r: number(r["registers_ratio"], 3)),
+    _Column("fewer", lambda r: percent(r["share_better"])),
+    _Column("equal", lambda r: percent(r["share_equal"])),
+    _Column("more", lambda r: percent(r["share_worse"])),
+    _Column("above bound", lambda r: number(r["gap_to_bound"], 2)),
 )

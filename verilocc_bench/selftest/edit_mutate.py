@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import (
@@ -24,18 +23,10 @@ from verilocc_bench.edits import (
     SlotSpan,
     Transfer,
 )
-from verilocc_bench.selftest.mutate import NotApplicable
+from verilocc_bench.selftest.mutate import NotApplicable, choose
 from verilocc_bench.targets import MaskChange
 
-_T = TypeVar("_T")
-
 EditOperator = Callable[[AllocationProblem, Answer, random.Random], Answer]
-
-
-def _choose(options: Sequence[_T], generator: random.Random) -> _T:
-    if not options:
-        raise NotApplicable
-    return generator.choice(options)
 
 
 def _with_insertions(answer: Answer, insertions: Sequence[Insertion]) -> Answer:
@@ -45,7 +36,7 @@ def _with_insertions(answer: Answer, insertions: Sequence[Insertion]) -> Answer:
 def _pick(edits: Edits, generator: random.Random, *kinds: EditKind) -> int:
     """The number of a random insertion of these kinds, or of any kind without `kinds`."""
     fitting = [n for n, i in enumerate(edits.insertions) if not kinds or i.kind in kinds]
-    return _choose(fitting, generator)
+    return choose(fitting, generator)
 
 
 def _changed(answer: Answer, number: int, change: Callable[[Insertion], Insertion]) -> Answer:
@@ -71,7 +62,7 @@ def lost_move(_: AllocationProblem, answer: Answer, generator: random.Random) ->
 def lost_replacement(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """An operand keeps its own place."""
     left = list(answer.edits.replacements)
-    left.remove(_choose(left, generator))
+    left.remove(choose(left, generator))
     return replace(answer, edits=replace(answer.edits, replacements=tuple(left)))
 
 
@@ -111,7 +102,7 @@ def wrong_lanes(problem: AllocationProblem, answer: Answer, generator: random.Ra
     """A transfer, or a replaced operand, takes other lanes of the register."""
     spans = _spans(answer)
     wide = [(key, span) for key, span in spans if _width(problem, answer, span.register) > 1]
-    key, span = _choose(wide, generator)
+    key, span = choose(wide, generator)
     width = _width(problem, answer, span.register)
     count = width if span.first is None else (span.last or 0) - span.first + 1
     if count == width:
@@ -146,7 +137,7 @@ def _crossed(
 def sequential(_: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A parallel move is done one transfer after the other."""
     parallel = [n for n, i in enumerate(answer.edits.insertions) if len(i.transfers) > 1]
-    number = _choose(parallel, generator)
+    number = choose(parallel, generator)
     insertion = answer.edits.insertions[number]
     transfers = list(insertion.transfers)
     generator.shuffle(transfers)
@@ -188,7 +179,7 @@ def masked_place(problem: AllocationProblem, answer: Answer, generator: random.R
     where = answer.edits.insertions[number].where
     block = where.source if isinstance(where, OnEdge) else where.block
     near = [p for p in places if (p.source if isinstance(p, OnEdge) else p.block) == block]
-    place = _choose(near, generator)
+    place = choose(near, generator)
     return _changed(answer, number, lambda i: replace(i, where=place))
 
 
@@ -202,16 +193,16 @@ def wrong_constant(problem: AllocationProblem, answer: Answer, generator: random
         if instruction.opcode in problem.target.constant_opcodes
         and At(block, index) != transfer.source
     ]
-    site = _choose(sites, generator)
+    site = choose(sites, generator)
     changed = (replace(transfer, source=site),)
     return _changed(answer, number, lambda i: replace(i, transfers=changed))
 
 
 def other_register(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A transfer, or a replaced operand, names another register."""
-    key, span = _choose(_spans(answer), generator)
+    key, span = choose(_spans(answer), generator)
     registers = range(len(problem.function.virtual_registers))
-    other = _choose([*registers, *answer.edits.new], generator)
+    other = choose([*registers, *answer.edits.new], generator)
     if _width(problem, answer, other) != _width(problem, answer, span.register):
         raise NotApplicable
     return _put_span(answer, key, replace(span, register=other))
@@ -243,11 +234,11 @@ def other_order(_: AllocationProblem, answer: Answer, generator: random.Random) 
 
 def new_elsewhere(problem: AllocationProblem, answer: Answer, generator: random.Random) -> Answer:
     """A new register is put at another base of its class."""
-    number = _choose(list(answer.edits.new), generator)
+    number = choose(list(answer.edits.new), generator)
     spelled = answer.edits.new[number]
     legal = problem.placements.legal
     (bases,) = [b for c, b in legal.items() if c.name == spelled] or [{}]
-    name = _choose(list(bases.values()), generator)
+    name = choose(list(bases.values()), generator)
     return replace(answer, assignment={**answer.assignment, f"%{number}": name})
 
 
@@ -255,7 +246,7 @@ def old_elsewhere(problem: AllocationProblem, answer: Answer, generator: random.
     """A register of the function is put at another base of its class."""
     number = generator.randrange(len(problem.function.virtual_registers))
     bases = problem.placements.legal[problem.function.virtual_registers[number]]
-    name = _choose(list(bases.values()), generator)
+    name = choose(list(bases.values()), generator)
     return replace(answer, assignment={**answer.assignment, f"%{number}": name})
 
 

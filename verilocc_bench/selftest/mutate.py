@@ -182,7 +182,7 @@ def misaligned(
 ) -> None:
     """A tuple moves by one unit, off its alignment."""
     classes = problem.function.virtual_registers
-    key = _choose([k for k in answer if classes[int(k[1:])].width > 1], generator)
+    key = choose([k for k in answer if classes[int(k[1:])].width > 1], generator)
     base = _numbered(answer[key])
     if base is None:
         raise NotApplicable
@@ -193,9 +193,9 @@ def reserved(
     problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
     """A virtual register takes a reserved register."""
-    units = _choose(problem.function.reserved, generator)
+    units = choose(problem.function.reserved, generator)
     classes = problem.function.virtual_registers
-    key = _choose([k for k in answer if units.file in classes[int(k[1:])].files], generator)
+    key = choose([k for k in answer if units.file in classes[int(k[1:])].files], generator)
     answer[key] = problem.function.file(units.file).unit_name(units.first)
 
 
@@ -205,7 +205,7 @@ def beyond_budget(
     """A tuple ends one unit beyond the budget."""
     key = _pick(answer, generator)
     register_class = problem.function.virtual_registers[int(key[1:])]
-    file = problem.function.file(_choose(register_class.files, generator))
+    file = problem.function.file(choose(register_class.files, generator))
     first = file.count - register_class.width + 1
     if file.unit_names or first < 0:
         raise NotApplicable
@@ -231,9 +231,9 @@ def fixed_register(
         for operand in instruction.definitions + instruction.uses
         if isinstance(location := operand.location, FixedUnits)
     ]
-    units = _choose([*named, *problem.function.live_ins], generator)
+    units = choose([*named, *problem.function.live_ins], generator)
     classes = problem.function.virtual_registers
-    key = _choose([k for k in answer if units.file in classes[int(k[1:])].files], generator)
+    key = choose([k for k in answer if units.file in classes[int(k[1:])].files], generator)
     lane = VirtualLanes(int(key[1:]), generator.randrange(classes[int(key[1:])].width), 1)
     _put(problem, answer, lane, PhysicalRegister(units.file, units.first))
 
@@ -256,7 +256,7 @@ def early_clobber(
                     lane = liveness.lane_offsets[use.location.register] + use.location.first
                     if not liveness.live[lane] >> liveness.after[block][index] & 1:
                         last.append(pair)
-    written, read = _choose(last or pairs, generator)
+    written, read = choose(last or pairs, generator)
     _put(problem, answer, written, _where(problem, answer, read))
 
 
@@ -272,7 +272,7 @@ def tied_mismatch(
         and use.location != instruction.definitions[use.tied_to].location
         and isinstance(use.location, VirtualLanes)
     ]
-    key = f"%{_choose(tied, generator).register}"
+    key = f"%{choose(tied, generator).register}"
     register_class = problem.function.virtual_registers[int(key[1:])]
     answer[key] = generator.choice(list(problem.placements.legal[register_class].values()))
 
@@ -308,7 +308,8 @@ TARGETED: dict[str, Operator] = {
 }
 
 
-def _choose(options: Sequence[_T], generator: random.Random) -> _T:
+def choose(options: Sequence[_T], generator: random.Random) -> _T:
+    """One of the options. Raises NotApplicable if there are none."""
     if not options:
         raise NotApplicable
     return generator.choice(options)
@@ -317,7 +318,7 @@ def _choose(options: Sequence[_T], generator: random.Random) -> _T:
 def _instruction(
     problem: AllocationProblem, generator: random.Random, fits: Callable[[Instruction], bool]
 ) -> Instruction:
-    return _choose([i for _, _, i in problem.function.instructions() if fits(i)], generator)
+    return choose([i for _, _, i in problem.function.instructions() if fits(i)], generator)
 
 
 def _virtual(instruction: Instruction) -> list[VirtualLanes]:

@@ -18,6 +18,7 @@ from tabulate import tabulate
 from verilocc_bench.dataset import EMBEDDED, Row, embedded_path, is_local, load_rows, rows_hash
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.schema import read_results
+from verilocc_bench.evaluation.table import number, percent
 from verilocc_bench.files import read_json, write_atomically
 from verilocc_bench.model.prompts import get_prompt_format
 from verilocc_bench.model.shipped import SHIPPED
@@ -335,22 +336,14 @@ def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
     interval = "–" if low is None else f"{100 * low:.1f} to {100 * high:.1f} %"
     return (
         f"{record['n']:,}",
-        _share(record["pass@1"]),
+        percent(record["pass@1"]),
         interval,
-        _number(record["registers_ratio"], 3),
-        _share(record["share_better"]),
-        _share(record["share_worse"]),
-        _number(record["gap_to_bound"], 2),
-        _number(record["bank_conflicts"], 0),
+        number(record["registers_ratio"], 3),
+        percent(record["share_better"]),
+        percent(record["share_worse"]),
+        number(record["gap_to_bound"], 2),
+        number(record["bank_conflicts"], 0),
     )
-
-
-def _share(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "–" if value is None else f"{value:,.{digits}f}"
 
 
 def _table(headers: Sequence[str], lines: Iterable[Sequence[object]], texts: int = 1) -> str:
