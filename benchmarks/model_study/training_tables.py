@@ -12,7 +12,6 @@ from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT
 from benchmarks.model_study.models import model_folder, read_models
 from benchmarks.model_study.scaling_plot import SCALING, draw_scaling
 from benchmarks.model_study.trainings import (
-    Reinforced,
     Trained,
     read_reinforced,
     read_trained,
@@ -109,13 +108,8 @@ def reinforcement_words(output: Path) -> str:
     if found is None:
         return ""
     rows = [("before", *_measures(found.before)), ("after", *_measures(found.after))]
-    return f"{_took(found)}\n\n{markdown(_MEASURED, rows)}"
-
-
-def _took(found: Reinforced) -> str:
-    return (
-        f"{found.steps:,} steps of {found.answers:,} answers each, in {found.seconds:,.0f} seconds."
-    )
+    steps = f"{found.steps:,} steps of {found.answers:,} answers each"
+    return f"{steps}, in {found.seconds:,.0f} seconds.\n\n{markdown(_MEASURED, rows)}"
 
 
 _MEASURED = (

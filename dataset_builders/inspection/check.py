@@ -86,7 +86,10 @@ def check_dataset(
     wanted: set[str] = set()
     if leakage is not None:
         wanted = {entry[key] for entry in sampled_pairs(leakage) for key in ("id", "nearest")}
-    work = partial(_look_at, origin=_origin(manifest), labels=labels)
+    origin = RowOrigin({}, {})
+    if manifest is not None:
+        origin = RowOrigin(manifest["versions"], manifest["kernel_sources"])
+    work = partial(_look_at, origin=origin, labels=labels)
     batches = _batches(content, readable, wanted, findings, progress)
     for rows, raws, found in _results(work, batches, jobs):
         content.rows += rows
@@ -106,12 +109,6 @@ def check_dataset(
         executed = check_execution(content, execute, findings)
     wrong = tuple(sorted(set(findings.found)))
     return CheckReport(wrong, len(content.rows), len(files), executed)
-
-
-def _origin(manifest: dict[str, Any] | None) -> RowOrigin:
-    if manifest is None:
-        return RowOrigin({}, {})
-    return RowOrigin(manifest["versions"], manifest["kernel_sources"])
 
 
 def _has_its_columns(folder: Path, place: ParquetPlace, findings: Findings) -> bool:

@@ -54,17 +54,13 @@ class CardFacts:
 
 def card_text(facts: CardFacts) -> str:
     """The card without its head."""
-    sections = [f"# {_title(facts)}\n\n{words.ABOUT}"]
+    of_mini = ": the dataset `mini`" if facts.manifest["sweep"] == EMBEDDED else ""
+    sections = [f"# Register allocation for GPU kernels{of_mini}\n\n{words.ABOUT}"]
     for title, section in _SECTIONS.items():
         text = section(facts)
         if text:
             sections.append(f"## {title}\n\n{text.strip()}")
     return "\n\n".join(sections) + "\n"
-
-
-def _title(facts: CardFacts) -> str:
-    embedded = facts.manifest["sweep"] == EMBEDDED
-    return "Register allocation for GPU kernels" + (": the dataset `mini`" if embedded else "")
 
 
 def _usage(facts: CardFacts) -> str:

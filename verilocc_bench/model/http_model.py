@@ -207,6 +207,7 @@ class HttpModel:
                 raise TransientFailure("the server's answer holds no text of a choice")
         # JSON can say half a surrogate pair, which no file can hold.
         text = (said or "").encode("utf-8", "replace").decode("utf-8")
+        # Some servers leave the stop in.
         places = [place for place in (text.find(stop) for stop in ask.stop) if place >= 0]
         text, stopped = (text[: min(places)], True) if places else (text, False)
         reason = choice.get("finish_reason")
