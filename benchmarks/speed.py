@@ -30,6 +30,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
+from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.verification import FastVerifier
@@ -65,6 +66,15 @@ def llc_times(llc: str, row: Row, mir: str) -> tuple[float, float | None]:
     return whole, sum(seconds) * MILLISECONDS if seconds else None
 
 
+def allocation_time(name: str, problem: AllocationProblem, runs: int) -> float | None:
+    """Milliseconds of an allocator; None where it finds no answer."""
+    allocator = BUILT_IN[name]
+    try:
+        return least(lambda: allocator.allocate(Request(problem)), runs)
+    except AllocationFailed:
+        return None
+
+
 def kernel_row(row: Row, raw: str | None, llc: str | None) -> dict[str, Any]:
     label = row.label
     problem = AllocationProblem.from_text(row.normalized)
@@ -81,8 +91,8 @@ def kernel_row(row: Row, raw: str | None, llc: str | None) -> dict[str, Any]:
         "analyse": least(lambda: AllocationProblem(problem.function).liveness),
         "parse + analyse + verify": least(cold),
         "verify again": least(lambda: verifier.verify(label), 20),
-        "linear-scan": least(lambda: BUILT_IN["linear-scan"].allocate(Request(problem))),
-        "graph-coloring": least(lambda: BUILT_IN["graph-coloring"].allocate(Request(problem)), 2),
+        "linear-scan": allocation_time("linear-scan", problem, 5),
+        "graph-coloring": allocation_time("graph-coloring", problem, 2),
     }
     if raw is not None:
 
