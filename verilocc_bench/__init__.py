@@ -1,7 +1,59 @@
-"""Datasets, a verifier and an evaluation harness for register allocation on GPU kernels."""
+"""Register allocation on GPU kernels: datasets, a verifier and an evaluation harness.
 
-from verilocc_bench.errors import InputError, VerilocError
+    import verilocc_bench as vb
+
+    problems = vb.load_problems("mini", arch="gfx942")   # or a folder, or an id of the Hub
+    answer = vb.allocate(problems[0], "best")
+    vb.verify(problems[0], answer)                       # valid, or what is wrong where
+    vb.evaluate(my_function, dataset="mini")             # scores my_function(problem, seed)
+
+Problems: `load_problems`, `load_problem`, `Problem`. Work on one problem:
+`allocate`, `verify`, `opinion`, `bound`, `lower`, `show`. Scores: `evaluate`,
+`load_results`, `Results`. Errors: `InputError` for input that cannot be used,
+`AllocationFailed` where an allocator has no answer; both are `VerilocError`s.
+
+The names are imported when they are first used. Their types are in __init__.pyi.
+"""
+
+import importlib
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = ["InputError", "VerilocError", "__version__"]
+_HOME = {
+    "AllocationProblem": "verilocc_bench.analysis",
+    "AllocationFailed": "verilocc_bench.errors",
+    "Answer": "verilocc_bench.edits",
+    "Comparison": "verilocc_bench.api.comparison",
+    "ContradictionError": "verilocc_bench.errors",
+    "InputError": "verilocc_bench.errors",
+    "MissingExtraError": "verilocc_bench.errors",
+    "Problem": "verilocc_bench.api.problems",
+    "Results": "verilocc_bench.api.results",
+    "Verdict": "verilocc_bench.verification",
+    "VerilocError": "verilocc_bench.errors",
+    "allocate": "verilocc_bench.api.working",
+    "bound": "verilocc_bench.api.working",
+    "evaluate": "verilocc_bench.api.evaluating",
+    "load_problem": "verilocc_bench.api.problems",
+    "load_problems": "verilocc_bench.api.problems",
+    "load_results": "verilocc_bench.api.results",
+    "lower": "verilocc_bench.api.working",
+    "opinion": "verilocc_bench.api.working",
+    "show": "verilocc_bench.api.working",
+    "verify": "verilocc_bench.api.working",
+}
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604  the keys are texts
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

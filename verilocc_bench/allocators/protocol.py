@@ -87,7 +87,7 @@ class Response:
 
     `seconds` is the wall-clock time. `details` are further figures of this sample by name
     (`backtracks`, `prompt_tokens` …): JSON values that are the same in every run, never
-    times.
+    times. `traceback` is that of an allocator in Python that crashed.
     """
 
     answer: Answer | None
@@ -95,6 +95,7 @@ class Response:
     message: str | None = None
     seconds: float = 0.0
     details: Mapping[str, Any] = field(default_factory=dict)
+    traceback: str | None = None
 
 
 class LabelUse(Enum):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from verilocc_bench.allocators.protocol import FailureKind, Request, Response
@@ -13,6 +16,8 @@ from verilocc_bench.errors import AllocationFailed, ContradictionError, Infrastr
 
 _CLAIMS = frozenset(FailureKind) - {FailureKind.INFRASTRUCTURE, FailureKind.BEYOND_ANALYSIS}
 """The failures that an allocator may report of itself."""
+
+TRACEBACK_LENGTH = 8_000
 
 
 class SingleAllocator(ABC):
@@ -58,7 +63,9 @@ class SingleAllocator(ABC):
             if isinstance(error, ContradictionError) and not self.foreign:
                 raise
             failure, message = _failure_of(error, foreign=self.foreign)
-            return Response(None, failure, message, time.perf_counter() - started)
+            told = foreign_traceback(error) if self.foreign else None
+            seconds = time.perf_counter() - started
+            return Response(None, failure, message, seconds, traceback=told)
         seconds = time.perf_counter() - started
         return Response(found.answer, None, None, seconds, found.details)
 
@@ -70,6 +77,20 @@ def _failure_of(error: BaseException, *, foreign: bool) -> tuple[FailureKind, st
     if isinstance(error, AllocationFailed) and error.kind in _CLAIMS:
         return FailureKind(error.kind), describe_exception(error, with_name=False)
     return FailureKind.CRASHED, describe_exception(error)
+
+
+def foreign_traceback(error: BaseException) -> str:
+    """The traceback of an exception, from the first frame outside this package on.
+
+    A long one keeps its last lines. An exception that cannot be printed gives its
+    frames alone.
+    """
+    tracebacks = traceback.extract_tb(error.__traceback__)
+    own = str(Path(__file__).parents[1])
+    outside = list(itertools.dropwhile(lambda frame: frame.filename.startswith(own), tracebacks))
+    frames = "".join(traceback.format_list(outside or tracebacks))
+    text = f"Traceback (most recent call last):\n{frames}{describe_exception(error)}"
+    return text if len(text) <= TRACEBACK_LENGTH else "…" + text[-TRACEBACK_LENGTH:]
 
 
 def describe_exception(error: BaseException, *, with_name: bool = True) -> str:

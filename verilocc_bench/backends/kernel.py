@@ -26,7 +26,7 @@ class ReadOptions:
     max_threads: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Kernel(Generic[Code]):
     """One kernel of compiled code, and its allocation problem.
 
@@ -43,8 +43,11 @@ class Kernel(Generic[Code]):
     source: str
     code: Code
 
+    def __repr__(self) -> str:
+        return f"<Kernel {self.name!r} of {self.source}>"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class LoweredCode:
     """Machine code with an answer in it: the file, and its description.
 
@@ -54,6 +57,10 @@ class LoweredCode:
     data: str | bytes
     document: Mapping[str, Any]
     lines: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        unit = "bytes" if isinstance(self.data, bytes) else "characters"
+        return f"<LoweredCode of {len(self.data):,} {unit}: {'; '.join(self.lines)}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,14 @@ from verilocc_bench.settings.language_model import LanguageModelSettings
 
 def run(options: argparse.Namespace) -> int:
     """Writes the answer; the status is 1 if there is none, or a wrong one."""
-    instance = load_instance(options)
+    problem = load_instance(options)
     kind = settings_kind(options.model)
     check_flags(options, [options.model], [kind])
     settings = read_settings(options, kind)
     if isinstance(settings, LanguageModelSettings) and settings.few_shot:
         raise InputError("--few-shot is for evaluate, which has a dataset to take examples from")
     allocator = resolve_model(options.model, settings)
-    prepared = PreparedProblem(instance.problem, instance.label, instance.alternatives)
+    prepared = PreparedProblem(problem, problem.label, problem.alternatives)
     try:
         ((_, judged),) = settled_samples([(prepared, 0)], allocator, options.seed)
     except AllocationInterrupted as interruption:
@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     if judged.answer is None or judged.verdict is None:
         print(f"{complaint}: {sample.failure}: {sample.message}", file=sys.stderr)
         return 1
-    text = json.dumps(answer_to_json(instance.problem.id, judged.answer)) + "\n"
+    text = json.dumps(answer_to_json(problem.id, judged.answer)) + "\n"
     write_output(options.output, text)
     if not judged.valid:
         count = sample.findings_count

@@ -308,6 +308,14 @@ def _selftest(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _failures(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "folder", metavar="DIR", type=Path, help="the --output-path of evaluate, with its files"
+    )
+    parser.add_argument("--id", help="only the failures on this function")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+
+
 def _report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folders",
@@ -352,6 +360,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "submit": ("send a submission to the leaderboard", _submit),
     "train": ("train a language model by a recipe", add_train_options),
     "report": ("compare runs side by side", _report),
+    "failures": ("say of a run's failures what was wrong, with tracebacks", _failures),
     "selftest": ("corrupt answers and set the judges against each other", _selftest),
     "list": ("list models, datasets or sweeps", _list),
 }

@@ -3,57 +3,39 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 from collections.abc import Iterator
 from itertools import groupby
 
-from verilocc_bench.allocators import (
-    NamedAssignment,
-    answer_from_assignment,
-    graph_coloring,
-    linear_scan,
-)
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import (
     Clique,
     LowerBound,
-    check_certificate,
     lower_bound,
     proves_infeasible,
     why_infeasible,
 )
 from verilocc_bench.analysis.lower_bounds.infeasibility import (
-    check_against_answer,
     describe_place,
     describe_shape,
 )
 from verilocc_bench.analysis.lower_bounds.json_form import from_json, to_json
-from verilocc_bench.cli.instance import Instance, load_instance
+from verilocc_bench.api.working import check_bound
+from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.cli.output_stream import summary_stream
-from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.files import read_json, write_output
-from verilocc_bench.verification import FastVerifier
 
 
 def run(options: argparse.Namespace) -> int:
     """Prints a lower bound with its proof, or checks one that was written before."""
     summary = summary_stream(options.output, json=options.json)
-    instance = load_instance(options)
-    problem = instance.problem
+    problem = load_instance(options)
     if options.check is None:
         bound = lower_bound(problem, solver=options.solver)
     else:
         bound = from_json(read_json(options.check), problem)
     # What is printed is always what the checker has seen, whoever made it.
-    check_certificate(problem, bound)
-    # No answer of a compiler or of a fast allocator may use fewer registers.
-    verifier = FastVerifier(instance.problem)
-    for name, answer in _answers(instance):
-        verdict = verifier.verify(answer)
-        if verdict.valid and verdict.registers_used is not None:
-            used = verdict.registers_used[bound.group]
-            check_against_answer(instance.problem, bound.value, used, f"the answer of {name}")
+    check_bound(problem, bound)
     document = {
         "id": problem.id,
         **to_json(bound),
@@ -67,15 +49,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         print("\n".join(_lines(problem, bound)), file=summary)
     return 0
-
-
-def _answers(instance: Instance) -> Iterator[tuple[str, NamedAssignment]]:
-    if instance.label is not None:
-        yield instance.label_source, instance.label
-    yield from (instance.alternatives or {}).items()
-    for name, allocator in (("linear-scan", linear_scan), ("graph-coloring", graph_coloring)):
-        with contextlib.suppress(AllocationFailed):
-            yield name, answer_from_assignment(instance.problem, allocator(instance.problem))
 
 
 def _lines(problem: AllocationProblem, bound: LowerBound) -> Iterator[str]:

@@ -6,9 +6,10 @@ import argparse
 import json
 from pathlib import Path
 
-from verilocc_bench.backends import CodeComparison, ComparedAllocation
+from verilocc_bench.api.answers import answer_of_file
+from verilocc_bench.backends import CodeComparison, ComparedAllocation, backend_of
 from verilocc_bench.cli.comparison_document import comparison_text
-from verilocc_bench.cli.instance import is_wrong, load_code, load_instance, read_answer_for
+from verilocc_bench.cli.instance import is_wrong, load_instance
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
@@ -42,13 +43,13 @@ def _executed(options: argparse.Namespace) -> dict[str, dict[str, int]]:
     """How many instructions of each kind the waves of each side execute."""
     from verilocc_bench.cli.run_command import executor_for, lines_of
 
-    instance = load_instance(options)
-    executor = executor_for(instance, options)
-    done = {"answer": executor.execute(read_answer_for(instance.problem, options.answer))}
+    problem = load_instance(options)
+    executor = executor_for(problem, options)
+    done = {"answer": executor.execute(answer_of_file(problem, options.answer))}
     if options.other is not None:
-        done["other"] = executor.execute(read_answer_for(instance.problem, options.other))
-    elif instance.label is not None:
-        done["other"] = executor.execute(Answer(instance.label))
+        done["other"] = executor.execute(answer_of_file(problem, options.other))
+    elif problem.label is not None:
+        done["other"] = executor.execute(Answer(problem.label))
     else:
         done["other"] = executor.own
     for name, side in done.items():
@@ -59,22 +60,23 @@ def _executed(options: argparse.Namespace) -> dict[str, dict[str, int]]:
 
 def _compare(options: argparse.Namespace) -> CodeComparison | None:
     """The comparison; None, after a message, if an answer is wrong."""
-    backend, kernel, instance = load_code(options, lambda found: found.check_comparison())
-    answer = read_answer_for(kernel.problem, options.answer)
+    problem = load_instance(options, lambda found: found.check_comparison())
+    backend, kernel = backend_of(problem.target), problem.kernel()
+    answer = answer_of_file(problem, options.answer)
     backend.check_answer(answer, options.answer)
-    if is_wrong(kernel.problem, answer, options):
+    if is_wrong(problem, answer, options):
         return None
     if options.other is not None:
-        other = read_answer_for(kernel.problem, options.other)
+        other = answer_of_file(problem, options.other)
         backend.check_answer(other, options.other)
         side = ComparedAllocation(options.other.name, other)
-    elif instance.label is not None:
-        side = ComparedAllocation(instance.label_source, Answer(instance.label))
+    elif problem.label is not None:
+        side = ComparedAllocation(problem.label_source, Answer(problem.label))
     elif backend.own_allocation is not None:
         side = ComparedAllocation(backend.own_allocation, None)
     else:
         raise InputError("it has no label: name a second answer", source=options.instance)
-    if side.answer is not None and is_wrong(kernel.problem, side.answer, options, side.name):
+    if side.answer is not None and is_wrong(problem, side.answer, options, side.name):
         return None
     return backend.compare(
         kernel, (ComparedAllocation("answer", answer), side), with_files=options.output is not None

@@ -40,6 +40,9 @@ def run(options: argparse.Namespace) -> int:
             for each in found:
                 for note in failure_notes(allocator_label(each.document["config"]), each.results):
                     print(note, file=stdout)
+            if any(s.traceback for each in found for row in each.results for s in row.samples):
+                folder = options.output_path or "DIR, after a run with --output-path DIR"
+                print(f"tracebacks: verilocc-bench failures {folder}", file=stdout)
     overall = [each.document["results"][OVERALL] for each in found]
     if all(each["infrastructure_failures"] and not each["samples"] for each in overall):
         print(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from verilocc_bench.cli.instance import is_wrong, load_code, read_answer_for
+from verilocc_bench.api.answers import answer_of_file
+from verilocc_bench.backends import backend_of
+from verilocc_bench.cli.instance import is_wrong, load_instance
 from verilocc_bench.cli.output_stream import summary_stream
 from verilocc_bench.files import STANDARD_OUTPUT, write_output
 
@@ -16,10 +18,11 @@ def run(options: argparse.Namespace) -> int:
     The status is 1, and nothing is written, for a wrong answer.
     """
     stream = summary_stream(options.output, json=options.json)
-    backend, kernel, _ = load_code(options, lambda found: found.check_output(options.output))
-    answer = read_answer_for(kernel.problem, options.answer)
+    problem = load_instance(options, lambda found: found.check_output(options.output))
+    backend, kernel = backend_of(problem.target), problem.kernel()
+    answer = answer_of_file(problem, options.answer)
     backend.check_answer(answer, options.answer)
-    if is_wrong(kernel.problem, answer, options):
+    if is_wrong(problem, answer, options):
         return 1
     lowered = backend.lower(kernel, answer, options.output)
     write_output(options.output, lowered.data)

@@ -6,8 +6,10 @@ import argparse
 import json
 from typing import Any
 
+from verilocc_bench.api.answers import answer_of_file
+from verilocc_bench.api.problems import Problem
 from verilocc_bench.backends import backend_of
-from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for, read_raw_kernel
+from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.execution import AnswerExecutor, ExecutedAnswer
@@ -26,35 +28,35 @@ def run(options: argparse.Namespace) -> int:
     instance = load_instance(options)
     answer = None
     if options.answer is not None:
-        answer = read_answer_for(instance.problem, options.answer)
+        answer = answer_of_file(instance, options.answer)
     executor = executor_for(instance, options)
     if options.trace is not None:
         _trace(executor, answer, options)
         return 0
     done = executor.own if answer is None else executor.execute(answer)
     if options.json:
-        document = {"id": instance.problem.id, "grid": list(executor.launch.grid), **done.to_json()}
+        document = {"id": instance.id, "grid": list(executor.launch.grid), **done.to_json()}
         print(json.dumps(document, indent=2))
     else:
         print(f"{instance.title}: " + "\n".join(lines_of(done)))
     return 0 if done.accepted else 1
 
 
-def executor_for(instance: Instance, options: argparse.Namespace) -> AnswerExecutor:
+def executor_for(instance: Problem, options: argparse.Namespace) -> AnswerExecutor:
     """The executor of an instance's kernel. Raises InputError where there is none."""
     if instance.row is None:
         raise InputError(
             "expected an id of a dataset: execution needs the kernel's parameters and machine IR",
             source=options.instance,
         )
-    if instance.problem.target.name not in ARCHITECTURES.values():
+    if instance.target.name not in ARCHITECTURES.values():
         raise InputError(
-            f"execution is for gfx90a and gfx942, the row is for {instance.problem.target.name}",
+            f"execution is for gfx90a and gfx942, the row is for {instance.target.name}",
             source=options.instance,
         )
-    backend_of(instance.problem.target).check_comparison()  # llc
+    backend_of(instance.target).check_comparison()  # llc
     return AnswerExecutor.of_row(
-        read_raw_kernel(instance, options),
+        instance.kernel(),
         instance.row,
         tiles=getattr(options, "tiles", 1),
         asynchronous=not getattr(options, "fast", False),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 
-from verilocc_bench.allocators import NamedAssignment, Request
-from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
-from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.evaluation import resolve_model
+from verilocc_bench.allocators import NamedAssignment
+from verilocc_bench.api.answers import answer_of_file
+from verilocc_bench.api.problems import Problem
+from verilocc_bench.api.working import usual_assignment
+from verilocc_bench.cli.instance import load_instance
+from verilocc_bench.errors import InputError
 from verilocc_bench.files import STANDARD_OUTPUT
 from verilocc_bench.report.picture import draw_assignment
 from verilocc_bench.verification import FastVerifier
@@ -19,9 +21,9 @@ def run(options: argparse.Namespace) -> int:
 
     The status is 1, and nothing drawn, for a wrong answer.
     """
-    instance = load_instance(options)
-    source, answer = _answer(options, instance)
-    verdict = FastVerifier(instance.problem).verify(answer)
+    problem = load_instance(options)
+    source, answer = _answer(options, problem)
+    verdict = FastVerifier(problem).verify(answer)
     if not verdict.valid:
         print(
             f"verilocc-bench show: {source}: a wrong answer for {options.instance}, "
@@ -29,26 +31,16 @@ def run(options: argparse.Namespace) -> int:
             file=sys.stderr,
         )
         return 1
-    draw_assignment(
-        instance.problem, answer, f"{instance.title}, registers by {source}", options.output
-    )
+    draw_assignment(problem, answer, f"{problem.title}, registers by {source}", options.output)
     if options.output != STANDARD_OUTPUT:
         print(f"wrote {options.output}", file=sys.stderr)
     return 0
 
 
-def _answer(options: argparse.Namespace, instance: Instance) -> tuple[str, NamedAssignment]:
-    if options.answer is not None:
-        answer = read_answer_for(instance.problem, options.answer)
-        if answer.has_edits:
-            raise InputError("answers with edits cannot be drawn", source=options.answer)
-        return options.answer.name, answer.assignment
-    if instance.label is not None and FastVerifier(instance.problem).verify(instance.label).valid:
-        return instance.label_source, instance.label
-    try:
-        answer = resolve_model("linear-scan").allocate(Request(instance.problem))
-        return "linear-scan", answer.assignment
-    except AllocationFailed as error:
-        raise InputError(
-            f"there is no valid label, and linear-scan has no answer: {error}"
-        ) from None
+def _answer(options: argparse.Namespace, problem: Problem) -> tuple[str, NamedAssignment]:
+    if options.answer is None:
+        return usual_assignment(problem)
+    answer = answer_of_file(problem, options.answer)
+    if answer.has_edits:
+        raise InputError("answers with edits cannot be drawn", source=options.answer)
+    return options.answer.name, answer.assignment

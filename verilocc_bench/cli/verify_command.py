@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from verilocc_bench.analysis import VECTOR, AllocationProblem
-from verilocc_bench.cli.instance import Instance, load_instance, read_answer_for
+from verilocc_bench.api.answers import answer_of_file
+from verilocc_bench.api.problems import Problem
+from verilocc_bench.api.working import FINDINGS, opinion
+from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.edits import Answer
 from verilocc_bench.verification import Verdict, Verifier
-from verilocc_bench.verification.judges import EXECUTOR, INDEPENDENT, JUDGES, Effort, Judges, Word
-
-FINDINGS = 1_000
-"""So many findings are told, the others are counted: nobody reads more."""
+from verilocc_bench.verification.judges import Word
 
 EXECUTION = "execution"
 """The judge that runs machine code."""
@@ -30,44 +30,36 @@ _BLOCK_HEAD = re.compile(r"bb\d")
 
 def run(options: argparse.Namespace) -> int:
     """Prints the verdict; the status is 0 for a valid answer, 1 for a wrong one."""
-    instance = load_instance(options)
-    answer = read_answer_for(instance.problem, options.answer)
+    problem = load_instance(options)
+    answer = answer_of_file(problem, options.answer)
     if options.judge == EXECUTION:
-        return _execute(instance, answer, options)
+        return _execute(problem, answer, options)
     if options.judge is not None:
-        judges = Judges(instance.problem, _judges(options.judge, answer), Effort(findings=FINDINGS))
-        words = judges.ask(answer).words
+        words = opinion(problem, answer, options.judge).words
         for word in words:
             if not word.asked:
                 print(f"verilocc-bench verify: {word.judge} {word.note}", file=sys.stderr)
-        _print_words(instance.problem, words, edited=answer.has_edits, as_json=options.json)
+        _print_words(problem, words, edited=answer.has_edits, as_json=options.json)
         return 0 if all(word.accepts for word in words if word.asked) else 1
-    verdict = Verifier(instance.problem).verify(answer, FINDINGS)
+    verdict = Verifier(problem).verify(answer, FINDINGS)
     if options.json:
         print(json.dumps(verdict.to_json(), indent=2))
     else:
-        _print_verdict(instance.problem, verdict, edited=answer.has_edits)
+        _print_verdict(problem, verdict, edited=answer.has_edits)
     return 0 if verdict.valid else 1
 
 
-def _execute(instance: Instance, answer: Answer, options: argparse.Namespace) -> int:
+def _execute(problem: Problem, answer: Answer, options: argparse.Namespace) -> int:
     """Runs the answer's machine code; the status is 1 where another result comes out."""
     from verilocc_bench.cli.run_command import execution_word, executor_for, lines_of
 
-    done = executor_for(instance, options).execute(answer)
+    done = executor_for(problem, options).execute(answer)
     if options.json:
-        document = {"id": instance.problem.id, "judges": [execution_word(done)]}
+        document = {"id": problem.id, "judges": [execution_word(done)]}
         print(json.dumps(document, indent=2))
     else:
         print("\n".join(f"{EXECUTION}: {line}" for line in lines_of(done)))
     return 0 if done.accepted else 1
-
-
-def _judges(choice: str, answer: Answer) -> Sequence[str]:
-    """The judges that the option names; `all` are those that can judge the answer's edits."""
-    if choice != "all":
-        return (choice,)
-    return (INDEPENDENT, EXECUTOR) if answer.has_edits else JUDGES
 
 
 def _print_words(

@@ -125,7 +125,7 @@ class Finding:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Verdict:
     """The verdict on an answer: valid or not, with the findings.
 
@@ -142,6 +142,23 @@ class Verdict:
     occupancy: int | None
     untold: Mapping[FindingKind, int] = field(default_factory=dict)
     uncounted: bool = False
+
+    @property
+    def findings_count(self) -> int:
+        """How many mistakes were counted, those included that `findings` leaves out."""
+        return len(self.findings) + sum(self.untold.values())
+
+    def __str__(self) -> str:
+        if not self.valid:
+            count = f"{'at least ' if self.uncounted else ''}{self.findings_count} findings"
+            return f"wrong: {count}, first: {self.findings[0].message}"
+        if self.registers_used is None:
+            return "valid"
+        files = ", ".join(f"{name} {count}" for name, count in self.registers_used.items())
+        return f"valid: registers used {files}; occupancy {self.occupancy}"
+
+    def __repr__(self) -> str:
+        return f"<Verdict on {self.id}: {self}>"
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as one JSON document."""

@@ -112,7 +112,7 @@ NO_EDITS = Edits({})
 """The edits of an answer on the assign track."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Answer:
     """An answer: a register for each virtual register, and the edits of the function.
 
@@ -127,6 +127,14 @@ class Answer:
     def of(cls, answer: AnswerLike) -> Answer:
         """The answer itself; a mapping becomes an answer without edits."""
         return answer if isinstance(answer, Answer) else cls(answer)
+
+    def __repr__(self) -> str:
+        first = ", ".join(
+            f"{name}={register}" for name, register in list(self.assignment.items())[:3]
+        )
+        more = ", …" * (len(self.assignment) > 3)
+        edits = f", {len(self.edits.insertions)} insertions" if self.has_edits else ""
+        return f"<Answer for {len(self.assignment)} virtual registers: {first}{more}{edits}>"
 
     @property
     def has_edits(self) -> bool:

@@ -2,7 +2,12 @@
 
 from verilocc_bench.evaluation.asking import settled_samples
 from verilocc_bench.evaluation.configuration import RunConfiguration
-from verilocc_bench.evaluation.evaluation import Evaluation, evaluate, evaluate_together
+from verilocc_bench.evaluation.evaluation import (
+    Evaluation,
+    evaluate,
+    evaluate_together,
+    run_folders,
+)
 from verilocc_bench.evaluation.judging import judge
 from verilocc_bench.evaluation.models import (
     PredictedFailure,
@@ -36,6 +41,7 @@ __all__ = [
     "resolve_model",
     "results_json",
     "results_tables",
+    "run_folders",
     "settings_kind",
     "settled_samples",
 ]

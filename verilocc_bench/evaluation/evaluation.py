@@ -72,6 +72,7 @@ def evaluate_together(
     resume: bool = True,
     jobs: int = 1,
     tell: Tell = _print_to_standard_error,
+    allocators: Sequence[Allocator] | None = None,
 ) -> list[Evaluation]:
     """Asks allocators about the same functions, judges every answer, and sums up.
 
@@ -80,7 +81,8 @@ def evaluate_together(
     interrupted goes on from there, unless `resume` is False. Several allocators
     have a folder each below it. `jobs` is a number of processes. Raises
     InputError for a model, a dataset or a folder that cannot be used.
-    `tell` gets lines for people, such as where the results are.
+    `tell` gets lines for people, such as where the results are. `allocators` are
+    those of the configurations; None looks for them by their names.
     """
     # An allocator may change the current folder.
     path = None if output_path is None else output_path.absolute()
@@ -89,20 +91,19 @@ def evaluate_together(
     if rows.dropped:
         count = len(rows.rows) + rows.dropped
         tell(f"{rows.dropped} of {count} functions cannot gain occupancy (proved)")
-    allocators = [resolve_model(each.model, each.asked_settings(), jobs) for each in configurations]
+    if allocators is None:
+        allocators = [resolve_model(c.model, c.asked_settings(), jobs) for c in configurations]
     for allocator in allocators:
         allocator.check_ids(partial(known_ids, first, rows.rows))
     started = time.perf_counter()
     with contextlib.ExitStack() as stack:
         runs = []
-        for configuration, allocator in zip(configurations, allocators, strict=True):
-            folder = path
-            if path is not None and len(configurations) > 1:
-                name = re.sub(r"[^\w.-]+", "_", allocator.name)
-                # Two names may become the same.
-                folder = path / (
-                    name if name == allocator.name else f"{name}-{fingerprint(allocator.name)[:6]}"
-                )
+        folders: Sequence[Path | None] = [None] * len(allocators)
+        if path is not None:
+            folders = run_folders(path, [each.name for each in allocators])
+        for configuration, allocator, folder in zip(
+            configurations, allocators, folders, strict=True
+        ):
             run = _prepare(configuration, allocator, rows, folder, resume=resume, tell=tell)
             if run.ledger is not None:
                 stack.callback(run.ledger.close)
@@ -113,6 +114,18 @@ def evaluate_together(
             if path is not None:
                 tell("all samples so far are kept: the same command goes on")
             raise
+
+
+def run_folders(path: Path, models: Sequence[str]) -> list[Path]:
+    """The folder of each model's run: `path` itself, or one below it each if there are several."""
+    if len(models) == 1:
+        return [path]
+    names = [re.sub(r"[^\w.-]+", "_", model) for model in models]
+    # Two names may become the same.
+    return [
+        path / (name if name == model else f"{name}-{fingerprint(model)[:6]}")
+        for name, model in zip(names, models, strict=True)
+    ]
 
 
 def _prepare(

@@ -44,6 +44,7 @@ def judge(verifier: Verifier, response: Response, index: int) -> Judged:
         details=dict(response.details),
         allocate_seconds=response.seconds,
         verify_seconds=seconds,
+        traceback=response.traceback,
     )
     # What the verifier could not judge is kept: a later verifier may judge it.
     kept = failure in (None, FailureKind.BEYOND_ANALYSIS)

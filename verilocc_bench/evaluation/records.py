@@ -23,6 +23,7 @@ _SAMPLE_TYPES: dict[str, tuple[type, ...]] = {
     "details": (dict,),
     "allocate_seconds": _NUMBER,
     "verify_seconds": _NUMBER,
+    "traceback": (str, type(None)),
 }
 
 INVALID = "invalid"
@@ -36,7 +37,7 @@ class Sample:
     `failure` says why there is no answer to judge. `calls` counts the attempts,
     each judged once; only a guided run has more than one. Findings and failure
     come from the last attempt; `allocate_seconds` and `verify_seconds` are sums
-    over all attempts.
+    over all attempts. `traceback` is that of an allocator in Python that crashed.
     """
 
     index: int
@@ -49,6 +50,7 @@ class Sample:
     details: Mapping[str, Any] = field(default_factory=dict)
     allocate_seconds: float = 0.0
     verify_seconds: float = 0.0
+    traceback: str | None = None
 
     @property
     def counted(self) -> bool:
@@ -67,12 +69,16 @@ class Sample:
         return replace(self, index=index, allocate_seconds=0.0, verify_seconds=0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """All fields by name."""
-        return {**asdict(self), "finding_kinds": list(self.finding_kinds)}
+        """All fields by name; no `traceback` if there is none."""
+        found = {**asdict(self), "finding_kinds": list(self.finding_kinds)}
+        if self.traceback is None:
+            del found["traceback"]
+        return found
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Sample:
         """The inverse of to_json. Raises KeyError, TypeError or ValueError for another form."""
+        document = {"traceback": None, **document}
         values = {each.name: document[each.name] for each in fields(cls)}
         for name, kinds in _SAMPLE_TYPES.items():
             if type(values[name]) not in kinds:

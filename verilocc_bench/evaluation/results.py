@@ -159,6 +159,7 @@ def _lines(
 
 
 def _sample_line(result: RowResult, sample: Sample, recorded: dict[str, Any]) -> dict[str, Any]:
+    told = {} if sample.traceback is None else {"traceback": sample.traceback}
     return {
         "id": result.row.id,
         "task": result.task,
@@ -173,6 +174,7 @@ def _sample_line(result: RowResult, sample: Sample, recorded: dict[str, Any]) ->
         "details": dict(sample.details),
         "allocate_seconds": sample.allocate_seconds,
         "verify_seconds": sample.verify_seconds,
+        **told,
     }
 
 

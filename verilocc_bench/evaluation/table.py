@@ -33,8 +33,11 @@ def number(value: float | None, digits: int = 0) -> str:
     return NONE if value is None else f"{value:,.{digits}f}"
 
 
-def results_tables(documents: Sequence[dict[str, Any]]) -> str:
-    """One table for each assistance: only allocators that are shown the same are compared."""
+def results_tables(documents: Sequence[dict[str, Any]], form: str = "simple") -> str:
+    """One table for each assistance: only allocators that are shown the same are compared.
+
+    `form` is a format of tabulate, such as `html`.
+    """
     kinds = dict.fromkeys(document["config"]["assistance"] for document in documents)
     tables = []
     for kind in kinds:
@@ -42,7 +45,7 @@ def results_tables(documents: Sequence[dict[str, Any]]) -> str:
         decoding = chosen[0]["config"]["decoding"]
         usual = len(kinds) == 1 and (kind, decoding) == (Assistance.TEXT, Decoding.FREE)
         heading = "" if usual else f"assistance: {kind}, decoding: {decoding}\n\n"
-        tables.append(heading + _table(chosen))
+        tables.append(heading + _table(chosen, form))
     return "\n\n".join(tables)
 
 
@@ -52,7 +55,7 @@ def allocator_label(config: Record) -> str:
     return f"{config['model']} {model_name}" if model_name else str(config["model"])
 
 
-def _table(documents: Sequence[dict[str, Any]]) -> str:
+def _table(documents: Sequence[dict[str, Any]], form: str) -> str:
     """Architecture by family by allocator, one row each; the overall rows at the end."""
     config = documents[0]["config"]
     columns = _columns(config["k"], config["track"], config["decoding"])
@@ -66,7 +69,7 @@ def _table(documents: Sequence[dict[str, Any]]) -> str:
                 rows.append((arch, family or "–", allocator_label(document["config"]), *figures))
     headers = (*_NAMES, *columns)
     alignment = ("left",) * len(_NAMES) + ("right",) * len(columns)
-    return tabulate(rows, headers=headers, disable_numparse=True, colalign=alignment)
+    return tabulate(rows, headers=headers, tablefmt=form, disable_numparse=True, colalign=alignment)
 
 
 def _columns(ks: Sequence[int], track: str, decoding: str) -> dict[str, Callable[[Record], str]]:

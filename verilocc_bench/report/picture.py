@@ -39,14 +39,24 @@ def draw_assignment(
     """Draws a valid answer to `path`, whose suffix says the format; PNG to standard output (`-`),
     devices and pipes whose names do not say one.
 
-    Raises InputError for an answer that is wrong (see `verify` for why), and
-    MissingExtraError without matplotlib.
+    Raises InputError for another suffix, and what `picture_of_assignment` raises.
     """
     suffix = path.suffix
     if suffix not in FORMATS and is_stream(path):
         suffix = ".png"
     if suffix not in FORMATS:
         raise InputError(f"expected a file name ending in {', '.join(FORMATS)}", source=path)
+    write_output(path, picture_of_assignment(problem, answer, title, suffix))
+
+
+def picture_of_assignment(
+    problem: AllocationProblem, answer: NamedAssignment, title: str, suffix: str
+) -> bytes:
+    """The picture of a valid answer, as a file of the format `suffix`, one of FORMATS.
+
+    Raises InputError for an answer that is wrong (see `verify` for why), and
+    MissingExtraError without matplotlib.
+    """
     verdict = FastVerifier(problem).verify(answer)
     if not verdict.valid or verdict.registers_used is None:
         raise InputError(
@@ -57,7 +67,7 @@ def draw_assignment(
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
     picture = io.BytesIO()
     figure.savefig(picture, format=suffix[1:], metadata=undated.get(suffix))
-    write_output(path, picture.getvalue())
+    return picture.getvalue()
 
 
 def _figure(

@@ -72,7 +72,7 @@ class Refutation:
     deterministic_time: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LowerBound:
     """No valid assignment uses fewer than `value` registers.
 
@@ -86,3 +86,6 @@ class LowerBound:
     value: int
     kind: BoundKind
     refutations: tuple[Refutation, ...]
+
+    def __repr__(self) -> str:
+        return f"<LowerBound: at least {self.value} registers of {self.group} ({self.kind.value})>"

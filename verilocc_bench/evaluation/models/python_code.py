@@ -42,7 +42,7 @@ def from_python(path: str, settings: AllocatorSettings) -> Allocator:
         if not hasattr(found, part):
             raise InputError(f"module {module_name!r} has no attribute {attribute!r}")
         found = getattr(found, part)
-    return _as_allocator(f"python:{path}", found, _module_revision(module), settings)
+    return allocator_from_object(f"python:{path}", found, _module_revision(module), settings)
 
 
 def from_plug_in(name: str, entry_point: EntryPoint, settings: AllocatorSettings) -> Allocator:
@@ -51,7 +51,7 @@ def from_plug_in(name: str, entry_point: EntryPoint, settings: AllocatorSettings
     revision = _module_revision(sys.modules.get(entry_point.module))
     if entry_point.dist is not None:
         revision = f"{entry_point.dist.name} {entry_point.dist.version} {revision}"
-    return _as_allocator(name, found, revision, settings)
+    return allocator_from_object(name, found, revision, settings)
 
 
 def _foreign(what: str, run: Callable[[], Any]) -> Any:
@@ -75,9 +75,13 @@ def _module_revision(module: Any) -> str:
     return sources_fingerprint(module.__name__, Path(path).resolve())
 
 
-def _as_allocator(
+def allocator_from_object(
     name: str, found: Any, revision: str, settings: AllocatorSettings
 ) -> ForeignAllocator:
+    """The allocator of a function, an object with `allocate`, or a class of such objects.
+
+    Raises InputError if it is none of these.
+    """
     if isinstance(found, type):
         found = _foreign(f"make the allocator {name}", found)
     allocator: ForeignAllocator = _foreign(

@@ -1,0 +1,155 @@
+"""Scores through the Python interface: tables, failures, comparisons, files."""
+
+from __future__ import annotations
+
+import gc
+import json
+from pathlib import Path
+
+import pytest
+
+import verilocc_bench as vb
+from verilocc_bench.allocators import Request
+from verilocc_bench.cli import main
+
+SMALL = {"arch": "gfx942", "limit": 1}
+
+
+def by_linear_scan(problem: vb.AllocationProblem, seed: int) -> vb.Answer:
+    return vb.allocate(problem, "linear-scan", seed=seed)
+
+
+def crashes(_problem: vb.AllocationProblem, _seed: int) -> vb.Answer:
+    raise LookupError("a reason")
+
+
+class Everything:
+    """An object that answers wrongly."""
+
+    def allocate(self, request: Request) -> dict[str, str]:
+        count = len(request.problem.function.virtual_registers)
+        return {f"%{number}": "v0" for number in range(count)}
+
+
+def test_a_function_scores_as_its_name_does() -> None:
+    mine = vb.evaluate(by_linear_scan, **SMALL)  # type: ignore[arg-type]
+    built_in = vb.evaluate("linear-scan", **SMALL)  # type: ignore[arg-type]
+    assert mine.models == ("python:tests.api.test_evaluating:by_linear_scan",)
+    for key in ("pass@1", "registers_ratio", "bank_conflicts"):
+        own, other = (r.document["results"]["overall"][key] for r in (mine, built_in))
+        assert own == other
+    comparison = mine.compare(built_in)
+    assert comparison.registers == {"fewer": 0, "equal": 2, "more": 0}
+    assert comparison.solved["both"] == 2
+    assert comparison.sign_test == 1.0
+    assert len(comparison.to_pandas()) == 2
+    assert "sign test" in repr(comparison)
+
+
+def test_the_command_line_gives_the_same_document(tmp_path: Path) -> None:
+    results = vb.evaluate("linear-scan", output_path=tmp_path / "own", **SMALL)  # type: ignore[arg-type]
+    arguments = ["--arch", "gfx942", "--limit", "1", "--output-path", str(tmp_path / "other")]
+    assert main(["evaluate", "--model", "linear-scan", *arguments]) == 0
+    other = vb.load_results(tmp_path / "other").document
+    for key in ("config", "dataset", "seed"):
+        assert results.document[key] == other[key]
+    for own, another in zip(results.document["kernels"], other["kernels"], strict=True):
+        assert own == another
+
+
+def test_failures_keep_the_traceback(tmp_path: Path) -> None:
+    results = vb.evaluate(crashes, output_path=tmp_path, **SMALL)  # type: ignore[arg-type]
+    failures = results.failures()
+    assert [failure.kind for failure in failures] == ["crashed", "crashed"]
+    first = failures[0]
+    assert first.message == "LookupError: a reason"
+    assert first.traceback is not None
+    assert 'raise LookupError("a reason")' in first.traceback
+    assert "verilocc_bench/" not in first.traceback
+    assert "see failures()" in str(results)
+    lines = (tmp_path / "samples.jsonl").read_text().splitlines()
+    assert json.loads(lines[0])["traceback"] == first.traceback
+    again = vb.evaluate(crashes, output_path=tmp_path, **SMALL)  # type: ignore[arg-type]
+    assert again.failures() == failures
+
+
+def test_the_command_failures_shows_tracebacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = "python:tests.api.test_evaluating:crashes"
+    arguments = ["--arch", "gfx942", "--limit", "1", "--output-path", str(tmp_path)]
+    assert main(["evaluate", "--model", model, *arguments]) == 0
+    assert f"tracebacks: verilocc-bench failures {tmp_path}" in capsys.readouterr().out
+    assert main(["failures", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert out.count('raise LookupError("a reason")') == 1
+    assert out.count("crashed: LookupError: a reason") == 2
+    assert main(["failures", str(tmp_path), "--id", "nothing"]) == 2
+    assert "nothing" in capsys.readouterr().err
+    assert main(["failures", str(tmp_path), "--json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_a_wrong_answer_is_a_failure_with_its_first_finding() -> None:
+    results = vb.evaluate([Everything(), "linear-scan"], **SMALL)  # type: ignore[arg-type]
+    assert len(results) == 2
+    failures = results.failures()
+    assert {failure.kind for failure in failures} == {"invalid"}
+    assert {failure.model for failure in failures} == {results.models[0]}
+    assert not results["linear-scan"].failures()
+    assert repr(results["linear-scan"].failures()) == "no failures"
+    assert "<table>" in results._repr_html_()
+    assert set(results.to_pandas()["model"]) == set(results.models)
+    with pytest.raises(vb.InputError, match="2 runs"):
+        _ = results.document
+    with pytest.raises(vb.InputError, match="'nobody'"):
+        _ = results["nobody"]
+
+
+def test_results_are_saved_and_loaded(tmp_path: Path) -> None:
+    results = vb.evaluate(["linear-scan", "graph-coloring"], **SMALL)  # type: ignore[arg-type]
+    folders = results.folders
+    results.save(tmp_path / "runs")
+    again = vb.load_results(tmp_path / "runs")
+    assert sorted(again.models) == sorted(results.models)
+    assert str(again["linear-scan"]) == str(results["linear-scan"])
+    with pytest.raises(vb.InputError, match="already"):
+        results.save(tmp_path / "runs")
+    with pytest.raises(vb.InputError, match="expected a folder"):
+        vb.load_results(tmp_path)
+    kept = results["linear-scan"]
+    del results
+    gc.collect()
+    assert folders[0].exists()  # the part that is left needs its files
+    del kept
+    gc.collect()
+    assert not folders[0].exists()
+
+
+def test_a_damaged_file_of_samples_is_named(tmp_path: Path) -> None:
+    vb.evaluate(crashes, output_path=tmp_path, **SMALL)  # type: ignore[arg-type]
+    path = tmp_path / "samples.jsonl"
+    path.write_text('{"valid": false}\n')
+    with pytest.raises(vb.InputError, match="expected a sample") as caught:
+        vb.load_results(tmp_path).failures()
+    assert (caught.value.source, caught.value.line) == (str(path), 1)
+
+
+def test_what_cannot_be_asked() -> None:
+    for arguments, told in (
+        ({"model": "nothing"}, "unknown model"),
+        ({"model": []}, "expected a model"),
+        ({"model": ["best", "best"]}, "twice"),
+        ({"model": "linear-scan", "budget": "large"}, "unknown budget"),
+        ({"model": "linear-scan", "decoding": "guided", "wrong": 1}, "no setting 'wrong'"),
+        ({"model": lambda _p, _s: {}, "jobs": 2}, "cannot be imported"),
+    ):
+        with pytest.raises(vb.InputError, match=told):
+            vb.evaluate(**arguments)  # type: ignore[arg-type]
+
+
+def test_runs_of_different_tracks_are_not_compared() -> None:
+    assign = vb.evaluate("linear-scan", **SMALL)  # type: ignore[arg-type]
+    tight = vb.evaluate("linear-scan", budget="bound", **SMALL)  # type: ignore[arg-type]
+    with pytest.raises(vb.InputError, match="different budgets"):
+        assign.compare(tight)

@@ -1,0 +1,75 @@
+"""The names that `import verilocc_bench` gives, and their types."""
+
+from __future__ import annotations
+
+import ast
+import pydoc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import verilocc_bench as vb
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = Path(__file__).with_name("users_script.py")
+
+
+def test_the_stub_has_the_names_that_the_package_has() -> None:
+    tree = ast.parse((ROOT / "verilocc_bench" / "__init__.pyi").read_text())
+    homes = {
+        alias.asname: f"{node.module}"
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert {"__version__", *homes} == set(vb.__all__)
+    for name, home in homes.items():
+        assert vb._HOME[name] == home
+        assert getattr(vb, name) is not None
+    (exported,) = (node for node in tree.body if isinstance(node, ast.Assign))
+    assert sorted(ast.literal_eval(exported.value)) == sorted(vb.__all__)
+
+
+def test_no_room_has_the_name_of_a_function() -> None:
+    rooms = {path.stem for path in (ROOT / "verilocc_bench").iterdir()}
+    assert not rooms & set(vb._HOME)
+
+
+def test_an_unknown_name_is_said() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = vb.no_such_name  # type: ignore[attr-defined]
+
+
+def test_the_import_is_light() -> None:
+    code = "import sys, verilocc_bench\nprint(sorted(m for m in sys.modules if '.' not in m))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = ast.literal_eval(done.stdout)
+    heavy = {"numpy", "pyarrow", "datasets", "torch", "triton", "numba", "tabulate", "tqdm"}
+    assert not heavy & set(loaded)
+
+
+def test_help_lists_the_functions() -> None:
+    text = pydoc.plain(pydoc.render_doc(vb))
+    for name in ("load_problems(", "evaluate(", "verify(", "allocate(", "lower(", "show("):
+        assert name in text
+
+
+@pytest.mark.slow
+def test_a_users_script_is_strictly_typed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", "", str(SCRIPT)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_users_script_runs(tmp_path: Path) -> None:
+    from tests.api.users_script import main
+
+    assert main(tmp_path) == 0.0
+    assert (tmp_path / "kernel.mir").stat().st_size > 1_000

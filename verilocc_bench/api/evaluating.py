@@ -1,0 +1,100 @@
+"""Scores allocators on a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.api.models import AnyModel, allocator_of, can_be_imported, model_name
+from verilocc_bench.api.problems import names
+from verilocc_bench.api.results import Results, TemporaryFolder
+from verilocc_bench.dataset import EMBEDDED, BudgetChoice
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation import RunConfiguration, evaluate_together, run_folders
+
+
+def evaluate(
+    model: AnyModel | Sequence[AnyModel],
+    dataset: str | Path = EMBEDDED,
+    *,
+    samples: int = 1,
+    k: int | Sequence[int] = 1,
+    split: str | Sequence[str] = "test",
+    track: str = "assign",
+    arch: str | Sequence[str] | None = None,
+    family: str | Sequence[str] | None = None,
+    limit: int | None = None,
+    budget: str = "full",
+    seed: int = 0,
+    revision: str | None = None,
+    output_path: str | Path | None = None,
+    resume: bool = True,
+    jobs: int = 1,
+    **settings: Any,
+) -> Results:
+    """Asks allocators about the functions of a dataset, judges every answer, and sums up.
+
+    `model` is a value of `--model` (`"best"`, `"command:./mine"`, a folder …), a
+    function `(problem, seed) -> {"%0": "v0", …}`, an object with
+    `allocate(request)`, or a list of these. `samples` answers are asked for each
+    function, and `k` are the k of pass@k. `limit` is the most functions of one
+    architecture and family. `settings` are those of the model's kind, by their
+    names on the command line (`decoding="guided"`, `temperature=0.7`).
+
+    Samples are kept in `output_path` as soon as they are judged, and a run that
+    was interrupted goes on from there, unless `resume` is False. Without a path
+    they are kept until the Results are gone; `Results.save` keeps them. Raises
+    InputError for a model, a dataset or a folder that cannot be used.
+    """
+    models = list(model) if isinstance(model, list | tuple) else [model]
+    if len({model_name(each) for each in models}) != len(models):
+        raise InputError("the same model is given twice")
+    if not models:
+        raise InputError("expected a model")
+    alone = [model_name(each) for each in models if not can_be_imported(each)]
+    if jobs > 1 and alone:
+        raise InputError(
+            f"{alone[0]} cannot be imported by another process: expected jobs=1, or a model of "
+            "a module"
+        )
+    allocators = [allocator_of(each, settings, jobs) for each in models]
+    configurations = [
+        RunConfiguration(
+            model=allocator.name,
+            settings=allocator.settings,
+            dataset=str(dataset),
+            revision=revision,
+            splits=names(split) or (),
+            track=track,
+            budget=_budget(budget),
+            archs=names(arch),
+            families=names(family),
+            limit=limit,
+            samples=samples,
+            ks=(k,) if isinstance(k, int) else tuple(k),
+            seed=seed,
+        )
+        for allocator in allocators
+    ]
+    temporary = TemporaryFolder() if output_path is None else None
+    path = Path(output_path or "") if temporary is None else temporary.path
+    # Of a temporary folder nobody needs to be told.
+    tell = {} if temporary is None else {"tell": lambda _: None}
+    found = evaluate_together(
+        configurations,
+        output_path=path,
+        resume=resume,
+        jobs=jobs,
+        allocators=allocators,
+        **tell,
+    )
+    folders = run_folders(path.absolute(), [each.name for each in allocators])
+    return Results([each.document for each in found], folders, temporary)
+
+
+def _budget(name: str) -> BudgetChoice:
+    try:
+        return BudgetChoice(name)
+    except ValueError:
+        raise InputError(f"unknown budget {name!r}; known are {', '.join(BudgetChoice)}") from None

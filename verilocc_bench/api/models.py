@@ -1,0 +1,95 @@
+"""Models in every form that the interface takes: names, functions, objects."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from enum import StrEnum
+from typing import Any, TypeAlias
+
+from verilocc_bench.allocators import Allocator
+from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation import resolve_model, settings_kind
+from verilocc_bench.evaluation.models.python_code import allocator_from_object
+from verilocc_bench.settings.allocator import AllocatorSettings
+from verilocc_bench.settings.flags import flag_of
+from verilocc_bench.settings.language_model import SamplingStrategy
+
+AnyModel: TypeAlias = str | Callable[..., Any] | object
+"""A value of `--model`, a function `(problem, seed) -> answer`, or an object with `allocate`."""
+
+
+def model_name(model: AnyModel) -> str:
+    """What results call a model. A function that can be imported is named so that it can."""
+    if isinstance(model, str):
+        return model
+    named = model if hasattr(model, "__qualname__") else type(model)
+    return f"python:{named.__module__}:{named.__qualname__}"
+
+
+def allocator_of(model: AnyModel, settings: Mapping[str, Any], jobs: int = 1) -> Allocator:
+    """The allocator of a model, with these settings.
+
+    Raises InputError if there is no such model or setting, or if the model is
+    nothing that can be asked.
+    """
+    name = model_name(model)
+    if isinstance(model, str):
+        return resolve_model(name, settings_of(name, settings), jobs)
+    found = settings_from(AllocatorSettings, settings, name)
+    return allocator_from_object(name, model, _revision(model), found)
+
+
+def can_be_imported(model: AnyModel) -> bool:
+    """True if another process finds the model by its name alone."""
+    if isinstance(model, str):
+        return True
+    found: Any = sys.modules.get(getattr(model, "__module__", ""))
+    if found is None or found.__name__ == "__main__":
+        return False
+    for part in getattr(model, "__qualname__", "").split("."):
+        found = getattr(found, part, None)
+    return found is model
+
+
+def settings_of(name: str, settings: Mapping[str, Any]) -> AllocatorSettings:
+    """The settings of a `--model` value. Raises InputError for one that its kind has not."""
+    return settings_from(settings_kind(name), settings, name)
+
+
+def settings_from(
+    kind: type[AllocatorSettings], settings: Mapping[str, Any], name: str
+) -> AllocatorSettings:
+    """The record `kind` with these values; a text stands for what its flag reads from it."""
+    known = {each.name: flag_of(each) for each in fields(kind)}
+    values: dict[str, Any] = {}
+    for key, value in settings.items():
+        if key not in known:
+            raise InputError(f"{name!r} has no setting {key!r}; it has {', '.join(sorted(known))}")
+        values[key] = value
+        read = known[key].arguments.get("type")
+        if read is not None and isinstance(value, str | int | float):
+            try:
+                values[key] = read(str(value))
+            except Exception as error:  # noqa: BLE001  argparse's own error, and ValueError
+                choices = ", ".join(read) if isinstance(read, type(StrEnum)) else str(error)
+                raise InputError(f"setting {key}={value!r}: expected {choices}") from None
+    if values.keys() & {"temperature", "top_p"} and "strategy" in known:
+        values.setdefault("strategy", SamplingStrategy.RANDOM)
+    return kind(**values)
+
+
+def _revision(model: object) -> str:
+    """A hash of the model's source text, or of its code where there is no text."""
+    named = model if hasattr(model, "__qualname__") else type(model)
+    try:
+        text = inspect.getsource(named)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        code = getattr(model, "__code__", None)
+        if code is None:
+            return "unknown"
+        text = f"{code.co_code.hex()} {code.co_consts!r} {code.co_names!r}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,284 @@
+"""Problems to work on: rows of a dataset, files of normalized text, and compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends import (
+    BACKENDS,
+    Backend,
+    Kernel,
+    ReadOptions,
+    backend_of,
+    backend_of_file,
+)
+from verilocc_bench.dataset import EMBEDDED, Row, check_row, load_raw_row, load_rows
+from verilocc_bench.edits import NamedAssignment
+from verilocc_bench.edits.answer_files import parse_answer
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import decode_text, parse_json, read_data
+from verilocc_bench.ir import Function, parse_function
+from verilocc_bench.targets import get_target
+
+LABEL_OF_CODE = "the compiler"
+"""The `label_source` of the assignment that compiled code itself has."""
+
+NORMALIZED_START = "verilocc-bench "
+TRACKS = ("assign", "split")
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPlace:
+    """The dataset that a problem comes from, as `load_rows` takes it."""
+
+    name: str = EMBEDDED
+    split: str = "test"
+    revision: str | None = None
+
+
+class Problem(AllocationProblem):
+    """An allocation problem, with the compilers' answers and the code where they are known.
+
+    `title` is for people. `label` is the compiler's own assignment, and
+    `label_source` names the compiler; `alternatives` has further assignments by
+    source. `row` is the row of the dataset that it comes from. All analyses of
+    AllocationProblem are there: `function`, `normalized`, `id`, `target`,
+    `liveness`, `pressure`, `placements`.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        normalized: str | None = None,
+        *,
+        title: str = "function",
+        label: NamedAssignment | None = None,
+        label_source: str = "label",
+        alternatives: Mapping[str, NamedAssignment] | None = None,
+        row: Row | None = None,
+        place: DatasetPlace | None = None,
+        kernel: Kernel[Any] | None = None,
+    ) -> None:
+        super().__init__(function, normalized)
+        self.title = title
+        self.label, self.label_source = label, label_source
+        self.alternatives = dict(alternatives or {})
+        self.row, self.place = row, place
+        self._kernel = kernel
+
+    @property
+    def arch(self) -> str:
+        """The name of the target, such as `gfx942`."""
+        return self.target.name
+
+    @property
+    def family(self) -> str | None:
+        """The family of the row's kernel, such as `gemm`; None for a file."""
+        return None if self.row is None else self.row.family
+
+    def kernel(self) -> Kernel[Any]:
+        """The compiled code: of the file, or of the dataset's raw config.
+
+        Raises InputError if there is none, or if it is another function's.
+        """
+        if self._kernel is None:
+            if self.place is None:
+                raise InputError(
+                    f"{self.title}: there is no compiled code, only normalized text: "
+                    "expected a row of a dataset, machine IR or a cubin"
+                )
+            self._kernel = _raw_kernel(self, self.place)
+        return self._kernel
+
+    def __repr__(self) -> str:
+        function = self.function
+        facts = (
+            self.arch,
+            *(() if self.family is None else (self.family,)),
+            f"{function.instruction_count} instructions",
+            f"{len(function.virtual_registers)} virtual registers",
+        )
+        return f"<Problem {self.id} {self.title!r}: {', '.join(facts)}>"
+
+
+def load_problems(
+    dataset: str | Path = EMBEDDED,
+    *,
+    split: str = "test",
+    track: str = "assign",
+    arch: str | Sequence[str] | None = None,
+    family: str | Sequence[str] | None = None,
+    limit: int | None = None,
+    revision: str | None = None,
+) -> list[Problem]:
+    """The problems of a dataset, in its order.
+
+    `dataset` is `mini`, which comes along, a folder, or an id of the Hugging
+    Face Hub, there at `revision`. `arch` and `family` choose some; `limit` is
+    the most of all. Raises InputError for a dataset, split or architecture that
+    there is not, and if no row is left.
+    """
+    place = DatasetPlace(str(dataset), split, revision)
+    archs, families = names(arch), names(family)
+    for name in archs or ():
+        get_target(name)
+    rows = load_rows(place.name, split=split, track=track, revision=revision).rows
+    chosen = [
+        row
+        for row in rows
+        if (archs is None or row.arch in archs) and (families is None or row.family in families)
+    ][:limit]
+    if not chosen:
+        raise InputError(f"no row of {place.name!r} is of these architectures and families")
+    return [_of_row(row, place) for row in chosen]
+
+
+def load_problem(
+    source: str | Path,
+    *,
+    dataset: str | Path = EMBEDDED,
+    split: str = "test",
+    revision: str | None = None,
+    arch: str | None = None,
+    function: str | None = None,
+    max_threads: int | None = None,
+) -> Problem:
+    """One problem: by the id of a row of `dataset`, or from a file.
+
+    A file holds normalized text, a row as JSON, machine IR of LLVM or a cubin.
+    For compiled code `arch` names the target where the code does not, `function`
+    chooses one of several kernels, and `max_threads` replaces the code's own
+    size of a block. Raises InputError, with the place, for anything else.
+    """
+    place = DatasetPlace(str(dataset), split, revision)
+    return read_problem(str(source), place, ReadOptions(arch, function, max_threads))
+
+
+def read_problem(
+    source: str,
+    place: DatasetPlace,
+    options: ReadOptions,
+    check: Callable[[Backend[Any]], None] = lambda _: None,
+) -> Problem:
+    """See `load_problem`. `check` is called with the back end before any code is read."""
+    path = Path(source)
+    if not path.is_file():
+        if path.suffix or path.name != source:
+            raise InputError("there is no such file", source=path)
+        _refuse_code_options(options, path)
+        problem = _by_id(source, place)
+        check(backend_of(problem.target))
+        return problem
+    data = read_data(path)
+    if not any(backend.holds(data) for backend in BACKENDS):
+        text = decode_text(data, path)
+        start = text.lstrip()
+        if path.suffix == ".json" or start.startswith(("{", NORMALIZED_START)):
+            _refuse_code_options(options, path)
+            normalized = start.startswith(NORMALIZED_START)
+            return _of_text(path, text) if normalized else _of_row_json(path, text)
+    backend = backend_of_file(data)
+    check(backend)
+    kernel = backend.read(data, path, options)
+    return Problem(
+        kernel.problem.function,
+        kernel.problem.normalized,
+        title=f"{path.name}: {kernel.name}",
+        label=kernel.label,
+        label_source=LABEL_OF_CODE,
+        kernel=kernel,
+    )
+
+
+def _refuse_code_options(options: ReadOptions, path: Path) -> None:
+    for name, value in (
+        ("arch", options.arch),
+        ("function", options.function),
+        ("max_threads", options.max_threads),
+    ):
+        if value is not None:
+            option = "--" + name.replace("_", "-")
+            raise InputError(f"{option} is for compiled code, this is none", source=path)
+
+
+def names(chosen: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """One name, several, or None for all, as a tuple."""
+    if chosen is None:
+        return None
+    return (chosen,) if isinstance(chosen, str) else tuple(chosen)
+
+
+def _of_row(row: Row, place: DatasetPlace) -> Problem:
+    return Problem(
+        parse_function(row.normalized, f"row {row.id}"),
+        row.normalized,
+        title=f"{row.kernel} {row.id}",
+        label=row.label,
+        label_source=row.label_source,
+        alternatives=row.other_labels,
+        row=row,
+        place=place,
+    )
+
+
+def _by_id(identifier: str, place: DatasetPlace) -> Problem:
+    for track in TRACKS:
+        try:
+            rows = load_rows(
+                place.name, split=place.split, track=track, revision=place.revision
+            ).rows
+        except InputError:
+            if track == TRACKS[0]:
+                raise
+            break
+        for row in rows:
+            if row.id == identifier:
+                return _of_row(row, place)
+    raise InputError(
+        f"{identifier!r} is neither a file nor an id of the dataset "
+        f"{place.name!r}, split {place.split!r}"
+    )
+
+
+def _of_text(path: Path, text: str, **known: Any) -> Problem:
+    try:
+        problem = Problem(parse_function(text, str(path)), text, title=path.name, **known)
+    except InputError as error:
+        raise error.located(path) from None
+    try:
+        _ = problem.liveness  # every use needs it, and it can refuse the function
+    except InputError as error:
+        raise InputError(error.message, source=path) from None
+    return problem
+
+
+def _of_row_json(path: Path, text: str) -> Problem:
+    row = parse_json(text, path)
+    normalized = row.get("normalized") if isinstance(row, dict) else None
+    if not isinstance(normalized, str):
+        raise InputError("expected a row with its column 'normalized'", source=path)
+    problem = _of_text(path, normalized, label_source=str(row.get("label_source", "label")))
+    check_row(row, path)
+    label = row.get("assignment")
+    if isinstance(label, str):
+        label = parse_json(label, f"{path}, column assignment")
+    if label is not None:
+        problem.label = parse_answer({"assignment": label}, path)[1].assignment
+    return problem
+
+
+def _raw_kernel(problem: Problem, place: DatasetPlace) -> Kernel[Any]:
+    backend = backend_of(problem.target)
+    raw = load_raw_row(place.name, problem.id, split=place.split, revision=place.revision)
+    source = f"row {raw.id}"
+    if raw.format != backend.raw_format:
+        raise InputError(
+            f"expected raw code in the format {backend.raw_format!r}, "
+            f"the dataset has {raw.format[:40]!r}",
+            source=source,
+        )
+    return backend.read_raw(raw.content, problem, source)
