@@ -68,7 +68,7 @@ def answers_of(row: Row, problem: AllocationProblem) -> Iterator[tuple[str, Answ
         yield model, answer
 
 
-class Results:
+class Measurements:
     def __init__(self, path: Path) -> None:
         self.path = path
         lines = path.read_text().splitlines() if path.exists() else []
@@ -80,7 +80,7 @@ class Results:
 
 
 def run_answers(options: argparse.Namespace) -> None:
-    results = Results(options.output)
+    results = Measurements(options.output)
     for row, late, fast in kernels(options.limit, options.tiles):
         about = {"arch": row.arch, "kernel": row.kernel, "track": row.track}
         key = ("answers", row.id, options.tiles, "own")
@@ -114,7 +114,7 @@ def run_answers(options: argparse.Namespace) -> None:
 
 
 def run_drop(options: argparse.Namespace) -> None:
-    results = Results(options.output)
+    results = Measurements(options.output)
     for row, late, _ in kernels(options.limit, options.tiles):
         kernel = late.load(late.own_code())
         arguments, grid = late.arguments, late.launch.grid

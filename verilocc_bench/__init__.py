@@ -24,7 +24,7 @@ _HOME = {
     "AllocationProblem": "verilocc_bench.analysis",
     "AllocationFailed": "verilocc_bench.errors",
     "Answer": "verilocc_bench.edits",
-    "Comparison": "verilocc_bench.api.comparison",
+    "RunComparison": "verilocc_bench.api.comparison",
     "ContradictionError": "verilocc_bench.errors",
     "InputError": "verilocc_bench.errors",
     "MissingExtraError": "verilocc_bench.errors",
@@ -44,7 +44,30 @@ _HOME = {
     "verify": "verilocc_bench.api.working",
 }
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604  the keys are texts
+__all__ = [
+    "AllocationFailed",
+    "AllocationProblem",
+    "Answer",
+    "ContradictionError",
+    "InputError",
+    "MissingExtraError",
+    "Problem",
+    "Results",
+    "RunComparison",
+    "Verdict",
+    "VerilocError",
+    "__version__",
+    "allocate",
+    "bound",
+    "evaluate",
+    "load_problem",
+    "load_problems",
+    "load_results",
+    "lower",
+    "opinion",
+    "show",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:

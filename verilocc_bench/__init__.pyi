@@ -1,5 +1,5 @@
 from verilocc_bench.analysis import AllocationProblem as AllocationProblem
-from verilocc_bench.api.comparison import Comparison as Comparison
+from verilocc_bench.api.comparison import RunComparison as RunComparison
 from verilocc_bench.api.evaluating import evaluate as evaluate
 from verilocc_bench.api.problems import Problem as Problem
 from verilocc_bench.api.problems import load_problem as load_problem
@@ -25,12 +25,12 @@ __all__ = [
     "AllocationFailed",
     "AllocationProblem",
     "Answer",
-    "Comparison",
     "ContradictionError",
     "InputError",
     "MissingExtraError",
     "Problem",
     "Results",
+    "RunComparison",
     "Verdict",
     "VerilocError",
     "__version__",

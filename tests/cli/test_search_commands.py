@@ -10,6 +10,7 @@ import pytest
 
 from verilocc_bench.allocators.search import portfolio
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.api import working
 from verilocc_bench.cli import bound_command, main
 from verilocc_bench.dataset import BudgetChoice, load_rows, tighten
 from verilocc_bench.errors import InputError
@@ -103,7 +104,7 @@ def test_a_bound_above_a_valid_answer_is_an_internal_error(
 ) -> None:
     """Whether it is the compiler's own answer, or one that takes a moment to find."""
     found = bound_command.lower_bound(AllocationProblem.from_text(SMALL.normalized))
-    monkeypatch.setattr(bound_command, "check_certificate", lambda *_: None)
+    monkeypatch.setattr(working, "check_certificate", lambda *_: None)
     monkeypatch.setattr(
         bound_command, "lower_bound", lambda *_, **__: replace(found, value=found.value + 99)
     )

@@ -35,4 +35,4 @@ def test_the_notebook_runs() -> None:
     assert verdict.valid
     results = next(value for value in values if isinstance(value, vb.Results))
     assert [d["results"]["overall"]["pass@1"] for d in results.documents] == [0.0, 1.0]
-    assert any(isinstance(value, vb.Comparison) for value in values)
+    assert any(isinstance(value, vb.RunComparison) for value in values)

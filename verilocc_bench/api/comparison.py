@@ -32,7 +32,7 @@ class PairedFunction:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RunComparison:
     """Two runs over the functions that both were asked.
 
     `pass_difference` is the mean of pass@1 of the second less that of the first.
@@ -115,7 +115,7 @@ class Comparison:
         return self._table("html")
 
 
-def compare_runs(first: Mapping[str, Any], second: Mapping[str, Any]) -> Comparison:
+def compare_runs(first: Mapping[str, Any], second: Mapping[str, Any]) -> RunComparison:
     """Compares two results documents. Raises InputError if they have nothing in common."""
     for key in _COMMON:
         values = first["config"][key], second["config"][key]
@@ -145,7 +145,7 @@ def compare_runs(first: Mapping[str, Any], second: Mapping[str, Any]) -> Compari
     seed = int(first["seed"])
     difference = mean(differences)
     assert difference is not None
-    return Comparison(
+    return RunComparison(
         (allocator_label(first["config"]), allocator_label(second["config"])),
         tuple(functions),
         difference,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from verilocc_bench.api.comparison import Comparison, compare_runs
+from verilocc_bench.api.comparison import RunComparison, compare_runs
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import allocator_label, results_tables
 from verilocc_bench.evaluation.results import ANSWERS, RESULTS, SAMPLES
 from verilocc_bench.evaluation.schema import read_results
-from verilocc_bench.files import open_input, parse_json
+from verilocc_bench.files import open_input, parse_json, write_atomically
 
 if TYPE_CHECKING:
     import pandas
@@ -141,7 +141,7 @@ class Results:
             for failure in _failures(model, folder / SAMPLES)
         )
 
-    def compare(self, other: Results) -> Comparison:
+    def compare(self, other: Results) -> RunComparison:
         """This run and another, function by function, over those that both were asked.
 
         Raises InputError if one has several runs, if they are on different
@@ -162,13 +162,8 @@ class Results:
             if (target / RESULTS).exists():
                 raise InputError("holds the results of a run already", source=target)
         for folder, target in zip(self.folders, targets, strict=True):
-            try:
-                target.mkdir(parents=True, exist_ok=True)
-                for name in reversed(FILES):  # results.json last: it says that all is there
-                    shutil.copyfile(folder / name, target / name)
-            except OSError as error:
-                reason = error.strerror or str(error)
-                raise InputError(f"cannot be written: {reason}", source=target) from None
+            for name in reversed(FILES):  # results.json last: it says that all is there
+                write_atomically(target / name, (folder / name).read_bytes())
 
 
 def load_results(path: str | Path) -> Results:

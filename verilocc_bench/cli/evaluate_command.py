@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
                     print(note, file=stdout)
             if any(s.traceback for each in found for row in each.results for s in row.samples):
                 folder = options.output_path or "DIR, after a run with --output-path DIR"
-                print(f"tracebacks: verilocc-bench failures {folder}", file=stdout)
+                print(f"tracebacks: verilocc-bench failures {folder}", file=sys.stderr)
     overall = [each.document["results"][OVERALL] for each in found]
     if all(each["infrastructure_failures"] and not each["samples"] for each in overall):
         print(

@@ -13,7 +13,7 @@ from verilocc_bench.references.formulas import (
 )
 from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array
-from verilocc_bench.references.problem import TOLERANCES, Problem, pipeline_blocks, tile_count
+from verilocc_bench.references.problem import TOLERANCES, KernelProblem, pipeline_blocks, tile_count
 
 __all__ = [
     "mha_backward_dkdv",
@@ -27,12 +27,12 @@ SOFTCAP = 5.0
 _STATISTICS_TOLERANCE = 2e-5
 
 
-def _window(problem: Problem) -> int:
+def _window(problem: KernelProblem) -> int:
     """Shorter than a tile of keys, so that both of its ends cross tiles."""
     return max(5, problem.integer("block_n") * 3 // 4 + 5)
 
 
-def _scoring(problem: Problem, heads: int) -> Scoring:
+def _scoring(problem: KernelProblem, heads: int) -> Scoring:
     window = _window(problem)
     scale = float(np.float32(problem.integer("head_dim") ** -0.5))
     problem.set(scale=scale, softcap=SOFTCAP, window=window)
@@ -53,7 +53,7 @@ def _with_bias(scoring: Scoring, bias: Array) -> Scoring:
     )
 
 
-def mha_forward(problem: Problem) -> Launch:
+def mha_forward(problem: KernelProblem) -> Launch:
     """A tile of queries of one head a program.
 
     With one tile there is one head of one sequence; with more there are two sequences (one
@@ -98,7 +98,7 @@ def mha_forward(problem: Problem) -> Launch:
 
 
 def _expect_statistics(
-    problem: Problem, row_max: Array, row_scale: Array, shape: tuple[int, ...]
+    problem: KernelProblem, row_max: Array, row_scale: Array, shape: tuple[int, ...]
 ) -> None:
     """`statistics_head` is the distance of two heads' rows."""
     rows = shape[-1]
@@ -112,7 +112,7 @@ def _expect_statistics(
     problem.set(statistics_head=longer)
 
 
-def _forward_variable_length(problem: Problem, scoring: Scoring, heads: int) -> Launch:
+def _forward_variable_length(problem: KernelProblem, scoring: Scoring, heads: int) -> Launch:
     """Sequences one after the other, (token, head, dimension), with a few tokens before.
 
     With one tile there is one sequence; with more there are three, one without queries.
@@ -159,7 +159,7 @@ def _forward_variable_length(problem: Problem, scoring: Scoring, heads: int) -> 
     return problem.launch(tile_count(longest_q, block_m), len(lengths) * heads)
 
 
-def mha_backward_preprocess(problem: Problem) -> Launch:
+def mha_backward_preprocess(problem: KernelProblem) -> Launch:
     """The row sums of the output times its gradient."""
     heads, element = problem.tiles, problem.element()
     block_m = problem.integer("block_m")
@@ -176,7 +176,7 @@ def mha_backward_preprocess(problem: Problem) -> Launch:
     return problem.launch(tile_count(queries, block_m), heads)
 
 
-def mha_backward_dkdv(problem: Problem) -> Launch:
+def mha_backward_dkdv(problem: KernelProblem) -> Launch:
     """Gradients of keys and values, one tile of keys a program."""
     even = problem.on("even")
     keys = problem.length(problem.tiles, problem.integer("block_n"), even=even, less=2)
@@ -188,7 +188,7 @@ def mha_backward_dkdv(problem: Problem) -> Launch:
     return problem.launch(tile_count(keys, problem.integer("block_n")), min(problem.tiles, 2))
 
 
-def mha_backward_dq(problem: Problem) -> Launch:
+def mha_backward_dq(problem: KernelProblem) -> Launch:
     """The gradient of queries, one tile of queries of one head a program."""
     even = problem.on("even")
     queries = problem.length(problem.tiles, problem.integer("block_m"), even=even)
@@ -206,7 +206,7 @@ def mha_backward_dq(problem: Problem) -> Launch:
 
 
 def _backward(
-    problem: Problem, queries: int, keys: int, *, key_heads: int
+    problem: KernelProblem, queries: int, keys: int, *, key_heads: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The inputs of the backward kernels and the gradients; (head, token, dimension)."""
     element, dims = problem.element(), problem.integer("head_dim")

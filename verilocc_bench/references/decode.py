@@ -9,12 +9,12 @@ from verilocc_bench.references.attention import SOFTCAP
 from verilocc_bench.references.formulas import HIDDEN, Scoring, score
 from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array
-from verilocc_bench.references.problem import Problem, pipeline_blocks, tile_count
+from verilocc_bench.references.problem import KernelProblem, pipeline_blocks, tile_count
 
 __all__ = ["mha_decode", "mha_decode_combine"]
 
 
-def mha_decode(problem: Problem) -> Launch:
+def mha_decode(problem: KernelProblem) -> Launch:
     """One share of one key head's keys a program; what lies beyond a sequence is a filler.
 
     With one tile there is one program, for the first share of one sequence; with more
@@ -68,7 +68,7 @@ def mha_decode(problem: Problem) -> Launch:
 
 
 def _shares(
-    problem: Problem,
+    problem: KernelProblem,
     operands: tuple[Array, Array, Array],
     lengths: Array,
     *,
@@ -100,7 +100,7 @@ def _shares(
     return outs, maxima, sums
 
 
-def mha_decode_combine(problem: Problem) -> Launch:
+def mha_decode_combine(problem: KernelProblem) -> Launch:
     """The shares of each row joined; one share is empty."""
     rows, splits, dims = (
         problem.tiles * 2 - 1,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from verilocc_bench.references.formulas import activate
 from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array, decode, encode
-from verilocc_bench.references.problem import TOLERANCES, Problem, pipeline_blocks, tile_count
+from verilocc_bench.references.problem import TOLERANCES, KernelProblem, pipeline_blocks, tile_count
 
 __all__ = [
     "gemm",
@@ -24,20 +24,20 @@ __all__ = [
 _PRECISION_TOLERANCES = {"bf16x3": 1e-4, "tf32": 1e-3, "tf32x3": 1e-5}
 
 
-def gemm(problem: Problem) -> Launch:
+def gemm(problem: KernelProblem) -> Launch:
     """One tile a program."""
     m, n = _plain(problem, batches=None)
     return problem.launch(m * n)
 
 
-def gemm_batched(problem: Problem) -> Launch:
+def gemm_batched(problem: KernelProblem) -> Launch:
     """The batch in the grid's second dimension."""
     batches = min(problem.tiles, 2)
     m, n = _plain(problem, batches=batches)
     return problem.launch(m * n, batches)
 
 
-def gemm_persistent(problem: Problem) -> Launch:
+def gemm_persistent(problem: KernelProblem) -> Launch:
     """Fewer programs than tiles."""
     m, n = _plain(problem, batches=None)
     programs = max(1, m * n - 1)
@@ -45,7 +45,7 @@ def gemm_persistent(problem: Problem) -> Launch:
     return problem.launch(programs)
 
 
-def matrix_sizes(problem: Problem, depth_blocks: int | None = None) -> tuple[int, int, int]:
+def matrix_sizes(problem: KernelProblem, depth_blocks: int | None = None) -> tuple[int, int, int]:
     """M, N and K, which are set; K fills the software pipeline and goes once around."""
     even = problem.on("even_mn")
     m = problem.length(problem.tiles, problem.integer("block_m"), even=even)
@@ -57,7 +57,13 @@ def matrix_sizes(problem: Problem, depth_blocks: int | None = None) -> tuple[int
 
 
 def put_operand(
-    problem: Problem, name: str, matrix: Array, element: str, *, transposed: bool, leading: str
+    problem: KernelProblem,
+    name: str,
+    matrix: Array,
+    element: str,
+    *,
+    transposed: bool,
+    leading: str,
 ) -> Array:
     """Stores an operand as the kernel finds it, and sets its leading dimension."""
     stored_order = matrix.swapaxes(-1, -2) if transposed else matrix
@@ -66,13 +72,13 @@ def put_operand(
     return stored
 
 
-def _tolerance(problem: Problem) -> float:
+def _tolerance(problem: KernelProblem) -> float:
     wider = _PRECISION_TOLERANCES.get(str(problem.parameters.get("precision")), 0.0)
     return max(problem.tolerance, wider)
 
 
 def _operands(
-    problem: Problem, m: int, n: int, k: int, *batch: int
+    problem: KernelProblem, m: int, n: int, k: int, *batch: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A and B, stored; A is so small that products are of order 1, where gelu bends."""
     element = problem.element()
@@ -89,7 +95,7 @@ def _operands(
     return a, b
 
 
-def _plain(problem: Problem, batches: int | None) -> tuple[int, int]:
+def _plain(problem: KernelProblem, batches: int | None) -> tuple[int, int]:
     """C = activation(A B + bias) + residual; the rows and columns of tiles."""
     m, n, k = matrix_sizes(problem)
     batch = () if batches is None else (batches,)
@@ -118,7 +124,7 @@ def _plain(problem: Problem, batches: int | None) -> tuple[int, int]:
     )
 
 
-def gemm_split_k(problem: Problem) -> Launch:
+def gemm_split_k(problem: KernelProblem) -> Launch:
     """Shares of K, added into C or each in a matrix of its own.
 
     One share is cut short, and the last is empty where there are enough of them.
@@ -155,7 +161,7 @@ def gemm_split_k(problem: Problem) -> Launch:
     return problem.launch(tiles, splits)
 
 
-def gemm_reduce_partials(problem: Problem) -> Launch:
+def gemm_reduce_partials(problem: KernelProblem) -> Launch:
     """The sum of the shares' matrices, with an epilogue; C's rows are as far apart as theirs."""
     even = problem.on("even_mn")
     block_m, block_n = problem.integer("block_m"), problem.integer("block_n")

@@ -7,16 +7,16 @@ import numpy as np
 from verilocc_bench.references.formulas import activate
 from verilocc_bench.references.gemm import matrix_sizes, put_operand
 from verilocc_bench.references.launch import Launch
-from verilocc_bench.references.problem import Problem, pipeline_blocks, tile_count
+from verilocc_bench.references.problem import KernelProblem, pipeline_blocks, tile_count
 
 __all__ = ["gemm_experts", "gemm_gated", "gemm_quantized", "gemm_weight_only"]
 
 
-def _grid(problem: Problem, m: int, n: int) -> int:
+def _grid(problem: KernelProblem, m: int, n: int) -> int:
     return tile_count(m, problem.integer("block_m")) * tile_count(n, problem.integer("block_n"))
 
 
-def gemm_gated(problem: Problem) -> Launch:
+def gemm_gated(problem: KernelProblem) -> Launch:
     """C = activation(A gate) * (A up)."""
     m, n, k = matrix_sizes(problem)
     element = problem.element()
@@ -32,7 +32,7 @@ def gemm_gated(problem: Problem) -> Launch:
     return problem.launch(_grid(problem, m, n))
 
 
-def gemm_quantized(problem: Problem) -> Launch:
+def gemm_quantized(problem: KernelProblem) -> Launch:
     """8-bit operands; scaled by row and column, or by one factor each."""
     m, n, k = matrix_sizes(problem)
     element = problem.element()
@@ -55,7 +55,7 @@ def gemm_quantized(problem: Problem) -> Launch:
     return problem.launch(_grid(problem, m, n))
 
 
-def gemm_weight_only(problem: Problem) -> Launch:
+def gemm_weight_only(problem: KernelProblem) -> Launch:
     """Weights of 8 bits, or of 4 with two to a byte; scales by column, or also by group of K."""
     m, n, k = matrix_sizes(problem)
     n -= n % 2
@@ -87,7 +87,7 @@ def gemm_weight_only(problem: Problem) -> Launch:
     return problem.launch(_grid(problem, m, n))
 
 
-def gemm_experts(problem: Problem) -> Launch:
+def gemm_experts(problem: KernelProblem) -> Launch:
     """Rows of A gathered by expert; each tile of rows has one expert's matrix.
 
     With one tile there is one expert. Tiles are filled up with numbers beyond the pairs.

@@ -14,7 +14,7 @@ from verilocc_bench.references.launch import Buffer, Expectation, Launch, Scalar
 from verilocc_bench.references.numbers import STORAGE, Array, decode, encode, filler
 from verilocc_bench.references.signatures import needed_arguments
 
-__all__ = ["TOLERANCES", "Problem", "tile_count"]
+__all__ = ["TOLERANCES", "KernelProblem", "tile_count"]
 
 # Half a unit in the last place is 2**-11 of an fp16 number, 2**-8 of a bf16 number: twice
 # that. fp32 sums differ from 64 bits by the order of addition. Integers are exact.
@@ -29,12 +29,12 @@ def tile_count(length: int, block: int) -> int:
     return -(-length // block)
 
 
-def pipeline_blocks(problem: Problem) -> int:
+def pipeline_blocks(problem: KernelProblem) -> int:
     """How many blocks a loop takes: enough to fill the software pipeline and go around it."""
     return max(3, problem.integer("num_stages") + 2)
 
 
-class Problem:
+class KernelProblem:
     """A kernel's launch while it is put together.
 
     `tiles` is how many tiles each tiled dimension of the grid has. With `aligned` among

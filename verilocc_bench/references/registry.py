@@ -8,11 +8,11 @@ from typing import Any
 from verilocc_bench.errors import InputError
 from verilocc_bench.references import attention, decode, gemm, gemm_fused
 from verilocc_bench.references.launch import Launch
-from verilocc_bench.references.problem import Problem
+from verilocc_bench.references.problem import KernelProblem
 
 __all__ = ["REFERENCES", "launch_for"]
 
-REFERENCES: dict[str, Callable[[Problem], Launch]] = {
+REFERENCES: dict[str, Callable[[KernelProblem], Launch]] = {
     function.__name__: function
     for function in (
         gemm.gemm,
@@ -51,4 +51,4 @@ def launch_for(
         raise InputError(f"no reference of the kernel {kernel!r}; known are {known}")
     if tiles < 1:
         raise ValueError(f"tiles must be at least 1, not {tiles}")
-    return REFERENCES[kernel](Problem(kernel, parameters, tiles=tiles, seed=seed))
+    return REFERENCES[kernel](KernelProblem(kernel, parameters, tiles=tiles, seed=seed))
