@@ -1,23 +1,30 @@
 """Execution of the embedded dataset's kernels on gfx90a and gfx942: numbers, bits, waits, speed.
 
     python benchmarks/execution.py answers --output FILE [--tiles N] [--limit N]
+        [--dataset NAME] [--splits NAME,…] [--sample N]
     python benchmarks/execution.py drop --mnemonic s_waitcnt|s_nop --output FILE [--limit N]
     python benchmarks/execution.py table FILE…
 
 `answers` executes llc's own allocation in both modes, and the label, linear scan's and the best
 known answer (on the split track spilling everywhere and splitting live ranges) in asynchronous
 time; numbers against the reference, bits against llc's own. `drop` leaves out every executed
-s_waitcnt (or s_nop) of llc's own code, one at a time, with the waves in both orders. Each result
+s_waitcnt (or s_nop) of llc's own code, one at a time, with the waves in all orders. Each result
 is a line of FILE; a run that is started again goes on where it was. `table` sums up. Speed is wave
 instructions in a second of processor time, without decoding.
+
+The kernels are those of mini, or of another dataset: a name, or a folder that dataset_builders
+made. `--sample N` takes N rows, in turn from each kernel, target and number format.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import time
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +40,41 @@ from verilocc_bench.execution import AnswerExecutor
 from verilocc_bench.machine import fields
 from verilocc_bench.machine.execution import Fault
 from verilocc_bench.machine.special_decoding import NO_OPERATION
+from verilocc_bench.machine.state import WaveOrder
 
 STEP_LIMIT = 2_000_000
 
 
-def kernels(limit: int | None, tiles: int) -> Iterator[tuple[Row, AnswerExecutor, AnswerExecutor]]:
+SplitRow = tuple[str, Row]
+"""The name of a split, and one of its rows."""
+
+
+def chosen_rows(dataset: str, splits: Sequence[str], sample: int | None) -> list[SplitRow]:
+    """The rows of both AMD targets and tracks."""
+    rows = [
+        (split, row)
+        for track in ("assign", "split")
+        for split in splits
+        for row in load_rows(dataset, split=split, track=track).rows
+        if row.arch != "sm_80"
+    ]
+    if sample is None:
+        return rows
+    groups: dict[tuple[str, str, str], list[SplitRow]] = defaultdict(list)
+    for split, row in sorted(rows, key=lambda pair: pair[1].id):
+        parameters = json.loads(row.params)
+        groups[row.kernel, row.arch, str(parameters.get("dtype"))].append((split, row))
+    turns = zip_longest(*(groups[key] for key in sorted(groups)))
+    return [row for turn in turns for row in turn if row is not None][:sample]
+
+
+def kernels(
+    rows: Sequence[SplitRow], tiles: int, dataset: str = "mini"
+) -> Iterator[tuple[Row, AnswerExecutor, AnswerExecutor]]:
     """Each row with an executor in asynchronous time, and one without."""
-    rows = [r for track in ("assign", "split") for r in load_rows("mini", track=track).rows]
-    rows = [row for row in rows if row.arch != "sm_80"][:limit]
-    for row in rows:
+    for split, row in rows:
         problem = AllocationProblem.from_text(row.normalized, row.id)
-        raw = load_raw_row("mini", row.id)
+        raw = load_raw_row(dataset, row.id, split=split)
         kernel = backend_of(problem.target).read_raw(raw.content, problem, row.id)
         yield (
             row,
@@ -81,27 +112,16 @@ class Measurements:
 
 def run_answers(options: argparse.Namespace) -> None:
     results = Measurements(options.output)
-    for row, late, fast in kernels(options.limit, options.tiles):
+    rows = chosen_rows(options.dataset, options.splits.split(","), options.sample)[: options.limit]
+    for row, late, fast in kernels(rows, options.tiles, options.dataset):
+        fast.__dict__["own_code"] = late.own_code
         about = {"arch": row.arch, "kernel": row.kernel, "track": row.track}
+        about["dtype"] = json.loads(row.params).get("dtype")
         key = ("answers", row.id, options.tiles, "own")
         if key not in results.done:
-            slow_result, fast_result = late.own, fast.own
-            kernel, seconds = late.load(late.own_code()), []
-            for asynchronous in (False, True):
-                start = time.process_time()
-                kernel.run(late.arguments, late.launch.grid, asynchronous=asynchronous)
-                seconds.append(time.process_time() - start)
-            same = all(
-                slow_result.buffers[name].tobytes() == content.tobytes()
-                for name, content in fast_result.buffers.items()
-            )
-            results.add(
-                key, **about, outcome=slow_result.outcome, fast=fast_result.outcome, same=same,
-                events=slow_result.event_count, instructions=fast_result.wave_instructions,
-                seconds=seconds[0], asynchronous_seconds=seconds[1],
-                error=max(c.error for c in fast_result.comparisons),
-                tolerance=max(c.tolerance for c in fast_result.comparisons),
-            )  # fmt: skip
+            results.add(key, **about, **own_result(late, fast))
+        if late.own.outcome in {"refused", "fault"}:
+            continue
         for name, answer in answers_of(row, late.kernel.problem):
             key = ("answers", row.id, options.tiles, name)
             if key in results.done:
@@ -113,10 +133,40 @@ def run_answers(options: argparse.Namespace) -> None:
             )  # fmt: skip
 
 
+def own_result(late: AnswerExecutor, fast: AnswerExecutor) -> dict[str, Any]:
+    """llc's own allocation in both modes."""
+    slow_result, fast_result = late.own, fast.own
+    if fast_result.outcome in {"refused", "fault"}:
+        return {"outcome": fast_result.outcome, "why": fast_result.why}
+    kernel, seconds = late.load(late.own_code), []
+    for asynchronous in (False, True):
+        start = time.process_time()
+        kernel.run(late.arguments, late.launch.grid, asynchronous=asynchronous)
+        seconds.append(time.process_time() - start)
+    same = all(
+        slow_result.buffers[name].tobytes() == content.tobytes()
+        for name, content in fast_result.buffers.items()
+    )
+    opcodes = Counter(opcode_name(i.mnemonic) for i in kernel.program.instructions)
+    worst = max(fast_result.comparisons, key=lambda c: c.error / max(c.tolerance, 1e-30))
+    return {
+        "outcome": slow_result.outcome, "fast": fast_result.outcome, "same": same,
+        "why": slow_result.why, "events": slow_result.event_count,
+        "instructions": fast_result.wave_instructions, "seconds": seconds[0],
+        "asynchronous_seconds": seconds[1], "error": worst.error, "tolerance": worst.tolerance,
+        "opcodes": dict(opcodes),
+    }  # fmt: skip
+
+
+def opcode_name(mnemonic: str) -> str:
+    """An opcode without its encoding."""
+    return re.sub("_(e32|e64|sdwa|dpp)$", "", mnemonic)
+
+
 def run_drop(options: argparse.Namespace) -> None:
     results = Measurements(options.output)
-    for row, late, _ in kernels(options.limit, options.tiles):
-        kernel = late.load(late.own_code())
+    for row, late, _ in kernels(chosen_rows("mini", ["test"], None)[: options.limit], 1):
+        kernel = late.load(late.own_code)
         arguments, grid = late.arguments, late.launch.grid
         right = kernel.run(arguments, grid, asynchronous=True)
         expected = [b"" if b is None else b.tobytes() for b in right.buffers]
@@ -131,10 +181,10 @@ def run_drop(options: argparse.Namespace) -> None:
             # As if it were not there: no wait, and no wait state.
             rows[number, fields.OPERATION], rows[number, fields.OFFSET] = NO_OPERATION, -1
             noticed, events, first, fault = False, 0, "", ""
-            for reverse in (False, True):
+            for order in WaveOrder:
                 try:
                     done = kernel.run(
-                        arguments, grid, asynchronous=True, step_limit=STEP_LIMIT, reverse=reverse
+                        arguments, grid, asynchronous=True, step_limit=STEP_LIMIT, order=order
                     )
                 except Fault as error:
                     noticed, fault = True, str(error)
@@ -154,7 +204,10 @@ def run_drop(options: argparse.Namespace) -> None:
 
 def show_table(options: argparse.Namespace) -> None:
     found = [json.loads(line) for path in options.files for line in path.read_text().splitlines()]
-    own = [r for r in found if r["key"][0] == "answers" and r["key"][3] == "own"]
+    every = [r for r in found if r["key"][0] == "answers" and r["key"][3] == "own"]
+    own = [r for r in every if "error" in r]
+    if every:
+        summary(every, [r for r in found if r["key"][0] == "answers" and r["key"][3] != "own"])
     rows = []
     for r in own:
         others = [
@@ -190,6 +243,27 @@ def show_table(options: argparse.Namespace) -> None:
             )
 
 
+def summary(own: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
+    """Kernels, opcodes, outcomes."""
+    print(len(own), "kernels;", dict(Counter((r["arch"], r["track"]) for r in own)))
+    print(len({(r["kernel"], r.get("dtype")) for r in own}), "kernels by number format")
+    print("llc's own:", dict(Counter(r["outcome"] for r in own)))
+    ran = [r for r in own if "error" in r]
+    print("same bits in both modes:", dict(Counter(r["same"] for r in ran)))
+    print("events:", sum(r["events"] for r in ran))
+    print("largest error by tolerance:", max(r["error"] / max(r["tolerance"], 1e-30) for r in ran))
+    opcodes = Counter[str]()
+    for r in ran:
+        opcodes.update(r.get("opcodes", {}))
+    print(len(opcodes), "opcodes in", sum(opcodes.values()), "instructions")
+    for name in sorted({r["key"][3] for r in others}):
+        of = [r for r in others if r["key"][3] == name]
+        print(name, dict(Counter((r["outcome"], r["same"]) for r in of)))
+    for r in [*own, *others]:
+        if r["outcome"] != "right numbers" or r["same"] is False:
+            print(r["key"], r["kernel"], r.get("dtype"), r["outcome"], r.get("why"))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     actions = parser.add_subparsers(dest="action", required=True)
@@ -197,8 +271,12 @@ def main() -> None:
         action = actions.add_parser(name)
         action.add_argument("--output", type=Path, required=True)
         action.add_argument("--limit", type=int)
-        action.add_argument("--tiles", type=int, default=1)
-        if name == "drop":
+        if name == "answers":
+            action.add_argument("--tiles", type=int, default=1)
+            action.add_argument("--dataset", default="mini")
+            action.add_argument("--splits", default="test")
+            action.add_argument("--sample", type=int)
+        else:
             action.add_argument("--mnemonic", choices=("s_waitcnt", "s_nop"), required=True)
     actions.add_parser("table").add_argument("files", nargs="+", type=Path)
     options = parser.parse_args()

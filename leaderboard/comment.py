@@ -57,6 +57,8 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
         yield "\n".join(lines)
     if document["results"]:
         yield _table(document["results"], board["track"])
+    if document["executed"]:
+        yield executed_words(document["executed"])
     if document["marks"]:
         yield "To be shown beside it:"
         yield "\n".join(f"- {each['message']}" for each in document["marks"])
@@ -73,6 +75,16 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
     yield html.escape(f"verilocc-bench {version}, checkers {document['checkers']}") + (
         f"; {hashes}" if hashes else ""
     )
+
+
+def executed_words(executed: Mapping[str, Any]) -> str:
+    """How many answers were executed as machine code, and what came of it."""
+    count, wrong = executed["executed"], len(executed["wrong"])
+    if not count:
+        why = executed["why_not"]
+        return "No answer was executed as machine code" + (f": {plain(why)}." if why else ".")
+    agree = "all give" if not wrong else f"{count - wrong:,} give"
+    return f"{count:,} answers were executed as machine code; {agree} the right numbers."
 
 
 def _table(results: Mapping[str, Any], track: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard.boards import Board
+from leaderboard.executing import ExecutedSample
 from leaderboard.judging import EITHER, FunctionVerdict
 from leaderboard.submission import Refusal, Submission
 from verilocc_bench.dataset import Row
@@ -50,10 +51,12 @@ def revalidated(
     *,
     files: Mapping[str, str],
     examples: Sequence[RevalidationDocument] = (),
+    executed: ExecutedSample | None = None,
 ) -> RevalidationDocument:
     """The document of a submission whose answers were all judged.
 
-    `examples` are answers for pictures: id, sample and assignment.
+    `examples` are answers for pictures: id, sample and assignment. `executed` is
+    None where no answer was to be executed.
     """
     found = [verdicts[row.id].row_result(row, board.split) for row in rows]
     ks = tuple(k for k in KS if k <= submission.samples)
@@ -73,6 +76,13 @@ def revalidated(
             "submission's, and must be looked into before it counts"
         )
         refusals.append(Refusal("checkers-disagree", message, "answers").to_json())
+    if executed is not None and executed.wrong:
+        message = (
+            f"{len(executed.wrong)} of {executed.executed} executed answers give other numbers, "
+            f"the first to {executed.wrong[0]}, though both checkers accept them; this must be "
+            "looked into before the submission counts"
+        )
+        refusals.append(Refusal("execution-disagrees", message, "answers").to_json())
     claims = _compare(submission, results)
     return _document(submission, board, files) | {
         "accepted": not refusals,
@@ -94,6 +104,7 @@ def revalidated(
         },
         "claims": claims,
         "examples": list(examples),
+        "executed": {} if executed is None else executed.to_json(),
     }
 
 
@@ -126,6 +137,7 @@ def _document(
         "answers": {},
         "claims": [],
         "examples": [],
+        "executed": {},
     }
 
 

@@ -7,8 +7,10 @@ is computed anew. Writes revalidation.json, from which the page is made, and
 comment.md, the same in words. The exit status is 0 if the submission is
 accepted, 1 if it is refused, 2 if it cannot be judged.
 
-Nothing of a submission is executed, and files are written in the output folder
-alone. An interrupted run goes on with the functions that are not judged yet.
+A sample of the answers to gfx90a and gfx942 is executed as machine code, by an
+interpreter, where llc and the extra `execute` are there. No code of a submission
+runs, and files are written in the output folder alone. An interrupted run goes
+on with the functions that are not judged yet.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from tqdm import tqdm
 from leaderboard.comment import comment
 from leaderboard.document import code_hash, document_text, refused, revalidated
 from leaderboard.examining import Answers, examine
+from leaderboard.executing import execute_sample
 from leaderboard.folder import open_file
 from leaderboard.judging import FunctionVerdict, judge_function
 from verilocc_bench.dataset import Row
@@ -41,6 +44,8 @@ from verilocc_bench.processes import process_pool
 REVALIDATION, COMMENT = "revalidation.json", "comment.md"
 WORK = ".revalidating"
 JUDGED = "judged.jsonl"
+EXECUTED = 10
+"""How many answers are executed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,6 +61,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--output", type=Path, help="where results go (default: revalidated/ and the folder's name)"
     )
     add("--jobs", type=int, default=1, help="processes (default: 1)")
+    add(
+        "--execute",
+        type=int,
+        default=EXECUTED,
+        metavar="N",
+        help=f"answers that are executed as machine code (default: {EXECUTED})",
+    )
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error("--jobs: expected at least 1")
@@ -67,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             dataset=options.dataset,
             revision=options.revision,
             jobs=options.jobs,
+            execute=options.execute,
         )
     except (InputError, OSError) as error:
         print(f"revalidate: {error}", file=sys.stderr)
@@ -85,10 +98,12 @@ def revalidate(
     dataset: str | None = None,
     revision: str | None = None,
     jobs: int = 1,
+    execute: int = 0,
 ) -> dict[str, Any]:
     """The verdict on a submission, which is also written to `output`.
 
-    `dataset` is a copy that the reviewer trusts. Raises InputError if there is
+    `dataset` is a copy that the reviewer trusts. `execute` answers are executed
+    as machine code. Raises InputError if there is
     no such folder, or if the copy has other rows than the board.
     """
     if not folder.is_dir():
@@ -97,7 +112,7 @@ def revalidate(
         raise InputError("expected a folder outside of the submission", source=output)
     for name in (COMMENT, REVALIDATION):  # the words of an earlier run are not about this one
         (output / name).unlink(missing_ok=True)
-    document = _revalidated(folder, output / WORK, dataset, revision, jobs)
+    document = _revalidated(folder, output / WORK, dataset, revision, jobs=jobs, execute=execute)
     write_atomically(output / COMMENT, comment(document))
     write_atomically(output / REVALIDATION, document_text(document))
     shutil.rmtree(output / WORK, ignore_errors=True)
@@ -105,7 +120,13 @@ def revalidate(
 
 
 def _revalidated(
-    folder: Path, work: Path, dataset: str | None, revision: str | None, jobs: int
+    folder: Path,
+    work: Path,
+    dataset: str | None,
+    revision: str | None,
+    *,
+    jobs: int,
+    execute: int,
 ) -> dict[str, Any]:
     found = examine(folder, work, dataset, revision)
     if found.refusals:
@@ -116,8 +137,25 @@ def _revalidated(
     verdicts = _judge(found.answers, found.rows, work / JUDGED, jobs)
     rows = list(found.rows.values())
     examples = list(_examples(found.answers, rows, verdicts))
+    executed = None
+    if execute:
+        executed = execute_sample(
+            found.answers,
+            found.rows,
+            verdicts,
+            dataset=found.board.dataset if dataset is None else dataset,
+            split=found.board.split,
+            revision=revision,
+            count=execute,
+        )
     return revalidated(
-        found.submission, found.board, rows, verdicts, files=found.files, examples=examples
+        found.submission,
+        found.board,
+        rows,
+        verdicts,
+        files=found.files,
+        examples=examples,
+        executed=executed,
     )
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from leaderboard.comment import comment
 from leaderboard.document import document_text, refused
 from leaderboard.packing import path_of
-from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
+from leaderboard.revalidate import COMMENT, EXECUTED, REVALIDATION, revalidate
 from leaderboard.submission import Refusal
 from verilocc_bench.dataset.hub_requests import ask, ask_once
 from verilocc_bench.errors import InputError
@@ -92,7 +92,9 @@ def review(
         folder = output / SUBMISSION_FOLDER
         shutil.rmtree(folder, ignore_errors=True)
         _fetch(repository, commit, files, folder)
-        document = revalidate(folder, output, dataset=dataset, revision=revision, jobs=jobs)
+        document = revalidate(
+            folder, output, dataset=dataset, revision=revision, jobs=jobs, execute=EXECUTED
+        )
         there = next(iter(files)).rsplit("/", 1)[0]
         due = (
             path_of(document["submission"]["name"], document["board"]["name"])

@@ -8,6 +8,7 @@ import pytest
 from tests.machine.assembly import assembled, kernel_of
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.execution import Fault, load_kernel, run
+from verilocc_bench.machine.state import WaveOrder
 from verilocc_bench.machine.stepping import SteppedRun, trace
 
 pytestmark = pytest.mark.slow
@@ -263,14 +264,14 @@ def test_the_order_of_waves_shows_a_read_that_another_wave_overwrites() -> None:
     arguments = [None, np.zeros(128, np.uint32)]
     right = np.arange(128)
     assert (kernel.run(arguments, (1,), asynchronous=True).buffers[1] == right).all()
-    turned = kernel.run(arguments, (1,), asynchronous=True, reverse=True).buffers[1]
+    turned = kernel.run(arguments, (1,), asynchronous=True, order=WaveOrder.BACKWARD).buffers[1]
     assert (turned != right).any()
     waiting = kernel_of(
         body.replace("v3, v1\n        s_b", "v3, v1\n        s_waitcnt lgkmcnt(0)\n        s_b"),
         items=128,
     )
-    for reverse in (False, True):
-        result = waiting.run(arguments, (1,), asynchronous=True, reverse=reverse)
+    for order in WaveOrder:
+        result = waiting.run(arguments, (1,), asynchronous=True, order=order)
         assert (result.buffers[1] == right).all()
 
 
@@ -280,3 +281,43 @@ def test_a_run_stops_before_every_instruction() -> None:
     stops = list(run_of.stops())
     count = len(kernel.program.instructions)
     assert stops == [(wave, row) for wave in range(2) for row in range(count)]
+
+
+ALIKE = """
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    v_and_b32_e32 v1, 63, v0
+    v_lshlrev_b32_e32 v1, 2, v1
+    v_lshlrev_b32_e32 v3, 2, v0
+    s_waitcnt lgkmcnt(0)
+    global_load_dword v2, v3, s[4:5]
+    s_waitcnt vmcnt(0)
+    ds_write_b32 v3, v2
+    {wait}
+    s_barrier
+    v_xor_b32_e32 v4, 0x100, v1
+    ds_read_b32 v5, v1
+    ds_read_b32 v6, v4
+    s_waitcnt lgkmcnt(0)
+    v_add_u32_e32 v5, v5, v6
+    s_barrier
+    global_store_dword v1, v5, s[6:7]
+    s_waitcnt vmcnt(0)
+    s_endpgm
+"""
+"""Two waves write numbers to LDS, both add all of them, and both store the same sums."""
+
+
+def test_alternating_waves_show_what_several_waves_write_alike() -> None:
+    arguments = [numbers(128), np.zeros(64, np.uint32)]
+    sums = numbers(128)[:64] + numbers(128)[64:]
+
+    def result(wait: str, order: WaveOrder) -> bool:
+        kernel = kernel_of(ALIKE.format(wait=wait), items=128)
+        done = kernel.run(arguments, (1,), asynchronous=True, order=order)
+        assert done.buffers[1] is not None
+        return bool((done.buffers[1] == sums).all())
+
+    orders = list(WaveOrder)
+    assert all(result("s_waitcnt lgkmcnt(0)", order) for order in orders)
+    # In either plain order the wave that comes last has read late enough, and overwrites.
+    assert [result("", order) for order in orders] == [True, True, False, False]

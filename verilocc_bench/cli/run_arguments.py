@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from verilocc_bench.cli.argument_types import natural, positive
+from verilocc_bench.cli.argument_types import natural, output_file, positive
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +47,34 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         metavar="X,Y,Z",
         help="the work-group of --trace (default: 0,0,0)",
     )
+    own = parser.add_argument_group(
+        "a kernel of one's own", "INSTANCE is then a code object (.o, .hsaco, .co)"
+    )
+    own.add_argument(
+        "--arguments",
+        type=Path,
+        metavar="ARRAYS.npz",
+        help="the arguments in the order of the kernel's: arrays, and arrays without dimensions "
+        "for numbers",
+    )
+    own.add_argument("--grid", type=_sizes, metavar="X,Y,Z", help="how many work-groups")
+    own.add_argument(
+        "--block",
+        type=_sizes,
+        metavar="X,Y,Z",
+        help="work-items of a work-group (default: the most that the kernel allows)",
+    )
+    own.add_argument(
+        "-o", "--output", type=output_file, metavar="FILE", help="write all arrays there, as .npz"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _sizes(text: str) -> tuple[int, ...]:
+    found = tuple(positive(part) for part in text.split(","))
+    if len(found) > 3:
+        raise argparse.ArgumentTypeError(f"expected up to three numbers, not {text[:40]!r}")
+    return found
 
 
 def _work_group(text: str) -> tuple[int, int, int]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 from typing import Any
 
 from verilocc_bench.api.answers import answer_of_file
 from verilocc_bench.api.problems import Problem
 from verilocc_bench.backends import backend_of
 from verilocc_bench.cli.instance import load_instance
+from verilocc_bench.cli.run_code_object import is_code_object, run_code_object
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.execution import AnswerExecutor, ExecutedAnswer
@@ -25,6 +27,11 @@ def run(options: argparse.Namespace) -> int:
 
     The status is 1 where the numbers or the bits are others, or nothing comes out.
     """
+    if is_code_object(Path(options.instance)):
+        return run_code_object(options)
+    for name in ("arguments", "grid", "block", "output"):
+        if getattr(options, name) is not None:
+            raise InputError(f"--{name} is for a code object", source=options.instance)
     instance = load_instance(options)
     answer = None
     if options.answer is not None:
@@ -101,7 +108,7 @@ def execution_word(done: ExecutedAnswer) -> dict[str, Any]:
 
 def _trace(executor: AnswerExecutor, answer: Answer | None, options: argparse.Namespace) -> None:
     """Prints the registers of a wave before an instruction."""
-    code = executor.own_code() if answer is None else executor.lower(answer)
+    code = executor.own_code if answer is None else executor.lower(answer)
     kernel = executor.load(code)
     found = trace(
         kernel,

@@ -1,6 +1,28 @@
-"""Answers as machine code that runs: lowered, executed, and compared with what must come out."""
+"""Machine code of gfx90a and gfx942, executed on a CPU.
+
+`run` takes a code object with a kernel of one's own, arrays and a grid, and gives the arrays
+back. AnswerExecutor lowers answers to a kernel of the dataset, runs them, and compares what they
+leave with what must come out.
+"""
 
 from verilocc_bench.execution.answers import AnswerExecutor, ExecutedAnswer
+from verilocc_bench.machine.execution import (
+    Fault,
+    MachineExecution,
+    RunnableKernel,
+    load_kernel,
+    run,
+)
+from verilocc_bench.machine.state import WaveOrder
 
-__all__ = ["AnswerExecutor", "ExecutedAnswer"]
+__all__ = [
+    "AnswerExecutor",
+    "ExecutedAnswer",
+    "Fault",
+    "MachineExecution",
+    "RunnableKernel",
+    "WaveOrder",
+    "load_kernel",
+    "run",
+]
 """What other rooms use."""

@@ -7,6 +7,7 @@ numbers, and llc's own allocation of the same machine IR the bits.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,9 +23,17 @@ from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, OWN_ALLOCATION_OPT
 from verilocc_bench.dataset import Row
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.machine.execution import Event, Fault, RunnableKernel, load_kernel
+from verilocc_bench.machine.execution import (
+    Event,
+    Fault,
+    MachineExecution,
+    RunnableKernel,
+    load_kernel,
+)
+from verilocc_bench.machine.state import WaveOrder
 from verilocc_bench.references import Buffer, Comparison, compare, launch_for
 
+ORDERS = (WaveOrder.FORWARD, WaveOrder.BACKWARD_FIRST)
 REFUSED, FAULT, WRONG, RIGHT = "refused", "fault", "wrong numbers", "right numbers"
 
 
@@ -36,7 +45,8 @@ class ExecutedAnswer:
     `wrong numbers` or `right numbers`; `why` says more of the first two.
     `comparisons` hold each buffer against the reference. `same_bits` says if
     every buffer is, bit for bit, what llc's own allocation leaves; None where
-    that was not asked.
+    that was not asked. In asynchronous time that holds for each of ORDERS;
+    `buffers` and counts are those of the first, `digests` of each order's buffers.
     """
 
     outcome: str
@@ -48,6 +58,7 @@ class ExecutedAnswer:
     events: tuple[Event, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     buffers: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    digests: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> bool:
@@ -82,7 +93,8 @@ class AnswerExecutor:
 
     `tiles` is how many tiles each dimension of the grid has
     (verilocc_bench.references.launch_for). With `asynchronous` time is made
-    adversarial. `step_limit` bounds the wave instructions of a run.
+    adversarial, and the waves run in each of ORDERS: sums by atomics may differ
+    in their bits between the orders. `step_limit` bounds the wave instructions of a run.
     """
 
     def __init__(
@@ -117,8 +129,9 @@ class AnswerExecutor:
     @cached_property
     def own(self) -> ExecutedAnswer:
         """llc's own allocation, executed."""
-        return self._run(self.own_code())
+        return self._run(self.own_code)
 
+    @cached_property
     def own_code(self) -> bytes:
         """llc's own allocation as an object file."""
         return run_llc_on(self.kernel, self.kernel.code.text, "obj", OWN_ALLOCATION_OPTIONS)
@@ -149,38 +162,50 @@ class AnswerExecutor:
             kernel = self.load(code)
         except InputError as error:
             return ExecutedAnswer(REFUSED, error.message)
+        orders = ORDERS if self.asynchronous else ORDERS[:1]
         try:
-            done = kernel.run(
-                self.arguments,
-                self.launch.grid,
-                asynchronous=self.asynchronous,
-                step_limit=self.step_limit,
-            )
+            runs = [
+                kernel.run(
+                    self.arguments,
+                    self.launch.grid,
+                    asynchronous=self.asynchronous,
+                    order=order,
+                    step_limit=self.step_limit,
+                )
+                for order in orders
+            ]
         except Fault as fault:
             return ExecutedAnswer(FAULT, str(fault))
-        buffers = {
+        done, buffers = runs[0], [self._buffers(each) for each in runs]
+        compared = [compare(self.launch, each) for each in buffers]
+        wrong = [n for n, found in enumerate(compared) if not all(c.agrees for c in found)]
+        digests = tuple(map(_digest, buffers))
+        return ExecutedAnswer(
+            WRONG if wrong else RIGHT,
+            f"with the waves in the order {orders[wrong[0]].name}" if wrong and wrong[0] else "",
+            compared[wrong[0] if wrong else 0],
+            None if base is None or not base.digests else digests == base.digests,
+            done.wave_instructions,
+            sum(each.event_count for each in runs),
+            tuple(event for each in runs for event in each.events),
+            _by_kind(kernel, done.counts),
+            buffers[0],
+            digests,
+        )
+
+    def _buffers(self, done: MachineExecution) -> dict[str, NDArray[Any]]:
+        return {
             a.name: content
             for a, content in zip(self.launch.arguments, done.buffers, strict=True)
             if content is not None
         }
-        comparisons = compare(self.launch, buffers)
-        same = None
-        if base is not None and base.buffers:
-            same = all(
-                content.tobytes() == base.buffers[name].tobytes()
-                for name, content in buffers.items()
-            )
-        return ExecutedAnswer(
-            RIGHT if all(c.agrees for c in comparisons) else WRONG,
-            "",
-            comparisons,
-            same,
-            done.wave_instructions,
-            done.event_count,
-            done.events,
-            _by_kind(kernel, done.counts),
-            buffers,
-        )
+
+
+def _digest(buffers: Mapping[str, NDArray[Any]]) -> str:
+    digest = hashlib.sha256()
+    for content in buffers.values():
+        digest.update(content.tobytes())
+    return digest.hexdigest()
 
 
 def _by_kind(kernel: RunnableKernel, counts: NDArray[np.int64]) -> dict[str, int]:

@@ -44,9 +44,9 @@ from verilocc_bench.machine.state import (
     OUTSIDE_LDS,
     OUTSIDE_MEMORY,
     PC,
+    PHASE,
     READ_IN_FLIGHT,
     READ_ONLY,
-    REVERSED,
     SCALAR_SALU,
     SCALAR_VALU,
     SCRATCH_BASE,
@@ -56,8 +56,10 @@ from verilocc_bench.machine.state import (
     STRICT,
     TOO_MANY_STEPS,
     TOTAL_STEPS,
+    WAVE_ORDER,
     WRITTEN_IN_FLIGHT,
     GroupState,
+    WaveOrder,
     new_state,
 )
 
@@ -139,19 +141,19 @@ class RunnableKernel:
         block: Sequence[int] | None = None,
         lds_bytes: int = LDS_BYTES,
         asynchronous: bool = False,
-        reverse: bool = False,
+        order: WaveOrder = WaveOrder.FORWARD,
         step_limit: int = STEP_LIMIT_DEFAULT,
         groups: Iterable[tuple[int, int, int]] | None = None,
     ) -> MachineExecution:
         """Runs all work-groups of the grid, or only those named, one after the other.
 
-        With `reverse` the last wave of a work-group has the first turn. See `run`.
+        See `run`.
         """
         launch = launch_size(self.code, grid, block)
         memory, state = self.prepare(arguments, launch, lds_bytes)
         settings = state.settings
         settings[STRICT], settings[STEP_LIMIT] = int(asynchronous), step_limit
-        settings[REVERSED] = int(reverse)
+        settings[WAVE_ORDER] = order
         chosen = (
             product(*(range(n) for n in reversed(launch.grid)))
             if groups is None
@@ -190,6 +192,7 @@ class RunnableKernel:
         self, memory: LaunchMemory, state: GroupState, group: tuple[int, int, int]
     ) -> None:
         """Sets up registers and LDS as the hardware does when a work-group starts."""
+        state.settings[PHASE] = 0
         state.control[:, :] = 0
         state.control[:, PC] = self.start
         state.queue_sizes[:, :] = 0
@@ -292,6 +295,7 @@ def run(
     block: Sequence[int] | None = None,
     lds_bytes: int = LDS_BYTES,
     asynchronous: bool = False,
+    order: WaveOrder = WaveOrder.FORWARD,
     step_limit: int = STEP_LIMIT_DEFAULT,
 ) -> MachineExecution:
     """Runs a kernel over a grid of work-groups.
@@ -307,5 +311,5 @@ def run(
     """
     return load_kernel(code_object, kernel).run(
         arguments, grid, block=block, lds_bytes=lds_bytes, asynchronous=asynchronous,
-        step_limit=step_limit,
+        order=order, step_limit=step_limit,
     )  # fmt: skip

@@ -63,9 +63,9 @@ from verilocc_bench.machine.state import (
     MARK_SPOILED,
     PC,
     PENDING,
+    PHASE,
     QUEUE_ROOM,
     QUEUES,
-    REVERSED,
     RUNNING,
     SCALAR_PENDING,
     SCALAR_QUEUE,
@@ -78,10 +78,14 @@ from verilocc_bench.machine.state import (
     TOO_MANY_STEPS,
     TOTAL_STEPS,
     VECTOR_QUEUE,
+    WAVE_ORDER,
     GroupState,
+    WaveOrder,
 )
 from verilocc_bench.machine.vector_step import across_lanes, vector_step
 
+_FORWARD, _BACKWARD = int(WaveOrder.FORWARD), int(WaveOrder.BACKWARD)
+_BACKWARD_FIRST = int(WaveOrder.BACKWARD_FIRST)
 _LDS_COUNTER, _VECTOR_COUNTER = 15, 63
 """The most that the counters hold: an instruction waits before they run over."""
 
@@ -317,16 +321,27 @@ def _run_wave(state: GroupState, wave: int) -> None:
 
 
 @compiled
-def run_work_group(state: GroupState) -> int:
-    """Runs all waves of a work-group, each until its next barrier, in turn, or the last one first.
+def _turns_backwards(order: int, phase: int) -> bool:
+    """True if the last wave has the first turn between two barriers."""
+    if order == _FORWARD or order == _BACKWARD:
+        return order == _BACKWARD
+    return (phase & 1 == 0) == (order == _BACKWARD_FIRST)
 
+
+@compiled
+def run_work_group(state: GroupState) -> int:
+    """Runs all waves of a work-group, each until its next barrier, in turn.
+
+    WAVE_ORDER says in which order, PHASE how many barriers the group has passed.
     Gives ENDED, FAULTED or STOPPED.
     """
     waves = len(state.control)
+    settings = state.settings
     while True:
         waiting = 0
+        backwards = _turns_backwards(settings[WAVE_ORDER], settings[PHASE])
         for turn in range(waves):
-            wave = waves - 1 - turn if state.settings[REVERSED] else turn
+            wave = waves - 1 - turn if backwards else turn
             if state.control[wave, STATUS] == RUNNING:
                 _run_wave(state, wave)
             status = state.control[wave, STATUS]
@@ -336,6 +351,7 @@ def run_work_group(state: GroupState) -> int:
                 waiting += 1
         if waiting == 0:
             return ENDED
+        settings[PHASE] += 1
         for wave in range(waves):
             if state.control[wave, STATUS] == AT_BARRIER:
                 state.control[wave, STATUS] = RUNNING

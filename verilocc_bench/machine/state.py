@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +32,9 @@ CONTROL_FIELDS = 8
     STOP_SKIP,
     ARCH_942,
     TOTAL_STEPS,
-    REVERSED,
-) = range(11)
+    WAVE_ORDER,
+    PHASE,
+) = range(12)
 SETTINGS = 16
 EVERYWHERE = -2
 """As STOP_AT: waves stop before each instruction."""
@@ -64,6 +66,19 @@ VECTOR_MARKS = 12
 (SCALAR_VALU, SCALAR_SALU, SCALAR_PENDING) = range(3)
 SCALAR_MARKS = 3
 (MARK_DOUBLE_MATRIX, MARK_SPOILED) = range(2)
+
+
+class WaveOrder(IntEnum):
+    """Which wave of a work-group runs first after each barrier: the first or the last one.
+
+    The last two alternate. Where several waves write the same bytes alike, a
+    wave that has read too early must also be the last one to write.
+    """
+
+    FORWARD = 0
+    BACKWARD = 1
+    FORWARD_FIRST = 2
+    BACKWARD_FIRST = 3
 
 
 class GroupState(NamedTuple):

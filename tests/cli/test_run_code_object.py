@@ -1,0 +1,95 @@
+"""`run` of a code object: a kernel of one's own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.machine.assembly import assembled
+from verilocc_bench.cli import main
+from verilocc_bench.execution import run
+
+pytestmark = pytest.mark.slow
+
+ADD_ONE = """
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    s_load_dword s8, s[0:1], 0x10
+    v_lshlrev_b32_e32 v1, 2, v0
+    s_waitcnt lgkmcnt(0)
+    global_load_dword v2, v1, s[4:5]
+    s_waitcnt vmcnt(0)
+    v_add_u32_e32 v2, s8, v2
+    global_store_dword v1, v2, s[6:7]
+    s_endpgm
+"""
+INPUTS = np.arange(64, dtype=np.uint32)
+
+
+@pytest.fixture(name="files")
+def _files(tmp_path: Path) -> tuple[Path, Path]:
+    code, arrays = tmp_path / "kernel.o", tmp_path / "arguments.npz"
+    code.write_bytes(assembled(ADD_ONE))
+    np.savez(arrays, numbers=INPUTS, out=np.zeros(64, np.uint32), n=np.uint32(5))
+    return code, arrays
+
+
+def test_the_arrays_come_back(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, arrays = files
+    out = tmp_path / "after.npz"
+    command = ["run", str(code), "--arguments", str(arrays), "--grid", "1", "--json"]
+    assert main([*command, "-o", str(out)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    expected = hashlib.sha256((INPUTS + 5).tobytes()).hexdigest()[:16]
+    assert [b["name"] for b in document["buffers"]] == ["numbers", "out"]
+    assert [b["changed"] for b in document["buffers"]] == [False, True]
+    assert document["buffers"][1]["sha256"] == expected
+    with np.load(out) as after:
+        assert (after["out"] == INPUTS + 5).all()
+        first = out.read_bytes()
+    assert main([*command, "-o", str(out)]) == 0
+    assert out.read_bytes() == first, "the same inputs give the same bytes"
+
+
+def test_words_for_people(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    code, arrays = files
+    assert main(["run", str(code), "--arguments", str(arrays), "--grid", "1,1,1", "--fast"]) == 0
+    said = capsys.readouterr().out
+    assert "k: 9 wave instructions" in said
+    assert "numbers uint32 [64]:" in said
+    assert "as before" in said
+
+
+def test_mistakes_are_told_in_one_line(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, arrays = files
+    text = tmp_path / "text.npz"
+    text.write_text("no arrays")
+    small = tmp_path / "small.npz"
+    np.savez(small, numbers=INPUTS[:8], out=np.zeros(64, np.uint32), n=np.uint32(5))
+    for arguments, words in (
+        ([str(code)], "needs --arguments and --grid"),
+        ([str(code), "--arguments", str(text), "--grid", "1"], "expected an .npz file"),
+        ([str(code), "--arguments", str(small), "--grid", "1"], "outside every argument's memory"),
+        (["fe33ea20e7c8cba7", "--grid", "1"], "--grid is for a code object"),
+    ):
+        assert main(["run", *arguments]) == 2
+        error = capsys.readouterr().err
+        assert words in error
+        assert error.count("\n") == 1
+    command = ["run", str(code), "--arguments", str(arrays), "--grid", "1", "--function", "other"]
+    assert main(command) == 2
+    assert "expected the name of one of the kernels k" in capsys.readouterr().err
+
+
+def test_the_call_from_python() -> None:
+    done = run(assembled(ADD_ONE), "k", [INPUTS, np.zeros(64, np.uint32), 7], (1,))
+    assert done.buffers[1] is not None
+    assert (done.buffers[1] == INPUTS + 7).all()
+    assert done.buffers[2] is None
