@@ -43,9 +43,8 @@ class DatasetPlace:
 class Problem(AllocationProblem):
     """An allocation problem, with the compilers' answers and the code where they are known.
 
-    `title` is for people. `label` is the compiler's own assignment, and
-    `label_source` names the compiler; `alternatives` has further assignments by
-    source. `row` is the row of the dataset that it comes from. All analyses of
+    `title` is for people. `alternatives` has further assignments by source.
+    `row` is the row of the dataset that it comes from. All analyses of
     AllocationProblem are there: `function`, `normalized`, `id`, `target`,
     `liveness`, `pressure`, `placements`.
     """
@@ -65,10 +64,44 @@ class Problem(AllocationProblem):
     ) -> None:
         super().__init__(function, normalized)
         self.title = title
-        self.label, self.label_source = label, label_source
+        self._label, self._label_source = label, label_source
+        self._label_absence: str | None = None
         self.alternatives = dict(alternatives or {})
         self.row, self.place = row, place
         self._kernel = kernel
+
+    @property
+    def label(self) -> NamedAssignment | None:
+        """The compiler's own assignment; None if there is none, see `label_absence`.
+
+        For machine IR or LLVM IR of one's own it is read off llc's output, once.
+        """
+        self._ask_the_compiler()
+        return self._label
+
+    @property
+    def label_source(self) -> str:
+        """The compiler that the label is from, such as `llvm-greedy 22.1.8`."""
+        self._ask_the_compiler()
+        return self._label_source
+
+    @property
+    def label_absence(self) -> str | None:
+        """The reason why code of one's own has no label: llc is missing, or splits live ranges."""
+        self._ask_the_compiler()
+        return self._label_absence
+
+    def _ask_the_compiler(self) -> None:
+        if self._label is not None or self._label_absence is not None:
+            return
+        if self.row is not None or self._kernel is None:
+            return
+        try:
+            found = backend_of(self.target).compiler_answer(self._kernel)
+        except InputError as error:
+            self._label_absence = error.message
+        else:
+            self._label, self._label_source = found
 
     @property
     def arch(self) -> str:
@@ -149,7 +182,8 @@ def load_problem(
 ) -> Problem:
     """One problem: by the id of a row of `dataset`, or from a file.
 
-    A file holds normalized text, a row as JSON, machine IR of LLVM or a cubin.
+    A file holds normalized text, a row as JSON, LLVM IR or machine IR for AMD
+    (`.ll`, `.mir`), PTX or a cubin. llc and ptxas are run where they are needed.
     For compiled code `arch` names the target where the code does not, `function`
     chooses one of several kernels, and `max_threads` replaces the code's own
     size of a block. Raises InputError, with the place, for anything else.
@@ -244,9 +278,17 @@ def _by_id(identifier: str, place: DatasetPlace) -> Problem:
     )
 
 
-def _of_text(path: Path, text: str, **known: Any) -> Problem:
+def _of_text(
+    path: Path, text: str, label: NamedAssignment | None = None, label_source: str = "label"
+) -> Problem:
     try:
-        problem = Problem(parse_function(text, str(path)), text, title=path.name, **known)
+        problem = Problem(
+            parse_function(text, str(path)),
+            text,
+            title=path.name,
+            label=label,
+            label_source=label_source,
+        )
     except InputError as error:
         raise error.located(path) from None
     try:
@@ -261,13 +303,13 @@ def _of_row_json(path: Path, text: str) -> Problem:
     normalized = row.get("normalized") if isinstance(row, dict) else None
     if not isinstance(normalized, str):
         raise InputError("expected a row with its column 'normalized'", source=path)
-    problem = _of_text(path, normalized, label_source=str(row.get("label_source", "label")))
-    check_row(row, path)
     label = row.get("assignment")
     if isinstance(label, str):
         label = parse_json(label, f"{path}, column assignment")
     if label is not None:
-        problem.label = parse_answer({"assignment": label}, path)[1].assignment
+        label = parse_answer({"assignment": label}, path)[1].assignment
+    problem = _of_text(path, normalized, label, str(row.get("label_source", "label")))
+    check_row(row, path)
     return problem
 
 

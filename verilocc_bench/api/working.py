@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from verilocc_bench.allocators import (
+    Allocator,
+    LabelUse,
     NamedAssignment,
     answer_from_assignment,
     graph_coloring,
@@ -95,8 +97,7 @@ def allocate(
     """
     problem = problem_of(problem)
     allocator = allocator_of(model, settings)
-    label, alternatives = answers_known(problem)
-    prepared = PreparedProblem(problem, label, alternatives)
+    prepared = prepared_for(problem, allocator)
     try:
         ((_, judged),) = settled_samples([(prepared, 0)], allocator, seed)
     finally:
@@ -106,6 +107,20 @@ def allocate(
         told = sample.traceback or sample.message
         raise AllocationFailed(f"{allocator.name}: {sample.failure}: {told}")
     return judged.answer
+
+
+def prepared_for(problem: AllocationProblem, allocator: Allocator) -> PreparedProblem:
+    """The problem ready to be asked, with the compilers' answers if the allocator uses them.
+
+    Raises InputError with the reason if it can only replay an answer that there is not.
+    """
+    if allocator.label_use is LabelUse.NONE:
+        return PreparedProblem(problem)
+    label, alternatives = answers_known(problem)
+    absence = problem.label_absence if isinstance(problem, Problem) else None
+    if label is None and absence is not None and allocator.label_use is LabelUse.REPLAY:
+        raise InputError(f"there is no answer of the compiler: {absence}")
+    return PreparedProblem(problem, label, alternatives)
 
 
 def bound(problem: AnyProblem, *, solver: bool = True) -> LowerBound:

@@ -12,6 +12,7 @@ from typing import Any
 
 from verilocc_bench.backends.amdgpu import compare as amdgpu_compare
 from verilocc_bench.backends.amdgpu import kernel as amdgpu_kernel
+from verilocc_bench.backends.amdgpu import label as amdgpu_label
 from verilocc_bench.backends.amdgpu import lower as amdgpu_lower
 from verilocc_bench.backends.backend import Backend
 from verilocc_bench.backends.kernel import (
@@ -24,8 +25,7 @@ from verilocc_bench.backends.kernel import (
 from verilocc_bench.backends.nvidia import compare as nvidia_compare
 from verilocc_bench.backends.nvidia import kernel as nvidia_kernel
 from verilocc_bench.backends.nvidia import lower as nvidia_lower
-from verilocc_bench.backends.nvidia.cubin import is_cubin
-from verilocc_bench.edits import Answer
+from verilocc_bench.edits import Answer, NamedAssignment
 from verilocc_bench.targets import Target, get_target
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class AmdgpuBackend:
-    """gfx90a and gfx942. Files are LLVM's machine IR before allocation; llc makes machine code."""
+    """gfx90a and gfx942. Files are LLVM IR, or machine IR before allocation; llc does the rest."""
 
     vendor = "amd"
     raw_format = "mir"
@@ -57,6 +57,7 @@ class AmdgpuBackend:
     read_raw = staticmethod(amdgpu_kernel.read_raw_kernel)
     check_output = staticmethod(amdgpu_lower.check_output)
     lower = staticmethod(amdgpu_lower.lower)
+    compiler_answer = staticmethod(amdgpu_label.compiler_answer)
     check_comparison = staticmethod(amdgpu_compare.check_tools)
     compare = staticmethod(amdgpu_compare.compare)
 
@@ -73,14 +74,14 @@ class AmdgpuBackend:
 
 
 class NvidiaBackend:
-    """sm_80. Files are cubins, with the compiler's registers; lowering patches them."""
+    """sm_80. Files are cubins, with the compiler's registers, or PTX; lowering patches cubins."""
 
     vendor = "nvidia"
     raw_format = "cubin"
     raw_hash = "machine_code_sha256"
     own_allocation = None
 
-    holds = staticmethod(is_cubin)
+    holds = staticmethod(nvidia_kernel.holds_code)
     read = staticmethod(nvidia_kernel.read_kernel)
     read_all = staticmethod(nvidia_kernel.read_kernels)
     read_raw = staticmethod(nvidia_kernel.read_raw_kernel)
@@ -92,6 +93,11 @@ class NvidiaBackend:
     def raw_bytes(self, content: str) -> bytes:
         """See Backend."""
         return base64.b64decode(content, validate=True)
+
+    def compiler_answer(self, kernel: nvidia_kernel.SassKernel) -> tuple[NamedAssignment, str]:
+        """The registers in the cubin."""
+        assert kernel.label is not None
+        return kernel.label, "ptxas"
 
     def check_comparison(self) -> None:
         """Does nothing: reading the cubin has found nvdisasm already."""

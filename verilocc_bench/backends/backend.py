@@ -21,7 +21,7 @@ from verilocc_bench.backends.kernel import (
     LoweredCode,
     ReadOptions,
 )
-from verilocc_bench.edits import Answer
+from verilocc_bench.edits import Answer, NamedAssignment
 
 Code = TypeVar("Code")
 
@@ -88,6 +88,13 @@ class Backend(Protocol[Code]):
 
     def lower(self, kernel: Kernel[Code], answer: Answer, output: Path, /) -> LoweredCode:
         """The kernel's code with a verified answer in it, in the form that `output` asks for."""
+        ...
+
+    def compiler_answer(self, kernel: Kernel[Code]) -> tuple[NamedAssignment, str]:
+        """The compiler's own assignment of a kernel, and its source.
+
+        Raises InputError with the reason if there is none.
+        """
         ...
 
     def check_comparison(self) -> None:

@@ -7,11 +7,11 @@ import json
 import sys
 
 from verilocc_bench.allocators import AllocationInterrupted, Response
+from verilocc_bench.api.working import prepared_for
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import (
-    PreparedProblem,
     judge,
     resolve_model,
     settings_kind,
@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if isinstance(settings, LanguageModelSettings) and settings.few_shot:
         raise InputError("--few-shot is for evaluate, which has a dataset to take examples from")
     allocator = resolve_model(options.model, settings)
-    prepared = PreparedProblem(problem, problem.label, problem.alternatives)
+    prepared = prepared_for(problem, allocator)
     try:
         ((_, judged),) = settled_samples([(prepared, 0)], allocator, options.seed)
     except AllocationInterrupted as interruption:

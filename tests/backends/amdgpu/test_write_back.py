@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from dataset_builders.compilers.label import read_label
+from verilocc_bench.backends.amdgpu.label import read_label
 from tests.backends.amdgpu.machine_ir import ROWS, Kernel, answer_of, kernel_of, load
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import LlcFailed, run_llc

@@ -14,12 +14,14 @@ from verilocc_bench.backends.amdgpu.normalize import (
     normalize_machine_function,
 )
 from verilocc_bench.backends.amdgpu.read import MirFile
+from verilocc_bench.backends.amdgpu.tools import SELECTION_OPTIONS, LlcFailed, run_llc
 from verilocc_bench.backends.kernel import Kernel, ReadOptions
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import decode_text
 from verilocc_bench.targets import Target, get_target
 
-_PTX = re.compile(r"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s+sm_", re.MULTILINE | re.DOTALL)
+_LLVM_IR = re.compile(r"^define\s.*\{\s*$", re.MULTILINE)
+_TARGET_CPU = re.compile(r'"target-cpu"="(gfx\w+)"')
 _VENDOR = "amd"
 
 
@@ -96,19 +98,36 @@ def check_work_group(kernel: MachineKernel) -> None:
 
 def _open(data: bytes, source: Path, options: ReadOptions) -> tuple[str, MirFile, Target]:
     text = decode_text(data, source)
-    if _PTX.search(text):
+    llvm_ir = is_llvm_ir(text)
+    arch = options.arch
+    if arch is None and llvm_ir and (named := _TARGET_CPU.search(text)):
+        arch = named[1]
+    if arch is None:
         raise InputError(
-            "this is PTX: assemble it (ptxas --gpu-name=sm_80) and name the cubin", source=source
-        )
-    if options.arch is None:
-        raise InputError(
-            "expected a cubin, or machine IR with --arch; other files hold no machine code",
+            "expected a cubin, PTX, or machine IR or LLVM IR with --arch; other files hold no "
+            "machine code",
             source=source,
         )
-    target = get_target(options.arch)
+    target = get_target(arch)
     if target.vendor != _VENDOR:
         raise InputError(f"expected a cubin for {target.name}, this is text", source=source)
+    if llvm_ir:
+        text = _selected(text, target.name, source)
     return text, MirFile(text, str(source)), target
+
+
+def is_llvm_ir(text: str) -> bool:
+    """True for the text of LLVM IR; machine IR has such text only inside a YAML document."""
+    return not text.lstrip().startswith("---") and _LLVM_IR.search(text) is not None
+
+
+def _selected(llvm_ir: str, arch: str, source: Path) -> str:
+    """The machine IR before allocation that llc makes of LLVM IR."""
+    try:
+        data = run_llc(llvm_ir, arch, "asm", SELECTION_OPTIONS, input_name="kernel.ll")
+    except LlcFailed as failure:
+        raise InputError(failure.message, source=source) from None
+    return data.decode()
 
 
 def _kernel(

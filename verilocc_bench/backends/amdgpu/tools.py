@@ -33,6 +33,15 @@ LLC_OPTIONS = (
 OWN_ALLOCATION_OPTIONS = ("-O3", "-start-before=greedy")
 """The options of a run in which llc allocates."""
 
+LABEL_OPTIONS = (*OWN_ALLOCATION_OPTIONS, "-stop-after=virtregrewriter,2")
+"""The options of a run that ends with the machine IR that llc has allocated.
+
+AMDGPU allocates in three rounds; the third rewriter of virtual registers ends them.
+"""
+
+SELECTION_OPTIONS = ("-O3", "-stop-before=greedy")
+"""The options of a run from LLVM IR to machine IR before allocation."""
+
 _VARIABLE = "VERILOCC_BENCH_LLC"
 _NAMES = (f"llc-{LLVM_RELEASE}", "llc")
 _SECONDS = 120
@@ -88,8 +97,17 @@ def llc_version() -> str:
     return _version_of(find_llc())
 
 
-def run_llc(text: str, arch: str, kind: str, options: Sequence[str] = LLC_OPTIONS) -> bytes:
-    """llc's output for machine IR; `kind` is `asm` or `obj`.
+def run_llc(
+    text: str,
+    arch: str,
+    kind: str,
+    options: Sequence[str] = LLC_OPTIONS,
+    *,
+    input_name: str = "kernel.mir",
+) -> bytes:
+    """llc's output for machine IR, or for LLVM IR if `input_name` ends in `.ll`.
+
+    `kind` is `asm` or `obj`; options that stop before the end give machine IR for `asm`.
 
     Raises LlcFailed if llc refuses the code, and InputError like find_llc.
     """
@@ -99,13 +117,13 @@ def run_llc(text: str, arch: str, kind: str, options: Sequence[str] = LLC_OPTION
         f"-mcpu={arch}",
         *options,
         f"-filetype={kind}",
-        "kernel.mir",
+        input_name,
         "-o",
         "kernel.out",
     ]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "kernel.mir").write_text(text, encoding="utf-8")
+        (folder / input_name).write_text(text, encoding="utf-8")
         status, output = _run(llc, arguments, folder, _SECONDS)
         if status:
             raise LlcFailed(_reason(output, status), output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,15 +12,19 @@ from pathlib import Path
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.kernel import Kernel, ReadOptions
-from verilocc_bench.backends.nvidia.cubin import CubinKernel
+from verilocc_bench.backends.nvidia.cubin import CubinKernel, is_cubin
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
 from verilocc_bench.backends.nvidia.read import load_kernel, load_kernels
 from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.tools import assemble
 from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.files import decode_text
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
 
 _VENDOR = "nvidia"
+PTX_HEAD_BYTES = 1 << 16
+"""The lines `.version` and `.target` stand at the top, below comments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,23 @@ class SassCode:
 
 SassKernel = Kernel[SassCode]
 
+_PTX = re.compile(rb"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s+sm_", re.MULTILINE | re.DOTALL)
+
+
+def holds_code(data: bytes) -> bool:
+    """True for a cubin, or for the text of PTX."""
+    return is_cubin(data) or _PTX.search(data[:PTX_HEAD_BYTES]) is not None
+
+
+def cubin_of(data: bytes, source: Path) -> bytes:
+    """The cubin itself, or the one that ptxas makes of PTX for sm_80."""
+    if is_cubin(data):
+        return data
+    try:
+        return assemble(decode_text(data, source))
+    except RejectedKernel as rejection:
+        raise InputError(rejection.reason, source=source) from None
+
 
 def read_kernel(data: bytes, source: Path, options: ReadOptions) -> SassKernel:
     """The kernel that the options name, or the only one of the cubin.
@@ -41,6 +63,7 @@ def read_kernel(data: bytes, source: Path, options: ReadOptions) -> SassKernel:
     instructions with unknown effects.
     """
     _check_architecture(source, options)
+    data = cubin_of(data, source)
     try:
         cubin_kernel, function = load_kernel(data, source, options.function)
         limit = _register_limit(cubin_kernel, options.max_threads)
@@ -56,6 +79,7 @@ def read_kernels(
 ) -> Iterator[tuple[str, SassKernel | str]]:
     """Each kernel of the cubin by its name, or the reason why it cannot be read."""
     _check_architecture(source, options)
+    data = cubin_of(data, source)
     for cubin_kernel, function in load_kernels(data, source):
         if isinstance(function, str):
             yield cubin_kernel.name, function

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataset_builders.compilers.label import LiveRangesSplit, read_label
+from verilocc_bench.backends.amdgpu.label import LiveRangesSplit, read_label
 from verilocc_bench.backends.amdgpu.machine import MachineFunction, MachineModule
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir

@@ -12,16 +12,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.backends.amdgpu.kernel import MachineKernel
 from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
     MachineOperand,
 )
 from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction, is_half, is_ignored
-from verilocc_bench.errors import RejectedKernel
+from verilocc_bench.backends.amdgpu.read import MirFile
+from verilocc_bench.backends.amdgpu.tools import LABEL_OPTIONS, llc_version, run_llc
+from verilocc_bench.edits import NamedAssignment
+from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir import Assignment, PhysicalRegister
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
+from verilocc_bench.verification import FastVerifier
 
 
 class LiveRangesSplit(Exception):
@@ -32,6 +38,30 @@ class LiveRangesSplit(Exception):
 class _Pair:
     before: MachineInstruction
     after: MachineInstruction
+
+
+def compiler_answer(kernel: MachineKernel) -> tuple[NamedAssignment, str]:
+    """llc's own assignment of a kernel's machine IR, and its source, `llvm-greedy 22.1.8`.
+
+    Raises InputError without llc, if llc splits live ranges, and if the machine IR
+    has undefined lanes that its text does not show, so that the assignment
+    contradicts the text.
+    """
+    code, problem, source = kernel.code, kernel.problem, kernel.source
+    allocated = run_llc(code.text, problem.target.name, "asm", LABEL_OPTIONS).decode()
+    after = MirFile(allocated, f"llc's output for {source}").function(kernel.name)
+    try:
+        assignment = read_label(code.machine, after, code.normalized)
+    except LiveRangesSplit as split:
+        raise InputError(f"llc splits live ranges: {split}", source=source) from None
+    except RejectedKernel as rejection:
+        raise InputError(rejection.reason, source=source) from None
+    answer = answer_from_assignment(problem, assignment)
+    verdict = FastVerifier(problem).verify(answer)
+    if not verdict.valid:
+        message = verdict.findings[0].message
+        raise InputError(f"llc's own assignment contradicts the text: {message}", source=source)
+    return answer, f"llvm-greedy {llc_version()}"
 
 
 def read_label(
