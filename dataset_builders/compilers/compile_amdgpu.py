@@ -8,12 +8,12 @@ from importlib.metadata import version
 from pathlib import Path
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
-from verilocc_bench.backends.amdgpu.label import LiveRangesSplit, read_label
 from dataset_builders.compilers.llvm import ALLOCATION_OPTIONS, LLVMCompiler, MachineIRTexts
 from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_to_llvm_ir
 from dataset_builders.sweeps.point import SweepPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.amdgpu.label import LiveRangesSplit, read_label
 from verilocc_bench.backends.amdgpu.machine import MachineFunction
 from verilocc_bench.backends.amdgpu.normalize import (
     NormalizedMachineFunction,

@@ -58,14 +58,17 @@ def _add_instance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "instance",
         metavar="INSTANCE",
-        help="an id of the dataset, or a file: a row as JSON, normalized text, .mir or cubin",
+        help="an id of the dataset, or a file: a row as JSON, normalized text, LLVM IR (.ll), "
+        "machine IR (.mir), PTX or cubin",
     )
     _add_dataset(parser)
     _add_machine_ir(parser)
 
 
 def _add_machine_ir(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--arch", help="architecture, for machine IR (a cubin says its own)")
+    parser.add_argument(
+        "--arch", help="architecture, for .mir and .ll (a cubin or PTX says its own)"
+    )
     parser.add_argument("--function", help="function, where a file has several")
     parser.add_argument(
         "--max-threads",
@@ -131,6 +134,18 @@ def _verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
 
 
+def _problem(parser: argparse.ArgumentParser) -> None:
+    _add_instance(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=output_file,
+        metavar="FILE",
+        help="write the problem there, with the compiler's answer, as a row in JSON",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
 def _bound(parser: argparse.ArgumentParser) -> None:
     _add_instance(parser)
     parser.add_argument(
@@ -157,7 +172,7 @@ def _allocate(parser: argparse.ArgumentParser) -> None:
 
 
 def _normalize(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="machine IR (.mir) or a cubin")
+    parser.add_argument("file", metavar="FILE", type=Path, help=".ll, .mir, PTX or a cubin")
     _add_machine_ir(parser)
     parser.add_argument(
         "--map", type=output_file, metavar="FILE", help="write the original names there"
@@ -174,7 +189,9 @@ def _normalize(parser: argparse.ArgumentParser) -> None:
 
 def _lower(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "instance", metavar="INSTANCE", help="an id of the dataset, or a file: cubin or .mir"
+        "instance",
+        metavar="INSTANCE",
+        help="an id of the dataset, or a file: .ll, .mir, PTX or cubin",
     )
     _add_dataset(parser)
     _add_machine_ir(parser)
@@ -198,7 +215,9 @@ def _run(parser: argparse.ArgumentParser) -> None:
 
 def _compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "instance", metavar="INSTANCE", help="an id of the dataset, or a file: cubin or .mir"
+        "instance",
+        metavar="INSTANCE",
+        help="an id of the dataset, or a file: .ll, .mir, PTX or cubin",
     )
     _add_dataset(parser)
     _add_machine_ir(parser)
@@ -348,8 +367,9 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "evaluate": ("score allocators on a dataset, every answer verified", _evaluate),
     "verify": ("say whether an answer is right, and what is wrong where", _verify),
     "allocate": ("ask an allocator for an answer", _allocate),
+    "problem": ("say what a file holds, and what the compiler's own answer is", _problem),
     "bound": ("say how few registers a function can do with, with a proof", _bound),
-    "normalize": ("turn machine IR or a cubin into normalized text", _normalize),
+    "normalize": ("turn machine IR, LLVM IR, PTX or a cubin into normalized text", _normalize),
     "lower": ("write an answer back into the machine code of its kernel", _lower),
     "run": ("execute an answer as machine code, on the CPU", _run),
     "compare": ("compare two assignments of one kernel by their machine code", _compare),

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from verilocc_bench.backends.amdgpu.label import read_label
 from tests.backends.amdgpu.machine_ir import ROWS, Kernel, answer_of, kernel_of, load
+from verilocc_bench.backends.amdgpu.label import read_label
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import LlcFailed, run_llc
 from verilocc_bench.backends.amdgpu.write_back import write_assignment

@@ -99,5 +99,5 @@ def test_truncated_and_garbled_files_are_told_or_read(ptx: str) -> None:
 def test_without_pyelftools_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     data = assembled(LOOP)
     monkeypatch.setitem(sys.modules, "elftools.elf.elffile", None)
-    with pytest.raises(MissingExtraError, match=r"verilocc-bench\[build\]"):
+    with pytest.raises(MissingExtraError, match=r"verilocc-bench\[cubin\]"):
         read_cubin(data)

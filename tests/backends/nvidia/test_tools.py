@@ -112,7 +112,7 @@ def test_what_is_no_cubin_is_an_input_error(cubin: bytes, cut: int, read) -> Non
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VERILOCC_BENCH_PTXAS", raising=False)
     monkeypatch.setattr(cuda_tools, "_installed_file", lambda tool: None)
-    with pytest.raises(MissingExtraError, match=r"nvidia-cuda-nvcc.*verilocc-bench\[build\]"):
+    with pytest.raises(MissingExtraError, match=r"nvidia-cuda-nvcc.*verilocc-bench\[ptx\]"):
         assemble(PTX)
 
 

@@ -105,7 +105,7 @@ def read_cubin(data: bytes, source: str | Path | None = None) -> Cubin:
     try:
         from elftools.elf.elffile import ELFFile
     except ImportError:
-        raise MissingExtraError("pyelftools", "build", "reading a cubin") from None
+        raise MissingExtraError("pyelftools", "cubin", "reading a cubin") from None
     _check_header(data, source)
     try:
         elf = ELFFile(io.BytesIO(data))

@@ -33,6 +33,7 @@ CUDA_OPTIONS: dict[str, tuple[str, ...]] = {
 """The options of each run, for records of how a result was made."""
 
 _PACKAGES: dict[CudaTool, str] = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
+_EXTRAS: dict[CudaTool, str] = {"ptxas": "ptx", "nvdisasm": "cubin"}
 _VARIABLES: dict[CudaTool, str] = {
     "ptxas": "VERILOCC_BENCH_PTXAS",
     "nvdisasm": "VERILOCC_BENCH_NVDISASM",
@@ -65,7 +66,7 @@ def find_tool(tool: CudaTool) -> Path:
         return Path(named).absolute()
     path = _installed_file(tool)
     if path is None:
-        raise MissingExtraError(_PACKAGES[tool], "build", _PURPOSES[tool])
+        raise MissingExtraError(_PACKAGES[tool], _EXTRAS[tool], _PURPOSES[tool])
     return path
 
 
