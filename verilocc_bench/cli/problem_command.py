@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
     problem = load_instance(options)
     document = _document(problem)
     if options.output is not None:
-        row = {"normalized": problem.normalized}
+        row: dict[str, object] = {"normalized": problem.normalized}
         if problem.label is not None:
             row |= {"assignment": dict(problem.label), "label_source": problem.label_source}
         write_output(options.output, json.dumps(row) + "\n")
