@@ -11,6 +11,7 @@ VerilocError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "MissingExtraError",
     "RejectedKernel",
     "VerilocError",
+    "did_you_mean",
 ]
 
 
@@ -87,6 +89,14 @@ class MissingExtraError(InputError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return (MissingExtraError, (self.package, self.extra, self.purpose))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'best'?` if a known name is close to a misspelt one, else nothing."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 class AllocationFailed(VerilocError):

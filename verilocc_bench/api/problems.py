@@ -28,6 +28,9 @@ LABEL_OF_CODE = "the compiler"
 """The `label_source` of the assignment that compiled code itself has."""
 
 NORMALIZED_START = "verilocc-bench "
+SHORTEST_PREFIX = 4
+"""Of an id at least so many characters name it, where they begin no other."""
+
 TRACKS = ("assign", "split")
 
 
@@ -180,7 +183,7 @@ def load_problem(
     function: str | None = None,
     max_threads: int | None = None,
 ) -> Problem:
-    """One problem: by the id of a row of `dataset`, or from a file.
+    """One problem: by the id of a row of `dataset`, or its beginning, or from a file.
 
     A file holds normalized text, a row as JSON, LLVM IR or machine IR for AMD
     (`.ll`, `.mir`), PTX or a cubin. llc and ptxas are run where they are needed.
@@ -260,6 +263,7 @@ def _of_row(row: Row, place: DatasetPlace) -> Problem:
 
 
 def _by_id(identifier: str, place: DatasetPlace) -> Problem:
+    found: list[Row] = []
     for track in TRACKS:
         try:
             rows = load_rows(
@@ -269,9 +273,12 @@ def _by_id(identifier: str, place: DatasetPlace) -> Problem:
             if track == TRACKS[0]:
                 raise
             break
-        for row in rows:
-            if row.id == identifier:
-                return _of_row(row, place)
+        found += [row for row in rows if row.id.startswith(identifier)]
+    if len({row.id for row in found}) == 1 and len(identifier) >= SHORTEST_PREFIX:
+        return _of_row(found[0], place)
+    if len(identifier) >= SHORTEST_PREFIX and found:
+        ids = ", ".join(sorted({row.id for row in found})[:3])
+        raise InputError(f"{identifier!r} begins {len(found)} ids: {ids}")
     raise InputError(
         f"{identifier!r} is neither a file nor an id of the dataset "
         f"{place.name!r}, split {place.split!r}"

@@ -13,13 +13,14 @@ import errno
 import importlib
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
 from verilocc_bench import __version__
 from verilocc_bench.cli.arguments import add_commands
-from verilocc_bench.errors import ContradictionError, InputError
+from verilocc_bench.errors import ContradictionError, InputError, did_you_mean
 
 __all__ = ["build_parser", "main"]
 
@@ -27,12 +28,15 @@ INTERRUPTED = 130
 INTERNAL_ERROR = 70
 """EX_SOFTWARE of sysexits.h."""
 
+_INVALID_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
 _OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT})
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Prints one line, as for every other error; the usage is under --help."""
+        if wrong := _INVALID_CHOICE.search(message):
+            message += did_you_mean(wrong[1], re.findall(r"'([^']*)'", wrong[2]))
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
@@ -43,7 +47,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Register allocation on GPU kernels: datasets, verifier, evaluation.",
     )
     parser.add_argument("--version", action="version", version=f"verilocc-bench {__version__}")
-    add_commands(parser.add_subparsers(dest="command", required=True, metavar="COMMAND"))
+    add_commands(parser.add_subparsers(dest="command", metavar="COMMAND"))
     return parser
 
 
@@ -72,7 +76,11 @@ def _give_up_output() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit status."""
     _open_closed_streams()
-    options = build_parser().parse_args(arguments)
+    parser = build_parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help(sys.stderr)
+        return 2
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

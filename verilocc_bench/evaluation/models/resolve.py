@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 from verilocc_bench.allocators import BUILT_IN, Allocator, SearchAllocator
-from verilocc_bench.errors import InputError
+from verilocc_bench.errors import InputError, did_you_mean
 from verilocc_bench.evaluation.models.command import command_allocator
 from verilocc_bench.evaluation.models.predictions import read_predictions
 from verilocc_bench.evaluation.models.python_code import from_plug_in, from_python
@@ -41,7 +41,8 @@ def settings_kind(name: str) -> type[AllocatorSettings]:
     if entry_points(group=PLUG_IN_GROUP, name=name):
         return AllocatorSettings
     is_id = _HUB_ID.fullmatch(name) is not None and not name.startswith(".")
-    return LocalModelSettings if Path(name).is_dir() or is_id else AllocatorSettings
+    is_folder = bool(name) and Path(name).is_dir()
+    return LocalModelSettings if is_folder or is_id else AllocatorSettings
 
 
 def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: int = 1) -> Allocator:
@@ -81,10 +82,15 @@ def resolve_model(name: str, settings: AllocatorSettings | None = None, jobs: in
             return command_allocator(rest, settings, jobs)
     for plug_in in entry_points(group=PLUG_IN_GROUP, name=name):
         return from_plug_in(name, plug_in, settings)
-    known = ", ".join([*BUILT_IN, *SHIPPED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))])
+    if not name.strip():
+        raise InputError("expected a model, this is an empty name (see: list models)")
+    if "/" in name or name.startswith((".", "~")):
+        raise InputError("there is no such folder: expected one of a language model", source=name)
+    names = [*BUILT_IN, *SHIPPED, *(e.name for e in entry_points(group=PLUG_IN_GROUP))]
     raise InputError(
-        f"unknown model {name!r}; known: {known}, python:MODULE:ATTRIBUTE, command:PROGRAM, "
-        "predictions:FILE, a folder or a Hub id of a language model, http://ADDRESS"
+        f"unknown model {name!r}{did_you_mean(name, names)}; known: {', '.join(names)}, "
+        "python:MODULE:ATTRIBUTE, command:PROGRAM, predictions:FILE, "
+        "a folder or a Hub id of a language model, http://ADDRESS"
     )
 
 

@@ -1,0 +1,67 @@
+"""Misspelt names, beginnings of ids, and a command line without a command."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import load_rows
+
+ROWS = load_rows("mini").rows
+
+
+def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What an unusable command prints, in one line."""
+    try:
+        status = main(arguments)
+    except SystemExit as end:
+        status = int(str(end.code))
+    assert status == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def test_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    model = ["evaluate", "--model"]
+    assert "did you mean 'linear-scan'?" in said([*model, "linear-scann"], capsys)
+    assert "did you mean 'evaluate'?" in said(["evalute"], capsys)
+    assert "did you mean 'split'?" in said([*model, "best", "--track", "splti"], capsys)
+    assert "did you mean" not in said([*model, "zzz"], capsys)
+
+
+def test_what_is_no_name_of_a_model(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "empty name" in said(["evaluate", "--model", ""], capsys)
+    for path in ("./nothing", "/nothing", "a/b/c"):
+        assert f"{path}: there is no such folder" in said(["evaluate", "--model", path], capsys)
+
+
+def test_no_command_prints_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "evaluate" in printed.err
+    assert "usage: verilocc-bench" in printed.err
+
+
+def test_the_beginning_of_an_id_names_it(capsys: pytest.CaptureFixture[str]) -> None:
+    row = ROWS[0]
+    length = next(n for n in range(4, 17) if sum(r.id.startswith(row.id[:n]) for r in ROWS) == 1)
+    assert main(["problem", row.id[:length], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == row.id
+    assert "neither a file nor an id" in said(["problem", row.id[:3]], capsys)
+
+
+def test_a_beginning_of_several_ids_names_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from verilocc_bench.api import problems
+
+    monkeypatch.setattr(problems, "SHORTEST_PREFIX", 1)
+    prefix = next(c for c in "0123456789abcdef" if sum(r.id.startswith(c) for r in ROWS) > 1)
+    err = said(["problem", prefix], capsys)
+    assert "begins" in err
+    assert next(r.id for r in sorted(ROWS, key=lambda r: r.id) if r.id.startswith(prefix)) in err
