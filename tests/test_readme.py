@@ -33,3 +33,9 @@ def test_ids_in_examples_exist() -> None:
 
     known = {row.id for track in ("assign", "split") for row in load_rows("mini", track=track).rows}
     assert set(re.findall(r"\b[0-9a-f]{16}\b", README)) <= known
+
+
+def test_the_index_names_every_page() -> None:
+    folder = ROOT / "docs"
+    linked = set(re.findall(r"\]\((\w[\w-]*\.md)\)", (folder / "README.md").read_text()))
+    assert linked == {path.name for path in folder.glob("*.md")} - {"README.md"}
