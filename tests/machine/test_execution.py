@@ -321,3 +321,34 @@ def test_alternating_waves_show_what_several_waves_write_alike() -> None:
     assert all(result("s_waitcnt lgkmcnt(0)", order) for order in orders)
     # In either plain order the wave that comes last has read late enough, and overwrites.
     assert [result("", order) for order in orders] == [True, True, False, False]
+
+
+PASSED_OVER = """
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    v_lshlrev_b32_e32 v1, 2, v0
+    s_waitcnt lgkmcnt(0)
+    v_mov_b32_e32 v3, s4
+    s_cmp_eq_u32 s6, s6
+    v_readfirstlane_b32 s4, v3
+    s_cbranch_scc1 .Lnear
+    {passed_over}
+.Lnear:
+    s_nop 2
+    global_load_dword v2, v1, s[4:5]
+    s_waitcnt vmcnt(0)
+    global_store_dword v1, v2, s[6:7]
+.Lfar:
+    s_endpgm
+"""
+"""A load five wait states after its address was written, if LLVM counts."""
+
+
+def test_a_branch_that_is_passed_over_counts_as_in_llvm() -> None:
+    arguments = [numbers(), np.zeros(64, np.uint32)]
+    kernel = kernel_of(PASSED_OVER.format(passed_over="s_branch .Lfar"))
+    done = kernel.run(arguments, (1,), asynchronous=True)
+    assert done.event_count == 0
+    assert (done.buffers[1] == numbers()).all()
+    kernel = kernel_of(PASSED_OVER.format(passed_over="s_nop 0"))
+    with pytest.raises(Fault, match="outside every argument's memory"):
+        kernel.run(arguments, (1,), asynchronous=True)

@@ -33,7 +33,11 @@ from verilocc_bench.machine.execution import (
 from verilocc_bench.machine.state import WaveOrder
 from verilocc_bench.references import Buffer, Comparison, compare, launch_for
 
-ORDERS = (WaveOrder.FORWARD, WaveOrder.BACKWARD_FIRST)
+ORDERS = (
+    WaveOrder.FORWARD, WaveOrder.BACKWARD_FIRST, WaveOrder.BACKWARD, WaveOrder.FORWARD_FIRST,
+)  # fmt: skip
+"""The first two in which a kernel is right are used."""
+
 REFUSED, FAULT, WRONG, RIGHT = "refused", "fault", "wrong numbers", "right numbers"
 
 
@@ -45,7 +49,7 @@ class ExecutedAnswer:
     `wrong numbers` or `right numbers`; `why` says more of the first two.
     `comparisons` hold each buffer against the reference. `same_bits` says if
     every buffer is, bit for bit, what llc's own allocation leaves; None where
-    that was not asked. In asynchronous time that holds for each of ORDERS;
+    that was not asked. In asynchronous time that holds for each order of the waves;
     `buffers` and counts are those of the first, `digests` of each order's buffers.
     """
 
@@ -93,7 +97,7 @@ class AnswerExecutor:
 
     `tiles` is how many tiles each dimension of the grid has
     (verilocc_bench.references.launch_for). With `asynchronous` time is made
-    adversarial, and the waves run in each of ORDERS: sums by atomics may differ
+    adversarial, and the waves run in two orders (`orders`): sums by atomics may differ
     in their bits between the orders. `step_limit` bounds the wave instructions of a run.
     """
 
@@ -162,18 +166,9 @@ class AnswerExecutor:
             kernel = self.load(code)
         except InputError as error:
             return ExecutedAnswer(REFUSED, error.message)
-        orders = ORDERS if self.asynchronous else ORDERS[:1]
+        orders = self.orders
         try:
-            runs = [
-                kernel.run(
-                    self.arguments,
-                    self.launch.grid,
-                    asynchronous=self.asynchronous,
-                    order=order,
-                    step_limit=self.step_limit,
-                )
-                for order in orders
-            ]
+            runs = [self._run_once(kernel, order) for order in orders]
         except Fault as fault:
             return ExecutedAnswer(FAULT, str(fault))
         done, buffers = runs[0], [self._buffers(each) for each in runs]
@@ -191,6 +186,36 @@ class AnswerExecutor:
             _by_kind(kernel, done.counts),
             buffers[0],
             digests,
+        )
+
+    @cached_property
+    def orders(self) -> tuple[WaveOrder, ...]:
+        """Two orders of the waves in which llc's own allocation is right, or as many as there are.
+
+        Some kernels of eight waves, of which four are a barrier ahead, read LDS before a barrier
+        and wait after it. They rely on LDS serving all waves in the order of their accesses.
+        """
+        if not self.asynchronous:
+            return ORDERS[:1]
+        kernel, found = self.load(self.own_code), []
+        for order in ORDERS:
+            try:
+                buffers = self._buffers(self._run_once(kernel, order))
+            except Fault:
+                continue
+            if all(each.agrees for each in compare(self.launch, buffers)):
+                found.append(order)
+            if len(found) == 2:
+                break
+        return tuple(found) or ORDERS[:1]
+
+    def _run_once(self, kernel: RunnableKernel, order: WaveOrder) -> MachineExecution:
+        return kernel.run(
+            self.arguments,
+            self.launch.grid,
+            asynchronous=self.asynchronous,
+            order=order,
+            step_limit=self.step_limit,
         )
 
     def _buffers(self, done: MachineExecution) -> dict[str, NDArray[Any]]:

@@ -86,6 +86,9 @@ from verilocc_bench.machine.vector_step import across_lanes, vector_step
 
 _FORWARD, _BACKWARD = int(WaveOrder.FORWARD), int(WaveOrder.BACKWARD)
 _BACKWARD_FIRST = int(WaveOrder.BACKWARD_FIRST)
+ALWAYS = 0
+"""The kind of a branch that is always taken."""
+
 _LDS_COUNTER, _VECTOR_COUNTER = 15, 63
 """The most that the counters hold: an instruction waits before they run over."""
 
@@ -123,7 +126,7 @@ def _scalar_step(fields: Integers, scalars: Integers) -> None:
 
 @compiled
 def _takes_branch(scalars: Integers, kind: int) -> bool:
-    if kind == 0:
+    if kind == ALWAYS:
         return True
     if kind == 1:
         return scalars[SCC] == 0
@@ -221,6 +224,11 @@ def _memory_step(state: GroupState, wave: int, row: int) -> None:
 
 
 @compiled
+def _is_branch_always(rows: Integers, row: int) -> bool:
+    return row < len(rows) and rows[row, GROUP] == BRANCH and rows[row, OPERATION] == ALWAYS
+
+
+@compiled
 def _control_step(state: GroupState, wave: int, row: int) -> int:
     """Branches, ends, barriers, waits and pauses. Gives the wave's status."""
     control, fields = state.control[wave], state.rows[row]
@@ -228,6 +236,9 @@ def _control_step(state: GroupState, wave: int, row: int) -> int:
     operation = fields[OPERATION]
     if fields[GROUP] == BRANCH:
         if _takes_branch(state.scalars[wave], operation):
+            # LLVM counts an s_branch after a conditional one, though it is passed over.
+            if operation != ALWAYS and _is_branch_always(state.rows, row + 1):
+                control[CLOCK] += 1
             control[PC] = fields[TARGET]
         return RUNNING
     if operation == BARRIER:
