@@ -13,12 +13,11 @@ from verilocc_bench.model.prompts.notes.window import DryWindow, NotesWindow, Wr
 from verilocc_bench.training.notes.teacher import teach, teach_dry
 
 
-def answer_of(window: DryWindow | NotesWindow, place: int) -> list[str]:
+def answer_of(window: DryWindow | NotesWindow, place: int) -> str:
     """What the teacher says to a mention."""
-    mention = window.mentions[place]
     if isinstance(window, DryWindow):
-        return teach_dry(window.noted, mention)
-    return teach(window.ledger, mention, window.shapes[place])
+        return teach_dry(window.noted, window.mentions[place])
+    return teach(window, place)
 
 
 def speak(window: DryWindow | NotesWindow) -> list[str]:
@@ -28,9 +27,8 @@ def speak(window: DryWindow | NotesWindow) -> list[str]:
         words += window.fed(place)
         answer = answer_of(window, place)
         window.begin_answer(place)
-        ended = [window.hear(word) for word in answer]
-        assert ended == [False] * (len(answer) - 1) + [True]
-        words += ["=>", *answer]
+        assert window.hear(answer)
+        words += ["=>", answer]
     return words
 
 

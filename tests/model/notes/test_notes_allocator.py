@@ -93,7 +93,7 @@ def test_a_network_is_heard_word_by_word(monkeypatch: pytest.MonkeyPatch) -> Non
                 _: object, rows: list[decoding._AnsweredRow], said: list[str] = said
             ) -> list[int]:
                 if not said:
-                    said += answer_of(rows[0].answer.window, rows[0].place)
+                    said.append(answer_of(rows[0].answer.window, rows[0].place))
                 return [numbers[said.pop(0)]]
 
             monkeypatch.setattr(decoding, "_pick", pick)
@@ -180,7 +180,7 @@ def test_a_folder_of_another_version_is_refused(folder: Path, tmp_path: Path) ->
     text = (folder / "config.json").read_text()
     (tmp_path / "model.safetensors").write_bytes((folder / "model.safetensors").read_bytes())
     for wrong, message in (
-        (text.replace('"format_version": 1', '"format_version": 99'), "expected version 1"),
+        (text.replace('"format_version": 2', '"format_version": 99'), "expected version 2"),
         (text.replace('"hidden": 16', '"hidden": 8'), "do not fit"),
         (text.replace('"layers"', '"storeys"'), "network: expected"),
     ):
@@ -191,14 +191,6 @@ def test_a_folder_of_another_version_is_refused(folder: Path, tmp_path: Path) ->
     assert notes_folder(str(tmp_path)) is None
 
 
-def test_a_register_keeps_its_vector_where_it_is_lent() -> None:
-    network, words = NotesNetwork(SMALL), vocabulary()
-    numbers = {word: number for number, word in enumerate(words)}
-    vectors = network.vectors()
-    for lent, own in (("hv49", "v49"), ("hR7", "R7"), ("hs101", "s101"), ("hP6", "P6")):
-        change = vectors[numbers[lent]] - vectors[numbers[own]]
-        first = vectors[numbers[lent.rstrip("0123456789") + "0"]]
-        assert torch.allclose(
-            change, first - vectors[numbers[own.rstrip("0123456789") + "0"]], atol=1e-5
-        )
-    assert len({tuple(vector.tolist()) for vector in vectors}) == len(words)
+def test_each_word_has_a_vector_of_its_own() -> None:
+    vectors = NotesNetwork(SMALL).vectors()
+    assert len({tuple(vector.tolist()) for vector in vectors}) == len(vocabulary())

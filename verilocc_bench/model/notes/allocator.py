@@ -61,7 +61,7 @@ class NotesAllocator:
     foreign: ClassVar[bool] = False
     label_use: ClassVar[LabelUse] = LabelUse.NONE
     keeps_groups_whole: ClassVar[bool] = True
-    assistance: ClassVar[Assistance] = Assistance.TEXT
+    assistance: ClassVar[Assistance] = Assistance.STATE
     deterministic: ClassVar[bool] = False
     """Names are drawn anew for each sample, even where words are not."""
 

@@ -50,14 +50,20 @@ class _AnsweredRow:
         self.answer = answer
         self.place = 0
         self.feeding: list[str] = []
-        self._feed()
+        self.goes_on = self._feed()
 
-    def _feed(self) -> None:
+    def _feed(self) -> bool:
+        """Feeds the next mention; False where the notes do not allow that."""
         window = self.answer.window
-        fed = window.fed(self.place)
+        try:
+            fed = window.fed(self.place)
+        except Contradiction as error:
+            self.answer.error = error
+            return False
         window.begin_answer(self.place)
         self.answer.read += len(fed)
         self.feeding += fed
+        return True
 
     def hear(self, word: str) -> bool:
         """Takes the network's word; False where the window has ended."""
@@ -72,7 +78,7 @@ class _AnsweredRow:
             self.place += 1
             if self.place == len(self.answer.window.mentions):
                 return False
-            self._feed()
+            return self._feed()
         return True
 
 
@@ -81,10 +87,13 @@ def answer_windows(network: NotesNetwork, answers: Sequence[WindowAnswer]) -> No
     answers = [answer for answer in answers if answer.window.mentions]
     if answers:
         with torch.inference_mode():
-            _answer(network, [_AnsweredRow(answer) for answer in answers])
+            rows = [_AnsweredRow(answer) for answer in answers]
+            _answer(network, [row for row in rows if row.goes_on])
 
 
 def _answer(network: NotesNetwork, rows: list[_AnsweredRow]) -> None:
+    if not rows:
+        return
     numbers, words = _numbers(), vocabulary()
     prompts = [row.answer.window.prompt() for row in rows]
     lengths = torch.tensor([len(prompt) for prompt in prompts])

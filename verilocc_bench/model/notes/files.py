@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MODEL_TYPE = "verilocc_notes"
 """What config.json has for `model_type`."""
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Raised with every change of the words, or of what the program reads and feeds."""
 
 CONFIGURATION, WEIGHTS = "config.json", "model.safetensors"

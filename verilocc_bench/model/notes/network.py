@@ -10,7 +10,7 @@ it does is to find a word again and say what stands beside it:
 - instead of positions, each head's scores fall with the logarithm of the distance, by a
   slope that it learns;
 - a register's vector has parts for its file, its number's low and high four bits, and one
-  of its own, which it keeps where it is lent.
+  of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from verilocc_bench.model.prompts.notes.words import OWN, register_word, vocabulary
+from verilocc_bench.model.prompts.notes.words import REGISTERS, vocabulary
 
 TAPS = 4
 
@@ -156,10 +156,8 @@ class NotesNetwork(nn.Module):  # type: ignore[misc]  # torch is not followed
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             hidden = configuration.hidden
-            low, high, file, own_row = _features(words)
-            rows = int(own_row.max()) + 1
-            self.own = nn.Parameter(torch.randn(rows, hidden) / math.sqrt(hidden))
-            self.register_buffer("own_row", own_row, persistent=False)
+            low, high, file = _features(words)
+            self.own = nn.Parameter(torch.randn(len(words), hidden) / math.sqrt(hidden))
             self.register_buffer("low", low, persistent=False)
             self.register_buffer("high", high, persistent=False)
             self.register_buffer("file", file, persistent=False)
@@ -176,7 +174,7 @@ class NotesNetwork(nn.Module):  # type: ignore[misc]  # torch is not followed
         lows, highs, files = self.parts
         is_register = (self.file > 0).unsqueeze(-1)
         shared = lows[self.low] + highs[self.high] + files[self.file]
-        return self.own[self.own_row] + torch.where(is_register, shared, torch.zeros_like(shared))
+        return self.own + torch.where(is_register, shared, torch.zeros_like(shared))
 
     def forward(
         self, tokens: Tensor, cache: Cache | None = None, lengths: Tensor | None = None
@@ -234,21 +232,14 @@ def _last(projected: Tensor, counts: Tensor) -> Tensor:
     return projected[torch.arange(len(counts))[:, None], places]
 
 
-def _features(words: tuple[str, ...]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The low and high four bits and the file of each register, 0 for other words; own rows.
-
-    The row of a register that is lent is that of the register.
-    """
-    files = ("v", "a", "s", "R", "UR", "P", "UP", *OWN)
-    numbers = {word: number for number, word in enumerate(words)}
-    low, high, file, own = [], [], [], []
-    for number, word in enumerate(words):
+def _features(words: tuple[str, ...]) -> tuple[Tensor, Tensor, Tensor]:
+    """The low and high four bits and the file of each register, 0 for other words."""
+    low, high, file = [], [], []
+    for word in words:
         kind = word.rstrip("0123456789")
-        is_register = kind in files and kind != word
+        is_register = kind in REGISTERS and kind != word
         register = int(word[len(kind) :]) if is_register else 0
         low.append(register % 16)
         high.append(register // 16)
-        file.append(files.index(kind) + 1 if is_register else 0)
-        lent = is_register and kind in OWN
-        own.append(numbers[register_word(OWN[kind], register)] if lent else number)
-    return torch.tensor(low), torch.tensor(high), torch.tensor(file), torch.tensor(own)
+        file.append(list(REGISTERS).index(kind) + 1 if is_register else 0)
+    return torch.tensor(low), torch.tensor(high), torch.tensor(file)

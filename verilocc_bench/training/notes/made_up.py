@@ -1,224 +1,144 @@
-"""Made-up streams of mentions: states of the notes that kernels come to seldom.
+"""Made-up windows: states of the notes that kernels come to seldom, or never.
 
-A stream is read backwards as a text is, but has no text: virtual registers are noted, mentioned,
-written anew and crossed out at random. Drawn for each stream: the architecture, the budget
-(sometimes without its low part, so that every register number is learnt), how full the files
-are to be, which widths there are, how long virtual registers live.
+Names, lines, lists and the order of mentions are drawn at random, so that each register is met
+in each place. Nothing more is true of such a window than what an answer follows from: a name
+with a line has the register of its line, and one without takes the last place of its list.
 """
 
 from __future__ import annotations
 
-import heapq
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from verilocc_bench.ir import BaseRange, RegisterClass
-from verilocc_bench.model.prompts.notes.ledger import NotesLedger
-from verilocc_bench.model.prompts.notes.reading import Mention, NotesBudget, Role
-from verilocc_bench.model.prompts.notes.words import LENT
+from verilocc_bench.model.prompts.notes.reading import Mention, Role
+from verilocc_bench.model.prompts.notes.window import (
+    DRY_MENTIONS,
+    MENTIONS,
+    SHOWN,
+    DryWindow,
+)
+from verilocc_bench.model.prompts.notes.words import (
+    FILES_OF_KIND,
+    NAMES,
+    REGISTERS,
+    SAY,
+    SHAPES,
+    WINDOW,
+    register_word,
+)
 
-WIDTHS = {
-    "v": ((1, 60), (2, 18), (4, 12), (8, 3), (16, 3), (3, 2), (6, 1), (5, 1), (12, 1), (32, 0.3)),
-    "a": ((1, 20), (2, 10), (4, 20), (16, 10), (8, 3), (3, 1), (32, 0.3)),
-    "s": ((1, 50), (2, 35), (4, 10), (8, 3), (16, 1), (3, 1), (5, 0.5), (6, 0.5)),
-    "R": ((1, 60), (2, 20), (4, 18), (3, 1)),
-    "UR": ((1, 70), (2, 25), (4, 4), (3, 1)),
-    "P": ((1, 1),),
-    "UP": ((1, 1),),
-}
+KINDS = ((("v", 8), ("s", 4), ("a", 2), ("av", 3)), (("R", 8), ("UR", 2), ("P", 3), ("UP", 1)))
+"""How often the kinds of shapes of AMD and of NVIDIA are drawn."""
 
-LIVES = (1, 3, 8, 30, 150)
-"""Mean lives, in instructions, that are mixed."""
+WIDTHS = {1: 50, 2: 25, 4: 14, 8: 4, 16: 4}
+"""How often a width is drawn; 1 for all others."""
 
-HELD_BACK = 12
-"""Nothing is lent for fewer instructions."""
+STEPS = (1, 1, 2, 4)
+"""Distances between places of a list."""
 
-LATE = 6
-"""A virtual register ends at most so many instructions later than it was to."""
-
-Kind = tuple[tuple[str, ...], int]
+Shape = tuple[str, int]
 
 
 @dataclass(slots=True)
-class _Life:
-    kind: Kind
-    ends: int
-    lent: bool = False
-    needed: int = -1
+class MadeUpWindow:
+    """Words, and which of them are the model's to say."""
+
+    words: list[str]
+    said: list[bool] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.said = [False] * len(self.words)
+
+    def add(self, words: list[str], *, said: bool) -> None:
+        """Some words of the same kind."""
+        self.words += words
+        self.said += [said] * len(words)
 
 
-class MadeUpStream:
-    """An endless stream. `classes` grows with it."""
+def made_up_window(draw: random.Random) -> MadeUpWindow:
+    """A window with registers, answered."""
+    names = draw.sample(NAMES, MENTIONS)
+    shapes = [_shape(draw) for _ in range(draw.choice((1, 2, 2, 3, 4)))]
+    lines: dict[str, tuple[Shape, str]] = {}
+    for name in names[: draw.randint(0, MENTIONS)]:
+        shape = draw.choice(shapes)
+        lines[name] = shape, _places(draw, shape, 1)[0]
+    written = MadeUpWindow([WINDOW])
+    for name in draw.sample(list(lines), len(lines)):
+        written.add([name, lines[name][1]], said=False)
+    written.add([SAY], said=False)
+    unknown = [name for name in names if name not in lines]
+    lists = {shape: _places(draw, shape, SHOWN) for shape in shapes}
+    new_share = draw.choice((0.1, 0.4, 0.7))
+    for _ in range(draw.choice((MENTIONS, draw.randint(1, MENTIONS)))):
+        known = bool(lines) and not (unknown and draw.random() < new_share)
+        name = draw.choice(list(lines)) if known else unknown.pop()
+        shape = lines[name][0] if known else draw.choice(shapes)
+        written.add([f"L_{_spelled(shape)}", *reversed(lists[shape])], said=False)
+        begins = draw.random() < 0.25
+        word = lines[name][1] if known else lists[shape][0]
+        written.add([f"{'X' if begins else 'C'}_{_spelled(shape)}", name], said=False)
+        written.add([word], said=True)
+        lines[name] = shape, word
+        if begins:
+            del lines[name]
+            if draw.random() < 0.6:
+                lists[shape] = [word, *lists[shape]][:SHOWN]
+        if not known:
+            _move_on(draw, lists, shape, word)
+        if not lines and not unknown:
+            break
+    return written
 
-    def __init__(self, draw: random.Random) -> None:
-        self.generator = draw
-        self.classes: dict[int, RegisterClass] = {}
-        self.time = 0
-        self._lives: dict[int, _Life] = {}
-        self._recent: list[int] = []
-        self._needs: dict[str, list[int]] = {file: [] for file in LENT}
-        self._returns: dict[int, list[int]] = {}
-        self._count = 0
-        self._draw_world(draw)
-        self._made: dict[Kind, RegisterClass] = {}
 
-    def _draw_world(self, draw: random.Random) -> None:
-        counts: dict[str, int] = {}
-        free: dict[str, int] = {}
-        self._arguments = 0
-        if draw.random() < 0.5:
-            counts = {"v": draw.choice((64, 128, 168, 256, draw.randint(32, 256))), "s": 102}
-            files: dict[tuple[str, ...], float] = {("v",): 10.0, ("s",): draw.choice((1.0, 4.0))}
-            if draw.random() < 0.25:
-                counts["a"] = draw.choice((64, 128, 256))
-                files |= {("a",): draw.choice((0.5, 4.0)), ("v", "a"): draw.choice((0.5, 6.0))}
-            free = {file: (1 << count) - 1 for file, count in counts.items()}
-            free["v"] &= ~draw.choice((0, 1, 1, 3, 7))
-            free["s"] &= ~(draw.choice((0, 1)) << 32) & ~(draw.choice((0, 0x3F, 0x30)) << 96)
-            named = draw.randint(4, 18)
-            arguments = ((1 << named) - 1) & ~draw.choice((0, 1, 3, 0xF))
-            free["s"] &= ~((1 << named) - 1)
-            if draw.random() < 0.85:
-                self._arguments = arguments
-        else:
-            counts = {"R": draw.choice((64, 128, 168, 255, draw.randint(24, 255))), "UR": 63}
-            counts |= {"P": 7, "UP": 7}
-            files = {("R",): 10.0, ("UR",): draw.choice((0.3, 2.0)), ("P",): 5.0, ("UP",): 0.5}
-            free = {file: (1 << count) - 1 for file, count in counts.items()}
-            free["R"] &= ~2
-            free["UR"] &= ~15
-        for file in ("v", "a", "s", "R", "UR"):
-            if file in free and draw.random() < 0.6:
-                free[file] &= ~((1 << draw.randrange(counts[file])) - 1)
-        self._free = free
-        self._room = {file: units.bit_count() for file, units in free.items()}
-        self._targets = {f: draw.choice((0.15, 0.4, 0.6, 0.75, 0.85, 0.92)) for f in free}
-        self._kinds: list[Kind] = []
-        self._weights: list[float] = []
-        for where, weight in files.items():
-            for width, often in WIDTHS[where[0]]:
-                if width <= max(1, self._room[where[0]] // 4):
-                    self._kinds.append((where, width))
-                    self._weights.append(weight * often * draw.choice((0.1, 1, 1, 3)))
-        self._life_weights = [draw.choice((0.2, 1, 3)) for _ in LIVES]
-        self._lending = draw.choice((0.0, 0.02, 0.1))
-        self.arguments_return_at = draw.randint(20, 800) if self._arguments else -1
-        if self._arguments:
-            heapq.heappush(self._needs["s"], self.arguments_return_at)
+def _move_on(draw: random.Random, lists: dict[Shape, list[str]], shape: Shape, taken: str) -> None:
+    """After a place was taken: it stands in no list any more, and others have changed, too."""
+    for other, places in lists.items():
+        if taken in places or (other == shape and draw.random() < 0.2) or draw.random() < 0.2:
+            left = [place for place in places if place != taken]
+            further = [p for p in _places(draw, other, SHOWN) if p not in left and p != taken]
+            lists[other] = (left + further)[:SHOWN] or _places(draw, other, 1)
 
-    def ledger(self) -> NotesLedger:
-        """The notes before the stream begins."""
-        return NotesLedger.of(
-            NotesBudget(self._free, self._arguments), max(w for _, w in self._kinds)
-        )
 
-    @property
-    def arguments(self) -> int:
-        """The scalar registers that are lent until `arguments_return_at`."""
-        return self._arguments
+def _shape(draw: random.Random) -> Shape:
+    kinds = draw.choice(KINDS)
+    kind = draw.choices([k for k, _ in kinds], [often for _, often in kinds])[0]
+    widths = SHAPES[kind]
+    return kind, draw.choices(widths, [WIDTHS.get(width, 1) for width in widths])[0]
 
-    def instruction(self) -> list[Mention]:
-        """The mentions of the next instruction."""
-        draw, mentions = self.generator, []
-        self.time += 1
-        returning = self._returns.pop(self.time, [])
-        for register in returning:
-            self._lives[register].lent = False
-            mentions.append(Mention(register, returns=True))
-        ending = [r for r, life in self._lives.items() if life.ends <= self.time and not life.lent]
-        ending.sort(key=lambda register: self._lives[register].ends)
-        overdue = sum(self._lives[r].ends <= self.time - LATE for r in ending)
-        ending = ending[: max(overdue, draw.choice((1, 1, 1, 2)))]
-        definitions = list(ending)
-        if definitions and draw.random() < 0.1:
-            definitions += self._pick(1)
-        if len(definitions) > 1 or draw.random() < 0.08:
-            mentions += [Mention(r, borrows=self._borrows(r)) for r in definitions]
-        for register in ending:
-            mentions.append(Mention(register, Role.BEGINS, self._borrows(register)))
-            del self._lives[register]
-        if not ending and draw.random() < 0.02:
-            dead = self._begin(0)
-            if dead is not None:
-                mentions.append(Mention(dead, Role.BEGINS, self._borrows(dead)))
-                del self._lives[dead]
-        if not returning and draw.random() < self._lending:
-            mentions += self._lend()
-        used: list[int] = []
-        for _ in range(draw.choice((0, 1, 1, 2, 2, 3, 4))):
-            begun = self._begin() if draw.random() < 0.75 else None
-            used += [begun] if begun is not None else self._pick(1)
-        mentions += [Mention(r, borrows=self._borrows(r)) for r in dict.fromkeys(used)]
-        if returning:
-            last = mentions[-1]
-            mentions[-1] = Mention(last.register, last.role, last.borrows, last.returns, cuts=True)
-        return mentions
 
-    def _begin(self, life: int | None = None) -> int | None:
-        """A virtual register that is read for the first time, where there is room."""
-        draw = self.generator
-        kind = draw.choices(self._kinds, self._weights)[0]
-        for _ in range(2):
-            if self._has_room(kind):
-                break
-            kind = draw.choices(self._kinds, self._weights)[0]
-        else:
-            return None
-        register = self._count
-        self._count += 1
-        mean = draw.choices(LIVES, self._life_weights)[0]
-        length = 1 + int(draw.expovariate(1 / mean)) if life is None else life
-        self._lives[register] = _Life(kind, self.time + length)
-        self.classes[register] = self._class(kind)
-        self._recent.append(register)
-        del self._recent[:-24]
-        return register
+def _spelled(shape: Shape) -> str:
+    return f"{shape[0]}{shape[1]}"
 
-    def _has_room(self, kind: Kind) -> bool:
-        """Whether all that live leave room below the target."""
-        where, width = kind
-        live = sum(life.kind[1] for life in self._lives.values() if life.kind[0][0] in where)
-        room = sum(self._room[file] * self._targets[file] for file in where)
-        return live + width <= room
 
-    def _class(self, kind: Kind) -> RegisterClass:
-        if kind not in self._made:
-            where, width = kind
-            name = "".join(where).upper() + str(width)
-            ranges = tuple(BaseRange(file, 0, 255 - width, 1) for file in where)
-            self._made[kind] = RegisterClass(name, width, ranges)
-        return self._made[kind]
+def _places(draw: random.Random, shape: Shape, most: int) -> list[str]:
+    """Some registers in a row, as a list has them."""
+    kind, width = shape
+    files = FILES_OF_KIND.get(kind, (kind,))
+    file = draw.choice(files)
+    count = REGISTERS[file] - width + 1
+    number = draw.randrange(draw.choice((count, count, min(count, 64))))
+    found: list[str] = []
+    while number < count and len(found) < most:
+        found.append(register_word(file, number))
+        step = draw.choice((*STEPS, draw.randint(1, 24)))
+        number += step
+    if len(files) > 1 and len(found) > 1 and file == files[0]:
+        found[-1] = register_word(files[1], draw.randrange(REGISTERS[files[1]] - width + 1))
+    return found
 
-    def _pick(self, count: int) -> list[int]:
-        """Some of those that live, rather late ones."""
-        alive = [r for r, life in self._lives.items() if not life.lent]
-        if not alive:
-            return []
-        recent = [r for r in self._recent if r in self._lives and not self._lives[r].lent]
-        pool = recent if recent and self.generator.random() < 0.6 else alive
-        return self.generator.sample(pool, min(count, len(pool)))
 
-    def _borrows(self, register: int) -> bool:
-        life = self._lives[register]
-        file = next((f for f in life.kind[0] if f in LENT), None)
-        if file is None:
-            return False
-        needs = self._needs[file]
-        while needs and needs[0] < self.time:
-            heapq.heappop(needs)
-        return bool(needs) and life.ends + LATE + 1 < needs[0]
-
-    def _lend(self) -> list[Mention]:
-        """One or more are written anew."""
-        mentions = []
-        for register in self._pick(self.generator.choice((1, 1, 2, 4))):
-            life = self._lives[register]
-            file = life.kind[0][0]
-            if file not in LENT or life.ends - self.time < HELD_BACK + 2:
-                continue
-            mentions.append(Mention(register, Role.ANEW, self._borrows(register)))
-            life.lent = True
-            need = self.generator.randint(self.time + HELD_BACK, life.ends - 1)
-            self._returns.setdefault(need, []).append(register)
-            heapq.heappush(self._needs[file], need)
-        return mentions
+def made_up_dry(draw: random.Random) -> DryWindow:
+    """A dry window."""
+    registers = list(range(draw.randint(2, DRY_MENTIONS)))
+    mentions, gone = [], set[int]()
+    for _ in range(draw.randint(2, DRY_MENTIONS)):
+        register = draw.choice(registers)
+        if register in gone:
+            continue
+        begins = draw.random() < 0.3
+        if begins:
+            gone.add(register)
+        mentions.append(Mention(register, Role.BEGINS if begins else Role.PLAIN))
+    noted = dict.fromkeys(r for r in registers if draw.random() < 0.4)
+    return DryWindow(mentions, noted, draw)

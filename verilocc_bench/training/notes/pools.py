@@ -34,7 +34,7 @@ def pool_batches(
     count = recipe.pool_windows
     of_functions = round(count * recipe.function_share) if functions else 0
     lessons = list(itertools.islice(_of_functions(functions, draw), of_functions))
-    lessons += itertools.islice(_made_up(draw), count - len(lessons))
+    lessons += itertools.islice(made_up_lessons(draw), count - len(lessons))
     draw.shuffle(lessons)
     lessons.sort(key=lambda lesson: len(lesson.tokens))
     size = recipe.batch_windows
@@ -56,8 +56,3 @@ def _of_functions(functions: Sequence[Function], draw: random.Random) -> Iterato
             found.extend(lesson for lesson in lessons if any(lesson.said))
         in_vain = 0 if found else in_vain + 1
         yield from draw.sample(found, min(WINDOWS_A_FUNCTION, len(found)))
-
-
-def _made_up(draw: random.Random) -> Iterator[Lesson]:
-    while True:
-        yield from made_up_lessons(str(draw.getrandbits(64)))

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from verilocc_bench.ir import Assignment, Function, PhysicalRegister
 from verilocc_bench.model.prompts.notes.ledger import NotesLedger
 from verilocc_bench.model.prompts.notes.order import in_reading_order
-from verilocc_bench.model.prompts.notes.reading import Mention, read_backwards, read_budget
+from verilocc_bench.model.prompts.notes.reading import read_backwards, read_budget
 from verilocc_bench.model.prompts.notes.window import (
     DRY_MENTIONS,
     MENTIONS,
@@ -16,7 +16,6 @@ from verilocc_bench.model.prompts.notes.window import (
     NotesWindow,
     cut_windows,
 )
-from verilocc_bench.model.prompts.notes.words import LENT, OWN
 
 Reading = Generator[DryWindow | NotesWindow, bool, None]
 """Each window is to be heard to its end before the next is asked for. Sent True, the reading
@@ -25,24 +24,17 @@ gives the window again, with the notes as they were before it and other names.""
 
 def empty_ledger(function: Function) -> NotesLedger:
     """The notes before the first word."""
-    widest = max((c.width for c in function.virtual_registers), default=1)
-    return NotesLedger.of(read_budget(function), widest)
+    return NotesLedger.of(read_budget(in_reading_order(function)))
 
 
 def read_function(function: Function, ledger: NotesLedger, naming: random.Random) -> Reading:
     """The windows of a function, which fill the notes.
 
-    Raises InputError for a class that the words have no way to speak of, and Contradiction
-    where the registers of the arguments are needed and the notes have given them away.
+    Raises InputError for a class that the words have no way to speak of.
     """
     classes = dict(enumerate(function.virtual_registers))
-    function = in_reading_order(function)
-    for part in read_backwards(function):
+    for part in read_backwards(in_reading_order(function)):
         mentions = part.mentions
-        if part.arguments_return:
-            ledger.write_out()
-            ledger.withdraw(LENT["s"], read_budget(function).arguments, "the function")
-            continue
         if part.dry:
             noted: dict[int, None] = {}
             for first in range(0, len(mentions), DRY_MENTIONS):
@@ -50,9 +42,8 @@ def read_function(function: Function, ledger: NotesLedger, naming: random.Random
                 while (yield DryWindow(mentions[first : first + DRY_MENTIONS], noted, naming)):
                     noted.clear()
                     noted.update(before)
-            mentions = tuple(Mention(r, borrows=r in part.borrowers) for r in noted)
+            mentions = tuple(part.around(register) for register in noted)
         for cut in cut_windows(mentions, MENTIONS):
-            ledger.write_out()
             saved = ledger.saved()
             while (yield NotesWindow(cut, classes, ledger, naming)):
                 ledger.restore(saved)
@@ -61,6 +52,6 @@ def read_function(function: Function, ledger: NotesLedger, naming: random.Random
 def noted_assignment(ledger: NotesLedger) -> Assignment:
     """What the notes gave to each virtual register."""
     return {
-        register: PhysicalRegister(OWN.get(place.file, place.file), place.number)
+        register: PhysicalRegister(place.file, place.number)
         for register, place in ledger.given.items()
     }

@@ -1,17 +1,14 @@
-"""A window of the notes: its prompt, what is fed, and how the model's words change the notes.
+"""Windows of the prompt format `notes`: what is shown, what is fed, and what words do to the notes.
 
-    W L_v1 v3 v7 - L_v2 v10 - … N7 v49 N3 v50 SAY          the prompt
-    C_v1 N7  =>  v49 .                                     it has a line: its register
-    C_v1 N2  =>  v3 U_v1 v7                                it has none: the head of a list
-    C_v2 N5  =>  P_v4 - P_v8 v16 U_v8 - S_v2 v18 - S_v4 v20 -
-    X_v1 N7  =>  v49 F_v1 v49 v7                           it begins here: crossed out, freed
-    H_v1 N7  =>  v49 F_hv1 hv49 -                          written anew: v49 is lent as hv49
+    W N0 v4 N1 s6 SAY              lines of the notes that the window needs
+    L_v1 v9 v3 v1  C_v1 N2 => v1   no line has N2: it gets the last place of the list
+    L_v2 v14 v12 v10 C_v2 N0 => v4 N0 has a line: its register
+    L_v2 v14 v12 v10 X_v2 N0 => v4 the same; N0 begins here, v4 and v5 become free
+    L_v2 v12 v10 v4  C_v2 N3 => v4
 
-The prompt has the lists of the files that the window's virtual registers may take, and
-the lines that the notes have for them. `U_v1 v7` says what is first in the list from now on,
-`S_v2 v18 -` and `F_v1 v49 v7` put a block before what was first. A dry window has
-neither registers nor lists: `C N7 => k` where the name was read before, `n` where it
-is new, and `X N7 => x`.
+Before each mention the program writes down the lowest places that the notes leave free for such
+a one, the lowest last. A dry window has neither registers nor lists:
+`C N7 => k` where the name was read before, `n` where it is new, and `X N7 => x`.
 """
 
 from __future__ import annotations
@@ -22,23 +19,17 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 
 from verilocc_bench.ir import RegisterClass
 from verilocc_bench.model.prompts.notes.ledger import Contradiction, NotedPlace, NotesLedger
-from verilocc_bench.model.prompts.notes.reading import Mention, Role
+from verilocc_bench.model.prompts.notes.reading import Deed, Mention, Role
 from verilocc_bench.model.prompts.notes.words import (
-    BLOCK_LENGTHS,
-    CLOSE,
     CROSSED,
     DRY,
-    EMPTY,
     KNOWN,
-    LENT,
-    MORE,
     NAMES,
     NEW,
-    OWN,
+    NOWHERE,
+    REGISTERS,
     SAY,
     WINDOW,
-    files_of_shape,
-    natural_parts,
     register_word,
     shape_of,
 )
@@ -49,8 +40,8 @@ MENTIONS = 16
 DRY_MENTIONS = 32
 """A dry window has at most so many mentions."""
 
-LOOKS = 24
-"""There are not so many lists to look into."""
+SHOWN = 3
+"""A list shows at most so many places."""
 
 Listening = Generator[None, str, None]
 Naming = random.Random
@@ -144,119 +135,70 @@ class NotesWindow(_HeardWindow):
         naming: Naming,
     ) -> None:
         super().__init__(mentions, _draw_names(mentions, naming))
-        self.shapes = tuple(shape_of(classes[m.register], m.borrows) for m in mentions)
-        self._widths = {m.register: classes[m.register].width for m in mentions}
+        self.classes = classes
+        self.shapes = tuple(shape_of(classes[mention.register]) for mention in mentions)
         self.ledger = ledger
 
     def prompt(self) -> list[str]:
-        """The lists and lines that the window may need."""
-        files = {f for shape in self.shapes for f in files_of_shape(shape)}
-        for mention in self.mentions:
-            known = self.ledger.live.get(mention.register)
-            if known is not None:
-                files.add(known.file)
-        if any(mention.role is Role.ANEW for mention in self.mentions):
-            files |= {LENT[file] for file in files if file in LENT}
+        """The lines that the window may need."""
         words = [WINDOW]
-        for file in BLOCK_LENGTHS:
-            for length in self.ledger.lengths.get(file, ()) if file in files else ():
-                words += [f"L_{file}{length}", *self.ledger.in_sight(file, length)]
         for register, name in self.names.items():
             place = self.ledger.live.get(register)
             if place is not None:
                 words += [name, register_word(place.file, place.number)]
         return [*words, SAY]
 
-    def fed(self, place: int) -> list[str]:
-        """The words of a mention."""
+    def places(self, place: int) -> list[NotedPlace]:
+        """What the notes leave free for the mention of that place, as far as it is shown."""
         mention = self.mentions[place]
-        return [f"{mention.role.value}_{self.shapes[place]}", self.names[mention.register]]
+        return self.ledger.places(self.classes[mention.register], mention.begins, SHOWN)
+
+    def fed(self, place: int) -> list[str]:
+        """The words of a mention, once; what is lent and given back before it comes about.
+
+        Raises Contradiction where a register is needed back that another has.
+        """
+        mention, shape = self.mentions[place], self.shapes[place]
+        for deed in mention.before:
+            self._do(deed)
+        words = [register_word(p.file, p.number) for p in self.places(place)] or [NOWHERE]
+        name = self.names[mention.register]
+        return [f"L_{shape}", *reversed(words), f"{mention.role.value}_{shape}", name]
+
+    def _do(self, deed: Deed) -> None:
+        ledger = self.ledger
+        if not ledger.has(deed.register):
+            return
+        if deed.returns:
+            ledger.give_back(deed.register, deed.lanes)
+        elif deed.until is not None:
+            ledger.lend(deed.register, deed.lanes, deed.until)
+        else:
+            ledger.leave(deed.register, deed.lanes)
 
     def _listen(self, mention: Mention) -> Listening:
         register, known = mention.register, self.ledger.live.get(mention.register)
         word = yield
-        looks = 0
-        while word.startswith("P_"):
-            _list_of(word, "P_")
-            looks += 1
-            if looks > LOOKS:
-                raise WrongWord(f"more than {LOOKS} looks into lists")
-            word = yield
-            if word in (EMPTY, MORE):
-                word = yield
         place = _place_of(word)
-        if known is not None and place != known:
-            raise Contradiction(f"%{register} is in {known.file}{known.number}, not in {word}")
-        width = self._widths[register]
+        kind = self.classes[register]
         if known is None:
-            yield from self._take(register, place)
-        elif mention.returns and register in self.ledger.lent:
-            self.ledger.give_back(register, width)
-        file = place.file
-        if mention.role is Role.ANEW:
-            file = LENT.get(file, file)
-        if mention.role is Role.PLAIN or (mention.role is Role.ANEW and file not in OWN):
-            if known is not None and (yield) != CLOSE:
-                raise WrongWord(f"another word instead of {CLOSE}")
-            return
-        parts = natural_parts(place.number, place.number + width, self.ledger.longest(file))
-        yield from self._put("F_", file, parts)
-        if mention.role is Role.ANEW:
-            self.ledger.lend(register)
-        else:
-            self.ledger.cross_out(register)
-
-    def _take(self, register: int, place: NotedPlace) -> Listening:
-        """A block leaves its list, and what is left of it goes to others."""
-        file, length = _list_of((yield), "U_")
-        head = yield
-        if head not in (EMPTY, MORE):
-            _place_of(head)
-        width = self._widths[register]
-        if file != place.file or width > length:
-            raise Contradiction(f"{width} registers of {place.file} of a block {file}{length}")
-        self.ledger.take(file, length, place.number)
-        self.ledger.note(register, place)
-        end = place.number + length
-        rest = natural_parts(place.number + width, end, self.ledger.longest(file))
-        yield from self._put("S_", file, rest)
-
-    def _put(self, role: str, file: str, parts: Sequence[tuple[int, int]]) -> Listening:
-        """As many blocks as there must be, each of those that can be."""
-        for first, length in parts:
-            said = _list_of((yield), role)
-            place = _place_of((yield))
-            head = yield
-            if head not in (EMPTY, MORE):
-                _place_of(head)
-            if said != (file, length) or place != NotedPlace(file, first):
-                raise Contradiction(f"{said[0]}{said[1]} {place.number} is no part of what it has")
-            self.ledger.put(file, length, first)
-
-
-def _split(word: str) -> tuple[str, int]:
-    kind = word.rstrip("0123456789")
-    if kind not in BLOCK_LENGTHS or kind == word:
-        raise WrongWord(f"{word} names no register")
-    return kind, int(word[len(kind) :])
-
-
-def _list_of(word: str, role: str) -> tuple[str, int]:
-    if not word.startswith(role):
-        raise WrongWord(f"{word} instead of a word with {role}")
-    return _split(word[len(role) :])
+            self.ledger.take(register, kind, place, mention.begins)
+            for lanes, until in mention.later:
+                self.ledger.lend(register, lanes, until)
+        elif place != known:
+            raise Contradiction(f"%{register} is in {known.file}{known.number}, not in {word}")
+        if mention.role is Role.BEGINS:
+            self.ledger.cross_out(register, kind.width)
 
 
 def _place_of(word: str) -> NotedPlace:
-    return NotedPlace(*_split(word))
+    kind = word.rstrip("0123456789")
+    if kind not in REGISTERS or kind == word:
+        raise WrongWord(f"{word} names no register")
+    return NotedPlace(kind, int(word[len(kind) :]))
 
 
 def cut_windows(mentions: Sequence[Mention], longest: int) -> Iterator[Sequence[Mention]]:
-    """Stretches of at most so many mentions; one ends where registers that were lent return."""
-    first = 0
-    for place, mention in enumerate(mentions, 1):
-        if place - first == longest or mention.cuts:
-            yield mentions[first:place]
-            first = place
-    if first < len(mentions):
-        yield mentions[first:]
+    """Stretches of at most so many mentions."""
+    for first in range(0, len(mentions), longest):
+        yield mentions[first : first + longest]
