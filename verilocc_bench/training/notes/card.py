@@ -17,8 +17,9 @@ tags: [register-allocation, compilers]
 
 {description}
 
-A network of {parameters:,} parameters that allocates the registers of a GPU kernel from its text
-alone, window by window, and keeps notes of what it has given: the prompt format `notes` of
+A network of {parameters:,} parameters that allocates the registers of a GPU kernel, reading it
+backwards, window by window, and keeps notes of what it has given; the program shows which
+places these leave free: the prompt format `notes` of
 [verilocc-bench](https://github.com/verilocc/verilocc-bench) (docs/prompt-formats.md). It is no
 model of transformers; nothing in this folder is code.
 

@@ -1,1 +1,1 @@
-"""The prompt format `notes`: registers from the text alone, by a model that keeps notes."""
+"""The prompt format `notes`: a model reads backwards and keeps notes of what it gives."""

@@ -1,0 +1,61 @@
+"""The model of the format `notes` that comes with the package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from verilocc_bench.allocators import Request
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.evaluate import resolve_model
+from verilocc_bench.model.shipped import shipped_folder
+from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.language_model import LocalModelSettings
+from verilocc_bench.training.notes.recipe import NotesRecipe
+from verilocc_bench.training.recipe import find_recipe_file, read_document
+from verilocc_bench.verify import Verifier
+
+pytest.importorskip("torch")
+
+from verilocc_bench.model.notes.files import load_network
+
+NAME = "reference-notes"
+
+
+def folder() -> Path:
+    found = shipped_folder(NAME)
+    assert found is not None
+    return found
+
+
+def smallest() -> list[Row]:
+    """The smallest function of each task of mini."""
+    found: dict[tuple[str, str], Row] = {}
+    for row in sorted(load_rows("mini").rows, key=lambda row: row.n_virtual_registers):
+        if row.track == "assign":
+            found.setdefault((row.arch, row.family), row)
+    return list(found.values())
+
+
+def test_it_is_small_and_was_made_by_the_recipe_that_comes_along() -> None:
+    assert sum(path.stat().st_size for path in folder().iterdir()) < 5_000_000
+    training = json.loads((folder() / "training.json").read_text())
+    recipe = read_document(NotesRecipe, find_recipe_file(NAME, folder="notes"))
+    assert json.loads(json.dumps(recipe.as_json())) == training["recipe"]
+    network, _ = load_network(folder())
+    parameters = sum(parameter.numel() for parameter in network.parameters())
+    assert parameters == training["measured"]["parameters"]
+    card = (folder() / "README.md").read_text()
+    assert training["dataset"]["hash"] in card
+    assert f"evaluate --model {NAME}" in card
+
+
+@pytest.mark.slow
+def test_it_allocates_the_smallest_functions_in_its_own_words() -> None:
+    allocator = resolve_model(NAME, LocalModelSettings(decoding=Decoding.FREE), 1)
+    for row in smallest():
+        problem = AllocationProblem.from_text(row.normalized)
+        assert Verifier(problem).verify(allocator.allocate(Request(problem))).valid, row.id
