@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.model_study.configurations import BASELINES, REFERENCE, TEXT
+from benchmarks.model_study.configurations import BASELINES, REFERENCE, REFERENCE_TEXT, TEXT
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
 from verilocc_bench.model.shipped import SHIPPED, shipped_folder
@@ -36,7 +36,7 @@ def write_models(output: Path, given: Mapping[str, str] | None = None) -> None:
     known = read_models(output) if (output / MODELS).exists() else {}
     # A shipped model stands in for one that was not trained here; a trained one replaces it.
     chosen = {name: model for name, model in known.items() if model not in SHIPPED}
-    along = {name: name for name in SHIPPED}
+    along = {name: name for name in (REFERENCE, REFERENCE_TEXT)}
     models = {**along, **_trained(output), **chosen, **(given or {})}
     write_atomically(output / MODELS, json.dumps(models, indent=1) + "\n")
 
