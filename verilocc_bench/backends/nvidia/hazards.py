@@ -41,6 +41,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, opcode_stem
 from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
@@ -69,7 +70,7 @@ def _operations(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_VARIABLE = _operations(
+VARIABLE_LATENCY = _operations(
     "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND I2F LD LDC "
     "LDG LDGSTS LDL LDS LDSM LEPC MATCH MUFU POPC QSPC R2UR RED REDUX S2R S2UR SHFL ST STG STL "
     "STS"
@@ -130,6 +131,30 @@ def find_hazards(function: SassFunction) -> tuple[Hazard, ...]:
     return _Analysis(function, control_flow(function)).hazards()
 
 
+class PendingPair(NamedTuple):
+    """The instruction at `later` is issued while that at `earlier` is at work.
+
+    The later one must not make the access of `kind` to a register that the earlier one
+    has yet to read (WRITE_AFTER_READ: general registers alone) or to write.
+    """
+
+    kind: HazardKind
+    earlier: int
+    later: int
+
+
+def pending_pairs(function: SassFunction) -> Iterator[PendingPair]:
+    """The pairs of instructions between which no wait stands, whatever their registers.
+
+    A hazard is such a pair with a register in common. Raises RejectedKernel if the
+    control flow cannot be analysed.
+    """
+    analysis = _Analysis(function, control_flow(function))
+    for state, step in analysis.states():
+        for kind, earlier, _ in analysis.candidates(state, step):
+            yield PendingPair(kind, earlier, step.index)
+
+
 class _Analysis:
     def __init__(self, function: SassFunction, blocks: tuple[SassBlock, ...]) -> None:
         self.blocks = blocks
@@ -141,21 +166,27 @@ class _Analysis:
 
     def hazards(self) -> tuple[Hazard, ...]:
         found: dict[tuple[HazardKind, int, int], int] = {}
-        for block, entry in zip(self.blocks, self._entries(), strict=True):
-            state = dict(entry)
-            for index in block.instructions:
-                step = self.steps[index]
-                _wait(state, step.waits)
-                for kind, earlier, units in self._conflicts(state, step):
-                    key = (kind, earlier, index)
+        for state, step in self.states():
+            for kind, earlier, units in self.candidates(state, step):
+                if units:
+                    key = (kind, earlier, step.index)
                     found[key] = found.get(key, 0) | units
-                self._start(state, step)
         return tuple(
             Hazard(kind, earlier, later, _names(units))
             for (kind, earlier, later), units in sorted(
                 found.items(), key=lambda item: (item[0][2], item[0][1], item[0][0])
             )
         )
+
+    def states(self) -> Iterator[tuple[_State, _TimedInstruction]]:
+        """Each instruction with what is outstanding after its waits."""
+        for block, entry in zip(self.blocks, self._entries(), strict=True):
+            state = dict(entry)
+            for index in block.instructions:
+                step = self.steps[index]
+                _wait(state, step.waits)
+                yield state, step
+                self._start(state, step)
 
     def _entries(self) -> list[_State]:
         """The outstanding items before each block."""
@@ -193,20 +224,18 @@ class _Analysis:
         if step.writes:
             state[step.index, _WRITES] = done
 
-    def _conflicts(
+    def candidates(
         self, state: _State, step: _TimedInstruction
     ) -> Iterator[tuple[HazardKind, int, int]]:
+        """(access, earlier instruction, the registers in common) of what is outstanding."""
         for earlier, part in state:
             other = self.steps[earlier]
             if part == _READS:
-                units = step.writes & other.late_reads
-                if units and step.read_queue != other.read_queue:
-                    yield HazardKind.WRITE_AFTER_READ, earlier, units
+                if step.read_queue is None or step.read_queue != other.read_queue:
+                    yield HazardKind.WRITE_AFTER_READ, earlier, step.writes & other.late_reads
                 continue
-            if units := step.writes & other.writes:
-                yield HazardKind.WRITE_AFTER_WRITE, earlier, units
-            if units := step.reads & other.writes:
-                yield HazardKind.READ_AFTER_WRITE, earlier, units
+            yield HazardKind.WRITE_AFTER_WRITE, earlier, step.writes & other.writes
+            yield HazardKind.READ_AFTER_WRITE, earlier, step.reads & other.writes
 
 
 def _wait(state: _State, waits: int) -> None:
@@ -242,7 +271,7 @@ def _step(index: int, instruction: SassInstruction) -> _TimedInstruction:
     writes = _units(instruction.definitions)
     if instruction.never:
         reads = writes = 0
-    variable = stem in _VARIABLE and not instruction.never
+    variable = stem in VARIABLE_LATENCY and not instruction.never
     return _TimedInstruction(
         index,
         reads,
