@@ -7,6 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 PYTEST_PROCESSES := --numprocesses auto --maxprocesses 8 --dist worksteal
 FUZZ_SECONDS ?= 60
 FUZZ_JOBS ?= 1
+DISTANCES := results/distances.jsonl
 FUZZ_STATE ?= results/small-scope.json
 DATASET ?= regalloc
 MINI := verilocc_bench/data/mini

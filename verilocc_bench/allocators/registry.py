@@ -23,6 +23,7 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.allocator import AllocatorSettings
+from verilocc_bench.settings.search import PlacementSettings
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,18 @@ BUILT_IN: dict[str, BuiltIn | LabelReplay | SearchAllocator] = {
     for allocator in (
         LabelReplay("compiler", None, "replays the compiler's own assignment, the label"),
         LabelReplay("llvm-basic", "llvm-basic", "replays LLVM's basic allocator, where it has one"),
-        BuiltIn("linear-scan", linear_scan, "first fit in the order of first live points"),
-        BuiltIn("graph-coloring", graph_coloring, "Chaitin-Briggs colouring for register tuples"),
+        BuiltIn(
+            "linear-scan",
+            linear_scan,
+            "first fit in the order of first live points",
+            PlacementSettings(),
+        ),
+        BuiltIn(
+            "graph-coloring",
+            graph_coloring,
+            "Chaitin-Briggs colouring for register tuples",
+            PlacementSettings(),
+        ),
         BuiltIn("spill-everywhere", spill_everywhere, "linear scan, and spill code where it fails"),
         SearchAllocator("first-fit-orders", "the best of first fit in four orders", Means.ORDERS),
         SearchAllocator(
@@ -111,7 +122,12 @@ BUILT_IN: dict[str, BuiltIn | LabelReplay | SearchAllocator] = {
             _live_range_splitting,
             "no edits where it fits, else the cheapest split, and search for places (split track)",
         ),
-        BuiltIn("cp-sat", _constraint_programming, "constraint programming, within a budget"),
+        BuiltIn(
+            "cp-sat",
+            _constraint_programming,
+            "constraint programming, within a budget",
+            PlacementSettings(),
+        ),
         SearchAllocator(
             "best",
             "tabu-search, CP-SAT where that is not proved, and all other ways where it has nothing",

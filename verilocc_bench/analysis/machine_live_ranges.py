@@ -67,10 +67,10 @@ def _extended(text: Liveness, ranges: MachineLiveRanges) -> Liveness:
     for lane, points in sorted(ranges.in_use.items()):
         segments += [(lane, *run, False) for run in _runs(points & ~live[lane])]
         live[lane] |= points
-    points = list(text.points)
+    places = list(text.points)
     for a, b in ranges.apart:
-        point = len(points)
-        points.append(text.points[-1])
+        point = len(places)
+        places.append(text.points[-1])
         defined[b] |= 1 << point
         for lane in (a, b):
             live[lane] |= 1 << point
@@ -79,7 +79,7 @@ def _extended(text: Liveness, ranges: MachineLiveRanges) -> Liveness:
         text,
         live=tuple(live),
         defined=tuple(defined),
-        points=tuple(points),
+        points=tuple(places),
         segments=tuple(segments),
     )
 

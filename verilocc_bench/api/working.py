@@ -114,13 +114,14 @@ def prepared_for(problem: AllocationProblem, allocator: Allocator) -> PreparedPr
 
     Raises InputError with the reason if it can only replay an answer that there is not.
     """
+    kernel = problem.kernel if isinstance(problem, Problem) else None
     if allocator.label_use is LabelUse.NONE:
-        return PreparedProblem(problem)
+        return PreparedProblem(problem, kernel=kernel)
     label, alternatives = answers_known(problem)
     absence = problem.label_absence if isinstance(problem, Problem) else None
     if label is None and absence is not None and allocator.label_use is LabelUse.REPLAY:
         raise InputError(f"there is no answer of the compiler: {absence}")
-    return PreparedProblem(problem, label, alternatives)
+    return PreparedProblem(problem, label, alternatives, kernel=kernel)
 
 
 def bound(problem: AnyProblem, *, solver: bool = True) -> LowerBound:

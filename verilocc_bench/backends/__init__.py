@@ -7,9 +7,11 @@ To add one, write a package beside `amdgpu` and `nvidia` with the modules that
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu import compare as amdgpu_compare
 from verilocc_bench.backends.amdgpu import kernel as amdgpu_kernel
 from verilocc_bench.backends.amdgpu import label as amdgpu_label
@@ -41,6 +43,7 @@ __all__ = [
     "backend_of",
     "backend_of_file",
     "raw_bytes",
+    "runnable_problem",
 ]
 
 
@@ -51,6 +54,7 @@ class AmdgpuBackend:
     raw_format = "mir"
     raw_hash = "machine_ir_sha256"
     own_allocation = "llc's own"
+    inserts_waits = True
 
     read = staticmethod(amdgpu_kernel.read_kernel)
     read_all = staticmethod(amdgpu_kernel.read_kernels)
@@ -69,6 +73,10 @@ class AmdgpuBackend:
         """See Backend."""
         return content.encode()
 
+    def machine_problem(self, kernel: Kernel[Any]) -> AllocationProblem:
+        """The problem as it is: llc inserts the waits that an answer needs."""
+        return kernel.problem
+
     def check_answer(self, answer: Answer, source: str | Path) -> None:
         """Accepts every answer, with or without edits."""
 
@@ -80,11 +88,13 @@ class NvidiaBackend:
     raw_format = "cubin"
     raw_hash = "machine_code_sha256"
     own_allocation = None
+    inserts_waits = False
 
     holds = staticmethod(nvidia_kernel.holds_code)
     read = staticmethod(nvidia_kernel.read_kernel)
     read_all = staticmethod(nvidia_kernel.read_kernels)
     read_raw = staticmethod(nvidia_kernel.read_raw_kernel)
+    machine_problem = staticmethod(nvidia_kernel.machine_problem)
     check_output = staticmethod(nvidia_lower.check_output)
     check_answer = staticmethod(nvidia_lower.check_answer)
     lower = staticmethod(nvidia_lower.lower)
@@ -116,6 +126,18 @@ def backend_of(target: Target | str) -> Backend[Any]:
 def backend_of_file(data: bytes) -> Backend[Any]:
     """The back end for the code in a file. Text of no known form counts as machine IR."""
     return next((backend for backend in BACKENDS if backend.holds(data)), BACKENDS[-1])
+
+
+def runnable_problem(
+    problem: AllocationProblem, kernel: Callable[[], Kernel[Any]]
+) -> AllocationProblem:
+    """The problem whose answers run by the compiler's own rules.
+
+    It is `problem` itself where waits are inserted after allocation. `kernel` reads
+    the compiled code, and is called only if it is needed.
+    """
+    backend = backend_of(problem.target)
+    return problem if backend.inserts_waits else backend.machine_problem(kernel())
 
 
 def raw_bytes(raw_format: str, content: str) -> bytes:

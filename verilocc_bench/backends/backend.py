@@ -53,6 +53,11 @@ class Backend(Protocol[Code]):
         """The name of the compiler's own allocation in `compare`; None if it is not available."""
         ...
 
+    @property
+    def inserts_waits(self) -> bool:
+        """True if waits are inserted after allocation, so that every valid answer runs."""
+        ...
+
     def holds(self, data: bytes, /) -> bool:
         """True if the first bytes show that a file is code of this back end."""
         ...
@@ -76,6 +81,10 @@ class Backend(Protocol[Code]):
 
     def raw_bytes(self, content: str) -> bytes:
         """The bytes in the column `content` of a raw row. Raises ValueError for another form."""
+        ...
+
+    def machine_problem(self, kernel: Kernel[Code], /) -> AllocationProblem:
+        """The kernel's problem with live ranges as the machine sees them."""
         ...
 
     def check_output(self, output: Path) -> None:

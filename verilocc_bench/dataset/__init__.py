@@ -8,6 +8,7 @@ from verilocc_bench.dataset.reader import (
     is_local,
     iterate_rows,
     load_raw_row,
+    load_raw_rows,
     load_rows,
 )
 from verilocc_bench.dataset.rows import RawRow, Row, check_row, row_digest, rows_hash
@@ -24,6 +25,7 @@ __all__ = [
     "is_local",
     "iterate_rows",
     "load_raw_row",
+    "load_raw_rows",
     "load_rows",
     "read_parquet",
     "row_digest",

@@ -121,6 +121,23 @@ def load_raw_row(
     )
 
 
+def load_raw_rows(
+    name: str, *, split: str = "test", revision: str | None = None, arch: str, raw_format: str
+) -> dict[str, RawRow]:
+    """The raw rows of a format in a split, by their ids; empty if there are none.
+
+    In a folder only the files of `arch` are read.
+    """
+    folder = _folder(name)
+    rows: Iterable[RawRow]
+    if folder is not None:
+        paths = sorted(folder.glob(f"raw/*/{arch}/*/{split}-*.parquet"))
+        rows = (row for _, row in _read(folder, paths, RawRow))
+    else:
+        rows = read_hub(name, "raw", split, revision, RawRow)
+    return {row.id: row for row in rows if row.format == raw_format}
+
+
 def _folder(name: str) -> Path | None:
     """The folder of a dataset on disk; None for an id on the Hub."""
     if name == EMBEDDED:

@@ -26,6 +26,7 @@ from verilocc_bench.evaluation.judging import feedback_of, judge
 from verilocc_bench.evaluation.prepared import PreparedProblem
 from verilocc_bench.evaluation.records import Judged
 from verilocc_bench.settings.allocator import FeedbackKind
+from verilocc_bench.settings.search import PlacementSettings
 
 _Prepared = TypeVar("_Prepared", bound=PreparedProblem)
 
@@ -80,6 +81,9 @@ def _request(
     prepared = attempt.prepared
     own_seed = sample_seed(seed, prepared.problem.id, attempt.index, len(attempt.judged))
     problem = prepared.lent_problem if allocator.foreign else prepared.problem
+    settings = allocator.settings
+    if isinstance(settings, PlacementSettings) and settings.runnable:
+        problem = prepared.runnable_problem
     request = Request(problem, attempt.index, own_seed, feedback=attempt.feedback)
     if allocator.label_use is not LabelUse.NONE:
         answers = prepared.compiler_answer, prepared.alternatives

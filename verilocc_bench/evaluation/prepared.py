@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from typing import Any
 
 from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.backends import Kernel, runnable_problem
 from verilocc_bench.dataset import Row, check_row
 from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.code_source import CodeSource
 from verilocc_bench.evaluation.records import Timing
 from verilocc_bench.files import parse_json
 from verilocc_bench.verification import Verifier
@@ -29,14 +31,32 @@ class PreparedProblem:
         alternatives: Mapping[str, NamedAssignment] | None = None,
         *,
         edits: bool = True,
+        kernel: Callable[[], Kernel[Any]] | None = None,
     ) -> None:
         self.problem, self.verifier = problem, Verifier(problem, edits=edits)
         self.compiler_answer, self.alternatives = label, alternatives
+        self._kernel = kernel
 
     @cached_property
     def judges(self) -> Judges:
         """The other judges of the function, for a second opinion."""
         return Judges(self.problem)
+
+    @cached_property
+    def runnable_problem(self) -> AllocationProblem:
+        """The problem whose answers run by the compiler's own rules.
+
+        Raises InputError without compiled code, where the target needs it.
+        """
+        return runnable_problem(self.problem, self._read_kernel)
+
+    def _read_kernel(self) -> Kernel[Any]:
+        if self._kernel is None:
+            raise InputError(
+                f"function {self.problem.id}: --runnable needs the compiled code, "
+                "a row of a dataset with raw code or a cubin"
+            )
+        return self._kernel()
 
     @cached_property
     def lent_problem(self) -> AllocationProblem:
@@ -51,11 +71,13 @@ class PreparedRow(PreparedProblem):
     such a row is no measure for anything.
     """
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: Row, code: CodeSource | None = None) -> None:
         self.row = row
         problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
         check_row(vars(row), f"row {row.id}")
-        super().__init__(problem, row.label, row.other_labels, edits=row.track == "split")
+        kernel = None if code is None else partial(code.kernel, problem)
+        edits = row.track == "split"
+        super().__init__(problem, row.label, row.other_labels, edits=edits, kernel=kernel)
         self.label: Verdict | None = None
         if row.label is not None:
             self.label = self.verifier.verify(row.label)
@@ -97,10 +119,13 @@ class PreparedRow(PreparedProblem):
 
 
 class PreparedRows:
-    """The rows that were made ready last; beyond `size` the oldest are dropped."""
+    """The rows that were made ready last; beyond `size` the oldest are dropped.
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    `code` is where their compiled code is, if an allocator needs it.
+    """
+
+    def __init__(self, size: int, code: CodeSource | None = None) -> None:
+        self.size, self.code = size, code
         self.timing = Timing()
         self._rows: OrderedDict[str, PreparedRow] = OrderedDict()
 
@@ -109,7 +134,7 @@ class PreparedRows:
         found = self._rows.get(row.id)
         if found is None:
             started = time.perf_counter()
-            found = self._rows[row.id] = PreparedRow(row)
+            found = self._rows[row.id] = PreparedRow(row, self.code)
             self.timing.prepare_seconds += time.perf_counter() - started
             if len(self._rows) > self.size:
                 self._rows.popitem(last=False)

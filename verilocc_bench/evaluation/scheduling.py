@@ -17,6 +17,7 @@ from verilocc_bench.allocators import Allocator
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.asking import WantedSample, settled_samples
+from verilocc_bench.evaluation.code_source import CodeSource
 from verilocc_bench.evaluation.ledger import LedgerWriter
 from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.evaluation.prepared import PreparedRow, PreparedRows
@@ -34,7 +35,7 @@ SAMPLES_PER_TASK = 64
 
 def complete_runs(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -> PreparedRows:
     """Does all that is missing in the runs. Returns the rows that were made ready last."""
-    prepared_rows = PreparedRows(PREPARED_ROWS)
+    prepared_rows = PreparedRows(PREPARED_ROWS, _code_source(runs))
     for run in runs:
         _judge_again(run, prepared_rows, progress)
     one_by_one = [run for run in runs if run.allocator.group_size is None]
@@ -137,7 +138,14 @@ _writers: list[LedgerWriter | None] = []
 _prepared_rows = PreparedRows(4)
 
 
-def _start(runs: Sequence[_RunInProcess]) -> None:
+def _code_source(runs: Sequence[AllocatorRun]) -> CodeSource:
+    """Where the compiled code of the runs is; they have their rows in common."""
+    configuration = runs[0].configuration
+    return CodeSource(configuration.dataset, configuration.splits, configuration.revision)
+
+
+def _start(runs: Sequence[_RunInProcess], code: CodeSource) -> None:
+    _prepared_rows.code = code
     for run in runs:
         _runs.append(run)
         _allocators.append(resolve_model(run.model, run.settings))
@@ -166,7 +174,7 @@ def _in_processes(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -
     ]
     tasks: dict[Future[tuple[RowSamples, Timing]], AllocatorRun] = {}
     try:
-        with process_pool(jobs, _start, (told,)) as pool:
+        with process_pool(jobs, _start, (told, _code_source(runs))) as pool:
             for each in runs[0].rows:
                 for place, run in enumerate(runs):
                     missing = run.missing(each.row)

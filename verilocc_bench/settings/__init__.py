@@ -3,6 +3,7 @@
 | kind | record |
 |---|---|
 | built-in, in Python, a plug-in, predictions | allocator.AllocatorSettings |
+| built-in, and places registers alone | search.PlacementSettings |
 | built-in, and searches | search.SearchSettings |
 | program (`command:`) | program.ProgramSettings |
 | language model in a folder or on the Hub | language_model.LocalModelSettings |

@@ -17,11 +17,12 @@ from verilocc_bench.settings.language_model import (
     SamplingStrategy,
 )
 from verilocc_bench.settings.program import ProgramSettings
-from verilocc_bench.settings.search import SearchSettings
+from verilocc_bench.settings.search import PlacementSettings, SearchSettings
 
 _KINDS: tuple[type[AllocatorSettings], ...] = (
     AllocatorSettings,
     ProgramSettings,
+    PlacementSettings,
     SearchSettings,
     LanguageModelSettings,
     LocalModelSettings,

@@ -1,10 +1,10 @@
-"""Settings of the built-in allocators that search."""
+"""Settings of the built-in allocators that place registers, and of those that search."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from verilocc_bench.settings.allocator import AllocatorSettings
 from verilocc_bench.settings.flags import at_least, setting
@@ -26,7 +26,28 @@ class Objective(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class SearchSettings(AllocatorSettings):
+class PlacementSettings(AllocatorSettings):
+    """The live ranges to work on: those of the text, or those of the machine."""
+
+    FLAG_GROUP: ClassVar[str] = "allocators that place registers"
+
+    runnable: bool = setting(
+        False,
+        "--runnable",
+        "also keep registers apart that the machine still reads or writes, so that the answer "
+        "runs by the compiler's own rules (sm_80; needs the dataset's raw code or a cubin)",
+    )
+
+    def described(self) -> dict[str, Any]:
+        """As in AllocatorSettings; `runnable` is named only where it is asked for."""
+        found = AllocatorSettings.described(self)
+        if not self.runnable:
+            del found["runnable"]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings(PlacementSettings):
     """What to search for, and how long. Effort multiplies all budgets of steps."""
 
     FLAG_GROUP: ClassVar[str] = "allocators that search"

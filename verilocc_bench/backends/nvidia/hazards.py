@@ -58,12 +58,18 @@ class HazardKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """The instruction at `later` may access `registers` while the one at `earlier` is at work."""
+    """The instruction at `later` may access `registers` while the one at `earlier` is at work.
+
+    A wait is missing between them, unless `cycles` says that they are too close: they
+    may be issued so far apart, where `least` is the least distance that is allowed.
+    """
 
     kind: HazardKind
     earlier: int
     later: int
     registers: tuple[str, ...]
+    cycles: int | None = None
+    least: int | None = None
 
 
 def _operations(text: str) -> frozenset[str]:

@@ -38,21 +38,22 @@ HORIZON = 64
 
 The slowest of them, matrix products, take about 35 on this architecture."""
 
-_INTEGER = frozenset(
+
+def _operations(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_INTEGER = _operations(
     "BMSK F2FP FMNMX FSEL FSET FSETP IABS IADD3 IMNMX ISETP LEA LOP3 MOV PLOP3 PRMT PSETP SEL "
-    "SGXT SHF".split()
+    "SGXT SHF"
 )
-_MULTIPLY_ADD = frozenset("FADD FFMA FMUL IMAD".split())
-_HALF = frozenset("HADD2 HFMA2 HMNMX2 HMUL2 HSET2 HSETP2".split())
-_UNIFORM = frozenset(
-    "UBMSK UIADD3 UIMNMX UISETP ULEA ULOP3 UMOV UPLOP3 UPRMT USEL USGXT USHF".split()
-)
-_MATRIX = frozenset("BMMA HMMA IMMA".split())
-_MEMORY = frozenset(
-    "ATOM ATOMG ATOMS LD LDG LDGSTS LDL LDS LDSM RED ST STG STL STS".split()
-)
-_JUMPS = frozenset("BRA CALL EXIT".split())
-_NO_LATENCY_MODIFIERS = frozenset("BF16 SAT S8 U8 S4 U4 ROW COL".split())
+_MULTIPLY_ADD = _operations("FADD FFMA FMUL IMAD")
+_HALF = _operations("HADD2 HFMA2 HMNMX2 HMUL2 HSET2 HSETP2")
+_UNIFORM = _operations("UBMSK UIADD3 UIMNMX UISETP ULEA ULOP3 UMOV UPLOP3 UPRMT USEL USGXT USHF")
+_MATRIX = _operations("BMMA HMMA IMMA")
+_MEMORY = _operations("ATOM ATOMG ATOMS LD LDG LDGSTS LDL LDS LDSM RED ST STG STL STS")
+_JUMPS = _operations("BRA CALL EXIT")
+_NO_LATENCY_MODIFIERS = _operations("BF16 SAT S8 U8 S4 U4 ROW COL")
 _SLOTS = "dabc"
 
 

@@ -27,8 +27,9 @@ from verilocc_bench.analysis.liveness import Liveness
 from verilocc_bench.analysis.machine_live_ranges import MachineLiveRanges
 from verilocc_bench.backends.nvidia.distance_table import DistanceTable, PairKind, distance_table
 from verilocc_bench.backends.nvidia.flow import control_flow, has_effect
-from verilocc_bench.backends.nvidia.hazards import HazardKind, pending_pairs
+from verilocc_bench.backends.nvidia.hazards import Hazard, HazardKind, pending_pairs
 from verilocc_bench.backends.nvidia.issue_distances import (
+    RecentPair,
     RegisterAccess,
     TimedAccesses,
     recent_pairs,
@@ -75,6 +76,29 @@ def met(
         first = _renamed(pair.earlier, pair.first, renaming)
         if first == _renamed(pair.later, pair.second, renaming):
             yield pair, first
+
+
+def new_hazards(function: SassFunction, renaming: Mapping[ReferenceKey, int]) -> tuple[Hazard, ...]:
+    """The hazards of a kernel under other registers that it has not under its own.
+
+    They are in order of the later instruction. Raises RejectedKernel if the control flow
+    cannot be analysed.
+    """
+    found: dict[tuple[int, int, HazardKind, bool], dict[str, ApartPair]] = {}
+    for pair, register in met(kept_apart(function), renaming):
+        key = (pair.later, pair.earlier, pair.hazard, pair.cycles is not None)
+        found.setdefault(key, {})[f"{pair.first.file}{register}"] = pair
+    return tuple(
+        Hazard(
+            hazard,
+            earlier,
+            later,
+            tuple(sorted(pairs)),
+            min((p.cycles for p in pairs.values() if p.cycles is not None), default=None),
+            max((p.least for p in pairs.values() if p.least is not None), default=None),
+        )
+        for (later, earlier, hazard, _), pairs in sorted(found.items())
+    )
 
 
 def machine_live_ranges(
@@ -206,9 +230,7 @@ def _too_close(function: SassFunction, table: DistanceTable) -> Iterator[ApartPa
                 default=0,
             )
         if pair.cycles < furthest[key]:
-            yield from _close_accesses(
-                table, pair.earlier, timed[pair.earlier], pair.later, timed[pair.later], pair.cycles
-            )
+            yield from _close_accesses(table, pair, timed[pair.earlier], timed[pair.later])
 
 
 def _kinds(accesses: Iterable[RegisterAccess]) -> tuple[tuple[str, str], ...]:
@@ -216,13 +238,9 @@ def _kinds(accesses: Iterable[RegisterAccess]) -> tuple[tuple[str, str], ...]:
 
 
 def _close_accesses(
-    table: DistanceTable,
-    earlier: int,
-    first: TimedAccesses,
-    later: int,
-    second: TimedAccesses,
-    cycles: int,
+    table: DistanceTable, pair: RecentPair, first: TimedAccesses, second: TimedAccesses
 ) -> Iterator[ApartPair]:
+    cycles = pair.cycles
     for hazard, accesses in (
         (HazardKind.WRITE_AFTER_READ, first.reads),
         (HazardKind.WRITE_AFTER_WRITE, first.writes),
@@ -233,7 +251,7 @@ def _close_accesses(
                     continue
                 least = table.least(PairKind(hazard, one.access, other.access, one.file))
                 if cycles < least:
-                    yield ApartPair(hazard, earlier, one, later, other, cycles, least)
+                    yield ApartPair(hazard, pair.earlier, one, pair.later, other, cycles, least)
 
 
 _LaneOf = Callable[[int, RegisterAccess], int | None]

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.machine_live_ranges import MachineProblem
 from verilocc_bench.backends.kernel import Kernel, ReadOptions
 from verilocc_bench.backends.nvidia.cubin import CubinKernel, is_cubin
+from verilocc_bench.backends.nvidia.kept_apart import machine_live_ranges
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
 from verilocc_bench.backends.nvidia.read import load_kernel, load_kernels
 from verilocc_bench.backends.nvidia.records import SassFunction
@@ -112,6 +114,16 @@ def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> Sa
     if kernel.problem.id != problem.id:
         raise InputError(f"the cubin is of another function, {kernel.problem.id}", source=source)
     return kernel
+
+
+def machine_problem(kernel: SassKernel) -> MachineProblem:
+    """The kernel's problem with live ranges as the machine sees them.
+
+    The compiler's own assignment solves it, as far as it keeps to the budget.
+    """
+    code, problem = kernel.code, kernel.problem
+    ranges = machine_live_ranges(code.function, code.normalized, problem.liveness)
+    return MachineProblem(problem, ranges)
 
 
 def _check_architecture(source: Path, options: ReadOptions) -> None:

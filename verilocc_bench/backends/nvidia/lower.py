@@ -65,6 +65,7 @@ def describe(lowered: LoweredCubin) -> dict[str, Any]:
         "changed_instructions": lowered.changed_instructions,
         "cleared_reuse_marks": lowered.cleared_reuse_marks,
         "register_count": lowered.register_count,
+        "verdict": lowered.verdict.value,
         "runnable": lowered.runnable,
         "reasons": list(lowered.reasons),
         "hazards_before": lowered.hazards_before,
@@ -76,6 +77,8 @@ def describe(lowered: LoweredCubin) -> dict[str, Any]:
                 "opcode": instructions[hazard.later].opcode,
                 "after_address": instructions[hazard.earlier].address,
                 "after_opcode": instructions[hazard.earlier].opcode,
+                "cycles": hazard.cycles,
+                "least_cycles": hazard.least,
             }
             for hazard in lowered.hazards
         ],
@@ -88,7 +91,7 @@ def _lines(lowered: LoweredCubin) -> tuple[str, ...]:
         f"{lowered.changed_instructions} changed; {lowered.cleared_reuse_marks} reuse marks "
         f"cleared; register count {lowered.register_count}, of which ptxas keeps "
         f"{COMPILER_REGISTERS} back",
-        "runnable" if lowered.runnable else f"not runnable: {'; '.join(lowered.reasons)}",
+        ": ".join((lowered.verdict.value, *filter(None, ["; ".join(lowered.reasons)]))),
     ]
     if lowered.hazards_before:
         lines.append(
@@ -110,4 +113,8 @@ def _describe_hazard(function: SassFunction, hazard: Hazard) -> str:
             function.instructions[hazard.later],
         )
     )
-    return f"{hazard.kind.value}: {', '.join(hazard.registers)}: {later}, after {earlier}"
+    distance = ""
+    if hazard.cycles is not None:
+        distance = f"; {hazard.cycles} cycles, where ptxas has {hazard.least} or more"
+    registers = ", ".join(hazard.registers)
+    return f"{hazard.kind.value}: {registers}: {later}, after {earlier}{distance}"

@@ -1,15 +1,16 @@
 """Puts an assignment into the cubin that its kernel came from.
 
 The register fields of the kernel's instructions get the registers of the assignment.
-`.reuse` marks are cleared where the neighbours of an instruction changed. The
-register counts follow the highest register. Everything else stays, so the compiler's
-own assignment gives the same bytes. The result is disassembled again and proven
+`.reuse` marks are cleared where they are no longer true. The register counts follow
+the highest register. Everything else stays, so the compiler's own assignment gives the
+same bytes. The result is disassembled again and proven
 (proof).
 
 A cubin with other registers need not run, because ptxas placed waits and stalls for
-its own registers. The cubin is taken to run in two cases: if the assignment only
-permutes the registers, because then every dependency between instructions stays; and
-if the hazards module finds no hazard.
+its own registers. It runs by the compiler's own rules if no access meets another in a
+register that the control words keep apart from it (kept_apart): it waits for all that
+ptxas waits for, and no distance is shorter than ptxas itself relies on. So does every
+permutation of the registers, under which every dependency between instructions stays.
 
 Cost: two runs of nvdisasm, and linear in the code.
 """
@@ -17,14 +18,16 @@ Cost: two runs of nvdisasm, and linear in the code.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from verilocc_bench.backends.nvidia.cubin import CubinKernel, read_cubin
 from verilocc_bench.backends.nvidia.encoding import register_fields, reuse_fields, reuse_mask
 from verilocc_bench.backends.nvidia.flow import control_flow
 from verilocc_bench.backends.nvidia.hazards import Hazard, find_hazards
+from verilocc_bench.backends.nvidia.kept_apart import new_hazards
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass
 from verilocc_bench.backends.nvidia.proof import (
     ProofFailed,
@@ -34,12 +37,20 @@ from verilocc_bench.backends.nvidia.proof import (
 )
 from verilocc_bench.backends.nvidia.read import disassembled_function
 from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
-from verilocc_bench.backends.nvidia.webs import GUARD, ReferenceKey, guard_reference
+from verilocc_bench.backends.nvidia.webs import GUARD, ReferenceKey
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment
 from verilocc_bench.targets.sm_80 import COMPILER_REGISTERS
 
 _INSTRUCTION_BYTES = 16
+
+
+class RunVerdict(StrEnum):
+    """What is known of a cubin with other registers. Nothing of it is run on hardware."""
+
+    COMPILERS_OWN = "the compiler's own assignment"
+    BY_THE_RULES = "runs by the compiler's own rules"
+    NOT_RUNNABLE = "not runnable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +59,8 @@ class LoweredCubin:
 
     `function` is the kernel disassembled from `data`; hazards count its instructions.
     `hazards_before` are the hazards under the compiler's own registers: they only show
-    that the model does not know the code. `hazards` are the others. `reasons` say why
-    the cubin is not taken to run; it is empty if the cubin is.
+    that the model does not know the code. `hazards` are the others, those of distances
+    among them.
     """
 
     data: bytes
@@ -59,12 +70,28 @@ class LoweredCubin:
     register_count: int
     hazards: tuple[Hazard, ...]
     hazards_before: int
-    reasons: tuple[str, ...]
+
+    @property
+    def verdict(self) -> RunVerdict:
+        """What is known of the cubin."""
+        if self.hazards:
+            return RunVerdict.NOT_RUNNABLE
+        return RunVerdict.BY_THE_RULES if self.changed_instructions else RunVerdict.COMPILERS_OWN
 
     @property
     def runnable(self) -> bool:
-        """True if the cubin is taken to compute what the original does."""
-        return not self.reasons
+        """True if the cubin relies on nothing that the compiler does not rely on."""
+        return not self.hazards
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the cubin is not taken to run; empty if it is."""
+        close = sum(hazard.cycles is not None for hazard in self.hazards)
+        counts = (
+            (len(self.hazards) - close, "hazards that no wait of the kernel covers"),
+            (close, "pairs of instructions closer than ptxas relies on in its own code"),
+        )
+        return tuple(f"{count} {what}" for count, what in counts if count)
 
 
 def write_assignment(
@@ -83,7 +110,7 @@ def write_assignment(
     kernel = read_cubin(cubin, source).kernel(normalized.name, source)
     if kernel.code_size != len(original.instructions) * _INSTRUCTION_BYTES:
         raise InputError(f"the disassembly of {kernel.name} is not whole", source=source)
-    renaming = _renaming(original, normalized, assignment)
+    renaming = renaming_of(original, normalized, assignment)
     words = [
         _patched(index, instruction, renaming)
         for index, instruction in enumerate(original.instructions)
@@ -99,21 +126,16 @@ def write_assignment(
     prove_bytes(cubin, data, kernel)
     if lowered.register_count != count:
         raise ProofFailed(f"{kernel.name}: expected {count} registers in the section's header")
-    before = {(h.kind, h.earlier, h.later) for h in find_hazards(original)}
-    hazards = tuple(
-        hazard
-        for hazard in find_hazards(lowered)
-        if (hazard.kind, hazard.earlier, hazard.later) not in before
-    )
+    before = len(find_hazards(original))
+    hazards = new_hazards(original, renaming)
     changed = sum(
         word != instruction.encoding
         for word, instruction in zip(words, original.instructions, strict=True)
     )
-    reasons = tuple(_reasons(original, renaming, hazards))
-    return LoweredCubin(data, lowered, changed, cleared, count, hazards, len(before), reasons)
+    return LoweredCubin(data, lowered, changed, cleared, count, hazards, before)
 
 
-def _renaming(
+def renaming_of(
     function: SassFunction, normalized: NormalizedSass, assignment: Assignment
 ) -> Renaming:
     """The first register of each allocated reference."""
@@ -160,10 +182,11 @@ def _stale_reuse_marks(function: SassFunction, words: list[int]) -> Iterator[tup
     """Yields (instruction, marks to clear).
 
     A mark keeps the value of an operand slot for a later instruction that reads the
-    same register through the same slot. The documentation does not say how long it is
-    kept. So a mark stays only under two conditions on the later instructions of its
-    block: only those that read the marked register through that slot before do so now,
-    and the next one that did so still does. No mark stands at the end of a block.
+    same register through the same slot. That reader takes the value, and keeps it only
+    by a mark of its own: ptxas lets registers be read anew through the same slot right
+    behind it, after they were written. So a mark stays if the next instruction of its
+    block that reads its register through its slot is the same as before. No mark stands
+    at the end of a block.
     """
     fields = [reuse_fields(instruction) for instruction in function.instructions]
     for block in control_flow(function):
@@ -184,11 +207,8 @@ def _stale_reuse_marks(function: SassFunction, words: list[int]) -> Iterator[tup
 
 
 def _keeps_neighbours(old: list[int], new: list[int]) -> bool:
-    """True if the new readers are among the old ones, and the next old one is still a reader.
-
-    Both lists have the last reader first.
-    """
-    return set(new) <= set(old) and (not old or (bool(new) and new[-1] == old[-1]))
+    """True if the next reader is the same; both lists have it last."""
+    return new[-1:] == old[-1:]
 
 
 def _register_count(kernel: CubinKernel, function: SassFunction, renaming: Renaming) -> int:
@@ -215,39 +235,3 @@ def _patched_file(cubin: bytes, kernel: CubinKernel, words: list[int], count: in
     for offset in kernel.register_attribute_offsets:
         data[offset : offset + 4] = count.to_bytes(4, "little")
     return bytes(data)
-
-
-def _reasons(
-    function: SassFunction, renaming: Renaming, hazards: tuple[Hazard, ...]
-) -> Iterator[str]:
-    if hazards:
-        yield f"{len(hazards)} hazards that no wait of the kernel covers"
-    if not _is_permutation(function, renaming):
-        yield "no permutation of the compiler's registers, for which it placed the stalls"
-
-
-def _is_permutation(function: SassFunction, renaming: Renaming) -> bool:
-    """True if every register became the same new one everywhere, and no two became the same."""
-    forward: dict[tuple[str, int], int] = {}
-    backward: dict[tuple[str, int], int] = {}
-    for file, old, new in _renamed_registers(function, renaming):
-        if forward.setdefault((file, old), new) != new:
-            return False
-        if backward.setdefault((file, new), old) != old:
-            return False
-    return True
-
-
-def _renamed_registers(
-    function: SassFunction, renaming: Mapping[ReferenceKey, int]
-) -> Iterator[tuple[str, int, int]]:
-    """(file, old register, new register) of every register in a reference."""
-    for index, instruction in enumerate(function.instructions):
-        guard = guard_reference(instruction)
-        references = [*enumerate((*instruction.definitions, *instruction.uses))]
-        if guard is not None:
-            references.append((GUARD, guard))
-        for number, reference in references:
-            first = renaming.get((index, number), reference.first)
-            for offset in range(reference.count):
-                yield reference.file, reference.first + offset, first + offset

@@ -33,7 +33,7 @@ def settings_kind(name: str) -> type[AllocatorSettings]:
     if name in SHIPPED:
         return LocalModelSettings
     if name in BUILT_IN:
-        return SearchSettings if isinstance(BUILT_IN[name], SearchAllocator) else AllocatorSettings
+        return type(BUILT_IN[name].settings)
     if name.startswith("command:"):
         return ProgramSettings
     if name.startswith(("python:", "predictions:")):
