@@ -71,7 +71,7 @@ def test_the_compilers_own_answer_gives_the_same_file(run, cubin: Path, tmp_path
     result = run(cubin, answer(tmp_path / "a.json", own), "-o", output)
     assert result[::2] == (0, "")
     assert "0 changed; 0 reuse marks cleared" in result[1]
-    assert result[1].endswith(f"\nrunnable\nwrote {output}\n")
+    assert result[1].endswith(f"\nthe compiler's own assignment\nwrote {output}\n")
     assert output.read_bytes() == cubin.read_bytes()
 
 
@@ -88,6 +88,7 @@ def test_another_answer_is_written_with_its_hazards(run, cubin: Path, tmp_path: 
     assert status == 0
     assert summary["function"] == "sums"
     assert not summary["runnable"]
+    assert summary["verdict"] == "not runnable"
     assert summary["reasons"]
     assert summary["changed_instructions"] <= summary["instructions"]
     assert {"kind", "registers", "address", "after_address"} <= {

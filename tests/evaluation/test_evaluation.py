@@ -22,7 +22,7 @@ from verilocc_bench.settings.language_model import (
     SamplingStrategy,
 )
 from verilocc_bench.settings.program import ProgramSettings
-from verilocc_bench.settings.search import SearchSettings
+from verilocc_bench.settings.search import PlacementSettings, SearchSettings
 
 SMALL = RunConfiguration("linear-scan", archs=("sm_80",), limit=1)
 
@@ -81,6 +81,7 @@ def test_what_a_configuration_says() -> None:
     ("model", "kind"),
     [
         ("compiler", AllocatorSettings),
+        ("linear-scan", PlacementSettings),
         ("tabu-search", SearchSettings),
         ("command:cat", ProgramSettings),
         ("python:a:b", AllocatorSettings),

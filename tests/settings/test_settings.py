@@ -20,9 +20,16 @@ from verilocc_bench.settings.language_model import (
     SamplingStrategy,
 )
 from verilocc_bench.settings.program import ProgramSettings
-from verilocc_bench.settings.search import Objective, SearchSettings
+from verilocc_bench.settings.search import Objective, PlacementSettings, SearchSettings
 
-KINDS = (AllocatorSettings, SearchSettings, ProgramSettings, LocalModelSettings, EndpointSettings)
+KINDS = (
+    AllocatorSettings,
+    PlacementSettings,
+    SearchSettings,
+    ProgramSettings,
+    LocalModelSettings,
+    EndpointSettings,
+)
 
 
 def parse(*arguments: str) -> argparse.Namespace:
@@ -96,6 +103,10 @@ def test_numbers_have_bounds(text: str) -> None:
 def test_results_name_what_may_change_an_answer() -> None:
     assert AllocatorSettings().described() == {}
     assert SearchSettings().described() == {"objective": "registers", "effort": 1}
+    assert PlacementSettings().described() == {}
+    assert PlacementSettings(runnable=True).described() == {"runnable": True}
+    runnable = read_settings(parse("--runnable"), SearchSettings)
+    assert runnable.described() == {"runnable": True, "objective": "registers", "effort": 1}
     assert list(ProgramSettings().described()) == ["time_limit_seconds", "memory_limit_mib"]
     guided = SearchSettings(Decoding.GUIDED, 3).described()
     assert list(guided) == ["objective", "effort", "verifier_calls", "feedback"]

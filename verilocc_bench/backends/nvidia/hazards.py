@@ -13,18 +13,20 @@ the start). A *writer* may still write its destinations. Each carries a set of
 barriers; waiting for any one of them shows that it is done. The set holds its own
 barrier (a write barrier shows that it has read, too), and the barriers of later
 instructions of the same queue, because a queue works in order: in a run of loads
-ptxas lets only the last one raise a barrier. At joins, an instruction that is
-outstanding on some path is outstanding, and a barrier stays in its set only if it
-is there on all paths on which the instruction is outstanding.
+ptxas lets only the last one raise a barrier. That one may be guarded: it passes the
+queue, and raises its barrier, even if its guard fails. ptxas relies on that where it
+lets a store under one predicate show that a store under another has read. At joins,
+an instruction that is outstanding on some path is outstanding, and a barrier stays in
+its set only if it is there on all paths on which the instruction is outstanding.
 
 A hazard is an instruction that writes a register that a reader has yet to read
 (WAR) or a writer has yet to write (WAW), or that reads a register that a writer has
 yet to write (RAW). Readers of one queue have no WAR: the later instruction reads,
 and so writes, later.
 
-Limits: the model has no distances in cycles between instructions of fixed latency
-(NVIDIA publishes none for sm_80), so "no hazard" does not prove that a recolouring
-runs. Experiments show which operations have variable latency, which share a queue
+Limits: distances in cycles between instructions of fixed latency are another matter
+(issue_distances), so "no hazard" alone does not show that a recolouring runs.
+Experiments show which operations have variable latency, which share a queue
 and which registers are read at the start; the model relies on no more than ptxas
 13.5 does in its own code. All measured optimized code has no hazard under its own
 assignment. Code without control information (ptxas -O0) has many, so write-back

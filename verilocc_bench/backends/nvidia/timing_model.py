@@ -14,6 +14,8 @@ as hostile as the control words allow:
   only when a wait forces it to: a later instruction waits for a barrier that it raised,
   or that a later instruction of its queue raised. Other schedules let some of them
   finish at random times before.
+- An instruction whose guard fails reads and writes nothing, but passes its queue and
+  raises its barriers. ptxas's own code relies on that.
 - An instruction of fixed latency has its results at once, since renaming changes no
   true dependence. But it still reads, and writes, for as long as the table of distances
   says of the instruction that would overwrite its register.
@@ -153,9 +155,10 @@ class TimingModel:
             _finish(schedule, late, operation.waits, chance)
             schedule.append(_Step("issue", number, index if acts else ~index))
             recent = [(other, then) for other, then in recent if time - then < FARTHEST]
+            lazy = seed == 0 or chance.random() < 0.6
+            _start(late, number, index if acts else ~index, operation, lazy=lazy)
             if acts:
                 self._note_close(index, time, recent)
-                _start(late, number, index, operation, lazy=seed == 0 or chance.random() < 0.6)
                 for unit in writes:
                     values[unit] = f"{number} {writes.index(unit)}"
                 if not operation.late or reads:
@@ -199,9 +202,10 @@ def _replayed(
     """Executes a schedule with registers, and compares what is there with what the text means."""
     replay = _Replay(operations, registers)
     for part, number, index in schedule:
+        if index < 0:
+            continue
         if part == "issue":
-            if index >= 0:
-                replay.issue(number, index)
+            replay.issue(number, index)
         elif part == "read":
             replay.read(number, index)
         else:
