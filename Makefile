@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 PYTEST_PROCESSES := --numprocesses auto --maxprocesses 8 --dist worksteal
 FUZZ_SECONDS ?= 60
 FUZZ_JOBS ?= 1
-DISTANCES := results/distances.jsonl
+DISTANCES ?= results/distances.jsonl
 FUZZ_STATE ?= results/small-scope.json
 DATASET ?= regalloc
 MINI := verilocc_bench/data/mini
@@ -19,7 +19,7 @@ LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
 MUTANT_JOBS ?= 2
 
-.PHONY: help evaluate test test-fast check build-mini build-full register-classes lower-tools fuzz fuzz-small mutants benchmark study train-tiny model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast check build-mini build-full register-classes lower-tools fuzz fuzz-small mutants distances benchmark study train-tiny model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -76,6 +76,10 @@ fuzz-small: $(VENV)/dev ## Ask all judges about all answers to all small functio
 
 mutants: $(VENV)/mutants ## Change the analyses and the judges, and see the tests notice; takes an hour or two, and goes on where it was interrupted
 	$(BIN)/python -m tests.mutants --jobs $(MUTANT_JOBS)
+
+distances: $(VENV)/dev ## Mine the distances that ptxas relies on from the cubins of mini and of the dataset DATASET
+	$(BIN)/python -m benchmarks.distances mine $(MINI) $(DATASET) --measured $(DISTANCES)
+	$(BIN)/python -m benchmarks.distances report --measured $(DISTANCES)
 
 benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside ours
 	$(BIN)/python benchmarks/speed.py

@@ -28,9 +28,9 @@ Limits: distances in cycles between instructions of fixed latency are another ma
 (issue_distances), so "no hazard" alone does not show that a recolouring runs.
 Experiments show which operations have variable latency, which share a queue
 and which registers are read at the start; the model relies on no more than ptxas
-13.5 does in its own code. All measured optimized code has no hazard under its own
-assignment. Code without control information (ptxas -O0) has many, so write-back
-leaves out the hazards of the original.
+13.5 does in its own code. Of 136 kernels measured 134 have no hazard under their own
+assignment. Code without control information (ptxas -O0) has many, so write-back leaves
+out the hazards of the original.
 
 Source: Jia, Maggioni, Staiger and Scarpazza, arXiv 1804.06826, section 2.1
 (control information).
