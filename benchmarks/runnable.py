@@ -153,7 +153,7 @@ def _mutants(options: argparse.Namespace) -> None:
         print("the timing model alone:", example, file=sys.stderr)
 
 
-class _Lanes:
+class _KeptApartLanes:
     """A kernel's lanes and pairs as arrays, for many assignments."""
 
     def __init__(self, kernel: SassKernel) -> None:
@@ -209,7 +209,7 @@ def _name(pair: ApartPair) -> str:
 
 
 def _judged_mutants(row: problems.Problem, each: int) -> Record:
-    lanes = _Lanes(row.kernel())
+    lanes = _KeptApartLanes(row.kernel())
     code = lanes.kernel.code
     model = TimingModel(code.function, _distances())
     bases = [code.normalized.assignment]
@@ -230,15 +230,15 @@ def _judged_mutants(row: problems.Problem, each: int) -> Record:
 
 
 def _recolourings(
-    lanes: _Lanes, bases: Sequence[Assignment], chance: random.Random, count: int
+    lanes: _KeptApartLanes, bases: Sequence[Assignment], chance: random.Random, count: int
 ) -> Iterator[tuple[str, Assignment]]:
     """Valid assignments that differ from a base in one virtual register, half with a fault."""
     by_kind: dict[str, list[tuple[int, int]]] = {}
     for kind, one, other in lanes.pairs:
         by_kind.setdefault(kind, []).append((one, other))
     kinds = sorted(by_kind)
-    collides = [_Collisions(lanes, base) for base in bases]
-    harmless = [_Collisions(lanes, base, machine=True) for base in bases]
+    collides = [_Moves(lanes, base) for base in bases]
+    harmless = [_Moves(lanes, base, machine=True) for base in bases]
     for number in range(count):
         chosen = chance.randrange(len(bases))
         if number % 2 and kinds:
@@ -255,10 +255,10 @@ def _recolourings(
                 yield "nothing", moved
 
 
-class _Collisions:
+class _Moves:
     """Moves of single registers of an assignment that keep it valid."""
 
-    def __init__(self, lanes: _Lanes, base: Assignment, *, machine: bool = False) -> None:
+    def __init__(self, lanes: _KeptApartLanes, base: Assignment, *, machine: bool = False) -> None:
         self.lanes, self.base = lanes, base
         self.state = RegisterState(lanes.machine if machine else lanes.problem)
         for register, place in base.items():
