@@ -9,8 +9,9 @@
 
 Problems: `load_problems`, `load_problem`, `Problem`. Work on one problem:
 `allocate`, `verify`, `opinion`, `bound`, `lower`, `show`. Scores: `evaluate`,
-`load_results`, `Results`. Errors: `InputError` for input that cannot be used,
-`AllocationFailed` where an allocator has no answer; both are `VerilocError`s.
+`load_results`, `Results`. Machine code on the CPU: `run`. Errors: `InputError`
+for input that cannot be used, `AllocationFailed` where an allocator has no
+answer; both are `VerilocError`s.
 
 The names are imported when they are first used. Their types are in __init__.pyi.
 """
@@ -40,6 +41,7 @@ _HOME = {
     "load_results": "verilocc_bench.api.results",
     "lower": "verilocc_bench.api.working",
     "opinion": "verilocc_bench.api.working",
+    "run": "verilocc_bench.machine.execution",
     "show": "verilocc_bench.api.working",
     "verify": "verilocc_bench.api.working",
 }
@@ -65,6 +67,7 @@ __all__ = [
     "load_results",
     "lower",
     "opinion",
+    "run",
     "show",
     "verify",
 ]

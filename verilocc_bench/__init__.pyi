@@ -18,6 +18,7 @@ from verilocc_bench.errors import ContradictionError as ContradictionError
 from verilocc_bench.errors import InputError as InputError
 from verilocc_bench.errors import MissingExtraError as MissingExtraError
 from verilocc_bench.errors import VerilocError as VerilocError
+from verilocc_bench.machine.execution import run as run
 from verilocc_bench.verification import Verdict as Verdict
 
 __version__: str
@@ -42,6 +43,7 @@ __all__ = [
     "load_results",
     "lower",
     "opinion",
+    "run",
     "show",
     "verify",
 ]
