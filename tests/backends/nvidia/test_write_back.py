@@ -21,10 +21,14 @@ from tests.backends.nvidia.assembled_kernels import (
     require_tools,
 )
 from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.encoding import reuse_fields, reuse_mask
+from verilocc_bench.backends.nvidia.flow import control_flow
 from verilocc_bench.backends.nvidia.normalize import normalize_sass
 from verilocc_bench.backends.nvidia.proof import ProofFailed, prove_bytes, prove_instructions
 from verilocc_bench.backends.nvidia.read import disassembled_function
+from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.tools import disassemble
+from verilocc_bench.backends.nvidia.write_back import stale_reuse_marks
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.errors import AllocationFailed, InputError, RejectedKernel
 from verilocc_bench.ir import PhysicalRegister
@@ -81,13 +85,57 @@ def test_another_allocators_registers_are_written_but_not_said_to_run(ptx: str) 
     assert int.from_bytes(lowered.data[offset : offset + 4], "little") == highest + 3
 
 
-def test_a_mark_that_would_keep_another_value_is_cleared() -> None:
-    """The registers of two webs become one, and the later reads through a marked slot."""
-    cleared = 0
-    for row in sorted(ROWS, key=lambda row: row.n_instructions)[:3]:
-        cubin, problem = embedded(row)
-        cleared += lowered_kernel(cubin, problem, linear_scan(problem)).cleared_reuse_marks
-    assert cleared
+def test_a_mark_is_cleared_where_its_next_reader_is_another() -> None:
+    row = min(ROWS, key=lambda row: row.n_instructions)
+    require_tools()
+    function = code(base64.b64decode(load_raw_row("mini", row.id).content))
+    original = [instruction.encoding for instruction in function.instructions]
+    assert list(stale_reuse_marks(function, original)) == []
+    checked = 0
+    for index, slot, register, readers in marks_with_readers(function):
+        words = [*original]
+        words[readers[0][0]] = readers[0][1].write(words[readers[0][0]], 250)
+        assert (index, reuse_mask(slot)) in cleared_marks(function, words)
+        # A later reader of the register reads it anew.
+        for later, field in readers[1:2]:
+            words = [*original]
+            words[later] = field.write(words[later], 250)
+            assert (index, reuse_mask(slot)) not in cleared_marks(function, words)
+        for between in range(index + 1, readers[0][0]):
+            field = reuse_fields(function.instructions[between]).get(slot)
+            if field is not None:
+                words = [*original]
+                words[between] = field.write(words[between], register)
+                assert (index, reuse_mask(slot)) in cleared_marks(function, words)
+        checked += 1
+    assert checked >= 5
+
+
+def cleared_marks(function: SassFunction, words: list[int]) -> list[tuple[int, int]]:
+    return [
+        (index, reuse_mask(slot))
+        for index, mask in stale_reuse_marks(function, words)
+        for slot in range(3)
+        if mask & reuse_mask(slot)
+    ]
+
+
+def marks_with_readers(function: SassFunction):  # type: ignore[no-untyped-def]
+    """Each mark: its instruction, slot and register, and the readers through the slot behind it."""
+    for block in control_flow(function):
+        for place, index in enumerate(block.instructions):
+            word = function.instructions[index].encoding
+            for slot, field in reuse_fields(function.instructions[index]).items():
+                if not word & reuse_mask(slot):
+                    continue
+                register = field.read(word)
+                readers = [
+                    (later, its)
+                    for later in block.instructions[place + 1 :]
+                    if (its := reuse_fields(function.instructions[later]).get(slot)) is not None
+                    and its.read(function.instructions[later].encoding) == register
+                ]
+                yield index, slot, register, readers
 
 
 def test_other_kernels_of_the_cubin_stay() -> None:

@@ -116,7 +116,7 @@ def write_assignment(
         for index, instruction in enumerate(original.instructions)
     ]
     cleared = 0
-    for index, mask in _stale_reuse_marks(original, words):
+    for index, mask in stale_reuse_marks(original, words):
         cleared += (words[index] & mask).bit_count()
         words[index] &= ~mask
     count = _register_count(kernel, original, renaming)
@@ -178,8 +178,8 @@ def _patched(index: int, instruction: SassInstruction, renaming: Renaming) -> in
     return word
 
 
-def _stale_reuse_marks(function: SassFunction, words: list[int]) -> Iterator[tuple[int, int]]:
-    """Yields (instruction, marks to clear).
+def stale_reuse_marks(function: SassFunction, words: list[int]) -> Iterator[tuple[int, int]]:
+    """Yields (instruction, marks to clear) for the new words of a function's instructions.
 
     A mark keeps the value of an operand slot for a later instruction that reads the
     same register through the same slot. That reader takes the value, and keeps it only
