@@ -7,7 +7,9 @@ python -m benchmarks.runnable mutants [--dataset mini] [--each N] --measured FIL
 table: the registers beside ptxas's own, what `lower` says, and what the timing model
 says. `mutants` recolours one virtual register of an answer at a time, so that it stays
 valid but meets another where the machine is not done with it, and asks both judges of
-timing. As many recolourings have nothing planted in them. Both go on from `--measured`.
+timing; others have nothing planted in them. With `--anywhere` a register goes to any
+place at which the answer stays valid, whatever the analysis of timing says of it. Both
+commands go on from `--measured`.
 """
 
 from __future__ import annotations
@@ -55,6 +57,7 @@ def main(arguments: list[str] | None = None) -> int:
     answers.set_defaults(action=_answers)
     mutants = commands.add_parser("mutants")
     mutants.add_argument("--each", type=int, default=800, help="mutants of each kernel")
+    mutants.add_argument("--anywhere", action="store_true", help="plant nothing on purpose")
     mutants.set_defaults(action=_mutants)
     for each in (answers, mutants):
         each.add_argument("--dataset", default="mini")
@@ -137,7 +140,9 @@ def _registers(used: Mapping[str, int] | None) -> int:
 
 
 def _mutants(options: argparse.Namespace) -> None:
-    records = _measure(options, partial(_judged_mutants, each=options.each))
+    records = _measure(
+        options, partial(_judged_mutants, each=options.each, anywhere=options.anywhere)
+    )
     total: Counter[str] = Counter()
     for each in records:
         total.update(each["counts"])
@@ -208,7 +213,7 @@ def _name(pair: ApartPair) -> str:
     return f"{pair.hazard.value}, {'no wait' if pair.cycles is None else 'too close'}"
 
 
-def _judged_mutants(row: problems.Problem, each: int) -> Record:
+def _judged_mutants(row: problems.Problem, each: int, *, anywhere: bool) -> Record:
     lanes = _KeptApartLanes(row.kernel())
     code = lanes.kernel.code
     model = TimingModel(code.function, _distances())
@@ -218,7 +223,8 @@ def _judged_mutants(row: problems.Problem, each: int) -> Record:
     chance = random.Random(row.id)
     counts: Counter[str] = Counter()
     alone: list[str] = []
-    for planted, mutant in _recolourings(lanes, bases, chance, each):
+    moves = _anywhere if anywhere else _recolourings
+    for planted, mutant in moves(lanes, bases, chance, each):
         analysis = lanes.meets(mutant)
         renaming = renaming_of(code.function, code.normalized, mutant)
         destroyed = model.destroyed(registers_of(code.function, renaming))
@@ -227,6 +233,17 @@ def _judged_mutants(row: problems.Problem, each: int) -> Record:
         if said == "model":
             alone.append(f"{row.id}: {destroyed[0]}")
     return {"counts": dict(counts), "model_alone": alone[:5], "executed": model.executed}
+
+
+def _anywhere(
+    lanes: _KeptApartLanes, bases: Sequence[Assignment], chance: random.Random, count: int
+) -> Iterator[tuple[str, Assignment]]:
+    """Valid assignments that differ from a base in the place of one virtual register."""
+    moves = [_Moves(lanes, base) for base in bases]
+    for _ in range(count):
+        moved = chance.choice(moves).moved_anywhere(chance)
+        if moved is not None:
+            yield "anywhere", moved
 
 
 def _recolourings(
