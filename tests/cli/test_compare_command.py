@@ -127,18 +127,36 @@ def test_equal_assignments_are_equal(run, tmp_path: Path) -> None:  # type: igno
 
 
 @needs_llc
-def test_without_a_label_the_other_is_llcs_own(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_other_side_of_own_machine_ir_is_read_off_llc(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     mir = tmp_path / "kernel.mir"
     mir.write_text(load_raw_row("mini", AMD_ROW.id).content)
     path = labelled(AMD_ROW, tmp_path / "l.json")
     status, out, _ = run(mir, path, "--arch", "gfx942", "--json")
     document = json.loads(out)
     assert status == 0
+    assert document["other"]["name"].startswith("llvm-greedy 22.")
+    assert document["other"]["metrics"] == document["answer"]["metrics"]
+    assert document["other"]["metrics"]["bank_conflicts"] is not None
+    refused(run(mir, path), str(mir), "--arch")
+
+
+@needs_llc
+def test_where_llc_splits_live_ranges_the_other_is_its_own_code(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    rows = [row for row in load_rows("mini", track="split").rows if row.arch == "gfx942"]
+    row = min(rows, key=lambda row: row.n_instructions)
+    mir = tmp_path / "kernel.mir"
+    mir.write_text(load_raw_row("mini", row.id).content)
+    own = ["--arch", "gfx942"]
+    path = tmp_path / "answer.json"
+    chosen = [str(mir), *own]
+    assert main(["allocate", "--model", "spill-everywhere", *chosen, "-o", str(path)]) == 0
+    status, out, _ = run(mir, path, *own, "--json")
+    document = json.loads(out)
+    assert status == 0
     assert document["other"]["name"] == "llc's own"
     assert document["other"]["metrics"]["bank_conflicts"] is None
     assert document["other"]["metrics"]["vgprs"] > 0
     assert "llc's own: bank conflicts of llc's own allocation are not counted" in document["words"]
-    refused(run(mir, path), str(mir), "--arch")
 
 
 @needs_llc
