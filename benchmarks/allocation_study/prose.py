@@ -64,7 +64,8 @@ for each loop around."""
 CUBINS = """\
 Written back into the cubin. Instructions keep their order and their control words, which ptxas
 has computed for its own registers: a *hazard* is a wait that another register would need. Only
-permutations of the compiler's registers can be run."""
+permutations of the compiler's registers can be run, and answers of `--runnable`,
+which this study did not ask for."""
 
 UNKNOWN = """\
 Nothing here was run on a GPU. What a bank conflict, a wave, a copy or a wait state costs on the
