@@ -188,4 +188,4 @@ def test_a_missing_tool_is_named(
 ) -> None:
     path = write(KERNEL.replace("NAME", "square"))
     monkeypatch.setattr("verilocc_bench.backends.nvidia.tools._installed_file", lambda _: None)
-    refused(capsys, ["normalize", path], "nvidia-cuda-nvdisasm", "verilocc-bench[build]")
+    refused(capsys, ["normalize", path], "nvidia-cuda-nvdisasm", "verilocc-bench[cubin]")
