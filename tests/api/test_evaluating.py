@@ -11,6 +11,7 @@ import pytest
 import verilocc_bench as vb
 from verilocc_bench.allocators import Request
 from verilocc_bench.cli import main
+from verilocc_bench.settings.language_model import SamplingStrategy
 
 SMALL = {"arch": "gfx942", "limit": 1}
 
@@ -153,3 +154,28 @@ def test_runs_of_different_tracks_are_not_compared() -> None:
     tight = vb.evaluate("linear-scan", budget="bound", **SMALL)  # type: ignore[arg-type]
     with pytest.raises(vb.InputError, match="different budgets"):
         assign.compare(tight)
+
+
+def test_several_samples_of_a_language_model_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    from verilocc_bench.api import models
+
+    asked = []
+
+    def resolved(_name: str, settings: object, _jobs: int) -> object:
+        asked.append(settings)
+        raise vb.InputError("seen")
+
+    monkeypatch.setattr(models, "resolve_model", resolved)
+    for samples in (1, 2):
+        with pytest.raises(vb.InputError, match="seen"):
+            vb.evaluate("http://localhost:1/v1", samples=samples, model_name="m")
+    assert [settings.strategy for settings in asked] == [None, SamplingStrategy.RANDOM]
+
+
+def test_the_revision_of_a_function_is_that_of_its_module() -> None:
+    from verilocc_bench.api.models import allocator_of, settings_of
+    from verilocc_bench.evaluation import resolve_model
+
+    own = allocator_of(crashes, settings_of(crashes, {}))
+    assert own.revision == resolve_model("python:tests.api.test_evaluating:crashes").revision
+    assert allocator_of(Everything(), settings_of(Everything(), {})).revision != own.revision

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from verilocc_bench.api.models import AnyModel, allocator_of, can_be_imported, model_name
+from verilocc_bench.api.models import (
+    AnyModel,
+    allocator_of,
+    can_be_imported,
+    model_name,
+    settings_of,
+)
 from verilocc_bench.api.problems import names
 from verilocc_bench.api.results import Results, TemporaryFolder
 from verilocc_bench.dataset import EMBEDDED, BudgetChoice
@@ -44,7 +50,9 @@ def evaluate(
 
     Samples are kept in `output_path` as soon as they are judged, and a run that
     was interrupted goes on from there, unless `resume` is False. Without a path
-    they are kept until the Results are gone; `Results.save` keeps them. Raises
+    they are kept until the Results are gone; `Results.save` keeps them. A function
+    that no module has, as in a notebook, counts as the same while its own source is
+    the same, whatever it calls: after other changes give `resume=False`. Raises
     InputError for a model, a dataset or a folder that cannot be used.
     """
     models = list(model) if isinstance(model, list | tuple) else [model]
@@ -58,11 +66,10 @@ def evaluate(
             f"{alone[0]} cannot be imported by another process: expected jobs=1, or a model of "
             "a module"
         )
-    allocators = [allocator_of(each, settings, jobs) for each in models]
     configurations = [
         RunConfiguration(
-            model=allocator.name,
-            settings=allocator.settings,
+            model=model_name(each),
+            settings=settings_of(each, settings),
             dataset=str(dataset),
             revision=revision,
             splits=names(split) or (),
@@ -75,7 +82,11 @@ def evaluate(
             ks=(k,) if isinstance(k, int) else tuple(k),
             seed=seed,
         )
-        for allocator in allocators
+        for each in models
+    ]
+    allocators = [
+        allocator_of(each, configuration.asked_settings(), jobs)
+        for each, configuration in zip(models, configurations, strict=True)
     ]
     temporary = TemporaryFolder() if output_path is None else None
     path = Path(output_path or "") if temporary is None else temporary.path

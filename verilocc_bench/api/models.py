@@ -30,17 +30,17 @@ def model_name(model: AnyModel) -> str:
     return f"python:{named.__module__}:{named.__qualname__}"
 
 
-def allocator_of(model: AnyModel, settings: Mapping[str, Any], jobs: int = 1) -> Allocator:
-    """The allocator of a model, with these settings.
+def allocator_of(model: AnyModel, settings: AllocatorSettings, jobs: int = 1) -> Allocator:
+    """The allocator of a model, with settings of its kind.
 
-    Raises InputError if there is no such model or setting, or if the model is
-    nothing that can be asked.
+    A function or class of a module counts as `python:MODULE:ATTRIBUTE`, so that its
+    revision is a hash of the module's sources. Raises InputError if there is no such
+    model, or if it is nothing that can be asked.
     """
     name = model_name(model)
-    if isinstance(model, str):
-        return resolve_model(name, settings_of(name, settings), jobs)
-    found = settings_from(AllocatorSettings, settings, name)
-    return allocator_from_object(name, model, _revision(model), found)
+    if can_be_imported(model):
+        return resolve_model(name, settings, jobs)
+    return allocator_from_object(name, model, _revision(model), settings)
 
 
 def can_be_imported(model: AnyModel) -> bool:
@@ -55,15 +55,14 @@ def can_be_imported(model: AnyModel) -> bool:
     return found is model
 
 
-def settings_of(name: str, settings: Mapping[str, Any]) -> AllocatorSettings:
-    """The settings of a `--model` value. Raises InputError for one that its kind has not."""
-    return settings_from(settings_kind(name), settings, name)
+def settings_of(model: AnyModel, settings: Mapping[str, Any]) -> AllocatorSettings:
+    """The settings of a model's kind with these values.
 
-
-def settings_from(
-    kind: type[AllocatorSettings], settings: Mapping[str, Any], name: str
-) -> AllocatorSettings:
-    """The record `kind` with these values; a text stands for what its flag reads from it."""
+    A text stands for what its flag reads from it. Raises InputError for a setting that
+    the kind does not have, and for a value that its flag refuses.
+    """
+    name = model_name(model)
+    kind = settings_kind(name) if can_be_imported(model) else AllocatorSettings
     known = {each.name: flag_of(each) for each in fields(kind)}
     values: dict[str, Any] = {}
     for key, value in settings.items():

@@ -20,7 +20,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.lower_bounds import LowerBound, check_certificate, lower_bound
 from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
 from verilocc_bench.api.answers import AnyAnswer, answer_of
-from verilocc_bench.api.models import AnyModel, allocator_of
+from verilocc_bench.api.models import AnyModel, allocator_of, settings_of
 from verilocc_bench.api.problems import Problem, load_problem
 from verilocc_bench.backends import LoweredCode, backend_of
 from verilocc_bench.edits import Answer, assignment_alone
@@ -96,7 +96,7 @@ def allocate(
     InputError for a model or a setting that there is not.
     """
     problem = problem_of(problem)
-    allocator = allocator_of(model, settings)
+    allocator = allocator_of(model, settings_of(model, settings))
     prepared = prepared_for(problem, allocator)
     try:
         ((_, judged),) = settled_samples([(prepared, 0)], allocator, seed)

@@ -228,7 +228,7 @@ class _Replay:
         self._expected: dict[int, list[tuple[int, int, _Value | None]]] = {}
 
     def issue(self, number: int, index: int) -> None:
-        """Reads at once what is not read late; what is of fixed latency also writes at once."""
+        """Makes the early reads of an instruction, and its writes if its latency is fixed."""
         reads, writes = self._registers[index]
         late, meant, there = self._operations[index].late, self._meant, self._there
         if late:
