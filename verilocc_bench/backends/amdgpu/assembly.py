@@ -123,6 +123,15 @@ def count_code(assembly: str, function: str) -> CodeCounts:
     )
 
 
+def blocks_of_assembly(assembly: str, function: str) -> Iterator[tuple[int, list[str]]]:
+    """The loop depth and the instructions of each block, in the order of the text.
+
+    Raises InputError if the assembly does not contain the function.
+    """
+    for block in _blocks(assembly, function):
+        yield block.depth, block.instructions
+
+
 def innermost_loops(assembly: str, function: str) -> tuple[AssemblyLoop, ...]:
     """The loops that contain no other loop, in the order of the text.
 

@@ -1,0 +1,90 @@
+"""An allocator in the middle of a compiler: asked about code, judged, and never trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import fields
+from typing import Any
+
+from verilocc_bench import __version__
+from verilocc_bench.api.models import AnyModel, allocator_of, model_name, settings_of
+from verilocc_bench.api.problems import LABEL_OF_CODE, Problem
+from verilocc_bench.api.working import FINDINGS, prepared_for
+from verilocc_bench.backends import Kernel
+from verilocc_bench.edits import Answer
+from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.evaluation import settled_samples
+from verilocc_bench.settings.search import Objective
+from verilocc_bench.verification import Verifier
+
+
+class CodeAllocator:
+    """Asks one allocator about kernels, one at a time, from any thread.
+
+    `settings` are those of the allocator's kind, by their names on the command line.
+    Where the kind knows `runnable`, it is on: the answers go into code that runs.
+    Raises InputError for an unknown model or setting.
+    """
+
+    def __init__(self, model: AnyModel, settings: dict[str, Any], seed: int = 0) -> None:
+        chosen = settings_of(model, {})
+        if any(each.name == "runnable" for each in fields(chosen)):
+            settings = {"runnable": True, **settings}
+        self.name, self.seed = model_name(model), seed
+        self._settings = settings_of(model, settings)
+        self._allocator = allocator_of(model, self._settings)
+        self._lock = threading.Lock()
+
+    @property
+    def objective(self) -> Objective:
+        """What the allocator is after: its setting, or `registers` where it has none."""
+        found = getattr(self._settings, "objective", Objective.REGISTERS)
+        return Objective(found)
+
+    @property
+    def key(self) -> str:
+        """A hash of all that answers depend on: this package, the allocator, its settings.
+
+        A function without source text counts as another one in each process.
+        """
+        revision = self._allocator.revision
+        described = {
+            "version": __version__,
+            "name": self.name,
+            "revision": revision if revision != "unknown" else f"{id(self._allocator)}",
+            "settings": self._settings.described(),
+            "seed": self.seed,
+        }
+        text = json.dumps(described, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def answer(self, kernel: Kernel[Any]) -> Answer:
+        """The allocator's verified answer.
+
+        Raises AllocationFailed if it has none, or a wrong one.
+        """
+        problem = Problem(
+            kernel.problem.function,
+            kernel.problem.normalized,
+            title=kernel.name,
+            label=kernel.label,
+            label_source=LABEL_OF_CODE,
+            kernel=kernel,
+        )
+        with self._lock:
+            prepared = prepared_for(problem, self._allocator)
+            ((_, judged),) = settled_samples([(prepared, 0)], self._allocator, self.seed)
+        if judged.answer is None:
+            sample = judged.sample
+            raise AllocationFailed(f"{self.name}: {sample.failure}: {sample.message}")
+        verdict = Verifier(problem).verify(judged.answer, FINDINGS)
+        if not verdict.valid:
+            finding = verdict.findings[0].message
+            raise AllocationFailed(f"{self.name}: the answer is wrong: {finding}")
+        return judged.answer
+
+    def close(self) -> None:
+        """Ends what the allocator has started."""
+        self._allocator.close()
