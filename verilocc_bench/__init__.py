@@ -9,7 +9,8 @@
 
 Problems: `load_problems`, `load_problem`, `Problem`. Work on one problem:
 `allocate`, `verify`, `opinion`, `bound`, `lower`, `show`. Scores: `evaluate`,
-`load_results`, `Results`. Machine code on the CPU: `run`. Errors: `InputError`
+`load_results`, `Results`. Machine code on the CPU: `run`. Our registers in Triton's own
+compile: `triton.allocator`. Errors: `InputError`
 for input that cannot be used, `AllocationFailed` where an allocator has no
 answer; both are `VerilocError`s.
 
@@ -46,6 +47,9 @@ _HOME = {
     "verify": "verilocc_bench.api.working",
 }
 
+_ROOMS = ("triton",)
+"""Packages of this one that are names of the interface."""
+
 __all__ = [
     "AllocationFailed",
     "AllocationProblem",
@@ -69,11 +73,14 @@ __all__ = [
     "opinion",
     "run",
     "show",
+    "triton",
     "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(importlib.import_module(_HOME[name]), name)

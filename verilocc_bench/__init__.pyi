@@ -1,3 +1,4 @@
+from verilocc_bench import triton as triton
 from verilocc_bench.analysis import AllocationProblem as AllocationProblem
 from verilocc_bench.api.comparison import RunComparison as RunComparison
 from verilocc_bench.api.evaluating import evaluate as evaluate
@@ -45,5 +46,6 @@ __all__ = [
     "opinion",
     "run",
     "show",
+    "triton",
     "verify",
 ]

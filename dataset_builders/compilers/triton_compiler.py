@@ -131,16 +131,26 @@ def _compile(point: SweepPoint, cache_directory: Path | None) -> CompiledKernel:
     )
 
 
-def _run_stages(point: SweepPoint) -> tuple[dict[str, str], int]:
-    """The texts `llir` and, on NVIDIA, `ptx`, and the bytes of local memory."""
-    from triton._C.libtriton import ir
+def triton_source(point: SweepPoint) -> tuple[Any, Any, dict[str, int]]:
+    """The source, target and options that Triton's own `compile` takes for a point.
+
+    Raises MissingExtraError without Triton.
+    """
+    _import_triton()
     from triton.compiler import ASTSource
-    from triton.compiler.compiler import make_backend
 
     module_name = f"dataset_builders.kernels.{point.specification.module}"
     function = getattr(importlib.import_module(module_name), point.kernel)
     source = ASTSource(function, *_signature(point, tuple(function.arg_names)))
-    target = _target(point)
+    return source, _target(point), _options(point)
+
+
+def _run_stages(point: SweepPoint) -> tuple[dict[str, str], int]:
+    """The texts `llir` and, on NVIDIA, `ptx`, and the bytes of local memory."""
+    from triton._C.libtriton import ir
+    from triton.compiler.compiler import make_backend
+
+    source, target, _ = triton_source(point)
     backend = make_backend(target)
     options = _backend_options(point, backend)
     context = ir.context()

@@ -124,7 +124,7 @@ class TritonAllocator:
             found, reason, figures, ours = own, None, None, None
             try:
                 get_target(arch)
-                replacement = stage.replace(
+                improved = stage.improve(
                     Compile(
                         arch,
                         source,
@@ -135,8 +135,8 @@ class TritonAllocator:
                         self._allocator,
                     )
                 )
-                found = replacement.code
-                figures, ours = replacement.own, replacement.ours
+                found = improved.code
+                figures, ours = improved.own, improved.ours
             except KeepsOwnCode as kept:
                 reason, figures, ours = str(kept), kept.own, kept.ours
             except InputError as error:

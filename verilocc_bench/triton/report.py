@@ -77,8 +77,7 @@ class Report:
             )
             for each in self.kernels
         ]
-        table = tabulate(rows, (*head, "seconds", "code"), tablefmt=form, disable_numparse=True)
-        return table
+        return tabulate(rows, (*head, "seconds", "code"), tablefmt=form, disable_numparse=True)
 
     def __repr__(self) -> str:
         if not self.kernels:

@@ -65,7 +65,7 @@ class Compile:
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
+class ReplacedCode:
     """Our code, and the figures of both."""
 
     code: Any
@@ -82,7 +82,7 @@ class Stage(Protocol):
         """The versions of the tools that our code depends on. Raises InputError without them."""
         ...
 
-    def replace(self, compiled: Compile) -> Replacement:
+    def improve(self, compiled: Compile) -> ReplacedCode:
         """Our code. Raises KeepsOwnCode, with a reason, where the compiler's own stays."""
         ...
 
@@ -96,7 +96,7 @@ class AssemblyStage:
         """See Stage."""
         return f"llc {llc_version()}"
 
-    def replace(self, compiled: Compile) -> Replacement:
+    def improve(self, compiled: Compile) -> ReplacedCode:
         """See Stage."""
         arch, name = compiled.arch, str(compiled.metadata["name"])
         with step("the compiler's own code"):
@@ -117,7 +117,7 @@ class AssemblyStage:
         check_better(ours, own, compiled)
         with step("assembly", own, ours):
             compiled.assemble(assembly)
-        return Replacement(assembly, own, ours)
+        return ReplacedCode(assembly, own, ours)
 
 
 class CubinStage:
@@ -129,7 +129,7 @@ class CubinStage:
         """See Stage."""
         return f"nvdisasm {tool_version('nvdisasm')}"
 
-    def replace(self, compiled: Compile) -> Replacement:
+    def improve(self, compiled: Compile) -> ReplacedCode:
         """See Stage."""
         name = str(compiled.metadata["name"])
         with step("the compiler's own code"):
@@ -147,7 +147,7 @@ class CubinStage:
         with step("the compiler's own rules", own, ours):
             if not lowered.runnable:
                 raise InputError("; ".join(lowered.reasons))
-        return Replacement(lowered.data, own, ours)
+        return ReplacedCode(lowered.data, own, ours)
 
 
 STAGES: dict[str, Stage] = {"hip": AssemblyStage(), "cuda": CubinStage()}

@@ -75,4 +75,4 @@ def answer_module(
 
 def reason_of(error: BaseException) -> str:
     """The words of an error, without its file."""
-    return str(getattr(error, "message", "") or error or type(error).__name__)
+    return str(getattr(error, "message", "")) or str(error) or type(error).__name__

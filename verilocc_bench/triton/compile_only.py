@@ -1,0 +1,114 @@
+"""A driver for Triton that has a target and no GPU: kernels are compiled, launches are dropped."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from verilocc_bench.errors import InputError
+from verilocc_bench.targets import get_target
+
+_FIRST_DEVICE = 1 << 20
+_devices = itertools.count(_FIRST_DEVICE)
+_LIMITS = {
+    "max_shared_mem": 1 << 30,
+    "multiprocessor_count": 104,
+    "max_num_regs": 65_536,
+    "warpSize": 64,
+    "sm_clock_rate": 1_000_000,
+    "mem_clock_rate": 1_000_000,
+    "mem_bus_width": 4_096,
+}
+
+
+class CompileOnlyDriver:
+    """Triton's driver for one target. Each instance is a device of its own.
+
+    So Triton compiles a kernel again that it has compiled for another instance. A
+    launch compiles, and runs nothing. Autotuning compiles every configuration, and
+    chooses the first one: nothing is measured.
+    """
+
+    def __init__(self, arch: str) -> None:
+        self.target = triton_target(arch)
+        self._device = next(_devices)
+        properties = _LIMITS | {"warpSize": self.target.warp_size}
+        self.utils = SimpleNamespace(
+            get_device_properties=lambda _device: properties,
+            load_binary=lambda *_: (None, None, 0, 0, 1 << 20),
+        )
+
+    @classmethod
+    def is_active(cls) -> bool:
+        """False: Triton never chooses this driver by itself."""
+        return False
+
+    def get_current_target(self) -> Any:
+        """The target that kernels are compiled for."""
+        return self.target
+
+    def get_current_device(self) -> int:
+        """The number of the device."""
+        return self._device
+
+    def set_current_device(self, _device: int) -> None:
+        """Does nothing: there is one device."""
+
+    def get_current_stream(self, _device: int | None = None) -> int:
+        """The stream that launches are dropped into."""
+        return 0
+
+    def get_active_torch_device(self) -> Any:
+        """The CPU, where a script's tensors go."""
+        import torch
+
+        return torch.device("cpu")
+
+    def get_device_interface(self) -> Any:
+        """The part of torch that stands for the device."""
+        import torch
+
+        return torch.cpu
+
+    def get_benchmarker(self) -> Callable[..., Sequence[float]]:
+        """Runs a call once, so that it is compiled, and says the same time of every call."""
+
+        def benchmark(
+            call: Callable[[], Any], *, quantiles: Sequence[float], **_: Any
+        ) -> list[float]:
+            call()
+            return [1.0 for _ in quantiles]
+
+        return benchmark
+
+    def get_empty_cache_for_benchmark(self) -> None:
+        """None: nothing is measured."""
+
+    def clear_cache(self, _cache: Any) -> None:
+        """Does nothing."""
+
+    def launcher_cls(self, _source: Any, _metadata: Any) -> Callable[..., None]:
+        """A launcher that launches nothing."""
+        return lambda *_arguments, **_options: None
+
+    def map_python_to_cpp_type(self, kind: str) -> str:
+        """The name of a type, as it is: there is no launcher to write."""
+        return kind
+
+    def assemble_tensormap_to_arg(self, _tensormaps: Any, arguments: Any) -> Any:
+        """The arguments, as they are."""
+        return arguments
+
+
+def triton_target(arch: str) -> Any:
+    """Triton's name of a target. Raises InputError for an unknown one."""
+    from triton.backends.compiler import GPUTarget
+
+    target = get_target(arch)
+    if target.name.startswith("sm_"):
+        return GPUTarget("cuda", int(target.name.removeprefix("sm_")), 32)
+    if target.name.startswith("gfx"):
+        return GPUTarget("hip", target.name, 64)
+    raise InputError(f"Triton has no target {target.name!r}")
