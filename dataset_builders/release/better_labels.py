@@ -57,15 +57,7 @@ def better_labels(
     `folder` keeps finished results. Raises InputError for a row that exceeds its
     time limit or ends its process twice: its label could not be judged either.
     """
-    decisive = {
-        "allocators": list(ALLOCATORS),
-        "objective": OPTIONS.objective.value,
-        "effort": OPTIONS.effort,
-        "seed": OPTIONS.seed,
-        "version": __version__,
-        **{package: version(package) for package in ("numba", "ortools")},
-    }
-    with Journal(folder, decisive) as journal:
+    with open_journal(folder) as journal:
         journal.arrange(list(rows))
         pending = [identifier for identifier in rows if not journal.has(identifier)]
         loaded = (rows[identifier]() for identifier in pending)
@@ -84,6 +76,19 @@ def better_labels(
                 journal.store(row.id, outcome)
                 bar.update()
         return {identifier: journal.load_document(identifier) for identifier in rows}
+
+
+def open_journal(folder: Path) -> Journal:
+    """The journal of finished results, by id; those of other settings or versions are dropped."""
+    decisive = {
+        "allocators": list(ALLOCATORS),
+        "objective": OPTIONS.objective.value,
+        "effort": OPTIONS.effort,
+        "seed": OPTIONS.seed,
+        "version": __version__,
+        **{package: version(package) for package in ("numba", "ortools")},
+    }
+    return Journal(folder, decisive)
 
 
 def better_label(row: Row) -> dict[str, Any]:

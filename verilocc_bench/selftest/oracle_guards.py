@@ -36,6 +36,7 @@ class GuardedPaths:
         self._twice: set[Lane] | None = None
         self._useful: dict[Lane, set[int]] = {}
         self._states: dict[frozenset[Lane], dict[int, set[Decided]]] = {}
+        self._after: dict[frozenset[Lane], dict[State, list[State]]] = defaultdict(dict)
         self.preceding: dict[int, list[int]] = defaultdict(list)
         for place, following in enumerate(self.following):
             for after in following:
@@ -192,6 +193,17 @@ class GuardedPaths:
             for after in following
         ]
 
+    def _steps(self, state: State, tracked: frozenset[Lane]) -> list[State]:
+        """The states after a state, with the guard of their own place decided."""
+        known = self._after[tracked]
+        if state not in known:
+            known[state] = [
+                (after, choice)
+                for after, left in self._beyond(*state)
+                for choice in self._choices(after, left, tracked)
+            ]
+        return known[state]
+
     def _places_ahead_of(self, predicate: Lane) -> set[int]:
         """The places that lead to something the predicate guards without a write to it."""
         if predicate not in self._ahead:
@@ -258,12 +270,10 @@ class GuardedPaths:
                 reads.append(state)
             if acts and lane in self.stops.get(place, ()):
                 continue
-            for after, left in self._beyond(place, decided):
-                if after not in ahead:
-                    continue
-                for choice in self._choices(after, left, tracked):
-                    if (after, choice) not in before:
-                        before[after, choice] = []
-                        pending.append((after, choice))
-                    before[after, choice].append(state)
+            for following in self._steps(state, tracked):
+                if following[0] in ahead:
+                    if following not in before:
+                        before[following] = []
+                        pending.append(following)
+                    before[following].append(state)
         return before, reads
