@@ -19,7 +19,7 @@ LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
 MUTANT_JOBS ?= 2
 
-.PHONY: help evaluate test test-fast check build-mini build-full register-classes lower-tools fuzz fuzz-small mutants distances benchmark study train-tiny model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast check build-mini build-full register-classes lower-tools fuzz fuzz-small mutants distances benchmark study train-tiny figures model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -96,6 +96,9 @@ study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are;
 
 train-tiny: $(VENV)/dev ## Train the small recipe twice, and compare with what is written down of it; takes minutes
 	$(BIN)/python -m benchmarks.tiny_model --output results/tiny
+
+figures: $(VENV)/dev ## Make the figures of the README
+	$(BIN)/python -m benchmarks.figures docs/images
 
 model-study: $(VENV)/dev ## Ask the reference models and those in MODEL_STUDY/models on DATASET; takes hours, and goes on where it was interrupted
 	$(BIN)/python -m benchmarks.model_study run --dataset $(DATASET) --output $(MODEL_STUDY) --jobs $(STUDY_JOBS)

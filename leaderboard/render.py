@@ -135,7 +135,8 @@ def _rows(board: Board, dataset: str | None) -> tuple[Row, ...]:
 
 def _draw(entry: BoardEntry, rows: Mapping[str, Row], site: Path) -> dict[str, str]:
     """Pictures of an entry's examples: addresses relative to its page, by kernel."""
-    from verilocc_bench.report.picture import draw_assignment
+    from verilocc_bench.report.drawing import write_drawing
+    from verilocc_bench.report.occupation import occupation_of
 
     found = {}
     for example in entry.document.get("examples", ()):
@@ -146,7 +147,8 @@ def _draw(entry: BoardEntry, rows: Mapping[str, Row], site: Path) -> dict[str, s
         problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
         title = f"{row.arch} {row.family}, {entry.submission['name']}"
         (site / path).parent.mkdir(parents=True, exist_ok=True)
-        draw_assignment(problem, example["assignment"], title, site / path)
+        occupation = occupation_of(problem, example["assignment"])
+        write_drawing(problem, [occupation], title, site / path)
         found[row.id] = f"{path.parent.name}/{path.name}"
     return found
 

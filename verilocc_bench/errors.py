@@ -83,7 +83,8 @@ class MissingExtraError(InputError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(
             f"{purpose} needs the package {package!r}; "
-            f"install it with: pip install 'verilocc-bench[{extra}]'"
+            f"install it with: pip install 'verilocc-bench[{extra}]', "
+            f"or in a clone: pip install -e '.[{extra}]'"
         )
         self.package, self.extra, self.purpose = package, extra, purpose
 

@@ -80,7 +80,7 @@ def test_the_command_failures_shows_tracebacks(
     model = "python:tests.api.test_evaluating:crashes"
     arguments = ["--arch", "gfx942", "--limit", "1", "--output-path", str(tmp_path)]
     assert main(["evaluate", "--model", model, *arguments]) == 0
-    assert f"tracebacks: verilocc-bench failures {tmp_path}" in capsys.readouterr().err
+    assert f"see one: verilocc-bench failures {tmp_path} --id " in capsys.readouterr().err
     assert main(["failures", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert out.count('raise LookupError("a reason")') == 1

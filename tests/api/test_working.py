@@ -162,5 +162,7 @@ def test_pictures(tmp_path: Path) -> None:
     assert drawn._repr_svg_() == drawn.data.decode()
     with pytest.raises(vb.InputError, match=r"\.svg"):
         drawn.save(tmp_path / "kernel.png")
-    with pytest.raises(vb.InputError, match="wrong"):
-        vb.show(problem, dict.fromkeys(vb.allocate(problem, "linear-scan").assignment, "v0"))
+    wrong = dict.fromkeys(vb.allocate(problem, "linear-scan").assignment, "v0")
+    assert vb.show(problem, wrong).data != picture.data
+    page = vb.show(problem, wrong, tmp_path / "kernel.html")
+    assert page.data.startswith(b"<!DOCTYPE html>")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from verilocc_bench.cli import main
+from verilocc_bench.cli.terminal import shows_colour
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.evaluation import TableStyle, results_tables
 from verilocc_bench.ir import instance_id
 from verilocc_bench.targets import TARGETS
 
@@ -179,8 +183,78 @@ def test_a_table_of_several_models(capsys: pytest.CaptureFixture[str]) -> None:
     models = ["--model", "compiler", "--model", "linear-scan"]
     assert main(["evaluate", *models, "--limit", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 2 + 2 * (TASKS + 1)
-    assert "sm_80" in lines[-4]
+    assert len(lines) == 4 + 2 * (TASKS + 1) + 1  # headings, rules, and what is not shown
+    assert "sm_80" in lines[-5]
+    assert set(lines[-4]) == {"-", " "}
+    assert lines[-1].startswith("not shown: ")
+
+
+def test_columns_are_chosen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["evaluate", "--model", "compiler", "--limit", "1", "--arch", "gfx942"]
+    monkeypatch.setenv("COLUMNS", "60")
+    assert main(arguments) == 0
+    narrow = capsys.readouterr().out
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert "100.0 % (100–100)" in narrow
+    assert main([*arguments, "--wide"]) == 0
+    wide = capsys.readouterr().out.splitlines()
+    assert "occupancy" in wide[0]
+    assert "seconds" in wide[1]
+    assert main([*arguments, "--columns", "seconds,bank conflicts"]) == 0
+    chosen = capsys.readouterr().out.splitlines()
+    assert chosen[0].split() == ["bank"]
+    assert chosen[1].split() == ["task", "allocator", "seconds", "conflicts"]
+    assert main([*arguments, "--columns", "second"]) == 2
+    assert "did you mean 'seconds'" in capsys.readouterr().err
+
+
+def test_wrong_answers_are_summed_up_by_their_first_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "two_faults.py").write_text(
+        "def allocate(problem, seed):\n"
+        "    classes = problem.function.virtual_registers\n"
+        "    legal = problem.placements.legal\n"
+        "    found = {f'%{n}': next(iter(legal[c].values())) for n, c in enumerate(classes)}\n"
+        "    return {**found, '%0': 'x9'} if problem.target.name == 'sm_80' else found\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    arguments = ["evaluate", "--model", "python:two_faults:allocate", "--limit", "2"]
+    assert main([*arguments, "--family", "gemm", "--output-path", "run"]) == 0
+    captured = capsys.readouterr()
+    notes = " ".join(captured.out.split())
+    assert "gfx90a/gemm: 2 × invalid: 2 × first finding overlap (as on ff6a8c95c1702273)" in notes
+    assert "sm_80/gemm: 2 × invalid: 2 × first finding unknown_physical_register" in notes
+    (command,) = (line for line in captured.err.splitlines() if line.startswith("see one: "))
+    assert main(command.removeprefix("see one: verilocc-bench ").split()) == 0
+    assert "ff6a8c95c1702273" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_colours_are_for_terminals(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert shows_colour(Stream()) is terminal
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not shows_colour(Stream())
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not shows_colour(Stream())
+
+
+def test_colours_change_nothing_but_colours(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", "--model", "compiler", "--limit", "1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    coloured = results_tables([document], TableStyle(colour=True))
+    assert "\x1b[1;32m" in coloured  # overall, all of them valid
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == results_tables([document])
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg"])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -65,3 +68,42 @@ def test_a_beginning_of_several_ids_names_none(
     err = said(["problem", prefix], capsys)
     assert "begins" in err
     assert next(r.id for r in sorted(ROWS, key=lambda r: r.id) if r.id.startswith(prefix)) in err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for word in ("evaluate", "selftest", "rebuild", "prompt-format"):
+        assert word in script
+    assert "verilocc-bench" in script
+
+
+def test_bash_completes_commands_and_options(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = tmp_path / "completion"
+    script.write_text(capsys.readouterr().out)
+    asked = {"eva": "evaluate", "evaluate --col": "--columns", "verify --judge ind": "independent"}
+    for words, expected in asked.items():
+        count = len(words.split())
+        command = (
+            f"source {script}; COMP_WORDS=(verilocc-bench {words}); COMP_CWORD={count}; "
+            '_shtab_verilocc_bench; echo "${COMPREPLY[@]}"'
+        )
+        run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+        assert run.stdout.split() == [expected], run.stderr
+
+
+def test_completion_needs_its_extra(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert "pip install -e '.[completion]'" in said(["completion", "bash"], capsys)
+
+
+def test_help_says_a_default_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["submit", "--help"])
+    assert " ".join(capsys.readouterr().out.split()).count("(default: verilocc/submissions)") == 1

@@ -399,6 +399,17 @@ def test_what_would_help(serve: Serve, load: Load, base: str, said: Say, hint: s
     assert hint.format(root=server.root) in str(failure.value)
 
 
+def test_a_page_in_place_of_json_hints_at_the_address(
+    serve: Serve, load: Load, waits: list[float]
+) -> None:
+    server = serve(in_turn(*[Say(200, b"<html>hello</html>")] * 9))
+    with pytest.raises(InfrastructureError) as failure:
+        complete(load(server.root), ask())
+    assert f"is not JSON; the address is the base of the API: try {server.root}/v1" in str(
+        failure.value
+    )
+
+
 def test_half_a_key_is_not_shown(serve: Serve, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     for padding in (285, 1190, 1200 - len(KEY) // 2):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -38,24 +39,40 @@ def count_bank_conflicts(problem: AllocationProblem, answer: NamedAssignment) ->
     needs no bank if the instruction before reads it at the same place among three.
     """
     in_some_bank = in_one_bank = 0
+    for block, _, most in _most_of_a_bank(problem, answer):
+        weight = LOOP_WEIGHT ** problem.loop_depths[block]
+        in_some_bank += weight * (most > problem.target.bank_ports)
+        in_one_bank += weight * (most == 3)
+    return BankConflicts(in_some_bank, in_one_bank)
+
+
+def bank_conflict_places(
+    problem: AllocationProblem, answer: NamedAssignment
+) -> tuple[tuple[int, int], ...]:
+    """(block, instruction) of every bank conflict that `BankConflicts.any` counts."""
+    ports = problem.target.bank_ports
+    return tuple((b, i) for b, i, most in _most_of_a_bank(problem, answer) if most > ports)
+
+
+def _most_of_a_bank(
+    problem: AllocationProblem, answer: NamedAssignment
+) -> Iterator[tuple[int, int, int]]:
+    """(block, instruction, most sources that it reads of one bank), of those with three sources."""
     target, units = problem.target, _units(problem, answer)
     for index, block in enumerate(problem.function.blocks):
-        weight = LOOP_WEIGHT ** problem.loop_depths[index]
         kept: Sources = ()
-        for instruction in block.instructions:
+        for place, instruction in enumerate(block.instructions):
             sources = _three_sources(problem, instruction, units)
             if not sources:
                 kept = ()
                 continue
             read = [source for source, before in zip_longest(sources, kept) if source != before]
             per_bank = Counter((file, unit % target.file(file).banks) for file, unit in read)
-            most = max(per_bank.values(), default=0)  # empty if the slots keep all of them
-            in_some_bank += weight * (most > target.bank_ports)
-            in_one_bank += weight * (most == 3)
+            # Empty if the slots keep all of them.
+            yield index, place, max(per_bank.values(), default=0)
             if target.reuse_slots:
                 # A slot keeps the old value, not the one that the instruction writes.
                 kept = () if _writes(problem, instruction, units, sources) else sources
-    return BankConflicts(in_some_bank, in_one_bank)
 
 
 def _three_sources(

@@ -14,7 +14,7 @@ from tabulate import tabulate
 
 from verilocc_bench.api.comparison import RunComparison, compare_runs
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation import allocator_label, results_tables
+from verilocc_bench.evaluation import TableStyle, allocator_label, results_tables
 from verilocc_bench.evaluation.results import ANSWERS, RESULTS, SAMPLES
 from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.files import open_input, parse_json, write_atomically
@@ -115,12 +115,13 @@ class Results:
     def __str__(self) -> str:
         failed = sum(sum(d["results"]["overall"]["failures"].values()) for d in self.documents)
         note = f"\n{failed} samples without a valid answer: see failures()" if failed else ""
-        return results_tables(self.documents) + note
+        width = shutil.get_terminal_size().columns
+        return results_tables(self.documents, TableStyle(width=width)) + note
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return results_tables(self.documents, "html")
+        return results_tables(self.documents, TableStyle("html"))
 
     def to_pandas(self) -> pandas.DataFrame:
         """One line a function and model: the `kernels` of results.json, and `model`."""

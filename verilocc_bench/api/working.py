@@ -27,7 +27,8 @@ from verilocc_bench.edits import Answer, assignment_alone
 from verilocc_bench.errors import AllocationFailed, ContradictionError, InputError
 from verilocc_bench.evaluation import PreparedProblem, settled_samples
 from verilocc_bench.files import write_output
-from verilocc_bench.report.picture import FORMATS, picture_of_assignment
+from verilocc_bench.report.drawing import checked_format, drawing_of
+from verilocc_bench.report.occupation import occupation_of
 from verilocc_bench.verification import FastVerifier, Verdict, Verifier
 from verilocc_bench.verification.judges import (
     EXECUTOR,
@@ -179,7 +180,7 @@ def lower(problem: AnyProblem, answer: AnyAnswer, output: str | Path) -> Lowered
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of an assignment, in the format `suffix`; notebooks show PNG and SVG."""
+    """An assignment drawn in the format `suffix`; notebooks show PNG and SVG."""
 
     data: bytes = field(repr=False)
     suffix: str = ".png"
@@ -204,13 +205,12 @@ def show(
     """Draws which register holds what, and writes it to `output` if there is one.
 
     Without an answer it draws the compiler's own, or linear scan's if there is no
-    valid one. The suffix of `output` says the format: .png, .svg or .pdf.
-    Raises InputError for a wrong answer, and MissingExtraError without matplotlib.
+    valid one. The suffix of `output` says the format: .png, .svg, .pdf, or .html for
+    a page to look around in. A wrong answer is drawn with its collisions marked.
+    Raises InputError for an answer with edits, and MissingExtraError without matplotlib.
     """
     problem = problem_of(problem)
-    suffix = ".png" if output is None else Path(output).suffix
-    if suffix not in FORMATS:
-        raise InputError(f"expected a file name ending in {', '.join(FORMATS)}", source=output)
+    suffix = ".png" if output is None else checked_format(Path(output))
     if answer is None:
         source, assignment = usual_assignment(problem)
     else:
@@ -219,7 +219,8 @@ def show(
             raise InputError("answers with edits cannot be drawn")
         source, assignment = "the answer", assignment_alone(resolved)
     title = problem.title if isinstance(problem, Problem) else problem.id
-    data = picture_of_assignment(problem, assignment, f"{title}, registers by {source}", suffix)
+    occupation = occupation_of(problem, assignment, source)
+    data = drawing_of(problem, [occupation], f"{title}, registers by {source}", suffix)
     picture = Picture(data, suffix)
     if output is not None:
         picture.save(output)

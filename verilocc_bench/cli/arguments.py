@@ -118,7 +118,17 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
         action="store_false",
         help="throw away the samples of earlier runs in --output-path",
     )
-    parser.add_argument("--json", action="store_true", help="print results.json, and nothing else")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="print results.json, and nothing else")
+    shown.add_argument(
+        "--wide",
+        action="store_true",
+        help="print every column; by default as many as the terminal, or 80 characters, have "
+        "room for",
+    )
+    shown.add_argument(
+        "--columns", type=names, metavar="C,…", help="print these columns, named by their headings"
+    )
     add_settings(parser)
 
 
@@ -254,7 +264,15 @@ def _show(parser: argparse.ArgumentParser) -> None:
         help="a file with one answer; by default the row's label, else linear-scan's answer",
     )
     parser.add_argument(
-        "-o", "--output", type=output_file, required=True, metavar="FILE", help=".png, .svg or .pdf"
+        "other", metavar="OTHER", type=Path, nargs="?", help="a file with another, to stand beside"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=output_file,
+        required=True,
+        metavar="FILE",
+        help="a picture (.png, .svg, .pdf), or a page to look around in (.html)",
     )
 
 
@@ -270,7 +288,7 @@ def _submit(parser: argparse.ArgumentParser) -> None:
         "--repo-id",
         default="verilocc/submissions",
         metavar="OWNER/NAME",
-        help="the submissions dataset on the Hub (default: %(default)s)",
+        help="the submissions dataset on the Hub",
     )
     parser.add_argument("--dataset", help="a copy of the board's dataset (default: its name)")
     parser.add_argument("--revision", help="a branch, tag or commit of it on the Hub")
@@ -358,6 +376,10 @@ def _report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=output_file, metavar="FILE", help="write there")
 
 
+def _completion(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
 def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("models", "datasets", "sweeps"))
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -383,4 +405,5 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "failures": ("say of a run's failures what was wrong, with tracebacks", _failures),
     "selftest": ("corrupt answers and set the judges against each other", _selftest),
     "list": ("list models, datasets or sweeps", _list),
+    "completion": ("print what a shell needs to complete commands", _completion),
 }

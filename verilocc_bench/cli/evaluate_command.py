@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
 
 from verilocc_bench.cli.output_stream import reserved_stdout
+from verilocc_bench.cli.terminal import table_style
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import (
+    Evaluation,
     RunConfiguration,
+    TableStyle,
     allocator_label,
     evaluate_together,
     failure_notes,
     results_json,
     results_tables,
     settings_kind,
+    wrapped,
 )
 from verilocc_bench.evaluation.summary import OVERALL
 from verilocc_bench.settings.command_line import check_flags, read_settings
@@ -26,6 +33,7 @@ UNAVAILABLE = 69
 def run(options: argparse.Namespace) -> int:
     """Evaluates the models and prints one table, or JSON."""
     configurations = _configurations(options)
+    style = table_style(options)
     with reserved_stdout() as stdout:
         found = evaluate_together(
             configurations,
@@ -36,13 +44,8 @@ def run(options: argparse.Namespace) -> int:
         if options.json:
             print(results_json(found[0].document), end="", file=stdout)
         else:
-            print(results_tables([each.document for each in found]), file=stdout)
-            for each in found:
-                for note in failure_notes(allocator_label(each.document["config"]), each.results):
-                    print(note, file=stdout)
-            if any(s.traceback for each in found for row in each.results for s in row.samples):
-                folder = options.output_path or "DIR, after a run with --output-path DIR"
-                print(f"tracebacks: verilocc-bench failures {folder}", file=sys.stderr)
+            _print_results(found, style, stdout)
+            _print_how_to_see_failures(found, options.output_path)
     overall = [each.document["results"][OVERALL] for each in found]
     if all(each["infrastructure_failures"] and not each["samples"] for each in overall):
         print(
@@ -51,6 +54,30 @@ def run(options: argparse.Namespace) -> int:
         )
         return UNAVAILABLE
     return 0
+
+
+def _print_results(found: Sequence[Evaluation], style: TableStyle, stdout: TextIO | None) -> None:
+    """Prints the table, and below it why answers are missing or wrong."""
+    print(results_tables([each.document for each in found], style), file=stdout)
+    for each in found:
+        for note in failure_notes(allocator_label(each.document["config"]), each.results):
+            print(wrapped(note, style.width), file=stdout)
+
+
+def _print_how_to_see_failures(found: Sequence[Evaluation], output_path: Path | None) -> None:
+    """Prints the command that shows the first failure, with its findings or its traceback."""
+    failed = (
+        row.row.id
+        for each in found
+        for row in each.results
+        for sample in row.samples
+        if sample.kind is not None and sample.counted
+    )
+    first = next(failed, None)
+    if first is not None:
+        folder = output_path or "DIR"
+        when = "" if output_path else " (after a run with --output-path DIR)"
+        print(f"see one: verilocc-bench failures {folder} --id {first}{when}", file=sys.stderr)
 
 
 def _configurations(options: argparse.Namespace) -> list[RunConfiguration]:

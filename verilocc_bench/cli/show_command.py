@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.api.answers import answer_of_file
@@ -12,35 +14,47 @@ from verilocc_bench.api.working import usual_assignment
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import STANDARD_OUTPUT
-from verilocc_bench.report.picture import draw_assignment
-from verilocc_bench.verification import FastVerifier
+from verilocc_bench.report.drawing import checked_format, write_drawing
+from verilocc_bench.report.occupation import occupation_of
 
 
 def run(options: argparse.Namespace) -> int:
-    """Draws the instance under the given answer, its label, or linear scan's answer.
+    """Draws the instance under one answer or two, or under its label or linear scan's answer.
 
-    The status is 1, and nothing drawn, for a wrong answer.
+    The status is 1 if an answer is wrong. It is drawn, with what is wrong marked.
     """
+    checked_format(options.output)
     problem = load_instance(options)
-    source, answer = _answer(options, problem)
-    verdict = FastVerifier(problem).verify(answer)
-    if not verdict.valid:
-        print(
-            f"verilocc-bench show: {source}: a wrong answer for {options.instance}, "
-            f"{len(verdict.findings)} findings, first: {verdict.findings[0].message}",
-            file=sys.stderr,
-        )
-        return 1
-    draw_assignment(problem, answer, f"{problem.title}, registers by {source}", options.output)
+    occupations = [
+        occupation_of(problem, answer, source) for source, answer in _answers(options, problem)
+    ]
+    title = problem.title
+    if len(occupations) == 1:
+        title = f"{title}, registers by {occupations[0].source}"
+    write_drawing(problem, occupations, title, options.output)
     if options.output != STANDARD_OUTPUT:
         print(f"wrote {options.output}", file=sys.stderr)
-    return 0
+    for occupation in occupations:
+        if not occupation.valid:
+            print(
+                f"verilocc-bench show: {occupation.source}: a wrong answer for {options.instance}, "
+                f"{occupation.findings_count:,} findings, first: "
+                f"{occupation.clashes[0].finding.message}",
+                file=sys.stderr,
+            )
+    return int(not all(occupation.valid for occupation in occupations))
 
 
-def _answer(options: argparse.Namespace, problem: Problem) -> tuple[str, NamedAssignment]:
+def _answers(
+    options: argparse.Namespace, problem: Problem
+) -> Iterator[tuple[str, NamedAssignment]]:
     if options.answer is None:
-        return usual_assignment(problem)
-    answer = answer_of_file(problem, options.answer)
-    if answer.has_edits:
-        raise InputError("answers with edits cannot be drawn", source=options.answer)
-    return options.answer.name, answer.assignment
+        yield usual_assignment(problem)
+        return
+    paths: list[Path] = [path for path in (options.answer, options.other) if path is not None]
+    same_name = len({path.name for path in paths}) < len(paths)
+    for path in paths:
+        answer = answer_of_file(problem, path)
+        if answer.has_edits:
+            raise InputError("answers with edits cannot be drawn", source=path)
+        yield str(path) if same_name else path.name, answer.assignment

@@ -19,7 +19,13 @@ from verilocc_bench.evaluation.models import (
 from verilocc_bench.evaluation.prepared import PreparedProblem, PreparedRow
 from verilocc_bench.evaluation.records import Judged, Outcome, RowResult, Sample
 from verilocc_bench.evaluation.results import results_json
-from verilocc_bench.evaluation.table import allocator_label, failure_notes, results_tables
+from verilocc_bench.evaluation.table import (
+    TableStyle,
+    allocator_label,
+    failure_notes,
+    results_tables,
+    wrapped,
+)
 
 __all__ = [
     "Evaluation",
@@ -32,6 +38,7 @@ __all__ = [
     "RowResult",
     "RunConfiguration",
     "Sample",
+    "TableStyle",
     "allocator_label",
     "evaluate",
     "evaluate_together",
@@ -44,4 +51,5 @@ __all__ = [
     "run_folders",
     "settings_kind",
     "settled_samples",
+    "wrapped",
 ]

@@ -40,7 +40,7 @@ def judge(verifier: Verifier, response: Response, index: int) -> Judged:
         failure,
         None if message is None else " ".join(message.split())[:MESSAGE_LENGTH],
         len(findings) + sum(untold.values()),
-        tuple(sorted({finding.kind.value for finding in findings} | set(map(str, untold)))),
+        tuple(dict.fromkeys([*(finding.kind.value for finding in findings), *map(str, untold)])),
         details=dict(response.details),
         allocate_seconds=response.seconds,
         verify_seconds=seconds,

@@ -36,8 +36,9 @@ class Sample:
 
     `failure` says why there is no answer to judge. `calls` counts the attempts,
     each judged once; only a guided run has more than one. Findings and failure
-    come from the last attempt; `allocate_seconds` and `verify_seconds` are sums
-    over all attempts. `traceback` is that of an allocator in Python that crashed.
+    come from the last attempt; `finding_kinds` begins with that of the first
+    finding. `allocate_seconds` and `verify_seconds` are sums over all attempts.
+    `traceback` is that of an allocator in Python that crashed.
     """
 
     index: int

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,15 +14,63 @@ from tabulate import tabulate
 from verilocc_bench.allocators import (
     Assistance,
 )
-from verilocc_bench.evaluation.records import RowResult
+from verilocc_bench.errors import InputError, did_you_mean
+from verilocc_bench.evaluation.records import INVALID, RowResult
+from verilocc_bench.evaluation.summary import OVERALL
 from verilocc_bench.settings.allocator import Decoding
-
-_NAMES = ("architecture", "family", "allocator")
 
 Record = Mapping[str, Any]
 
 NONE = "–"
 """The cell of a figure that there is not."""
+
+_NAMES = ("task", "allocator")
+PLAIN = "plain"
+"""The form of tables on a terminal."""
+
+_PRIORITY = (
+    "calls",
+    "registers/label",
+    "spill cost",
+    "move cost",
+    "bank conflicts",
+    "kernels",
+    "occupancy +/-",
+    "fewer",
+    "more",
+    "above bound",
+)
+"""Which columns are kept where there is little room: pass@k always, then these in this order."""
+
+_TWO_LINES = {
+    "registers/label": ["registers", "/label"],
+    "valid": ["valid", "(95 % interval)"],
+    "pass@1": ["pass@1", "(95 % interval)"],
+}
+_BOLD, _GREEN, _YELLOW, _RED = "1", "32", "33", "31"
+
+
+@dataclass(frozen=True, slots=True)
+class TableStyle:
+    """How results are shown.
+
+    `form` is PLAIN or a format of tabulate. `columns` are headings. Without them there
+    are as many as `width` characters have room for, or all if that is None.
+    """
+
+    form: str = PLAIN
+    width: int | None = None
+    columns: tuple[str, ...] | None = None
+    colour: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _FigureColumn:
+    """A figure of a record; `colour` is a code of ANSI for its cell, or nothing."""
+
+    heading: str
+    cell: Callable[[Record], str]
+    colour: Callable[[Record], str] = lambda _: ""
 
 
 def percent(value: float | None) -> str:
@@ -33,92 +83,216 @@ def number(value: float | None, digits: int = 0) -> str:
     return NONE if value is None else f"{value:,.{digits}f}"
 
 
-def results_tables(documents: Sequence[dict[str, Any]], form: str = "simple") -> str:
-    """One table for each assistance: only allocators that are shown the same are compared.
-
-    `form` is a format of tabulate, such as `html`.
-    """
-    kinds = dict.fromkeys(document["config"]["assistance"] for document in documents)
-    tables = []
-    for kind in kinds:
-        chosen = [each for each in documents if each["config"]["assistance"] == kind]
-        decoding = chosen[0]["config"]["decoding"]
-        usual = len(kinds) == 1 and (kind, decoding) == (Assistance.TEXT, Decoding.FREE)
-        heading = "" if usual else f"assistance: {kind}, decoding: {decoding}\n\n"
-        tables.append(heading + _table(chosen, form))
-    return "\n\n".join(tables)
-
-
 def allocator_label(config: Record) -> str:
     """An allocator's name, with the name of the model if it is an endpoint's."""
     model_name = config["options"].get("model_name")
     return f"{config['model']} {model_name}" if model_name else str(config["model"])
 
 
-def _table(documents: Sequence[dict[str, Any]], form: str) -> str:
-    """Architecture by family by allocator, one row each; the overall rows at the end."""
-    config = documents[0]["config"]
-    columns = _columns(config["k"], config["track"], config["decoding"])
-    rows: list[tuple[str, ...]] = []
-    for task in dict.fromkeys(task for document in documents for task in document["results"]):
-        arch, _, family = task.partition("/")
+def results_tables(documents: Sequence[dict[str, Any]], style: TableStyle = TableStyle()) -> str:
+    """One table for each assistance: only allocators that are shown the same are compared.
+
+    A last line names the columns that there was no room for. Raises InputError
+    for a heading that no table has.
+    """
+    kinds = dict.fromkeys(document["config"]["assistance"] for document in documents)
+    groups = [[d for d in documents if d["config"]["assistance"] == kind] for kind in kinds]
+    known = {each.heading: None for group in groups for each in _columns(group[0]["config"])}
+    for heading in style.columns or ():
+        if heading not in known:
+            raise InputError(
+                f"there is no column {heading!r}, only {', '.join(known)}"
+                + did_you_mean(heading, known)
+            )
+    tables, left_out = [], dict[str, None]()
+    for group in groups:
+        config = group[0]["config"]
+        usual = len(kinds) == 1 and (config["assistance"], config["decoding"]) == (
+            Assistance.TEXT,
+            Decoding.FREE,
+        )
+        heading = f"assistance: {config['assistance']}, decoding: {config['decoding']}\n\n"
+        text, without = _table(group, style)
+        tables.append(("" if usual else heading) + text)
+        left_out |= dict.fromkeys(without)
+    if left_out:
+        note = f"not shown: {', '.join(left_out)} (--wide)"
+        tables.append(wrapped(note, style.width))
+    return ("\n" if left_out and len(groups) == 1 else "\n\n").join(tables)
+
+
+def wrapped(text: str, width: int | None) -> str:
+    """A line as a paragraph: what follows its first line is indented. As it is without a width."""
+    if width is None:
+        return text
+    return "\n".join(
+        textwrap.wrap(
+            text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    )
+
+
+def _table(documents: Sequence[dict[str, Any]], style: TableStyle) -> tuple[str, list[str]]:
+    """The table, and the headings that it has no room for."""
+    columns = _columns(documents[0]["config"])
+    if style.columns is not None:
+        by_heading = {each.heading: each for each in columns}
+        chosen = [by_heading[name] for name in style.columns if name in by_heading]
+        return _drawn(documents, chosen, style), []
+    chosen = list(columns)
+    while style.width is not None and len(chosen) > 1:
+        plain = _drawn(documents, chosen, TableStyle(style.form))
+        if max(map(len, plain.splitlines())) <= style.width:
+            break
+        worst = max(chosen, key=_rank)
+        if _rank(worst) < 0:
+            break
+        chosen.remove(worst)
+    left_out = [each.heading for each in columns if each not in chosen]
+    return _drawn(documents, chosen, style), left_out
+
+
+def _rank(column: _FigureColumn) -> int:
+    if column.heading == "valid" or column.heading.startswith("pass@"):
+        return -1
+    return _PRIORITY.index(column.heading) if column.heading in _PRIORITY else len(_PRIORITY)
+
+
+def _drawn(
+    documents: Sequence[dict[str, Any]], columns: Sequence[_FigureColumn], style: TableStyle
+) -> str:
+    """Task by allocator, one row each; the overall rows at the end, set apart."""
+    rows, colours = [], []
+    tasks = list(dict.fromkeys(task for document in documents for task in document["results"]))
+    for task in tasks:
         for document in documents:
             record = document["results"].get(task)
             if record is not None:
-                figures = [show(record) for show in columns.values()]
-                rows.append((arch, family or "–", allocator_label(document["config"]), *figures))
-    headers = (*_NAMES, *columns)
+                names = (task, allocator_label(document["config"]))
+                rows.append((*names, *(each.cell(record) for each in columns)))
+                colours.append(("", "", *(each.colour(record) for each in columns)))
+    headings = (*_NAMES, *(each.heading for each in columns))
+    if style.form == PLAIN:
+        return _plain_table(headings, rows, colours if style.colour else None)
     alignment = ("left",) * len(_NAMES) + ("right",) * len(columns)
-    return tabulate(rows, headers=headers, tablefmt=form, disable_numparse=True, colalign=alignment)
+    return tabulate(
+        rows, headers=headings, tablefmt=style.form, disable_numparse=True, colalign=alignment
+    )
 
 
-def _columns(ks: Sequence[int], track: str, decoding: str) -> dict[str, Callable[[Record], str]]:
-    """The figures by their headings, for the track and the decoding."""
-    columns: dict[str, Callable[[Record], str]] = {"kernels": lambda r: str(r["n"])}
-    for k in ks:
-        columns["valid" if len(ks) == 1 else f"pass@{k}"] = partial(_pass, k)
-    if decoding == Decoding.GUIDED:
-        columns["calls"] = lambda r: number(r["verifier_calls"], 2)
-    if track == "split":
-        columns["spill cost"] = lambda r: number(r["spill_cost"], 0)
-        columns["move cost"] = lambda r: number(r["move_cost"], 0)
+def _plain_table(
+    headings: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+    colours: Sequence[tuple[str, ...]] | None,
+) -> str:
+    """Columns two spaces apart. Headings take two lines where that is narrower."""
+    halves = [_TWO_LINES.get(heading, heading.split(" ", 1)) for heading in headings]
+    upper, lower = zip(*(half if len(half) == 2 else ("", *half) for half in halves), strict=True)
+    widths = [max(map(len, column)) for column in zip(upper, lower, *rows, strict=True)]
+    rule = "  ".join("-" * width for width in widths)
+
+    def line(cells: Sequence[str], codes: Sequence[str]) -> str:
+        padded = [
+            cell.ljust(width) if place < len(_NAMES) else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(map(_coloured, padded, codes)).rstrip()
+
+    no_codes = [""] * len(headings)
+    lines = [line(each, no_codes) for each in (upper, lower) if any(each)] + [rule]
+    for place, row in enumerate(rows):
+        overall = row[0] == OVERALL
+        if overall and place and rows[place - 1][0] != OVERALL:
+            lines.append(rule)
+        codes = no_codes if colours is None else colours[place]
+        bold = _BOLD if overall and colours is not None else ""
+        lines.append(line(row, [";".join(filter(None, (bold, code))) for code in codes]))
+    return "\n".join(lines)
+
+
+def _coloured(text: str, code: str) -> str:
+    return f"\x1b[{code}m{text}\x1b[0m" if code else text
+
+
+def _columns(config: Record) -> list[_FigureColumn]:
+    """The figures in their order, for the k, the track and the decoding."""
+    columns = [_FigureColumn("kernels", lambda r: str(r["n"]))]
+    for k in config["k"]:
+        heading = "valid" if len(config["k"]) == 1 else f"pass@{k}"
+        columns.append(_FigureColumn(heading, partial(_pass, k), partial(_pass_colour, k)))
+    if config["decoding"] == Decoding.GUIDED:
+        columns.append(_FigureColumn("calls", lambda r: number(r["verifier_calls"], 2)))
+    if config["track"] == "split":
+        columns += [
+            _FigureColumn("spill cost", lambda r: number(r["spill_cost"], 0)),
+            _FigureColumn("move cost", lambda r: number(r["move_cost"], 0)),
+        ]
     else:
-        columns["registers/label"] = lambda r: number(r["registers_ratio"], 3)
-        columns["fewer"] = lambda r: percent(r["share_better"])
-        columns["more"] = lambda r: percent(r["share_worse"])
-        columns["above bound"] = lambda r: number(r["gap_to_bound"], 2)
-        columns["occupancy +/-"] = _occupancy
-    columns["bank conflicts"] = lambda r: number(r["bank_conflicts"], 0)
-    columns["seconds"] = lambda r: number(r["allocate_seconds"] + r["verify_seconds"], 2)
+        columns += [
+            _FigureColumn("registers/label", lambda r: number(r["registers_ratio"], 3)),
+            _FigureColumn("fewer", lambda r: percent(r["share_better"])),
+            _FigureColumn("more", lambda r: percent(r["share_worse"])),
+            _FigureColumn("above bound", lambda r: number(r["gap_to_bound"], 2)),
+            _FigureColumn("occupancy +/-", _occupancy),
+        ]
+    columns += [
+        _FigureColumn("bank conflicts", lambda r: number(r["bank_conflicts"], 0)),
+        _FigureColumn("seconds", lambda r: number(r["allocate_seconds"] + r["verify_seconds"], 2)),
+    ]
     return columns
 
 
 def _pass(k: int, record: Record) -> str:
-    return percent(record[f"pass@{k}"])
+    """pass@k, that of 1 with its 95 % interval."""
+    value = percent(record[f"pass@{k}"])
+    low, high = record.get(f"pass@{k}_low"), record.get(f"pass@{k}_high")
+    if k > 1 or low is None or high is None:
+        return value
+    ends = (f"{100 * end:.1f}".removesuffix(".0") for end in (low, high))
+    return f"{value} ({'–'.join(ends)})"
+
+
+def _pass_colour(k: int, record: Record) -> str:
+    value = record[f"pass@{k}"]
+    if value is None:
+        return ""
+    return _GREEN if value == 1 else _RED if value == 0 else _YELLOW
 
 
 def _occupancy(record: Record) -> str:
     if record["occupancy_gained"] is None:
-        return "–"
+        return NONE
     return f"+{record['occupancy_gained']} −{record['occupancy_lost']}"
 
 
 def failure_notes(model: str, results: Sequence[RowResult]) -> list[str]:
-    """A line for each task and kind of failure of one model, with the commonest reason."""
+    """A line for each task and kind of failure of one model, with the commonest reason.
+
+    Wrong answers are summed up by their first finding, each kind with a function that has it.
+    """
     counts: Counter[tuple[str, str]] = Counter()
     reasons: dict[tuple[str, str], Counter[str]] = {}
+    examples: dict[tuple[str, str, str], str] = {}
     for result in results:
         for sample in result.samples:
             if sample.kind is not None:
                 key = result.task, sample.kind
                 counts[key] += 1
-                found = [sample.message or ""] if sample.failure else sample.finding_kinds
-                reasons.setdefault(key, Counter()).update(found)
+                reason = (sample.message or "") if sample.failure else sample.finding_kinds[0]
+                reasons.setdefault(key, Counter())[reason] += 1
+                examples.setdefault((*key, reason), result.row.id)
     notes = []
-    for key, messages in sorted(reasons.items()):
-        message, _ = min(messages.items(), key=lambda item: (-item[1], item[0]))
+    for key, found in sorted(reasons.items()):
         task, failure = key
-        notes.append(f"{model} on {task}: {counts[key]} × {failure}: {message}")
+        ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
+        if failure == INVALID:
+            told = ", ".join(
+                f"{times} × first finding {reason} (as on {examples[(*key, reason)]})"
+                for reason, times in ordered
+            )
+            notes.append(f"{model} on {task}: {counts[key]} × {failure}: {told}")
+        else:
+            notes.append(f"{model} on {task}: {counts[key]} × {failure}: {ordered[0][0]}")
     missing = sum(not sample.counted for result in results for sample in result.samples)
     if missing:
         notes.append(

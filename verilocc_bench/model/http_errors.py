@@ -16,6 +16,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
 from verilocc_bench.errors import InputError
 
@@ -100,7 +101,8 @@ def read_json(reply: HttpReply, clean: Callable[[str], str], now: Callable[[], f
     try:
         return json.loads(reply.body)
     except (ValueError, RecursionError):
-        raise TransientFailure("the server's answer is not JSON") from None
+        hint = "" if urlsplit(reply.url).path.startswith("/v1/") else _wrong_place_hint(reply)
+        raise TransientFailure(f"the server's answer is not JSON{hint}") from None
 
 
 def complaint_of(body: bytes) -> str:

@@ -1,24 +1,24 @@
-"""A picture of an assignment: which register holds what, from entry to end.
+"""A picture of assignments: which register holds what, from entry to end.
 
 Across: program points, in the order of the text. Down: the registers of each
 file in use. Every virtual register has a colour of its own; fixed registers
-are grey. On top, the pressure on the vector file against what is used and
-what may be used; below, how deep in loops each point lies.
+are grey, and red crosses mark what the verifier found wrong. On top, the
+pressure on the vector file against what is used; below, how deep in loops each
+point lies. Two assignments of one function stand side by side.
 """
 
 from __future__ import annotations
 
 import colorsys
 import io
-from collections.abc import Mapping
-from pathlib import Path
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
-from verilocc_bench.errors import InputError, MissingExtraError
-from verilocc_bench.files import is_stream, write_output
-from verilocc_bench.verification import FastVerifier
+from verilocc_bench.errors import MissingExtraError
+from verilocc_bench.report.occupation import Occupation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,149 +26,200 @@ if TYPE_CHECKING:
     from numpy import ndarray
 
 
-FORMATS = (".png", ".svg", ".pdf")
+PICTURES = (".png", ".svg", ".pdf")
 GOLDEN_RATIO = 0.618033988749895
-INK, FAINT, ACCENT, PAPER = "#1d2733", "#8a94a0", "#b3261e", "#ffffff"
+SUBTITLE_LENGTH = 170
+"""What fits above a picture, in characters."""
+
 FIXED_COLOUR = (0.55, 0.58, 0.62)
-EMPTY_COLOUR = (0.955, 0.96, 0.968)
+
+Colour = tuple[float, float, float]
 
 
-def draw_assignment(
-    problem: AllocationProblem, answer: NamedAssignment, title: str, path: Path
-) -> None:
-    """Draws a valid answer to `path`, whose suffix says the format; PNG to standard output (`-`),
-    devices and pipes whose names do not say one.
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """The colours of a picture, but for those of registers."""
 
-    Raises InputError for another suffix, and what `picture_of_assignment` raises.
-    """
-    suffix = path.suffix
-    if suffix not in FORMATS and is_stream(path):
-        suffix = ".png"
-    if suffix not in FORMATS:
-        raise InputError(f"expected a file name ending in {', '.join(FORMATS)}", source=path)
-    write_output(path, picture_of_assignment(problem, answer, title, suffix))
+    ink: str
+    faint: str
+    accent: str
+    paper: str
+    empty: Colour
+    line: str
+    area: str
 
 
-def picture_of_assignment(
-    problem: AllocationProblem, answer: NamedAssignment, title: str, suffix: str
+LIGHT = Theme(
+    "#1d2733", "#77818c", "#b3261e", "#ffffff", (0.955, 0.96, 0.968), "#2f5d8a", "#7fa3c7"
+)
+DARK = Theme("#e4e8ec", "#98a2ad", "#ff6b5e", "#14181d", (0.135, 0.155, 0.18), "#8db8e2", "#3d6286")
+
+
+def picture_of(
+    problem: AllocationProblem,
+    occupations: Sequence[Occupation],
+    title: str,
+    suffix: str,
+    theme: Theme = LIGHT,
 ) -> bytes:
-    """The picture of a valid answer, as a file of the format `suffix`, one of FORMATS.
+    """The picture of one or two answers, as a file of the format `suffix`, one of PICTURES.
 
-    Raises InputError for an answer that is wrong (see `verify` for why), and
-    MissingExtraError without matplotlib.
+    Raises MissingExtraError without matplotlib.
     """
-    verdict = FastVerifier(problem).verify(answer)
-    if not verdict.valid or verdict.registers_used is None:
-        raise InputError(
-            f"the answer is wrong ({len(verdict.findings)} findings, "
-            f"first: {verdict.findings[0].message}): only valid answers can be drawn"
-        )
-    figure = _figure(problem, answer, title, verdict.registers_used, verdict.occupancy)
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plot", "drawing") from None
     undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    settings = {
+        "font.size": 9,
+        "svg.hashsalt": problem.id,
+        "axes.edgecolor": theme.faint,
+        "axes.facecolor": theme.paper,
+        "text.color": theme.ink,
+    }
     picture = io.BytesIO()
-    figure.savefig(picture, format=suffix[1:], metadata=undated.get(suffix))
+    with mpl.rc_context(settings):
+        figure = _figure(problem, occupations, title, theme)
+        figure.savefig(picture, format=suffix[1:], metadata=undated.get(suffix))
     return picture.getvalue()
 
 
+def register_colour(number: int) -> Colour:
+    """The colour of a virtual register: neighbours in number are far apart in hue."""
+    return colorsys.hls_to_rgb(number * GOLDEN_RATIO % 1, (0.46, 0.58, 0.68)[number % 3], 0.55)
+
+
 def _figure(
-    problem: AllocationProblem,
-    answer: NamedAssignment,
-    title: str,
-    used: Mapping[str, int],
-    occupancy: int | None,
+    problem: AllocationProblem, occupations: Sequence[Occupation], title: str, theme: Theme
 ) -> Figure:
     """The pressure, each register file in use, and the loops, one below the other."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-        from matplotlib.transforms import ScaledTranslation
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "drawing") from None
+    from matplotlib.figure import Figure
+
+    used = _most_used(occupations)
     files = [file.name for file in problem.target.files if used.get(file.name)]
     heights = [max(used[name], 8) for name in files]
     ratios = [0.28 * sum(heights), *heights, max(0.02 * sum(heights), 2)]
-    mpl.rcParams.update({"font.size": 9, "svg.hashsalt": problem.id, "axes.edgecolor": FAINT})
-    figure = Figure(figsize=(13, min(6 + sum(heights) / 32, 15)), facecolor=PAPER, dpi=140)
-    axes: list[Axes] = list(
-        figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]
+    figure = Figure(
+        figsize=(13 * len(occupations), min(6 + sum(heights) / 32, 15)),
+        facecolor=theme.paper,
+        dpi=140,
     )
-    _draw_pressure(axes[0], problem, used)
-    units = {
-        f"%{number}": problem.placements.by_name[c][answer[f"%{number}"]]
-        for number, c in enumerate(problem.function.virtual_registers)
-    }
-    image = _image(problem, units)
-    for axis, name in zip(axes[1:-1], files, strict=True):
-        _draw_file(axis, problem, name, used[name], image)
-    _draw_loops(axes[-1], problem)
-    count = problem.function.instruction_count
-    axes[0].set_title(title, loc="left", fontsize=13, fontweight="bold", color=INK, pad=22)
-    axes[0].text(
-        0,
-        1.0,
-        f"{problem.target.name} · {count} instructions · {len(units)} virtual registers · "
-        f"{used[VECTOR]} vector registers used (lower bound "
-        f"{problem.pressure.maximum[VECTOR]}) · {occupancy} "
-        f"{problem.target.occupancy_unit}",
-        transform=axes[0].transAxes + ScaledTranslation(0, 0.08, figure.dpi_scale_trans),
-        va="bottom",
-        color=FAINT,
+    grid = figure.subplots(
+        len(ratios),
+        len(occupations),
+        sharex=True,
+        sharey="row",
+        height_ratios=ratios,
+        squeeze=False,
     )
-    figure.align_ylabels(axes)
+    for column, occupation in enumerate(occupations):
+        axes: list[Axes] = list(grid[:, column])
+        heading = title if len(occupations) == 1 else f"{title}, registers by {occupation.source}"
+        _draw_pressure(axes[0], problem, occupation, heading, theme)
+        image = _image(problem, occupation, theme)
+        for axis, name in zip(axes[1:-1], files, strict=True):
+            _draw_file(axis, problem, name, used[name], image, theme=theme)
+            _draw_clashes(axis, problem, occupation, name, theme)
+        _draw_loops(axes[-1], problem, theme)
+        figure.align_ylabels(axes)
     height = figure.get_figheight()
     figure.subplots_adjust(
-        left=0.065, right=0.985, top=1 - 0.75 / height, bottom=0.55 / height, hspace=0.05
+        left=0.065 / len(occupations) ** 0.5,
+        right=0.985,
+        top=1 - 0.75 / height,
+        bottom=0.85 / height,
+        hspace=0.05,
+        wspace=0.06,
     )
+    _draw_key(figure, any(not each.valid for each in occupations), theme)
     return figure
 
 
-def _draw_pressure(axis: Axes, problem: AllocationProblem, used: Mapping[str, int]) -> None:
-    curve = problem.pressure.curves[VECTOR]
-    axis.fill_between(range(len(curve)), curve, step="mid", color="#7fa3c7", alpha=0.55, lw=0)
-    axis.step(range(len(curve)), curve, where="mid", color="#2f5d8a", lw=0.8)
-    axis.axhline(used[VECTOR], color=ACCENT, lw=1)
+def _most_used(occupations: Sequence[Occupation]) -> Mapping[str, int]:
+    names = dict.fromkeys(name for each in occupations for name in each.used)
+    return {name: max(each.used.get(name, 0) for each in occupations) for name in names}
+
+
+def _draw_pressure(
+    axis: Axes, problem: AllocationProblem, occupation: Occupation, title: str, theme: Theme
+) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
+    curve, used = problem.pressure.curves[VECTOR], occupation.used[VECTOR]
+    axis.fill_between(range(len(curve)), curve, step="mid", color=theme.area, alpha=0.55, lw=0)
+    axis.step(range(len(curve)), curve, where="mid", color=theme.line, lw=0.8)
+    axis.axhline(used, color=theme.accent, lw=1)
     axis.annotate(
-        f"{used[VECTOR]} used",
-        (1, used[VECTOR]),
+        f"{used} used",
+        (1, used),
         xycoords=("axes fraction", "data"),
         xytext=(-3, 2),
         textcoords="offset points",
         ha="right",
         va="bottom",
         fontsize=8,
-        color=ACCENT,
+        color=theme.accent,
     )
-    axis.set_ylim(0, max(used[VECTOR], *curve) * 1.18)
-    axis.set_ylabel("lanes live", color=INK)
-    _tidy(axis)
+    axis.set_ylim(0, max(used, *curve, *axis.get_ylim()) * 1.18)
+    axis.set_ylabel("lanes live", color=theme.ink)
+    axis.set_title(title, loc="left", fontsize=13, fontweight="bold", color=theme.ink, pad=22)
+    figure = axis.get_figure()
+    assert figure is not None
+    axis.text(
+        0,
+        1.0,
+        textwrap.shorten(subtitle(problem, occupation), SUBTITLE_LENGTH, placeholder=" …"),
+        transform=axis.transAxes + ScaledTranslation(0, 0.08, figure.dpi_scale_trans),
+        va="bottom",
+        color=theme.accent if not occupation.valid else theme.faint,
+    )
+    _tidy(axis, theme)
 
 
-def _image(problem: AllocationProblem, units: Mapping[str, int]) -> ndarray[Any, Any]:
+def subtitle(problem: AllocationProblem, occupation: Occupation) -> str:
+    """The figures of an answer on one line, or what is wrong with it."""
+    parts = [
+        problem.target.name,
+        f"{problem.function.instruction_count:,} instructions",
+        f"{len(problem.function.virtual_registers):,} virtual registers",
+    ]
+    if occupation.valid:
+        parts.append(
+            f"{occupation.used[VECTOR]} vector registers used (lower bound "
+            f"{problem.pressure.maximum[VECTOR]})"
+        )
+        parts.append(f"{occupation.occupancy} {problem.target.occupancy_unit}")
+        return " · ".join(parts)
+    first = occupation.clashes[0].finding.message
+    count = occupation.findings_count
+    parts.append(f"wrong: {count:,} {'finding' if count == 1 else 'findings, first'}: {first}")
+    if occupation.unplaced:
+        parts.append(f"{len(occupation.unplaced):,} registers have no place")
+    return " · ".join(parts)
+
+
+def _image(problem: AllocationProblem, occupation: Occupation, theme: Theme) -> ndarray[Any, Any]:
     """Colours by (unit, point): RGB from 0 to 1."""
     import numpy as np
 
-    liveness = problem.liveness
-    image = np.empty((problem.placements.unit_count, len(liveness.points), 3))
-    image[:] = EMPTY_COLOUR
-    lane_unit: dict[int, int] = {}
-    colours: dict[int, tuple[float, float, float]] = {}
-    for number, (offset, register_class) in enumerate(
-        zip(liveness.lane_offsets, problem.function.virtual_registers, strict=True)
-    ):
-        for lane in range(register_class.width):
-            lane_unit[offset + lane] = units[f"%{number}"] + lane
-            hue = number * GOLDEN_RATIO % 1
-            colours[offset + lane] = colorsys.hls_to_rgb(hue, (0.46, 0.58, 0.68)[number % 3], 0.55)
-    for lane, (file, index) in enumerate(liveness.fixed_lanes, liveness.virtual_lane_count):
-        lane_unit[lane] = problem.placements.first_unit[file] + index
-        colours[lane] = FIXED_COLOUR
-    for lane, first, last, _ in liveness.segments:
-        image[lane_unit[lane], first : last + 1] = colours[lane]
+    image = np.empty((problem.placements.unit_count, len(problem.liveness.points), 3))
+    image[:] = theme.empty
+    for span in occupation.spans:
+        fixed = span.register is None
+        colour = FIXED_COLOUR if fixed else register_colour(span.register or 0)
+        image[span.unit, span.first : span.last + 1] = colour
     return image
 
 
 def _draw_file(
-    axis: Axes, problem: AllocationProblem, name: str, used: int, image: ndarray[Any, Any]
+    axis: Axes,
+    problem: AllocationProblem,
+    name: str,
+    used: int,
+    image: ndarray[Any, Any],
+    *,
+    theme: Theme,
 ) -> None:
     first = problem.placements.first_unit[name]
     axis.imshow(
@@ -179,22 +230,52 @@ def _draw_file(
     )
     file = problem.target.file(name)
     if name in problem.target.vector_files:
-        axis.set_ylabel(f"{name} registers", color=INK)
+        axis.set_ylabel(f"{name} registers", color=theme.ink)
     else:
         # These files may be small: a name that lies flat finds room beside any of them.
-        axis.set_ylabel(name, rotation=0, ha="right", va="center", color=INK)
+        axis.set_ylabel(name, rotation=0, ha="right", va="center", color=theme.ink)
     if file.unit_names:
         axis.set_yticks(range(used), [n.split("_")[-1] for n in file.unit_names[:used]])
     else:
         step = 3 if used <= 8 else 8 if used <= 32 else 16 if used <= 128 else 32
         axis.set_yticks(range(0, used, step))
-    _tidy(axis)
+    _tidy(axis, theme)
     points = problem.liveness.points
     for position in [p for p in range(1, len(points)) if points[p][0] != points[p - 1][0]]:
-        axis.axvline(position - 0.5, color=INK, lw=0.35, alpha=0.35)
+        axis.axvline(position - 0.5, color=theme.ink, lw=0.35, alpha=0.35)
 
 
-def _draw_loops(axis: Axes, problem: AllocationProblem) -> None:
+def _draw_clashes(
+    axis: Axes, problem: AllocationProblem, occupation: Occupation, name: str, theme: Theme
+) -> None:
+    """A cross at each collision in the file."""
+    first = problem.placements.first_unit[name]
+    places = sorted(
+        {
+            (clash.point, clash.unit - first)
+            for clash in occupation.clashes
+            if clash.point is not None
+            and clash.unit is not None
+            and first <= clash.unit < first + problem.target.file(name).count
+        }
+    )
+    if not places:
+        return
+    across, down = zip(*places, strict=True)
+    for colour, size, width in ((theme.paper, 9, 4), (theme.accent, 8, 2)):
+        axis.plot(
+            across,
+            down,
+            "x",
+            color=colour,
+            markersize=size,
+            markeredgewidth=width,
+            clip_on=False,
+            zorder=5,
+        )
+
+
+def _draw_loops(axis: Axes, problem: AllocationProblem, theme: Theme) -> None:
     import numpy as np
 
     depths = np.array([[problem.loop_depths[block] for block, _ in problem.liveness.points]])
@@ -202,21 +283,56 @@ def _draw_loops(axis: Axes, problem: AllocationProblem) -> None:
         depths,
         aspect="auto",
         interpolation="nearest",
-        cmap="Oranges",
+        cmap="Oranges" if theme is LIGHT else "copper",
         vmin=0,
         vmax=max(2, int(depths.max())),
         extent=(-0.5, depths.shape[1] - 0.5, 0, 1),
     )
     axis.set_yticks([])
-    axis.set_ylabel("loops", rotation=0, ha="right", va="center", color=INK)
+    axis.set_ylabel("loops", rotation=0, ha="right", va="center", color=theme.ink)
     axis.set_xlabel(
-        "program points, in the order of the text; vertical lines are block boundaries", color=INK
+        "program points, in the order of the text; vertical lines are block boundaries",
+        color=theme.ink,
     )
-    _tidy(axis)
+    _tidy(axis, theme)
 
 
-def _tidy(axis: Axes) -> None:
-    axis.tick_params(colors=FAINT, length=2)
+def _draw_key(figure: Figure, wrong: bool, theme: Theme) -> None:
+    """What the colours mean, in one line at the bottom."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    mixed = [Patch(color=register_colour(number)) for number in (1, 2, 3)]
+    keys: list[tuple[Any, str]] = [
+        (tuple(mixed), "virtual registers, a colour each"),
+        (Patch(color=FIXED_COLOUR), "registers that the function names"),
+        (Patch(color=theme.empty), "free"),
+        (Patch(color=theme.area), "lanes live in vector registers"),
+        (Line2D([], [], color=theme.accent, lw=1.5), "vector registers used"),
+        (Patch(color="#fd8d3c" if theme is LIGHT else "#c97f50"), "in a loop"),
+    ]
+    if wrong:
+        mark = Line2D([], [], color=theme.accent, marker="x", ls="none", ms=8, mew=2)
+        keys.append((mark, "a value is destroyed"))
+    from matplotlib.legend_handler import HandlerTuple
+
+    figure.legend(
+        [handle for handle, _ in keys],
+        [text for _, text in keys],
+        loc="lower left",
+        bbox_to_anchor=(0.06, 0.0),
+        ncols=len(keys),
+        frameon=False,
+        fontsize=7.8,
+        labelcolor=theme.ink,
+        handlelength=1.6,
+        columnspacing=1.2,
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0)},
+    )
+
+
+def _tidy(axis: Axes, theme: Theme) -> None:
+    axis.tick_params(colors=theme.faint, length=2)
     for side in ("top", "right"):
         axis.spines[side].set_visible(False)
     axis.margins(x=0)

@@ -146,7 +146,8 @@ def machine_code_counts(assembly: str, function: str) -> dict[str, int]:
             assembly, start, end
         ):
             found[name] = int(match[1])
-    if match := _OCCUPANCY.search(assembly, end):
+    match = _OCCUPANCY.search(assembly, end)
+    if match and int(match[1]):  # llc says 0 of machine IR that comes without its LLVM IR
         found["waves"] = int(match[1])
     return found
 
