@@ -8,9 +8,10 @@
 `answers` executes llc's own allocation in both modes, and the label, linear scan's and the best
 known answer (on the split track spilling everywhere and splitting live ranges) in asynchronous
 time; numbers against the reference, bits against llc's own. `drop` leaves out every executed
-s_waitcnt (or s_nop) of llc's own code, one at a time, with the waves in all orders. Each result
-is a line of FILE; a run that is started again goes on where it was. `table` sums up. Speed is wave
-instructions in a second of processor time, without decoding.
+s_waitcnt (or s_nop) of llc's own code, one at a time, with the waves in all orders, from each
+wave on, until one gives other numbers than it does with the wait. Each result
+is a line of FILE; a run that is started again does only what FILE lacks. `table` sums up. Speed
+is wave instructions in a second of processor time, without decoding.
 
 The kernels are those of mini, or of another dataset: a name, or a folder that dataset_builders
 made. `--sample N` takes N rows, in turn from each kernel, target and number format.
@@ -38,7 +39,12 @@ from verilocc_bench.edits import Answer
 from verilocc_bench.errors import VerilocError
 from verilocc_bench.execution import AnswerExecutor
 from verilocc_bench.machine import fields
-from verilocc_bench.machine.execution import Fault
+from verilocc_bench.machine.execution import (
+    Fault,
+    MachineExecution,
+    RunnableKernel,
+    launch_size,
+)
 from verilocc_bench.machine.special_decoding import NO_OPERATION
 from verilocc_bench.machine.state import WaveOrder
 
@@ -85,52 +91,72 @@ def kernels(
         )
 
 
-def answers_of(row: Row, problem: AllocationProblem) -> Iterator[tuple[str, Answer]]:
-    if row.label is not None:
-        yield "label", Answer(row.label)
-    if row.best_label is not None:
-        yield "best", Answer(row.best_label)
+def names_of_answers(row: Row) -> list[str]:
+    """The answers to a kernel besides llc's own."""
+    known = [("label", row.label), ("best", row.best_label)]
     models = ("linear-scan",) if row.label else ("spill-everywhere", "live-range-splitting")
-    for model in models:
-        try:
-            answer = BUILT_IN[model].allocate(Request(problem))
-        except VerilocError:
-            continue
-        yield model, answer
+    return [*(name for name, answer in known if answer is not None), *models]
+
+
+def answer_of(row: Row, name: str, problem: AllocationProblem) -> Answer | None:
+    """One of these answers; None where an allocator finds none."""
+    known = {"label": row.label, "best": row.best_label}.get(name)
+    if known is not None:
+        return Answer(known)
+    try:
+        return BUILT_IN[name].allocate(Request(problem))
+    except VerilocError:
+        return None
 
 
 class Measurements:
+    """The lines of a file by their keys. A line that was cut short is measured again."""
+
     def __init__(self, path: Path) -> None:
         self.path = path
-        lines = path.read_text().splitlines() if path.exists() else []
-        self.done = {tuple(json.loads(line)["key"]) for line in lines}
+        lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+        if lines and not lines[-1].endswith("\n"):
+            path.write_text("".join(lines[:-1]))
+            del lines[-1]
+        self.done = {tuple(entry["key"]): entry for entry in map(json.loads, lines)}
 
     def add(self, key: tuple[object, ...], **result: Any) -> None:
+        self.done[key] = {"key": key, **result}
         with self.path.open("a") as file:
-            file.write(json.dumps({"key": key, **result}) + "\n")
+            file.write(json.dumps(self.done[key]) + "\n")
 
 
 def run_answers(options: argparse.Namespace) -> None:
     results = Measurements(options.output)
     rows = chosen_rows(options.dataset, options.splits.split(","), options.sample)[: options.limit]
-    for row, late, fast in kernels(rows, options.tiles, options.dataset):
-        fast.__dict__["own_code"] = late.own_code
+    left = [pair for pair in rows if missing(results, pair[1], options.tiles)]
+    for row, late, fast in kernels(left, options.tiles, options.dataset):
         about = {"arch": row.arch, "kernel": row.kernel, "track": row.track}
         about["dtype"] = json.loads(row.params).get("dtype")
-        key = ("answers", row.id, options.tiles, "own")
-        if key not in results.done:
-            results.add(key, **about, **own_result(late, fast))
-        if late.own.outcome in {"refused", "fault"}:
-            continue
-        for name, answer in answers_of(row, late.kernel.problem):
+        for name in missing(results, row, options.tiles):
             key = ("answers", row.id, options.tiles, name)
-            if key in results.done:
-                continue
-            done = late.execute(answer)
-            results.add(
-                key, **about, outcome=done.outcome, same=done.same_bits, why=done.why,
-                events=done.event_count,
-            )  # fmt: skip
+            if name == "own":
+                fast.__dict__["own_code"] = late.own_code
+                results.add(key, **about, **own_result(late, fast))
+            elif name in missing(results, row, options.tiles):
+                answer = answer_of(row, name, late.kernel.problem)
+                if answer is None:
+                    results.add(key, **about, outcome="no answer", same=None)
+                    continue
+                done = late.execute(answer)
+                results.add(
+                    key, **about, outcome=done.outcome, same=done.same_bits, why=done.why,
+                    events=done.event_count,
+                )  # fmt: skip
+
+
+def missing(results: Measurements, row: Row, tiles: int) -> list[str]:
+    """The answers that have not been executed; none besides llc's own where that does not run."""
+    own = results.done.get(("answers", row.id, tiles, "own"))
+    if own is not None and own["outcome"] in {"refused", "fault"}:
+        return []
+    names = ["own", *names_of_answers(row)]
+    return [name for name in names if ("answers", row.id, tiles, name) not in results.done]
 
 
 def own_result(late: AnswerExecutor, fast: AnswerExecutor) -> dict[str, Any]:
@@ -169,7 +195,9 @@ def run_drop(options: argparse.Namespace) -> None:
         kernel = late.load(late.own_code)
         arguments, grid = late.arguments, late.launch.grid
         right = kernel.run(arguments, grid, asynchronous=True)
-        expected = [b"" if b is None else b.tobytes() for b in right.buffers]
+        waves = launch_size(kernel.code, grid, None).waves
+        orders = [(order, first) for first in range(waves) for order in WaveOrder]
+        expected = {(WaveOrder.FORWARD, 0): contents(right)}
         rows = kernel.program.rows
         for number, instruction in enumerate(kernel.program.instructions):
             key = ("drop", row.id, instruction.address, options.mnemonic)
@@ -178,28 +206,45 @@ def run_drop(options: argparse.Namespace) -> None:
             if key in results.done:
                 continue
             kept = rows[number].copy()
+            tried = 0
             # As if it were not there: no wait, and no wait state.
             rows[number, fields.OPERATION], rows[number, fields.OFFSET] = NO_OPERATION, -1
             noticed, events, first, fault = False, 0, "", ""
-            for order in WaveOrder:
+            for order in orders:
+                if order not in expected:
+                    without, rows[number] = rows[number].copy(), kept
+                    expected[order] = contents(in_order(kernel, late, *order))
+                    rows[number] = without
+                tried += 1
                 try:
-                    done = kernel.run(
-                        arguments, grid, asynchronous=True, step_limit=STEP_LIMIT, order=order
-                    )
+                    done = in_order(kernel, late, *order)
                 except Fault as error:
                     noticed, fault = True, str(error)
                     break
                 events += done.event_count
                 first = first or "; ".join(str(event) for event in done.events[:1])
-                got = [b"" if b is None else b.tobytes() for b in done.buffers]
-                noticed = noticed or got != expected
+                noticed = contents(done) != expected[order]
                 if noticed:
                     break
             rows[number] = kept
             results.add(
                 key, arch=row.arch, kernel=row.kernel, text=instruction.text, noticed=noticed,
-                events=events, first=first, fault=fault,
+                events=events, first=first, fault=fault, orders=tried,
             )  # fmt: skip
+
+
+def in_order(
+    kernel: RunnableKernel, executor: AnswerExecutor, order: WaveOrder, first_wave: int
+) -> MachineExecution:
+    """A run in asynchronous time with the waves in an order."""
+    return kernel.run(
+        executor.arguments, executor.launch.grid, asynchronous=True, step_limit=STEP_LIMIT,
+        order=order, first_wave=first_wave,
+    )  # fmt: skip
+
+
+def contents(done: MachineExecution) -> list[bytes]:
+    return [b"" if buffer is None else buffer.tobytes() for buffer in done.buffers]
 
 
 def show_table(options: argparse.Namespace) -> None:
@@ -260,7 +305,7 @@ def summary(own: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
         of = [r for r in others if r["key"][3] == name]
         print(name, dict(Counter((r["outcome"], r["same"]) for r in of)))
     for r in [*own, *others]:
-        if r["outcome"] != "right numbers" or r["same"] is False:
+        if r["outcome"] not in {"right numbers", "no answer"} or r["same"] is False:
             print(r["key"], r["kernel"], r.get("dtype"), r["outcome"], r.get("why"))
 
 

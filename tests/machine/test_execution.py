@@ -323,6 +323,48 @@ def test_alternating_waves_show_what_several_waves_write_alike() -> None:
     assert [result("", order) for order in orders] == [True, True, False, False]
 
 
+BETWEEN = """
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    v_and_b32_e32 v1, 63, v0
+    v_lshlrev_b32_e32 v1, 2, v1
+    v_lshrrev_b32_e32 v7, 6, v0
+    s_waitcnt lgkmcnt(0)
+    global_load_dword v2, v1, s[4:5]
+    s_waitcnt vmcnt(0)
+    v_cmp_ne_u32_e32 vcc, 1, v7
+    s_and_saveexec_b64 s[8:9], vcc
+    ds_write_b32 v1, v2
+    s_mov_b64 exec, s[8:9]
+    {wait}
+    s_barrier
+    ds_read_b32 v3, v1
+    s_waitcnt lgkmcnt(0)
+    v_cmp_eq_u32_e32 vcc, 1, v7
+    s_and_saveexec_b64 s[8:9], vcc
+    global_store_dword v1, v3, s[6:7]
+    s_endpgm
+"""
+"""The first and the last of three waves write the same numbers to LDS; the one between reads them."""
+
+
+def test_any_wave_can_run_first() -> None:
+    arguments = [numbers(64), np.zeros(64, np.uint32)]
+
+    def result(wait: str, order: WaveOrder, first_wave: int) -> bool:
+        kernel = kernel_of(BETWEEN.format(wait=wait), items=192)
+        done = kernel.run(
+            arguments, (1,), asynchronous=True, order=order, first_wave=first_wave
+        ).buffers[1]
+        assert done is not None
+        return bool((done == numbers(64)).all())
+
+    for first_wave in range(3):
+        assert all(result("s_waitcnt lgkmcnt(0)", order, first_wave) for order in WaveOrder)
+    # From either end another wave has written the same numbers before.
+    assert all(result("", order, 0) for order in WaveOrder)
+    assert not result("", WaveOrder.FORWARD, 1)
+
+
 PASSED_OVER = """
     s_load_dwordx4 s[4:7], s[0:1], 0x0
     v_lshlrev_b32_e32 v1, 2, v0

@@ -34,6 +34,7 @@ from verilocc_bench.machine.state import (
     CLOCK,
     ENDED,
     EVENTS,
+    FIRST_WAVE,
     LAST_C_READ,
     LAST_DOT,
     LAST_MATRIX,
@@ -142,6 +143,7 @@ class RunnableKernel:
         lds_bytes: int = LDS_BYTES,
         asynchronous: bool = False,
         order: WaveOrder = WaveOrder.FORWARD,
+        first_wave: int = 0,
         step_limit: int = STEP_LIMIT_DEFAULT,
         groups: Iterable[tuple[int, int, int]] | None = None,
     ) -> MachineExecution:
@@ -153,7 +155,7 @@ class RunnableKernel:
         memory, state = self.prepare(arguments, launch, lds_bytes)
         settings = state.settings
         settings[STRICT], settings[STEP_LIMIT] = int(asynchronous), step_limit
-        settings[WAVE_ORDER] = order
+        settings[WAVE_ORDER], settings[FIRST_WAVE] = order, first_wave
         chosen = (
             product(*(range(n) for n in reversed(launch.grid)))
             if groups is None
@@ -296,6 +298,7 @@ def run(
     lds_bytes: int = LDS_BYTES,
     asynchronous: bool = False,
     order: WaveOrder = WaveOrder.FORWARD,
+    first_wave: int = 0,
     step_limit: int = STEP_LIMIT_DEFAULT,
 ) -> MachineExecution:
     """Runs a kernel over a grid of work-groups.
@@ -304,12 +307,13 @@ def run(
     ones may be left out and are zero. `block` is the size of a work-group, by
     default the largest that the kernel allows. With `asynchronous` time is made
     adversarial: results of loads land only at the wait that covers them, and
-    what is read too soon is poison.
+    what is read too soon is poison. `order` and `first_wave` say in which order the
+    waves of a work-group run between two barriers.
 
     Raises InputError for what is not supported, before anything runs, and Fault
     for memory outside the arguments.
     """
     return load_kernel(code_object, kernel).run(
         arguments, grid, block=block, lds_bytes=lds_bytes, asynchronous=asynchronous,
-        order=order, step_limit=step_limit,
+        order=order, first_wave=first_wave, step_limit=step_limit,
     )  # fmt: skip

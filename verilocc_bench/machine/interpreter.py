@@ -59,6 +59,7 @@ from verilocc_bench.machine.state import (
     FAULT_ROW,
     FAULT_WAVE,
     FAULTED,
+    FIRST_WAVE,
     LDS_QUEUE,
     MARK_SPOILED,
     PC,
@@ -343,7 +344,8 @@ def _turns_backwards(order: int, phase: int) -> bool:
 def run_work_group(state: GroupState) -> int:
     """Runs all waves of a work-group, each until its next barrier, in turn.
 
-    WAVE_ORDER says in which order, PHASE how many barriers the group has passed.
+    WAVE_ORDER and FIRST_WAVE say in which order, PHASE how many barriers the group has
+    passed.
     Gives ENDED, FAULTED or STOPPED.
     """
     waves = len(state.control)
@@ -352,7 +354,8 @@ def run_work_group(state: GroupState) -> int:
         waiting = 0
         backwards = _turns_backwards(settings[WAVE_ORDER], settings[PHASE])
         for turn in range(waves):
-            wave = waves - 1 - turn if backwards else turn
+            place = waves - 1 - turn if backwards else turn
+            wave = (place + settings[FIRST_WAVE]) % waves
             if state.control[wave, STATUS] == RUNNING:
                 _run_wave(state, wave)
             status = state.control[wave, STATUS]

@@ -34,7 +34,8 @@ CONTROL_FIELDS = 8
     TOTAL_STEPS,
     WAVE_ORDER,
     PHASE,
-) = range(12)
+    FIRST_WAVE,
+) = range(13)
 SETTINGS = 16
 EVERYWHERE = -2
 """As STOP_AT: waves stop before each instruction."""
@@ -71,7 +72,8 @@ SCALAR_MARKS = 3
 class WaveOrder(IntEnum):
     """Which wave of a work-group runs first after each barrier: the first or the last one.
 
-    The last two alternate. Where several waves write the same bytes alike, a
+    The last two alternate. Which wave counts as the first one can be chosen, too
+    (FIRST_WAVE): the others follow in a circle. Where several waves write the same bytes alike, a
     wave that has read too early must also be the last one to write.
     """
 
