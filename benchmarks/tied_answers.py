@@ -61,8 +61,8 @@ def apart(text: str) -> tuple[str, dict[int, int]]:
     Gives these registers by number, with the ones that they are tied to.
     """
     lines = text.splitlines()
-    declared = [n for n, line in enumerate(lines) if _DECLARED.match(line)]
-    number = len(declared)
+    known = {n: int(found[1]) for n, line in enumerate(lines) if (found := _DECLARED.match(line))}
+    number = 1 + max(known.values())
     made: dict[int, int] = {}
     for place, line in enumerate(lines):
         found = _FMAC.match(line)
@@ -85,7 +85,8 @@ def apart(text: str) -> tuple[str, dict[int, int]]:
     declarations = [
         f"  - {{ id: {n}, class: vgpr_32, preferred-register: '', flags: [  ] }}" for n in made
     ]
-    lines[declared[-1] + 1 : declared[-1] + 1] = declarations
+    last = max(known)
+    lines[last + 1 : last + 1] = declarations
     return "\n".join(lines) + "\n", made
 
 
@@ -143,7 +144,7 @@ def subjects() -> Iterator[Subject]:
 
 
 def run(options: argparse.Namespace) -> None:
-    with options.output.open("a") as file:
+    with options.output.open("w") as file:
         for subject in subjects():
             ties = len(tied_operands(subject.problem.function))
             for number in range(options.rounds):

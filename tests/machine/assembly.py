@@ -21,7 +21,7 @@ _TEMPLATE = """
 .type k,@function
 k:
 {body}
-.size k, .-k
+{size}
 .rodata
 .p2align 6
 .amdhsa_kernel k
@@ -61,7 +61,13 @@ amdhsa.kernels:
 
 
 def assembled(
-    body: str, arch: str = "gfx942", *, items: int = 64, scratch: int = 0, options: str = ""
+    body: str,
+    arch: str = "gfx942",
+    *,
+    items: int = 64,
+    scratch: int = 0,
+    options: str = "",
+    sized: bool = True,
 ) -> bytes:
     """A code object with the kernel `k`.
 
@@ -73,8 +79,9 @@ def assembled(
     except Exception as error:
         pytest.skip(str(error))
     text = _TEMPLATE.format(
-        arch=arch, body=textwrap.dedent(body), items=items, scratch=scratch, options=options
-    )
+        arch=arch, body=textwrap.dedent(body), items=items, scratch=scratch, options=options,
+        size=".size k, .-k" if sized else "",
+    )  # fmt: skip
     done = subprocess.run(
         [tool, "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-filetype=obj", "-o", "-"],
         input=text.encode(), capture_output=True, check=False,

@@ -275,6 +275,37 @@ def test_the_order_of_waves_shows_a_read_that_another_wave_overwrites() -> None:
         assert (result.buffers[1] == right).all()
 
 
+BY_HAND = """
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    v_lshlrev_b32_e32 v1, 2, v0
+    v_mov_b32_e32 v2, 0
+    s_mov_b32 s8, 3
+again:
+    v_add_u32_e32 v2, 2, v2
+    s_sub_u32 s8, s8, 1
+    s_cmp_lg_u32 s8, 0
+    s_cbranch_scc1 again
+    s_waitcnt lgkmcnt(0)
+    global_store_dword v1, v2, s[6:7]
+    s_endpgm
+    .type other,@function
+other:
+    s_trap 2
+"""
+"""A loop with a label that stays in the object, and a function after it that is refused."""
+
+
+def test_code_written_by_hand_has_labels_and_no_sizes() -> None:
+    kernel = kernel_of(BY_HAND, sized=False)
+    assert kernel.program.instructions[-1].mnemonic == "s_endpgm"
+    assert kernel.program.instructions[7].text == "s_cbranch_scc1 65532"
+    done = kernel.run([None, np.zeros(64, np.uint32)], (1,)).buffers[1]
+    assert done is not None
+    assert (done == 6).all()
+    with pytest.raises(InputError, match="s_trap"):
+        kernel_of(BY_HAND)
+
+
 def test_a_run_stops_before_every_instruction() -> None:
     kernel = kernel_of(COPY)
     run_of = SteppedRun(kernel, [numbers(128), np.zeros(128, np.uint32)], (1,), block=(128, 1, 1))
@@ -344,7 +375,7 @@ BETWEEN = """
     global_store_dword v1, v3, s[6:7]
     s_endpgm
 """
-"""The first and the last of three waves write the same numbers to LDS; the one between reads them."""
+"""Of three waves the first and the last write the same numbers to LDS, the other reads them."""
 
 
 def test_any_wave_can_run_first() -> None:

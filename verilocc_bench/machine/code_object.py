@@ -177,11 +177,26 @@ def _kernel(
         arch=arch,
         section=section.name,
         entry=function["st_value"],
-        size=function["st_size"],
+        size=function["st_size"] or _bytes_after(section, function, symbols),
         descriptor=_descriptor(raw, arch),
         arguments=arguments,
         largest_work_group=metadata.get(".max_flat_workgroup_size", 1024),
     )
+
+
+def _bytes_after(section: Any, function: Any, symbols: dict[str, Any]) -> int:
+    """The bytes to the next function, or to the end of the section.
+
+    Functions written by hand often have no size of their own.
+    """
+    entry = function["st_value"]
+    ends = [
+        symbol["st_value"]
+        for symbol in symbols.values()
+        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] == function["st_shndx"]
+    ]
+    ends.append(section["sh_addr"] + section["sh_size"])
+    return min((end for end in ends if end > entry), default=entry) - entry
 
 
 def _descriptor(raw: bytes, arch: str) -> Descriptor:

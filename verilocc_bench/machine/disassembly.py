@@ -24,7 +24,7 @@ _NAMES = ("llvm-objdump-22", "llvm-objdump")
 _SECONDS = 120
 _LINE = re.compile(r"^\t(?P<text>[^/]*?)\s*// (?P<address>[0-9A-F]{12}): (?P<words>[0-9A-F ]+)")
 _MODIFIER = re.compile(r"[a-z0-9_]+(?::.*)?\Z")
-_TARGET = re.compile(r"<[^+>]+(?:\+0x[0-9a-f]+)?>")
+_BRANCH = re.compile(r"(s_branch|s_cbranch_(?:scc[01]|vccn?z|execn?z)) \w+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,11 @@ def disassemble(data: bytes, kernel: KernelCode) -> tuple[CodeInstruction, ...]:
         match = _LINE.match(line)
         if match is None:
             raise InputError(f"kernel {kernel.name}: cannot decode {line.strip()[:80]!r}")
-        found.append(
-            parse_instruction(
-                match["text"], int(match["address"], 16), 4 * len(match["words"].split())
-            )
-        )
+        text, words = match["text"], match["words"].split()
+        if branch := _BRANCH.match(text):
+            # Where the code object has labels, their names stand in the place of distances.
+            text = f"{branch[1]} {int(words[0], 16) & 0xFFFF}"
+        found.append(parse_instruction(text, int(match["address"], 16), 4 * len(words)))
     if not found:
         raise InputError(f"kernel {kernel.name} has no instructions")
     return tuple(found)
