@@ -196,7 +196,7 @@ def _bytes_after(section: Any, function: Any, symbols: dict[str, Any]) -> int:
         if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] == function["st_shndx"]
     ]
     ends.append(section["sh_addr"] + section["sh_size"])
-    return min((end for end in ends if end > entry), default=entry) - entry
+    return int(min((end for end in ends if end > entry), default=entry) - entry)
 
 
 def _descriptor(raw: bytes, arch: str) -> Descriptor:
