@@ -143,14 +143,36 @@ def test_a_call_that_never_returns_is_a_jump() -> None:
     assert [block.successors for block in control_flow(assemble(text))] == [(2, 1), (0,), ()]
 
 
+TABLE = '(*"BRANCH_TARGETS .L_x_1,.L_x_2"*)'
+
+
+def test_a_jump_through_a_table_leads_to_each_of_its_targets() -> None:
+    text = f"MOV R2, 0x1\nMOV R3, 0x2\nBRX R2 -0x10 {TABLE}\nL1:\nSTS [RZ], R5\nL2:\nEXIT"
+    assert [block.successors for block in control_flow(assemble(text))] == [(1, 2), (2,), ()]
+    assert body(text)[:4] == ["bb0->bb1,bb2", "%0:R2.0=MOV", "%0.1=MOV", "BRX %0"]
+
+
+def test_a_branch_on_an_operand_reads_both_predicates_and_may_fall_through() -> None:
+    text = """
+    ISETP.NE.AND P0, P1, R9, RZ, PT
+    @!P1 BRA P0, L(1)
+    @P1 STS [RZ], R4
+L1:
+    EXIT
+    """
+    assert [block.successors for block in control_flow(assemble(text))] == [(2, 1), (2,), ()]
+    assert "BRA %1,%0" in body(text)
+    # The guard alone is true on neither way: a value that is read under it may come from both.
+    assert [line for line in body(text) if line.startswith("@")] == ["@%1 STS %3:R"]
+
+
 @pytest.mark.parametrize(
     ("text", "kind", "said"),
     [
         ("CALL.REL.NOINC L(1)\nEXIT\nL1:\nRET.REL.NODEC R2 0x0", "call", "0x0: CALL.REL.NOINC"),
         ("BRX R2 -0x10\nEXIT", "control-flow", "BRX"),
         ("MOV R2, R3", "control-flow", "without an EXIT"),
-        ("@P0 BRA P1, L(1)\nL1:\nEXIT", "control-flow", "not modelled"),
-        ("BRA !PT, L(1)\nL1:\nEXIT", "control-flow", "not modelled"),
+        (f"@P0 BRX R2 -0x10 {TABLE}\nL1:\nEXIT\nL2:\nEXIT", "control-flow", "under a guard"),
         ("@P0 MOV R2, 0x1\nEXIT", "undefined-predicate", "nothing has written the guard P0"),
         ("MOV R0, 0x1\nDADD R4, R0, R0\nEXIT", "tuple-groups", "the stack pointer"),
     ],

@@ -4,7 +4,10 @@ Blocks begin at branch targets and after instructions that leave. A guarded bran
 falls through if its guard fails; a guarded EXIT leads to the empty block at the
 end. CALL.REL.NOINC in a function without any RET never returns: ptxas leaves long
 loops by it, so it is a jump. Real calls cannot be analysed (a callee has registers
-of its own), nor can jumps through tables; both reject the kernel by name.
+of its own), nor can jumps without a list of targets; both reject the kernel by name.
+
+BRX jumps to one of the labels that ptxas lists for it. A branch on an operand besides its
+guard (`@!P1 BRA P0, label`) is taken or falls through, whatever the guard is.
 
 BSSY, BSYNC, BREAK, WARPSYNC and the like make threads wait for each other. They
 jump only to places to which falling through leads as well.
@@ -27,7 +30,8 @@ class SassBlock:
     """The indices of a block's instructions, and its successors as in the IR.
 
     If the last instruction is a guarded branch or exit, it leads to the first
-    successor. The exit block has no instruction.
+    successor. Where the guard does not decide (`is_conditional_branch`), and after a
+    jump through a table, any successor may follow. The exit block has no instruction.
     """
 
     instructions: tuple[int, ...]
@@ -52,13 +56,12 @@ def control_flow(function: SassFunction) -> tuple[SassBlock, ...]:
     instructions = function.instructions
     if not instructions:
         raise RejectedKernel("control-flow", f"{function.name} has no instruction")
-    targets: dict[int, int] = {}
+    targets: dict[int, tuple[int, ...]] = {}
     returns = any(opcode_stem(i.opcode) == "RET" for i in instructions)
     for index, instruction in enumerate(instructions):
-        target = _jump_target(function, instruction, returns)
-        if target is not None:
-            targets[index] = target
-    leaders = {0, *targets.values()}
+        if found := _jump_targets(function, instruction, returns):
+            targets[index] = found
+    leaders = {0, *(target for found in targets.values() for target in found)}
     leaders |= {index + 1 for index, i in enumerate(instructions) if _leaves(i)}
     starts = sorted(start for start in leaders if start < len(instructions))
     successors = {
@@ -75,10 +78,12 @@ def _leaves(instruction: SassInstruction) -> bool:
     return opcode_stem(instruction.opcode) in _LEAVES and not instruction.never
 
 
-def _jump_target(function: SassFunction, instruction: SassInstruction, returns: bool) -> int | None:
-    """The index that an instruction jumps to; None for one that does not jump."""
+def _jump_targets(
+    function: SassFunction, instruction: SassInstruction, returns: bool
+) -> tuple[int, ...]:
+    """The indices that an instruction may jump to; none for one that does not jump."""
     if not _leaves(instruction) or opcode_stem(instruction.opcode) == "EXIT":
-        return None
+        return ()
     place = f"{function.name} at 0x{instruction.address:x}: {instruction.opcode}"
     if opcode_stem(instruction.opcode) in ("CALL", "RET") and (
         returns or instruction.opcode not in _PLAIN_JUMPS
@@ -86,17 +91,21 @@ def _jump_target(function: SassFunction, instruction: SassInstruction, returns: 
         raise RejectedKernel(
             "call", f"{place}: calls a subroutine (as precise division does), which is not modelled"
         )
-    if instruction.opcode not in _PLAIN_JUMPS or len(instruction.operands) != 1:
-        reason = "jumps through a table or on a condition of its own, which is not modelled"
+    labels: tuple[str | None, ...] = (instruction.target,)
+    if instruction.opcode == "BRX" and instruction.table and instruction.guard is None:
+        labels = instruction.table
+    elif instruction.opcode not in _PLAIN_JUMPS:
+        reason = "jumps under a guard or without a list of targets, which is not modelled"
         raise RejectedKernel("control-flow", f"{place}: {reason}")
-    target = None if instruction.target is None else function.labels.get(instruction.target)
-    if target is None or target >= len(function.instructions):
+    found = [None if label is None else function.labels.get(label) for label in labels]
+    targets = [t for t in found if t is not None and t < len(function.instructions)]
+    if len(targets) < len(found):
         raise RejectedKernel("control-flow", f"{place}: leads out of the function")
-    return target
+    return tuple(dict.fromkeys(targets))
 
 
 def _successors(
-    instructions: Sequence[SassInstruction], last: int, targets: dict[int, int]
+    instructions: Sequence[SassInstruction], last: int, targets: dict[int, tuple[int, ...]]
 ) -> tuple[int, ...]:
     """The successors of the block that ends with instruction `last`: indices, or _EXIT."""
     instruction = instructions[last]
@@ -105,11 +114,9 @@ def _successors(
     if not _leaves(instruction):
         found = (following,)
     else:
-        taken = targets.get(last, _EXIT)
-        if instruction.guard is not None:
-            found = (taken,) if taken == following else (taken, following)
-        else:
-            found = () if taken == _EXIT else (taken,)
+        found = targets.get(last, ())
+        if instruction.guard is not None or instruction.is_conditional_branch:
+            found = tuple(dict.fromkeys((*(found or (_EXIT,)), following)))
     return found
 
 

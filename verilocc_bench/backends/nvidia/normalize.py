@@ -120,9 +120,14 @@ class _SassNormalizer:
 
     def _instruction(self, index: int, instruction: SassInstruction) -> Instruction:
         guard = None
+        conditions: tuple[Operand, ...] = ()
         reference = guard_reference(instruction)
         if reference is not None and instruction.guard is not None:
-            guard = Guard(self._location((index, GUARD), reference), instruction.guard.negated)
+            location = self._location((index, GUARD), reference)
+            if instruction.is_conditional_branch:
+                conditions = (Operand(location),)
+            else:
+                guard = Guard(location, instruction.guard.negated)
         count = len(instruction.definitions)
         definitions = tuple(
             Operand(self._location((index, number), reference))
@@ -132,7 +137,7 @@ class _SassNormalizer:
             Operand(self._location((index, number), reference))
             for number, reference in enumerate(instruction.uses, count)
         )
-        return Instruction(instruction.opcode, definitions, uses, guard)
+        return Instruction(instruction.opcode, definitions, (*conditions, *uses), guard)
 
     def _location(
         self, key: ReferenceKey, reference: RegisterReference

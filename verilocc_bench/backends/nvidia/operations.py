@@ -19,8 +19,7 @@ slot that may be absent:
     H32 H64      (last) the uniform pair in the bits of the encoding from there on,
                  not printed, of an address `[Rn.64]`, where the opcode has bit 0x800
 
-A jump that depends on an operand (BRX, `BRA P0, …`) has uses; its record does not
-contain all targets.
+A jump that depends on an operand (BRX, `BRA P0, …`) has uses.
 """
 
 from __future__ import annotations
@@ -111,15 +110,22 @@ _MATRIX = (
     OperationForm("HMMA.1688.F16", "D2 R2 R1 R2"),
     OperationForm("HMMA.1688.F32.TF32", "D4 R4 R2 R4"),
     OperationForm("HMMA.1684.F32.TF32", "D4 R2 R1 R4"),
-    OperationForm("HMMA.SP.16816.F32", "D4 R2 R2 R4 R1 I"),
-    OperationForm("HMMA.SP.16832.F32", "D4 R4 R4 R4 R1 I"),
+    OperationForm("HMMA.SP.16816.F32", "D4 R2 R2 R4 R1 I", "", "BF16"),
+    OperationForm("HMMA.SP.16832.F32", "D4 R4 R4 R4 R1 I", "", "BF16"),
+    OperationForm("HMMA.SP.16816.F16", "D2 R2 R2 R2 R1 I"),
+    OperationForm("HMMA.SP.16832.F16", "D2 R4 R4 R2 R1 I"),
+    OperationForm("HMMA.SP.1688.F32.TF32", "D4 R2 R2 R4 R1 I"),
+    OperationForm("HMMA.SP.16816.F32.TF32", "D4 R4 R4 R4 R1 I"),
     OperationForm("IMMA.8816", "D2 R1 R1 R2", "S8|U8", _MMA_S8),
     OperationForm("IMMA.16816", "D4 R2 R1 R4", "S8|U8", _MMA_S8),
     OperationForm("IMMA.16832", "D4 R4 R2 R4", "S8|U8", _MMA_S8),
     OperationForm("IMMA.8832", "D2 R1 R1 R2", "S4|U4", _MMA_S4),
     OperationForm("IMMA.16832", "D4 R2 R1 R4", "S4|U4", _MMA_S4),
     OperationForm("IMMA.16864", "D4 R4 R2 R4", "S4|U4", _MMA_S4),
+    OperationForm("IMMA.SP.16832", "D4 R2 R2 R4 R1 I", "S8|U8", _MMA_S8),
     OperationForm("IMMA.SP.16864", "D4 R4 R4 R4 R1 I", "S8|U8", _MMA_S8),
+    OperationForm("IMMA.SP.16864", "D4 R2 R2 R4 R1 I", "S4|U4", _MMA_S4),
+    OperationForm("IMMA.SP.168128", "D4 R4 R4 R4 R1 I", "S4|U4", _MMA_S4),
     OperationForm("BMMA.88128", "D2 R1 R1 R2", "AND|XOR POPC"),
     OperationForm("BMMA.168128", "D4 R2 R1 R4", "AND|XOR POPC"),
     OperationForm("BMMA.168256", "D4 R4 R2 R4", "AND|XOR POPC"),
@@ -142,7 +148,7 @@ _FLOATING_POINT = (
     OperationForm("HMUL2", "D1 S1 S1 | D1 S1 I I", "", _HALF),
     OperationForm("HFMA2", "D1 S1 S1 S1 | D1 S1 I I S1 | D1 S1 S1 I I", "", _HALF),
     OperationForm("HMNMX2", "D1 S1 S1 P | D1 S1 I I P", "", "FTZ NAN BF16_V2"),
-    OperationForm("HSET2.BF", "D1 S1 S1 P | D1 S1 I I P", "", _FLOAT_COMPARISON),
+    OperationForm("HSET2", "D1 S1 S1 P | D1 S1 I I P", "", _FLOAT_COMPARISON + "BF "),
     OperationForm("HSETP2", "PD PD S1 S1 P | PD PD S1 I I P", "", _FLOAT_COMPARISON),
     OperationForm("DADD", "D2 S2 S2", "", _ROUNDING),
     OperationForm("DMUL", "D2 S2 S2", "", _ROUNDING),
@@ -199,6 +205,7 @@ _INTEGER = (
     OperationForm("FLO", "D1 S1", "", "U32 SH"),
     OperationForm("POPC", "D1 S1"),
     OperationForm("MOV", "D1 S1"),
+    OperationForm("MOVM.16.MT88", "D1 R1"),
 )
 
 _UNIFORM = (
@@ -225,7 +232,7 @@ _UNIFORM = (
     OperationForm("UFLO", "UD1 US1", "", "U32 SH"),
     OperationForm("UPOPC", "UD1 US1"),
     OperationForm("UMOV", "UD1 US1"),
-    OperationForm("R2UR", "UD1 R1"),
+    OperationForm("R2UR", "PD? UD1 R1"),
     OperationForm("S2UR", "UD1 SR"),
     OperationForm("REDUX", "UD1 R1", "", "SUM MIN MAX OR XOR S32"),
     OperationForm("VOTEU", "UPD P | UD1 UPD P", "ALL|ANY|EQ"),

@@ -45,7 +45,8 @@ class SassInstruction:
     printed ones, without `.reuse`. `guard` is None for `@PT`. `never` is True for
     `@!PT`: the instruction has no effect. `definitions` and `uses` are in the order
     of the print, hidden ones last, without the guard. `encoding` is the 128-bit word.
-    `target` is the label that a branch, a call or a BSSY names.
+    `target` is the label that a branch, a call or a BSSY names. `table` are the labels
+    that a jump through a table (BRX) can lead to, as ptxas lists them.
     """
 
     address: int
@@ -58,6 +59,12 @@ class SassInstruction:
     uses: tuple[RegisterReference, ...]
     encoding: int
     target: str | None
+    table: tuple[str, ...] = ()
+
+    @property
+    def is_conditional_branch(self) -> bool:
+        """True for a branch on an operand (`@P0 BRA P1, label`): the guard does not decide."""
+        return self.opcode == "BRA" and len(self.operands) == 2 and not self.never
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ _HIGH_HALF = re.compile(r"\s*/\* 0x([0-9a-f]{16}) \*/\s*")
 _BODY = re.compile(r"(?:@(!?)(U?P)([0-6]|T) +)?([A-Z][A-Z0-9a-z_.]*)(?: +(\S.*))?")
 _OPERAND = re.compile(r"(?:\{[^{}]*\}|[^,{])+")
 _COMMENT = re.compile(r"\s*\(\*\"([^\"]*)\"\*\)\s*")
-_KNOWN_COMMENT = re.compile(r"SpillRefill|BRANCH_TARGETS .*")
+_KNOWN_COMMENT = re.compile(r"SpillRefill|BRANCH_TARGETS (?P<table>.*)")
 _LABEL = re.compile(r"([.$\w][.$\w]*):")
 _TARGET = re.compile(r"\s*\.target\s+(\w+)\s*")
 _SECTION = re.compile(r'\s*\.section\s+\.text\.([^",\s]+),"[a-z]+",@progbits\s*')
@@ -33,6 +33,7 @@ _IGNORED = re.compile(
     r"\s*(?://.*)?|\s*\.(?:elftype|headerflags|sectionflags|align|global|weak|local|type|other)\s.*"
 )
 _INSTRUCTION_BYTES = 16
+_CALLS = ("CALL", "RET")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class _Body:
     never: bool
     effects: DecodedEffects
     target: str | None
+    table: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -129,16 +131,20 @@ class _SassParser:
                 uses,
                 encoding,
                 body.target,
+                body.table,
             )
         )
 
     def body(self, text: str, line: int, address: int, function: str) -> _Body:
         """The analysis of an instruction's text, between its address and the semicolon."""
         comment = _COMMENT.search(text)
+        table: tuple[str, ...] = ()
         if comment is not None:
-            if comment.end() != len(text) or not _KNOWN_COMMENT.fullmatch(comment[1]):
+            known = _KNOWN_COMMENT.fullmatch(comment[1])
+            if comment.end() != len(text) or known is None:
                 raise self.error(f"expected the comment SpillRefill, not {comment[0]!r}", line)
             text = text[: comment.start()]
+            table = tuple(re.split(r"\s*,\s*", known["table"])) if known["table"] else ()
         match = _BODY.fullmatch(text.strip())
         if match is None:
             raise self.error(f"expected an instruction, not {text.strip()[:60]!r}", line)
@@ -159,6 +165,7 @@ class _SassParser:
             index == "T" and bool(negation),
             effects,
             _target(operands),
+            table,
         )
 
     def other_line(self, line: str) -> None:
@@ -213,11 +220,13 @@ class _SassParser:
         if max(section.labels[label] for label, _ in section.ends) != len(section.instructions):
             raise self.error("expected no instruction after the end that .size names")
         for instruction in section.instructions:
-            if instruction.target is None or instruction.opcode.startswith(("CALL", "RET")):
-                continue
-            if instruction.target not in section.labels:
-                message = f"expected the label {instruction.target}, which is missing"
-                raise self.error(message, instruction.line)
+            named = [*instruction.table]
+            if instruction.target is not None and not instruction.opcode.startswith(_CALLS):
+                named.append(instruction.target)
+            for label in named:
+                if label not in section.labels:
+                    message = f"expected the label {label}, which is missing"
+                    raise self.error(message, instruction.line)
         self.functions.append(
             SassFunction(
                 section.name,

@@ -127,11 +127,11 @@ class TimingModel:
         covered: set[int] = set()
         for seed in range(count):
             yield self._execution(0, seed, covered)
-        starts = {operation.target for operation in self._operations if operation.target}
+        starts = {target for operation in self._operations for target in operation.targets}
         starts |= {
             index + 1
             for index, operation in enumerate(self._operations)
-            if operation.target is not None or operation.ends
+            if operation.targets or operation.ends
         }
         for start in sorted(start for start in starts if start < len(self._operations)):
             if start not in covered:
@@ -165,9 +165,11 @@ class TimingModel:
                     recent.append((index, time))
             if acts and operation.ends:
                 break
-            jumps = acts and operation.target is not None
             time += operation.stall
-            index = operation.target if jumps and operation.target is not None else index + 1
+            ways = operation.targets if acts else ()
+            if operation.may_fall_through or not ways:
+                ways = (*ways, index + 1)
+            index = ways[0] if len(ways) == 1 else chance.choice(ways)
             number += 1
         _finish(schedule, late, ~0, chance)
         return schedule

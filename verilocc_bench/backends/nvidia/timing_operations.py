@@ -31,7 +31,8 @@ class TimedOperation(NamedTuple):
     read_files: tuple[str, ...]
     write_files: tuple[str, ...]
     guard: tuple[int, bool] | None
-    target: int | None
+    targets: tuple[int, ...]
+    may_fall_through: bool
     ends: bool
 
 
@@ -41,8 +42,8 @@ def _names(text: str) -> frozenset[str]:
 
 _LONG = _names(
     "ATOM ATOMG ATOMS B2R BREV CCTL DADD DFMA DMMA DMUL DSETP F2F F2I FCHK FLO FRND I2F LD LDC "
-    "LDG LDGSTS LDL LDS LDSM LEPC MATCH MUFU POPC QSPC R2UR RED REDUX S2R S2UR SHFL ST STG STL "
-    "STS"
+    "LDG LDGSTS LDL LDS LDSM LEPC MATCH MOVM MUFU POPC QSPC R2UR RED REDUX S2R S2UR SHFL ST STG "
+    "STL STS"
 )
 _MEMORY = ("ATOM", "LD", "ST", "RED")
 _IN_ORDER_READS = _names("ATOMS LDG LDGSTS LDL LDS LDSM SHFL STG STL STS")
@@ -103,7 +104,6 @@ def timed_operation(function: SassFunction, instruction: SassInstruction) -> Tim
         waits |= _barriers_of(instruction.operands)
     unit = _unit_of(stem, opcode.split(".")[1:])
     guard = instruction.guard
-    jumps = stem in {"BRA", "CALL"} and not instruction.never
     count = 0 if instruction.never else None
     return TimedOperation(
         waits,
@@ -120,9 +120,18 @@ def timed_operation(function: SassFunction, instruction: SassInstruction) -> Tim
         None
         if guard is None or instruction.never
         else (FILE_BASE[guard.file] + guard.index, guard.negated),
-        function.labels.get(instruction.target or "") if jumps else None,
+        _targets(function, instruction, stem),
+        stem == "BRA" and len(instruction.operands) == 2,
         stem in {"EXIT", "KILL"} and not instruction.never,
     )
+
+
+def _targets(function: SassFunction, instruction: SassInstruction, stem: str) -> tuple[int, ...]:
+    """Where an instruction may jump to: one place, or those of a table."""
+    if instruction.never or stem not in {"BRA", "CALL", "BRX"}:
+        return ()
+    named = instruction.table if stem == "BRX" else (instruction.target or "",)
+    return tuple(function.labels[name] for name in named if name in function.labels)
 
 
 def _barriers_of(operands: Sequence[str]) -> int:

@@ -172,7 +172,7 @@ class _SiteForest:
                     redefined.append(variables[unit])
         guard = instruction.guard
         literal = None
-        if guard is not None:
+        if guard is not None and not instruction.is_conditional_branch:
             literal = variables[guard.file, guard.index], not guard.negated
         return Effects(defined, 0, ended & ~defined, 0, literal, tuple(redefined))
 
@@ -181,8 +181,10 @@ class _SiteForest:
     ) -> tuple[int, bool] | None:
         if len(block.successors) != 2:
             return None
-        guard = self.function.instructions[block.instructions[-1]].guard
-        assert guard is not None
+        last = self.function.instructions[block.instructions[-1]]
+        guard = last.guard
+        if guard is None or last.is_conditional_branch:
+            return None
         return variables[guard.file, guard.index], not guard.negated
 
     def _join_uses(

@@ -1,0 +1,210 @@
+"""Jumps through tables, branches on an operand, and rare operations, as ptxas writes them.
+
+What ptxas cannot be made to write is a patched word: nvdisasm's own life ranges, the
+gate of every cubin, say whether it is read as NVIDIA reads it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+
+import pytest
+
+from tests.backends.nvidia.assembled_kernels import (
+    LOOP,
+    assembled,
+    linear_scan,
+    lowered_kernel,
+    normalized,
+    permuted,
+    require_tools,
+)
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.distance_table import distance_table
+from verilocc_bench.backends.nvidia.normalize import NormalizedSass
+from verilocc_bench.backends.nvidia.read import disassembled_function
+from verilocc_bench.backends.nvidia.records import SassInstruction
+from verilocc_bench.backends.nvidia.timing_model import TimingModel
+from verilocc_bench.backends.nvidia.timing_operations import registers_of
+from verilocc_bench.dataset import load_raw_row, load_rows
+from verilocc_bench.ir import Assignment
+from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification.verifier import IndependentVerifier
+
+pytestmark = pytest.mark.slow
+
+_HEAD = """\
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 p)
+{
+.reg .b32 %r<40>; .reg .b64 %d<9>; .reg .pred %p<4>; .reg .f32 %f<20>;
+ld.param.u64 %d1, [p]; mov.u32 %r2, %tid.x; mul.wide.u32 %d2, %r2, 4;
+cvta.to.global.u64 %d1, %d1; add.u64 %d3, %d1, %d2;
+ld.global.u32 %r3, [%d3]; ld.global.u32 %r4, [%d3+512]; ld.global.u32 %r5, [%d3+1024];
+ld.global.u32 %r6, [%d3+2048]; ld.global.u32 %r7, [%d3+2052];
+ld.global.u32 %r8, [%d3+2056]; ld.global.u32 %r9, [%d3+2060];
+mov.b32 %f1, %r6; mov.b32 %f2, %r7; mov.b32 %f3, %r8; mov.b32 %f4, %r9;
+"""
+_WAYS = 8
+TABLE = (
+    _HEAD
+    + "and.b32 %r10, %r3, 7;\nts: .branchtargets "
+    + ", ".join(f"L{way}" for way in range(_WAYS))
+    + ";\nbrx.idx %r10, ts;\n"
+    + "".join(
+        f"L{way}: mul.lo.u32 %r11, %r4, {way + 3}; st.global.u32 [%d3+{4 * way}], %r5;\n"
+        + ("bra.uni D;\n" if way + 1 < _WAYS else "")
+        for way in range(_WAYS)
+    )
+    + "D: add.u32 %r12, %r11, %r6; st.global.u32 [%d3], %r12; ret;\n}\n"
+)
+
+
+def _products(kind: str, result: str, lines: list[str]) -> str:
+    """A kernel of sparse matrix products, each of the result of the one before."""
+    names = [f"%{result}{number}" for number in range(5, 9)]
+    stores = "".join(
+        f"st.global.b32 [%d3+{4 * number}], {name};\n" for number, name in enumerate(names)
+    )
+    start = "".join(f"mov.b32 {name}, %r{number};\n" for number, name in enumerate(names, 6))
+    made = "".join(
+        f"mma.sp.sync.aligned.{shape}.row.col.{kind}.{types} "
+        f"{{{found}}}, {{{a}}}, {{{b}}}, {{{found}}}, %r7, 0x0;\n"
+        for shape, types, a, b in (line.split(" ") for line in lines)
+        for found in [",".join(names[: 2 if kind == "f16" else 4])]
+    )
+    return _HEAD + ".reg .b32 %q<20>;\n" + start + made + stores + "ret;\n}\n"
+
+
+_TWO, _FOUR = "%r3,%r4", "%r3,%r4,%r5,%r6"
+_B2, _B4 = "%r5,%r6", "%r5,%r6,%r8,%r9"
+KERNELS = {
+    "table": TABLE,
+    "movmatrix": _HEAD
+    + "movmatrix.sync.aligned.m8n8.trans.b16 %r10, %r3; st.global.u32 [%d3], %r10; ret;\n}\n",
+    "comparison of halves": _HEAD
+    + "set.lt.u32.f16x2 %r10, %r3, %r4; st.global.u32 [%d3], %r10; ret;\n}\n",
+    "sparse f32": _products(
+        "f32",
+        "f",
+        [
+            f"m16n8k16 f16.f16.f32 {_TWO} {_B2}",
+            f"m16n8k32 f16.f16.f32 {_FOUR} {_B4}",
+            f"m16n8k16 bf16.bf16.f32 {_TWO} {_B2}",
+            f"m16n8k32 bf16.bf16.f32 {_FOUR} {_B4}",
+            f"m16n8k8 tf32.tf32.f32 {_TWO} {_B2}",
+            f"m16n8k16 tf32.tf32.f32 {_FOUR} {_B4}",
+        ],
+    ),
+    "sparse f16": _products(
+        "f16",
+        "q",
+        [f"m16n8k16 f16.f16.f16 {_TWO} {_B2}", f"m16n8k32 f16.f16.f16 {_FOUR} {_B4}"],
+    ),
+    "sparse integers": _products(
+        "s32",
+        "q",
+        [
+            f"m16n8k32 s8.s8.s32 {_TWO} {_B2}",
+            f"m16n8k64 s8.u8.s32 {_FOUR} {_B4}",
+            f"m16n8k64 s4.s4.s32 {_TWO} {_B2}",
+            f"m16n8k128 u4.s4.s32 {_FOUR} {_B4}",
+        ],
+    ),
+}
+
+
+def round_trip(cubin: bytes) -> NormalizedSass:
+    """Writes three assignments into a cubin; the patched code is the renamed problem."""
+    problem = normalized(cubin)
+    question = AllocationProblem(problem.function)
+    own = {f"%{number}": f"{base.file}{base.index}" for number, base in problem.assignment.items()}
+    assert FastVerifier(question).verify(own).valid
+    assert IndependentVerifier(question).verify(own).valid
+    assert lowered_kernel(cubin, problem, problem.assignment).data == cubin
+    answers: list[Assignment] = [permuted(problem, 1), linear_scan(problem)]
+    for answer in answers:
+        lowered = lowered_kernel(cubin, problem, answer)
+        assert lowered.changed_instructions
+        assert normalized(lowered.data).function == problem.function
+    assert lowered_kernel(cubin, problem, answers[0]).runnable
+    return problem
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_round_trip(name: str) -> None:
+    round_trip(assembled(KERNELS[name]))
+
+
+def test_a_table_has_all_its_ways_in_every_view() -> None:
+    cubin = assembled(TABLE)
+    (block,) = [b for b in normalized(cubin).function.blocks if len(b.successors) > 2]
+    assert len(block.successors) == _WAYS
+    assert block.instructions[-1].opcode == "BRX"
+    function = disassembled_function(cubin, "<cubin>", "k")
+    distances = {
+        (kind.hazard.value, kind.earlier, kind.later, kind.file): cell.cycles
+        for kind, cell in distance_table().cells.items()
+    }
+    model = TimingModel(function, distances)
+    assert model.destroyed(registers_of(function)) == []
+    # Some schedule begins at each way, so that none is left out.
+    assert model.executed > len(function.instructions)
+
+
+def patched(change: Callable[[SassInstruction], int | None], cubin: bytes) -> bytes:
+    """The cubin with the first word that `change` changes."""
+    name = read_cubin(cubin).kernel(None).name
+    for instruction in disassembled_function(cubin, "<cubin>", name).instructions:
+        word = change(instruction)
+        if word is not None:
+            old = instruction.encoding.to_bytes(16, "little")
+            assert cubin.count(old) == 1
+            return cubin.replace(old, word.to_bytes(16, "little"))
+    raise AssertionError("nothing to patch")
+
+
+def test_a_branch_on_an_operand() -> None:
+    """Bits 87 to 90 of a branch are the predicate; ptxas leaves it to be PT."""
+
+    def change(instruction: SassInstruction) -> int | None:
+        if instruction.opcode != "BRA" or instruction.guard is None:
+            return None
+        other = (instruction.guard.index + 1) % 2
+        return instruction.encoding & ~(7 << 87) | other << 87
+
+    problem = round_trip(patched(change, assembled(LOOP)))
+    branches = [
+        instruction
+        for block in problem.function.blocks
+        for instruction in block.instructions
+        if instruction.opcode == "BRA" and instruction.uses
+    ]
+    assert [len(branch.uses) for branch in branches] == [2]
+    assert branches[0].guard is None
+
+
+def test_a_move_to_a_uniform_register_that_sets_a_predicate() -> None:
+    """Bits 81 to 83 are the predicate: NVIDIA's life ranges show it as written."""
+
+    def change(instruction: SassInstruction) -> int | None:
+        if instruction.opcode != "R2UR":
+            return None
+        return instruction.encoding & ~(7 << 81) | 6 << 81
+
+    require_tools()
+    rows = [row for row in load_rows("mini").rows if "=R2UR " in row.normalized]
+    smallest = min(rows, key=lambda row: row.n_instructions)
+    cubin = base64.b64decode(load_raw_row("mini", smallest.id).content)
+    problem = round_trip(patched(change, cubin))
+    (move,) = [
+        instruction
+        for block in problem.function.blocks
+        for instruction in block.instructions
+        if instruction.opcode == "R2UR" and len(instruction.definitions) == 2
+    ]
+    assert move.uses
