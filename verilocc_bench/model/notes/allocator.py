@@ -29,24 +29,16 @@ from verilocc_bench.allocators import (
     answer_from_assignment,
 )
 from verilocc_bench.errors import AllocationFailed, InputError
-from verilocc_bench.model.notes.files import FORMAT_VERSION, load_network
-from verilocc_bench.model.prompts.notes.episode import (
-    empty_ledger,
-    noted_assignment,
-    read_function,
-)
+from verilocc_bench.model.notes.files import load_network
+from verilocc_bench.model.notes.formats import AnyWindow, NotesFormat
+from verilocc_bench.model.prompts.notes.episode import noted_assignment
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
-from verilocc_bench.model.prompts.notes.source_hash import notes_source_hash
-from verilocc_bench.model.prompts.notes.window import DryWindow, NotesWindow
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
 if TYPE_CHECKING:
     from verilocc_bench.model.notes.decoding import WindowAnswer
     from verilocc_bench.model.notes.network import NotesNetwork
-
-NOTES = "notes"
-"""What `--prompt-format` calls the format."""
 
 ASKED_AGAIN = 8
 """Checked decoding asks for a window again at most so many times."""
@@ -61,13 +53,12 @@ class NotesAllocator:
     foreign: ClassVar[bool] = False
     label_use: ClassVar[LabelUse] = LabelUse.NONE
     keeps_groups_whole: ClassVar[bool] = True
-    assistance: ClassVar[Assistance] = Assistance.STATE
     deterministic: ClassVar[bool] = False
     """Names are drawn anew for each sample, even where words are not."""
 
     def __init__(self, name: str, folder: Path, settings: LocalModelSettings) -> None:
-        self._begin(name, settings)
-        self._network, self._revision = load_network(folder)
+        network, self._revision = load_network(folder)
+        self._begin(name, network, settings)
 
     @classmethod
     def of_network(
@@ -75,17 +66,18 @@ class NotesAllocator:
     ) -> NotesAllocator:
         """The allocator of a network that is in no folder yet."""
         allocator = cls.__new__(cls)
-        allocator._begin(name, settings)
-        allocator._network, allocator._revision = network, "none"
+        allocator._begin(name, network, settings)
+        allocator._revision = "none"
         return allocator
 
-    def _begin(self, name: str, settings: LocalModelSettings) -> None:
-        _check(name, settings)
-        self._name = name
+    def _begin(self, name: str, network: NotesNetwork, settings: LocalModelSettings) -> None:
+        self._format = network.prompt_format
+        _check(name, settings, self._format.name)
+        self._name, self._network = name, network
         self._settings = replace(
             settings,
             decoding=settings.decoding or Decoding.FREE,
-            prompt_format=NOTES,
+            prompt_format=self._format.name,
             strategy=settings.strategy or SamplingStrategy.GREEDY,
             backtracks=0,
         )
@@ -108,7 +100,13 @@ class NotesAllocator:
     @property
     def prompt(self) -> PromptIdentity:
         """See Allocator."""
-        return PromptIdentity(NOTES, FORMAT_VERSION, notes_source_hash(), 0)
+        kind = self._format
+        return PromptIdentity(kind.name, kind.version, kind.source_hash(), 0)
+
+    @property
+    def assistance(self) -> Assistance:
+        """See Allocator."""
+        return self._format.assistance
 
     @property
     def group_size(self) -> int:
@@ -137,7 +135,11 @@ class NotesAllocator:
         while waiting or running:
             while waiting and len(running) < self.group_size:
                 place, request = waiting.popleft()
-                running.append(_NotesAttempt(place, request, self._temperature(), self._again()))
+                running.append(
+                    _NotesAttempt(
+                        place, request, self._format, self._temperature(), self._again()
+                    )
+                )
             asked = [attempt for attempt in running if attempt.window is not None]
             started = time.perf_counter()
             answers = [attempt.ask() for attempt in asked]
@@ -161,7 +163,14 @@ class NotesAllocator:
 class _NotesAttempt:
     """One request: its reading, the window that is to be answered, and how it went."""
 
-    def __init__(self, place: int, request: Request, temperature: float, again: int) -> None:
+    def __init__(
+        self,
+        place: int,
+        request: Request,
+        prompt_format: NotesFormat,
+        temperature: float,
+        again: int,
+    ) -> None:
         self.place = place
         self.seconds = 0.0
         self._problem = request.problem
@@ -172,10 +181,8 @@ class _NotesAttempt:
         self._failure: tuple[FailureKind, str] | None = None
         self._counts = {"asks": 0, "prompt_tokens": 0, "completion_tokens": 0, "asked_again": 0}
         self._log_probability = 0.0
-        self.window: DryWindow | NotesWindow | None = None
-        function = request.problem.function
-        self._ledger = empty_ledger(function)
-        self._reading = read_function(function, self._ledger, self._draw)
+        self.window: AnyWindow | None = None
+        self._ledger, self._reading = prompt_format.open(request.problem.function, self._draw)
         self._go_on(again=False)
 
     def ask(self) -> WindowAnswer:
@@ -227,16 +234,16 @@ class _NotesAttempt:
         return Response(Answer(answer), seconds=self.seconds, details=details)
 
 
-def _check(name: str, settings: LocalModelSettings) -> None:
-    """Raises InputError for settings that mean nothing to a model of this format."""
-    if settings.prompt_format not in (None, NOTES):
-        raise InputError(f"this model knows the prompt format {NOTES} alone", source=name)
+def _check(name: str, settings: LocalModelSettings, known: str) -> None:
+    """Raises InputError for settings that mean nothing to a model of such a format."""
+    if settings.prompt_format not in (None, known):
+        raise InputError(f"this model knows the prompt format {known} alone", source=name)
     if settings.decoding is Decoding.CONSTRAINED:
-        raise InputError("a model of the format notes is free, checked or guided", source=name)
+        raise InputError(f"a model of the format {known} is free, checked or guided", source=name)
     if settings.strategy is SamplingStrategy.PRIORITY:
-        raise InputError("priority sampling is not for the format notes", source=name)
+        raise InputError(f"priority sampling is not for the format {known}", source=name)
     if settings.feedback is FeedbackKind.REPAIR:
-        raise InputError("feedback 'repair' is not for the format notes", source=name)
+        raise InputError(f"feedback 'repair' is not for the format {known}", source=name)
     if settings.batch_size < 1:
         raise InputError(f"batch size {settings.batch_size}: expected at least 1")
     if not 0 <= settings.temperature < float("inf"):
@@ -250,4 +257,4 @@ def _check(name: str, settings: LocalModelSettings) -> None:
         (settings.chat, "--chat"),
     ):
         if value:
-            raise InputError(f"{flag} means nothing to the format notes", source=name)
+            raise InputError(f"{flag} means nothing to the format {known}", source=name)

@@ -15,10 +15,12 @@ from functools import cache
 import torch
 from torch import Tensor
 
+from verilocc_bench.model.notes.formats import AnyWindow, NotesFormat
 from verilocc_bench.model.notes.network import Cache, NotesNetwork
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
 from verilocc_bench.model.prompts.notes.window import DryWindow, NotesWindow, WrongWord
-from verilocc_bench.model.prompts.notes.words import PAD, vocabulary
+from verilocc_bench.model.prompts.notes.words import PAD
+from verilocc_bench.model.prompts.text_notes.window import Conversation, TextWindow
 
 
 @dataclass(slots=True)
@@ -29,7 +31,7 @@ class WindowAnswer:
     `temperature` above 0; at 0 the likeliest is taken.
     """
 
-    window: DryWindow | NotesWindow
+    window: AnyWindow
     picking: random.Random
     temperature: float = 0.0
     error: Contradiction | WrongWord | None = None
@@ -39,8 +41,8 @@ class WindowAnswer:
 
 
 @cache
-def _numbers() -> dict[str, int]:
-    return {word: number for number, word in enumerate(vocabulary())}
+def _numbers(prompt_format: NotesFormat) -> dict[str, int]:
+    return {word: number for number, word in enumerate(prompt_format.vocabulary())}
 
 
 class _AnsweredRow:
@@ -50,17 +52,27 @@ class _AnsweredRow:
         self.answer = answer
         self.place = 0
         self.feeding: list[str] = []
-        self.goes_on = self._feed()
+        window = answer.window
+        talk = window.conversation() if isinstance(window, TextWindow) else self._by_mentions(window)
+        self._conversation = talk
+        self.goes_on = self._go_on(None)
 
-    def _feed(self) -> bool:
-        """Feeds the next mention; False where the notes do not allow that."""
-        window = self.answer.window
-        try:
+    def _by_mentions(self, window: DryWindow | NotesWindow) -> Conversation:
+        for self.place in range(len(window.mentions)):  # noqa: B020 - where it is, for all to see
             fed = window.fed(self.place)
-        except Contradiction as error:
+            window.begin_answer(self.place)
+            while not window.hear((yield fed)):
+                fed = []
+
+    def _go_on(self, word: str | None) -> bool:
+        """What is fed after a word; False where the window has ended, well or not."""
+        try:
+            fed = next(self._conversation) if word is None else self._conversation.send(word)
+        except StopIteration:
+            return False
+        except (Contradiction, WrongWord) as error:
             self.answer.error = error
             return False
-        window.begin_answer(self.place)
         self.answer.read += len(fed)
         self.feeding += fed
         return True
@@ -69,22 +81,17 @@ class _AnsweredRow:
         """Takes the network's word; False where the window has ended."""
         self.answer.said += 1
         self.feeding = [word]
-        try:
-            ended = self.answer.window.hear(word)
-        except (Contradiction, WrongWord) as error:
-            self.answer.error = error
-            return False
-        if ended:
-            self.place += 1
-            if self.place == len(self.answer.window.mentions):
-                return False
-            return self._feed()
-        return True
+        return self._go_on(word)
+
+
+def has_mentions(window: AnyWindow) -> bool:
+    """False for a window that there is nothing to say to."""
+    return bool(window.items if isinstance(window, TextWindow) else window.mentions)
 
 
 def answer_windows(network: NotesNetwork, answers: Sequence[WindowAnswer]) -> None:
     """Answers some windows to their ends, or to their first error."""
-    answers = [answer for answer in answers if answer.window.mentions]
+    answers = [answer for answer in answers if has_mentions(answer.window)]
     if answers:
         with torch.inference_mode():
             rows = [_AnsweredRow(answer) for answer in answers]
@@ -94,7 +101,8 @@ def answer_windows(network: NotesNetwork, answers: Sequence[WindowAnswer]) -> No
 def _answer(network: NotesNetwork, rows: list[_AnsweredRow]) -> None:
     if not rows:
         return
-    numbers, words = _numbers(), vocabulary()
+    numbers = _numbers(network.prompt_format)
+    words = network.prompt_format.vocabulary()
     prompts = [row.answer.window.prompt() for row in rows]
     lengths = torch.tensor([len(prompt) for prompt in prompts])
     tokens = torch.full((len(rows), int(lengths.max())), numbers[PAD])

@@ -1,4 +1,4 @@
-"""A network of the format `notes` as a folder: config.json and model.safetensors.
+"""A network that keeps notes as a folder: config.json and model.safetensors.
 
 Nothing in the folder is code. The words are those of the format's version, which
 config.json names; a folder of another version is refused.
@@ -14,17 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
-from verilocc_bench.model.prompts.notes.words import vocabulary
+from verilocc_bench.model.notes.formats import NOTES_FORMATS, NotesFormat
 from verilocc_bench.model.shipped import shipped_folder
 
 if TYPE_CHECKING:
     from verilocc_bench.model.notes.network import NotesNetwork
-
-MODEL_TYPE = "verilocc_notes"
-"""What config.json has for `model_type`."""
-
-FORMAT_VERSION = 2
-"""Raised with every change of the words, or of what the program reads and feeds."""
 
 CONFIGURATION, WEIGHTS = "config.json", "model.safetensors"
 
@@ -39,8 +33,15 @@ def notes_folder(name: str) -> Path | None:
         configuration = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None  # who loads it says what is wrong
-    is_one = isinstance(configuration, dict) and configuration.get("model_type") == MODEL_TYPE
-    return folder if is_one else None
+    return None if _format_of(configuration) is None else folder
+
+
+def _format_of(configuration: object) -> NotesFormat | None:
+    """The format of a config.json."""
+    if not isinstance(configuration, dict):
+        return None
+    of_type = {each.model_type: each for each in NOTES_FORMATS.values()}
+    return of_type.get(configuration.get("model_type", ""))
 
 
 def save_network(network: NotesNetwork, folder: Path) -> None:
@@ -48,9 +49,9 @@ def save_network(network: NotesNetwork, folder: Path) -> None:
     from safetensors.torch import save
 
     configuration = {
-        "model_type": MODEL_TYPE,
-        "format_version": FORMAT_VERSION,
-        "words": len(vocabulary()),
+        "model_type": network.prompt_format.model_type,
+        "format_version": network.prompt_format.version,
+        "words": len(network.prompt_format.vocabulary()),
         "network": network.configuration.as_json(),
     }
     write_atomically(
@@ -74,11 +75,15 @@ def load_network(folder: Path) -> tuple[NotesNetwork, str]:
             "a language model needs the extra `model`: pip install 'verilocc-bench[model]'"
         ) from error
     configuration: dict[str, Any] = json.loads((folder / CONFIGURATION).read_text("utf-8"))
+    prompt_format = _format_of(configuration)
+    if prompt_format is None:
+        raise InputError("config.json is not of a model that keeps notes", source=str(folder))
     version, words = configuration.get("format_version"), configuration.get("words")
-    if version != FORMAT_VERSION or words != len(vocabulary()):
+    expected_words = len(prompt_format.vocabulary())
+    if version != prompt_format.version or words != expected_words:
         raise InputError(
-            f"config.json: expected version {FORMAT_VERSION} of the format notes with "
-            f"{len(vocabulary())} words, not version {version} with {words}",
+            f"config.json: expected version {prompt_format.version} of the format "
+            f"{prompt_format.name} with {expected_words} words, not version {version} with {words}",
             source=str(folder),
         )
     sizes = configuration.get("network")
@@ -89,7 +94,7 @@ def load_network(folder: Path) -> tuple[NotesNetwork, str]:
     path = folder / WEIGHTS
     if not path.is_file():
         raise InputError(f"expected {WEIGHTS}", source=str(folder))
-    network = NotesNetwork(NotesConfiguration(**sizes))
+    network = NotesNetwork(NotesConfiguration(**sizes), prompt_format=prompt_format)
     tensors = load_file(str(path))
     wanted = {name: tensor.shape for name, tensor in network.state_dict().items()}
     if {name: tensor.shape for name, tensor in tensors.items()} != wanted:

@@ -1,4 +1,4 @@
-"""The network of the prompt format `notes`: attention with short convolutions.
+"""The network of models that keep notes: attention with short convolutions.
 
 A decoder of the usual kind (root mean square norms, residual attention and feed-forward
 blocks, word vectors shared between entry and exit), with four things of its own, for what
@@ -23,7 +23,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from verilocc_bench.model.prompts.notes.words import REGISTERS, vocabulary
+from verilocc_bench.model.notes.formats import NOTES_FORMAT, NotesFormat
+from verilocc_bench.model.prompts.notes.words import REGISTERS
 
 TAPS = 4
 
@@ -149,10 +150,16 @@ class _Layer(nn.Module):  # type: ignore[misc]  # torch is not followed
 class NotesNetwork(nn.Module):  # type: ignore[misc]  # torch is not followed
     """Scores of the next word after each of some words."""
 
-    def __init__(self, configuration: NotesConfiguration, seed: int = 0) -> None:
+    def __init__(
+        self,
+        configuration: NotesConfiguration,
+        seed: int = 0,
+        prompt_format: NotesFormat = NOTES_FORMAT,
+    ) -> None:
         super().__init__()
         self.configuration = configuration
-        words = vocabulary()
+        self.prompt_format = prompt_format
+        words = prompt_format.vocabulary()
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             hidden = configuration.hidden

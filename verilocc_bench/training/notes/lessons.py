@@ -46,7 +46,7 @@ def function_lessons(
     """
     ledger = empty_ledger(function)
     if withheld:
-        _withhold(ledger, random.Random(f"withheld {seed}"))  # noqa: S311
+        withhold(ledger, random.Random(f"withheld {seed}"))  # noqa: S311
     return _function_lessons(function, ledger, random.Random(seed)), ledger  # noqa: S311
 
 
@@ -54,7 +54,7 @@ MANY = 32
 """Registers are withheld of files that have so many."""
 
 
-def _withhold(ledger: NotesLedger, draw: random.Random) -> None:
+def withhold(ledger: NotesLedger, draw: random.Random) -> None:
     """Takes away the low registers of a file, up to some number, and single ones."""
     for file, units in ledger.free.items():
         count = units.bit_count()
@@ -77,6 +77,11 @@ def _function_lessons(
 
 def answered(window: DryWindow | NotesWindow) -> Lesson:
     """The window as the teacher answers it. Raises OutOfRegisters."""
+    return _lesson(answered_words(window))
+
+
+def answered_words(window: DryWindow | NotesWindow) -> MadeUpWindow:
+    """The words of the window as the teacher answers it. Raises OutOfRegisters."""
     written = MadeUpWindow(window.prompt())
     for place, mention in enumerate(window.mentions):
         written.add(window.fed(place), said=False)
@@ -87,7 +92,7 @@ def answered(window: DryWindow | NotesWindow) -> Lesson:
         window.begin_answer(place)
         window.hear(word)
         written.add([word], said=True)
-    return _lesson(written)
+    return written
 
 
 DRY_SHARE = 0.15

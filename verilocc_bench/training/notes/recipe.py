@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verilocc_bench.errors import InputError
+from verilocc_bench.model.notes.formats import NOTES_FORMAT, NOTES_FORMATS
 from verilocc_bench.model.notes.network import NotesConfiguration
 
 
@@ -14,7 +15,7 @@ from verilocc_bench.model.notes.network import NotesConfiguration
 class NotesRecipe:
     """A recipe. With the dataset and the versions it decides the weights.
 
-    A pool of `pool_windows` windows is made at a time, and learnt in batches of
+    `prompt_format` is `notes` or `text-notes`. A pool of `pool_windows` windows is made at a time, and learnt in batches of
     `batch_windows`. `function_share` of them are of the functions of `split`, at most `functions`
     of these; the others are made up. `validation_functions`: how many of `validation_split`,
     the smallest, are allocated at the end. `save_pools`: pools between checkpoints. `threads`:
@@ -24,6 +25,7 @@ class NotesRecipe:
     name: str
     description: str
     steps: int
+    prompt_format: str = NOTES_FORMAT.name
     network: NotesConfiguration = field(default_factory=NotesConfiguration)
     pool_windows: int = 512
     batch_windows: int = 16
@@ -43,6 +45,8 @@ class NotesRecipe:
     validation_functions: int = 24
 
     def __post_init__(self) -> None:
+        if self.prompt_format not in NOTES_FORMATS:
+            raise InputError(f"prompt_format must be one of {', '.join(NOTES_FORMATS)}")
         least_one = ("steps", "pool_windows", "batch_windows", "warmup_steps", "decay_steps")
         for name in (*least_one, "save_pools", "threads"):
             if getattr(self, name) < 1:

@@ -24,8 +24,8 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write, write_atomically
 from verilocc_bench.ir import Function, parse_function
 from verilocc_bench.model.notes.files import save_network
+from verilocc_bench.model.notes.formats import NOTES_FORMATS
 from verilocc_bench.model.notes.network import NotesNetwork
-from verilocc_bench.model.prompts.notes.words import vocabulary
 from verilocc_bench.training.notes.card import write_notes_card
 from verilocc_bench.training.notes.lessons import Lesson
 from verilocc_bench.training.notes.pools import pool_batches
@@ -90,7 +90,8 @@ class NotesRun:
         torch.set_num_threads(recipe.threads)
         torch.use_deterministic_algorithms(True)
         self.recipe, self.functions, self.output = recipe, functions, output
-        self.network = NotesNetwork(recipe.network, recipe.seed)
+        prompt_format = NOTES_FORMATS[recipe.prompt_format]
+        self.network = NotesNetwork(recipe.network, recipe.seed, prompt_format)
         self.optimizer = _optimizer(self.network, recipe)
         self.log: list[str] = []
         self.pool = 0
@@ -141,7 +142,7 @@ class NotesRun:
         counts: Counter[str] = Counter()
         wrong_words: Counter[str] = Counter()
         total = 0.0
-        words = vocabulary()
+        words = self.network.prompt_format.vocabulary()
         for batch in pool_batches(recipe, self.functions, self.pool):
             for group in self.optimizer.param_groups:
                 group["lr"] = recipe.rate(step)

@@ -1,0 +1,265 @@
+"""Windows of the prompt format `text-notes`: what is shown, fed, and said.
+
+    W N0 v4  H_v1 v1 v7 - H_v2 - H_v4 v8 v12 + …  SAY
+    C_v2 N0 => v4                                       its line
+    C_v1 N1 => v1  U_v1 => v7                           no line: the head; the list's new head
+    C_v2 N2 => -  P_v4 => v8  N2 v8  U_v4 => v12        nothing of two: the next wider list
+        +2 v8 F_v2 => v10 -                             what is left of the block: its list's head
+    X_v2 N0 => v4  F_v2 => v4 v10                       N0 begins: v4 is the head, then v10
+
+The lists are what the model's words have left free, sorted and joined to aligned blocks by
+the program at the head of the window. Within it the model keeps them. It is asked for what a
+later name of the window may need, and for nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+
+from verilocc_bench.ir import RegisterClass
+from verilocc_bench.model.prompts.notes.ledger import Contradiction, NotedPlace
+from verilocc_bench.model.prompts.notes.reading import Deed, Mention, Role
+from verilocc_bench.model.prompts.notes.window import Naming, WrongWord
+from verilocc_bench.model.prompts.notes.words import NAMES, REGISTERS, SAY, WINDOW, register_word
+from verilocc_bench.model.prompts.text_notes.blocks import aligned_blocks, shown_units
+from verilocc_bench.model.prompts.text_notes.ledger import TextLedger
+from verilocc_bench.model.prompts.text_notes.words import (
+    END,
+    MORE,
+    SIZES,
+    lists_of,
+    text_shape_of,
+)
+
+ITEMS = 8
+"""A window has at most so many items."""
+
+SHOWN = 6
+"""A list shows at most so many blocks."""
+
+Conversation = Generator[list[str], str, None]
+"""Gives the words that are fed before the model's next word, and takes that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A mention; or, with `gives`, a place where a virtual register gives some lanes back.
+
+    `before`: what the text alone does before: lanes return, or the function's own registers are
+    lent.
+    """
+
+    mention: Mention
+    before: tuple[Deed, ...] = ()
+    gives: Deed | None = None
+
+    @property
+    def register(self) -> int:
+        """The virtual register."""
+        return self.mention.register
+
+
+def items_of(mentions: Sequence[Mention]) -> list[Item]:
+    """Mentions, and before each the places where lanes are given back."""
+    items: list[Item] = []
+    before: list[Deed] = []
+    for mention in mentions:
+        for deed in mention.before:
+            if deed.returns or deed.register < 0:
+                before.append(deed)
+            else:
+                items.append(Item(Mention(deed.register), tuple(before), deed))
+                before = []
+        items.append(Item(mention, tuple(before)))
+        before = []
+    return items
+
+
+class TextWindow:
+    """A stretch of the text in which virtual registers get registers.
+
+    `highest` has, by file, the end of what anybody has had; the window fills it. After the
+    conversation `answered` items are done; it may end before the last where a list does not
+    show enough, or has run dry: a new window shows the lists again.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[Item],
+        classes: Mapping[int, RegisterClass],
+        ledger: TextLedger,
+        highest: dict[str, int],
+        naming: Naming,
+    ) -> None:
+        self.items = tuple(items)
+        self.classes, self.ledger, self.highest = classes, ledger, highest
+        registers = list(dict.fromkeys(item.register for item in items))
+        drawn = naming.sample(NAMES, len(registers))
+        self.names = dict(zip(registers, drawn, strict=True))
+        self.shapes = {register: text_shape_of(classes[register]) for register in registers}
+        self.answered = 0
+        self._begins = min(
+            (item.mention.begins for item in items if self._is_new(item)), default=0
+        )
+
+    def _is_new(self, item: Item) -> bool:
+        return item.gives is None and item.register not in self.ledger.live
+
+    def prompt(self) -> list[str]:
+        """The lines that the window may need, and the lists that it may take from."""
+        words = [WINDOW]
+        for register, name in self.names.items():
+            place = self.ledger.live.get(register)
+            if place is not None:
+                words += [name, register_word(place.file, place.number)]
+        for file in self._files_wanted(0):
+            for size, blocks in self.lists(file).items():
+                words.append(f"H_{file}{size}")
+                words += [register_word(file, number) for number in blocks[:SHOWN]]
+                words.append(MORE if len(blocks) > SHOWN else END)
+        return [*words, SAY]
+
+    def lists(self, file: str) -> dict[int, list[int]]:
+        """The free blocks of a file by size, the lowest first."""
+        units = shown_units(self._open(file), self.highest.get(file, 0), file)
+        return aligned_blocks(units, SIZES[file])
+
+    def _open(self, file: str) -> int:
+        """What is free for every name of the window that has no line."""
+        return self.ledger.open_units(file, self._begins)
+
+    def _files_wanted(self, place: int) -> list[str]:
+        """The files from which names that come from a place on, and have no line, may take."""
+        wanted = {
+            file
+            for item in self.items[place:]
+            if self._is_new(item)
+            for file, _ in lists_of(self.shapes[item.register])
+            if file in self.ledger.free
+        }
+        return [file for file in REGISTERS if file in wanted]
+
+    def conversation(self) -> Conversation:
+        """What is fed and said after the prompt. Raises WrongWord or Contradiction."""
+        for place, item in enumerate(self.items):
+            for deed in item.before:
+                self._do(deed)
+            if item.gives is None:
+                goes_on = yield from self._mention(place, item.mention)
+                if not goes_on:
+                    if len(self.items) == 1:
+                        raise Contradiction(f"it finds no place for %{item.register}")
+                    return
+            elif item.register in self.ledger.live:
+                yield from self._give(place, item.register, ((item.gives.lanes, item.gives.until),))
+            self.answered += 1
+
+    def _do(self, deed: Deed) -> None:
+        ledger = self.ledger
+        if not ledger.has(deed.register):
+            return
+        if deed.returns:
+            ledger.give_back(deed.register, deed.lanes)
+        elif deed.until is not None:
+            ledger.lend(deed.register, deed.lanes, deed.until)
+        else:
+            ledger.leave(deed.register, deed.lanes)
+
+    def _mention(self, place: int, mention: Mention) -> Generator[list[str], str, bool]:
+        """A mention; False where there is no block for it in the lists that the window has."""
+        register = mention.register
+        name, shape = self.names[register], self.shapes[register]
+        known = self.ledger.live.get(register)
+        word = yield [f"{mention.role.value}_{shape}", name]
+        if known is None:
+            goes_on = yield from self._take(place, mention, word)
+            if not goes_on:
+                return False
+        elif self._place_of(word) != known:
+            raise Contradiction(f"%{register} is in {known.file}{known.number}, not in {word}")
+        if mention.role is Role.BEGINS:
+            held, open_before = self._held(register)
+            self.ledger.cross_out(register, self.classes[register].width)
+            yield from self._put_back(place, held, open_before)
+        return True
+
+    def _take(
+        self, place: int, mention: Mention, word: str
+    ) -> Generator[list[str], str, bool]:
+        register, kind = mention.register, self.classes[mention.register]
+        lists = [each for each in lists_of(self.shapes[register]) if each[0] in self.ledger.free]
+        asked = 0
+        while word == END:
+            asked += 1
+            if asked == len(lists):
+                return False
+            file, size = lists[asked]
+            word = yield [f"P_{file}{size}"]
+        if word == MORE:
+            return False
+        file, size = lists[asked]
+        taken = self._place_of(word)
+        if taken.file != file:
+            raise WrongWord(f"{word} is no block of {file}")
+        self.ledger.take(register, kind, taken, mention.begins)
+        self.highest[file] = max(self.highest.get(file, 0), taken.number + kind.width)
+        fed = [self.names[register], word] if asked else []
+        if file in self._files_wanted(place + 1):
+            self._check_block((yield [*fed, f"U_{file}{size}"]), file)
+            left = (1 << size) - (1 << kind.width)
+            yield from self._put(taken, left, apart=True)
+            fed = []
+        if mention.later:
+            yield from self._give(place, register, mention.later, fed)
+        return True
+
+    def _give(
+        self,
+        place: int,
+        register: int,
+        lanes: Sequence[tuple[int, int | None]],
+        fed: Sequence[str] = (),
+    ) -> Conversation:
+        """Lanes are lent until a place, or for good."""
+        word = yield [*fed, f"Y_{self.shapes[register]}", self.names[register]]
+        held, open_before = self._held(register)
+        if self._place_of(word) != held:
+            raise Contradiction(f"%{register} is in {held.file}{held.number}, not in {word}")
+        for some, until in lanes:
+            self._do(Deed(register, some, until))
+        yield from self._put_back(place, held, open_before)
+
+    def _held(self, register: int) -> tuple[NotedPlace, int]:
+        """What a virtual register has, and what of that file is free all the same."""
+        held = self.ledger.live[register]
+        return held, self._open(held.file)
+
+    def _put_back(self, place: int, held: NotedPlace, open_before: int) -> Conversation:
+        """What has become free goes on the lists, if the window may need it."""
+        if held.file in self._files_wanted(place + 1):
+            freed = self._open(held.file) & ~open_before
+            yield from self._put(held, freed >> held.number, apart=False)
+
+    def _put(self, held: NotedPlace, lanes: int, *, apart: bool) -> Conversation:
+        """Blocks of some lanes of a place; `apart` from the model's last word, or just after it."""
+        blocks = aligned_blocks(lanes, SIZES[held.file])
+        for size, distances in blocks.items():
+            for distance in distances:
+                fed = [f"+{distance}"] if distance else []
+                if distance or apart:
+                    fed.append(register_word(held.file, held.number))
+                self._check_block((yield [*fed, f"F_{held.file}{size}"]), held.file)
+                self._check_block((yield []), held.file)
+                apart = True
+
+    def _check_block(self, word: str, file: str) -> None:
+        if word not in (END, MORE) and self._place_of(word).file != file:
+            raise WrongWord(f"{word} is no block of {file}")
+
+    @staticmethod
+    def _place_of(word: str) -> NotedPlace:
+        kind = word.rstrip("0123456789")
+        if kind not in REGISTERS or kind == word:
+            raise WrongWord(f"{word} names no register")
+        return NotedPlace(kind, int(word[len(kind) :]))
