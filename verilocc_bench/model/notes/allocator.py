@@ -136,9 +136,7 @@ class NotesAllocator:
             while waiting and len(running) < self.group_size:
                 place, request = waiting.popleft()
                 running.append(
-                    _NotesAttempt(
-                        place, request, self._format, self._temperature(), self._again()
-                    )
+                    _NotesAttempt(place, request, self._format, self._temperature(), self._again())
                 )
             asked = [attempt for attempt in running if attempt.window is not None]
             started = time.perf_counter()

@@ -46,21 +46,27 @@ def _numbers(prompt_format: NotesFormat) -> dict[str, int]:
 
 
 class _AnsweredRow:
-    """One window: the words to be fed before it speaks again, and which mention is answered."""
+    """One window: the words to be fed before it speaks again.
+
+    `place` is the mention that is answered, but of a TextWindow, which knows it itself.
+    """
 
     def __init__(self, answer: WindowAnswer) -> None:
         self.answer = answer
         self.place = 0
         self.feeding: list[str] = []
         window = answer.window
-        talk = window.conversation() if isinstance(window, TextWindow) else self._by_mentions(window)
+        talk = (
+            window.conversation() if isinstance(window, TextWindow) else self._by_mentions(window)
+        )
         self._conversation = talk
         self.goes_on = self._go_on(None)
 
     def _by_mentions(self, window: DryWindow | NotesWindow) -> Conversation:
-        for self.place in range(len(window.mentions)):  # noqa: B020 - where it is, for all to see
-            fed = window.fed(self.place)
-            window.begin_answer(self.place)
+        for place in range(len(window.mentions)):
+            self.place = place
+            fed = window.fed(place)
+            window.begin_answer(place)
             while not window.hear((yield fed)):
                 fed = []
 

@@ -20,9 +20,9 @@ from verilocc_bench.model.prompts.text_notes.window import TextWindow
 from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
 
 AnyWindow = DryWindow | NotesWindow | TextWindow
-AnyReading = Generator[DryWindow | NotesWindow, bool, None] | Generator[
-    DryWindow | TextWindow, bool, None
-]
+AnyReading = (
+    Generator[DryWindow | NotesWindow, bool, None] | Generator[DryWindow | TextWindow, bool, None]
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from verilocc_bench.files import read_json, write_atomically
+from verilocc_bench.model.notes.formats import NOTES_FORMAT, TEXT_NOTES_FORMAT
+from verilocc_bench.model.shipped import SHIPPED
 
 CARD = """\
 ---
@@ -18,8 +20,7 @@ tags: [register-allocation, compilers]
 {description}
 
 A network of {parameters:,} parameters that allocates the registers of a GPU kernel, reading it
-backwards, window by window, and keeps notes of what it has given; the program shows which
-places these leave free: the prompt format `notes` of
+backwards, window by window, and {reads}: the prompt format `{format}` of
 [verilocc-bench](https://github.com/verilocc/verilocc-bench) (docs/prompt-formats.md). It is no
 model of transformers; nothing in this folder is code.
 
@@ -32,7 +33,7 @@ verilocc-bench evaluate --model {model}
 
 By the recipe `{name}` from random weights: {windows:,} windows ({tokens:,} tokens),
 {share:.0%} of them of functions of the split `{split}` of `{dataset}` (hash `{hash}`), the others
-made up. The answers are those of a rule (training/notes/teacher.py), never the compiler's.
+made up. The answers are those of a rule (training/notes/{teacher}), never the compiler's.
 At the end of training {wrong:.4%} of its words were not the rule's.
 
 {validation}
@@ -40,14 +41,26 @@ At the end of training {wrong:.4%} of its words were not the rule's.
 Versions: {versions}.
 """
 
+READS = {
+    NOTES_FORMAT.name: "keeps notes of what it has given; the program shows which\n"
+    "places these leave free",
+    TEXT_NOTES_FORMAT.name: "keeps notes of what it has given\n"
+    "and of what is free; the program sorts what it wrote and reads no liveness",
+}
+TEACHERS = {NOTES_FORMAT.name: "teacher.py", TEXT_NOTES_FORMAT.name: "text_teacher.py"}
+
 
 def write_notes_card(folder: Path) -> None:
     """Writes README.md."""
     training: dict[str, Any] = read_json(folder / "training.json")
     recipe, measured, dataset = training["recipe"], training["measured"], training["dataset"]
+    prompt_format = recipe.get("prompt_format", NOTES_FORMAT.name)
     text = CARD.format(
         name=recipe["name"],
-        model=recipe["name"] if recipe["name"] == "reference-notes" else "FOLDER",
+        model=recipe["name"] if recipe["name"] in SHIPPED else "FOLDER",
+        format=prompt_format,
+        reads=READS[prompt_format],
+        teacher=TEACHERS[prompt_format],
         description=recipe["description"],
         parameters=measured["parameters"],
         windows=measured["windows"],

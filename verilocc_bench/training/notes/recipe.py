@@ -15,11 +15,12 @@ from verilocc_bench.model.notes.network import NotesConfiguration
 class NotesRecipe:
     """A recipe. With the dataset and the versions it decides the weights.
 
-    `prompt_format` is `notes` or `text-notes`. A pool of `pool_windows` windows is made at a time, and learnt in batches of
-    `batch_windows`. `function_share` of them are of the functions of `split`, at most `functions`
-    of these; the others are made up. `validation_functions`: how many of `validation_split`,
-    the smallest, are allocated at the end. `save_pools`: pools between checkpoints. `threads`:
-    torch's threads; they are part of the recipe because they decide the last digits of sums.
+    `prompt_format` is `notes` or `text-notes`. A pool of `pool_windows` windows is made at a
+    time, and learnt in batches of `batch_windows`. `function_share` of them are of the functions
+    of `split`, at most `functions` of these; the others are made up. `validation_functions`: how
+    many of `validation_split`, the smallest, are allocated at the end. `save_pools`: pools
+    between checkpoints. `threads`: torch's threads; they are part of the recipe because they
+    decide the last digits of sums.
     """
 
     name: str
@@ -78,5 +79,8 @@ class NotesRecipe:
         return self.learning_rate * max(0.01, min(1.0, rising, falling))
 
     def as_json(self) -> dict[str, Any]:
-        """The recipe as a JSON object."""
-        return dataclasses.asdict(self)
+        """The recipe as a JSON object. The format `notes` is left out, as in older recipes."""
+        document = dataclasses.asdict(self)
+        if self.prompt_format == NOTES_FORMAT.name:
+            del document["prompt_format"]
+        return document

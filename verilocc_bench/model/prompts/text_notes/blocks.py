@@ -33,6 +33,8 @@ def shown_units(units: int, highest: int, file: str) -> int:
     size = SIZES[file][-1]
     first = -(-highest // size) * size
     whole = ((1 << size) - 1) << first
-    if units & whole != whole:
-        return units
-    return units & ((1 << first) - 1) | whole
+    while whole <= units:
+        if units & whole == whole:
+            return units & ((1 << whole.bit_length()) - 1)
+        whole <<= size
+    return units

@@ -99,9 +99,7 @@ class TextWindow:
         self.names = dict(zip(registers, drawn, strict=True))
         self.shapes = {register: text_shape_of(classes[register]) for register in registers}
         self.answered = 0
-        self._begins = min(
-            (item.mention.begins for item in items if self._is_new(item)), default=0
-        )
+        self._begins = min((item.mention.begins for item in items if self._is_new(item)), default=0)
 
     def _is_new(self, item: Item) -> bool:
         return item.gives is None and item.register not in self.ledger.live
@@ -184,9 +182,7 @@ class TextWindow:
             yield from self._put_back(place, held, open_before)
         return True
 
-    def _take(
-        self, place: int, mention: Mention, word: str
-    ) -> Generator[list[str], str, bool]:
+    def _take(self, place: int, mention: Mention, word: str) -> Generator[list[str], str, bool]:
         register, kind = mention.register, self.classes[mention.register]
         lists = [each for each in lists_of(self.shapes[register]) if each[0] in self.ledger.free]
         asked = 0

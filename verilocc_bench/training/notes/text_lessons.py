@@ -16,8 +16,8 @@ from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
 from verilocc_bench.training.notes.lessons import DRY_SHARE, Lesson, answered_words, withhold
 from verilocc_bench.training.notes.made_up import MadeUpWindow, made_up_dry
 from verilocc_bench.training.notes.teacher import OutOfRegisters
-from verilocc_bench.training.text_notes.made_up import made_up_text_window
-from verilocc_bench.training.text_notes.teacher import TextTeacher
+from verilocc_bench.training.notes.text_made_up import made_up_text_window
+from verilocc_bench.training.notes.text_teacher import TextTeacher
 
 _NUMBERS = {word: number for number, word in enumerate(text_vocabulary())}
 

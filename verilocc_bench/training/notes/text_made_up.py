@@ -117,7 +117,7 @@ def _items(draw: random.Random, registers: dict[int, RegisterClass], live: set[i
             items.append(Item(Mention(register), gives=Deed(register, _lanes(draw, width), until)))
             continue
         ends = draw.random() < end_share
-        later = ()
+        later: tuple[tuple[int, int], ...] = ()
         if is_new and width > 1 and draw.random() < give_share:
             later = ((_lanes(draw, width), draw.choice(LENT)),)
         items.append(Item(Mention(register, Role.BEGINS if ends else Role.PLAIN, 0, later)))

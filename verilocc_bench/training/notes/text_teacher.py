@@ -74,4 +74,3 @@ class TextTeacher:
         distance = next((int(word[1:]) for word in words if word[0] == "+"), 0)
         kind = self._block.rstrip("0123456789")
         return f"{kind}{int(self._block[len(kind) :]) + distance}"
-

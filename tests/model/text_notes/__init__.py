@@ -1,0 +1,1 @@
+"""The prompt format text-notes."""
