@@ -37,7 +37,7 @@ def test_several_kernels_in_the_order_of_the_symbols() -> None:
     cubin = read_cubin(assembled(SEVERAL))
     assert sorted(kernel.name for kernel in cubin.kernels) == ["calls", "plain"]
     assert len({kernel.code_offset for kernel in cubin.kernels}) == 2
-    with pytest.raises(InputError, match=r"x: the cubin has several kernels.*--function .*: "):
+    with pytest.raises(InputError, match=r"x: the file has several kernels.*--function .*: "):
         cubin.kernel(None, "x")
     with pytest.raises(InputError, match="there is no kernel 'squared'; there are "):
         cubin.kernel("squared")

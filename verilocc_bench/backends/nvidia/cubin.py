@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -76,19 +76,26 @@ class Cubin:
 
     def kernel(self, name: str | None, source: str | Path | None = None) -> CubinKernel:
         """The kernel of that name, or the only one. Raises InputError about `source` otherwise."""
-        names = ", ".join(kernel.name for kernel in self.kernels)
-        if name is None:
-            if len(self.kernels) > 1:
-                raise InputError(
-                    "the cubin has several kernels, choose one with --function "
-                    f"(normalize --list says which can be read): {names}",
-                    source=source,
-                )
-            return self.kernels[0]
-        for kernel in self.kernels:
-            if kernel.name == name:
-                return kernel
-        raise InputError(f"there is no kernel {name!r}; there are {names}", source=source)
+        return self.kernels[choose_kernel([k.name for k in self.kernels], name, source)]
+
+
+def choose_kernel(names: Sequence[str], name: str | None, source: str | Path | None) -> int:
+    """The place of a kernel among `names`, or of the only one.
+
+    Raises InputError about `source` otherwise.
+    """
+    said = ", ".join(names)
+    if name is not None:
+        if name not in names:
+            raise InputError(f"there is no kernel {name!r}; there are {said}", source=source)
+        return names.index(name)
+    if len(names) > 1:
+        raise InputError(
+            "the file has several kernels, choose one with --function "
+            f"(normalize --list says which can be read): {said}",
+            source=source,
+        )
+    return 0
 
 
 def is_cubin(data: bytes) -> bool:

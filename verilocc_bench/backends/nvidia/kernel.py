@@ -14,6 +14,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.machine_live_ranges import MachineProblem
 from verilocc_bench.backends.kernel import Kernel, ReadOptions
 from verilocc_bench.backends.nvidia.cubin import CubinKernel, is_cubin
+from verilocc_bench.backends.nvidia.fat_binary import cubin_with, cubins_of, is_fat_binary
 from verilocc_bench.backends.nvidia.kept_apart import machine_live_ranges
 from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
 from verilocc_bench.backends.nvidia.read import load_kernel, load_kernels
@@ -44,11 +45,11 @@ _PTX = re.compile(rb"^\s*\.version\s+\d+\.\d+\s*$.*?^\s*\.target\s+sm_", re.MULT
 
 
 def holds_code(data: bytes) -> bool:
-    """True for a cubin, or for the text of PTX."""
-    return is_cubin(data) or _PTX.search(data[:PTX_HEAD_BYTES]) is not None
+    """True for a cubin, a fat binary, or the text of PTX."""
+    return is_cubin(data) or is_fat_binary(data) or _PTX.search(data[:PTX_HEAD_BYTES]) is not None
 
 
-def cubin_of(data: bytes, source: Path) -> bytes:
+def _cubin_of(data: bytes, source: Path) -> bytes:
     """The cubin itself, or the one that ptxas makes of PTX for sm_80."""
     if is_cubin(data):
         return data
@@ -65,7 +66,9 @@ def read_kernel(data: bytes, source: Path, options: ReadOptions) -> SassKernel:
     instructions with unknown effects.
     """
     _check_architecture(source, options)
-    data = cubin_of(data, source)
+    if is_fat_binary(data):
+        data = cubin_with(data, source, options.function)
+    data = _cubin_of(data, source)
     try:
         cubin_kernel, function = load_kernel(data, source, options.function)
         limit = _register_limit(cubin_kernel, options.max_threads)
@@ -79,9 +82,15 @@ def read_kernel(data: bytes, source: Path, options: ReadOptions) -> SassKernel:
 def read_kernels(
     data: bytes, source: Path, options: ReadOptions
 ) -> Iterator[tuple[str, SassKernel | str]]:
-    """Each kernel of the cubin by its name, or the reason why it cannot be read."""
+    """Each kernel of the file by its name, or the reason why it cannot be read."""
     _check_architecture(source, options)
-    data = cubin_of(data, source)
+    for cubin in cubins_of(data, source) if is_fat_binary(data) else [_cubin_of(data, source)]:
+        yield from _kernels_of(cubin, source, options)
+
+
+def _kernels_of(
+    data: bytes, source: Path, options: ReadOptions
+) -> Iterator[tuple[str, SassKernel | str]]:
     for cubin_kernel, function in load_kernels(data, source):
         if isinstance(function, str):
             yield cubin_kernel.name, function

@@ -1,8 +1,8 @@
-"""NVIDIA's assembler and disassembler, run as processes.
+"""NVIDIA's assembler and disassembler, and its reader of fat binaries, run as processes.
 
-Both come from PyPI and must be of one release. The PATH is not searched, because
+They come from PyPI and must be of one release. The PATH is not searched, because
 another release allocates differently. The environment can name another file
-(`VERILOCC_BENCH_PTXAS`, `VERILOCC_BENCH_NVDISASM`).
+(`VERILOCC_BENCH_PTXAS`, `VERILOCC_BENCH_NVDISASM`, `VERILOCC_BENCH_CUOBJDUMP`).
 
 Each run has its own folder, a fixed file name, an environment without variables,
 and a time limit. So equal input gives equal output on every machine, and a cubin
@@ -18,13 +18,15 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from verilocc_bench.backends.tool_process import run_tool
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
 
-CudaTool: TypeAlias = Literal["ptxas", "nvdisasm"]
-CUDA_TOOLS: tuple[CudaTool, ...] = get_args(CudaTool)
+CudaTool: TypeAlias = Literal["ptxas", "nvdisasm", "cuobjdump"]
+CUDA_TOOLS: tuple[CudaTool, ...] = ("ptxas", "nvdisasm")
+"""The tools that make and read a kernel; their versions are recorded with it."""
+
 CUDA_OPTIONS: dict[str, tuple[str, ...]] = {
     "ptxas": ("--gpu-name=sm_80",),
     "nvdisasm": ("--print-code", "--print-instruction-encoding"),
@@ -32,20 +34,27 @@ CUDA_OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """The options of each run, for records of how a result was made."""
 
-_PACKAGES: dict[CudaTool, str] = {"ptxas": "nvidia-cuda-nvcc", "nvdisasm": "nvidia-cuda-nvdisasm"}
-_EXTRAS: dict[CudaTool, str] = {"ptxas": "ptx", "nvdisasm": "cubin"}
+_PACKAGES: dict[CudaTool, str] = {
+    "ptxas": "nvidia-cuda-nvcc",
+    "nvdisasm": "nvidia-cuda-nvdisasm",
+    "cuobjdump": "nvidia-cuda-cuobjdump",
+}
+_EXTRAS: dict[CudaTool, str] = {"ptxas": "ptx", "nvdisasm": "cubin", "cuobjdump": "cubin"}
 _VARIABLES: dict[CudaTool, str] = {
     "ptxas": "VERILOCC_BENCH_PTXAS",
     "nvdisasm": "VERILOCC_BENCH_NVDISASM",
+    "cuobjdump": "VERILOCC_BENCH_CUOBJDUMP",
 }
 _PURPOSES: dict[CudaTool, str] = {
     "ptxas": "assembling PTX",
     "nvdisasm": "disassembling a cubin",
+    "cuobjdump": "reading a fat binary",
 }
 _ASSEMBLY_SECONDS = 300
 _DISASSEMBLY_SECONDS = 20
 _DISASSEMBLY_BYTES_PER_SECOND = 20_000  # a tenth of its usual speed
 _REASON_LENGTH = 200
+_EXTRACTED = re.compile(r".*?\.(\d+)\.(sm_\w+)\.cubin")
 _VERSION = re.compile(r"\bV(\d+(?:\.\d+)+)")
 
 
@@ -116,6 +125,25 @@ def life_ranges(cubin: bytes, source: str | Path | None = None, symbols: Sequenc
     before 13: nvdisasm 13 gives no life ranges for such a header.
     """
     return _disassemble(cubin, CUDA_OPTIONS["nvdisasm life ranges"], source, symbols)
+
+
+def extract_cubins(data: bytes, source: str | Path | None = None) -> list[tuple[str, bytes]]:
+    """The cubins of a fat binary, or of a host's file that holds some: (architecture, cubin).
+
+    Raises InputError about `source` if cuobjdump cannot read it.
+    """
+    cuobjdump = find_tool("cuobjdump")
+    seconds = _DISASSEMBLY_SECONDS + len(data) // _DISASSEMBLY_BYTES_PER_SECOND
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "code.bin").write_bytes(data)
+        try:
+            _run(cuobjdump, ["--extract-elf", "all", "code.bin"], folder, seconds)
+        except _ToolFailed as failure:
+            raise InputError(str(failure), source=source) from None
+        found = [(_EXTRACTED.fullmatch(path.name), path) for path in folder.iterdir()]
+        numbered = sorted((int(m[1]), m[2], path) for m, path in found if m is not None)
+        return [(architecture, path.read_bytes()) for _, architecture, path in numbered]
 
 
 def _disassemble(

@@ -1,0 +1,51 @@
+"""Fat binaries: the container of cubins and PTX that nvcc puts into objects and programs.
+
+A file of its own (`.fatbin`) begins with the container's magic number. A host's object,
+library or program is an ELF file of the host's machine that contains it. cuobjdump takes
+the cubins out, compressed ones too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from verilocc_bench.backends.nvidia.cubin import choose_kernel, is_cubin, read_cubin
+from verilocc_bench.backends.nvidia.tools import extract_cubins
+from verilocc_bench.errors import InputError
+from verilocc_bench.targets.sm_80 import SM_80
+
+_MAGIC = 0xBA55ED50.to_bytes(4, "little")
+_MACHINE_CUDA = 190
+_MACHINE_BYTES = slice(18, 20)
+
+
+def is_fat_binary(data: bytes) -> bool:
+    """True for a fat binary, and for a host's ELF file that contains one."""
+    if data.startswith(_MAGIC):
+        return True
+    machine = int.from_bytes(data[_MACHINE_BYTES], "little")
+    return is_cubin(data) and machine != _MACHINE_CUDA and _MAGIC in data
+
+
+def cubins_of(data: bytes, source: Path) -> list[bytes]:
+    """The cubins for sm_80 of a fat binary. Raises InputError if it has none."""
+    extracted = extract_cubins(data, source)
+    found = [cubin for architecture, cubin in extracted if architecture == SM_80.name]
+    if not found:
+        others = ", ".join(sorted({architecture for architecture, _ in extracted})) or "PTX alone"
+        raise InputError(
+            f"expected machine code for {SM_80.name} in the fat binary, it has {others} "
+            "(cuobjdump --extract-ptx all writes its PTX, which every command reads)",
+            source=source,
+        )
+    return found
+
+
+def cubin_with(data: bytes, source: Path, function: str | None) -> bytes:
+    """The cubin that has a kernel, or the only kernel. Raises InputError without one."""
+    cubins = cubins_of(data, source)
+    owners = [
+        (kernel.name, cubin) for cubin in cubins for kernel in read_cubin(cubin, source).kernels
+    ]
+    chosen = choose_kernel([name for name, _ in owners], function, source)
+    return owners[chosen][1]
