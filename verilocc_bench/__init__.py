@@ -26,7 +26,7 @@ _HOME = {
     "AllocationProblem": "verilocc_bench.analysis",
     "AllocationFailed": "verilocc_bench.errors",
     "Answer": "verilocc_bench.edits",
-    "RunComparison": "verilocc_bench.api.comparison",
+    "RunComparison": "verilocc_bench.evaluation.comparison",
     "ContradictionError": "verilocc_bench.errors",
     "InputError": "verilocc_bench.errors",
     "MissingExtraError": "verilocc_bench.errors",

@@ -1,6 +1,5 @@
 from verilocc_bench import triton as triton
 from verilocc_bench.analysis import AllocationProblem as AllocationProblem
-from verilocc_bench.api.comparison import RunComparison as RunComparison
 from verilocc_bench.api.evaluating import evaluate as evaluate
 from verilocc_bench.api.problems import Problem as Problem
 from verilocc_bench.api.problems import load_problem as load_problem
@@ -19,6 +18,7 @@ from verilocc_bench.errors import ContradictionError as ContradictionError
 from verilocc_bench.errors import InputError as InputError
 from verilocc_bench.errors import MissingExtraError as MissingExtraError
 from verilocc_bench.errors import VerilocError as VerilocError
+from verilocc_bench.evaluation.comparison import RunComparison as RunComparison
 from verilocc_bench.machine.execution import run as run
 from verilocc_bench.verification import Verdict as Verdict
 

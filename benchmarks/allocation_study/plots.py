@@ -11,8 +11,8 @@ from benchmarks.allocation_study.questions import QUICK, TIGHT
 from benchmarks.allocation_study.records import Measurement, Measurements
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.files import write_atomically
+from verilocc_bench.report.marks import MARKS, mark_of
 from verilocc_bench.report.picture import FAINT, INK, PAPER
-from verilocc_bench.report.plots import MARKS, mark_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

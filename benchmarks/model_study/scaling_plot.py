@@ -10,8 +10,8 @@ from benchmarks.allocation_study.plots import svg
 from benchmarks.model_study.trainings import Trained, Validation
 from benchmarks.model_study.variants import BY_FUNCTIONS, BY_PARAMETERS
 from verilocc_bench.files import write_atomically
+from verilocc_bench.report.marks import MARKS, mark_of
 from verilocc_bench.report.picture import INK
-from verilocc_bench.report.plots import MARKS, mark_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

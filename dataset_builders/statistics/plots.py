@@ -16,7 +16,7 @@ from dataset_builders.statistics.summary import DatasetStatistics, by_key, in_or
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.files import write_atomically
-from verilocc_bench.report.plots import MARKS, mark_of
+from verilocc_bench.report.marks import MARKS, mark_of
 
 INK, FAINT, PAPER = "#1d2733", "#8a94a0", "#ffffff"
 

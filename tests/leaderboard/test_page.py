@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -29,6 +28,7 @@ from leaderboard.document import document_text
 from leaderboard.rendering.entries import Scope, read_entries
 from leaderboard.rendering.pages import BoardPage
 from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
+from tests.browser import browser
 from tests.leaderboard.submissions import Arena, Submitted, arena_folder, submitted
 from tests.leaderboard.test_revalidate import broken
 from verilocc_bench.allocators import BUILT_IN, Request
@@ -38,7 +38,7 @@ from verilocc_bench.edits.answer_files import answer_to_json
 
 pytestmark = pytest.mark.slow
 
-__all__ = ["arena_folder"]
+__all__ = ["arena_folder", "browser"]
 
 SHARP = "<img src=x onerror=alert(1)>"
 
@@ -78,25 +78,6 @@ def site(arena_folder: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copyfile(root / f"out-{name}" / REVALIDATION, root / "entries" / f"{name}.json")
         render.render(root / "entries", root / "site", dataset=str(folder))
     return root / "site"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
-    if not (shutil.which("chromium") and shutil.which("chromedriver")):
-        reason = "needs chromium and its driver (Debian: chromium, chromium-driver)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(shutil.which("chromium"))
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(str(shutil.which("chromedriver")))
-    driver = webdriver.Chrome(options, service)
-    driver.set_page_load_timeout(300)
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from verilocc_bench.allocators import answer_from_assignment, linear_scan
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT, count_bank_conflicts
 from verilocc_bench.cli import main
@@ -147,62 +143,3 @@ def test_wrong_answers_are_drawn_and_said(
     assert [each["source"] for each in answers] == ["good.json", "wrong.json"]
     assert [bool(each["clashes"]) for each in answers] == [False, True]
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
-
-
-PROBE = """<script>
-const errors = [];
-addEventListener("error", (event) => errors.push(event.message));
-addEventListener("load", () => setTimeout(() => {
-  const canvas = document.querySelector("canvas"), box = canvas.getBoundingClientRect();
-  const at = (kind, x, y) => canvas.dispatchEvent(new PointerEvent(kind, {
-    clientX: box.left + x, clientY: box.top + y, pointerId: 1, bubbles: true }));
-  let lit = 0, told = "";
-  for (let x = 60; x < box.width - 10 && !lit; x += 15)
-    for (let y = 100; y < box.height && !lit; y += 4) {
-      at("pointermove", x, y);
-      lit = document.querySelectorAll("#text b.on").length;
-      told = document.getElementById("tip").textContent;
-    }
-  const named = /^%\\d+/.test(told) && lit === document.querySelectorAll(
-    `#text b[data-register="${/\\d+/.exec(told)}"]`).length;
-  const before = view[1] - view[0];
-  document.getElementById("in").click();
-  const zoomed = before / (view[1] - view[0]);
-  document.querySelector(".findings button")?.click();
-  const pinned = document.getElementById("find").value;
-  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-  const colours = new Set();
-  for (let i = 0; i < pixels.length; i += 4 * 97)
-    colours.add(pixels.slice(i, i + 4).join());
-  document.title = `lit=${lit > 0} named=${named} zoomed=${zoomed.toFixed(1)} pinned=${
-    /^%\\d+$/.test(pinned)} coloured=${colours.size > 12} wide=${
-    document.documentElement.scrollWidth > innerWidth + 1} lines=${
-    document.querySelectorAll("#text div").length} errors=${errors.length}`;
-}, 300));
-</script>"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1200, 500])
-def test_the_page_in_a_browser(width: int, tmp_path: Path) -> None:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        assert os.environ.get("CI") != "true", "needs chromium"
-        pytest.skip("needs chromium")
-    problem, answer = two_in_one_place(ROW)
-    scan = answer_from_assignment(problem, linear_scan(problem))
-    shown = [occupation_of(problem, answer, "wrong"), occupation_of(problem, scan, "scan")]
-    page = tmp_path / "page.html"
-    text = kernel_page(problem, shown if width > 800 else shown[:1], "a kernel")
-    page.write_text(text.replace("</head>", f"{PROBE}</head>"))
-    command = [chromium, "--headless=new", "--no-sandbox", "--disable-dev-shm-usage"]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},2000"]
-    command += ["--virtual-time-budget=5000", "--dump-dom", page.as_uri()]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    title = re.search(r"<title>(.*?)</title>", run.stdout)
-    assert title is not None
-    lines = len(problem.normalized.splitlines())
-    assert title[1] == (
-        "lit=true named=true zoomed=2.0 pinned=true coloured=true wide=false "
-        f"lines={lines} errors=0"
-    )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import csv
 import io
 import json
 import re
 import sys
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,8 +20,10 @@ from markdown_it import MarkdownIt
 from tests.report.documents import chance_of_success, make_document, write_document
 from verilocc_bench.cli.report_command import run as report_command
 from verilocc_bench.errors import InputError, MissingExtraError
+from verilocc_bench.report import html
+from verilocc_bench.report.charts import pass_curve, section_charts
 from verilocc_bench.report.comma_separated import COLUMNS
-from verilocc_bench.report.plots import _pass_curve
+from verilocc_bench.report.pairing import answer_lines, certainty, rank_runs
 from verilocc_bench.report.runs import ReportedRun, make_sections, read_runs, section_notes
 
 EVIL = "=cmd|'x'!A1 </script><img src=x onerror=alert(1)> `a` [b](http://c.d) *e* _f_ $g$ &lt; | \\"
@@ -52,6 +56,8 @@ class Page(HTMLParser):
         self.fetched: list[str] = []
         self.tables: list[list[list[str]]] = []
         self.text = ""
+        self.scripts: list[str] = []
+        self.policy = ""
         self.feed(text)
         assert self.open == []
 
@@ -59,6 +65,10 @@ class Page(HTMLParser):
         self.tags.add(tag)
         if tag not in self.VOID:
             self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+        if dict(attrs).get("http-equiv") == "Content-Security-Policy":
+            self.policy = dict(attrs).get("content") or ""
         for name, value in attrs:
             assert not name.startswith("on"), name
             if name == "id":
@@ -82,6 +92,9 @@ class Page(HTMLParser):
             assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+            return
         self.text += data
         if self.open and self.open[-1] in ("td", "th"):
             self.tables[-1][-1][-1] += data
@@ -110,17 +123,19 @@ def test_kinds_are_never_in_one_table(tmp_path: Path) -> None:
         assert len(named) == 1, table
     assert "there are 6 sections" in page.text
     assert "assign track, test split, are of 3 different datasets or versions" in page.text
-    overall = [table for table in page.tables if "kernels" in table[0] and table[0][0] == "run"]
+    overall = [table for table in page.tables if table[0][:3] == ["run", "kernels", "samples"]]
     assert len(overall) == 6
 
 
 def test_runs_of_one_kind_stand_side_by_side(tmp_path: Path) -> None:
     first, second = make_document("a", seed=1), make_document("b", seed=2)
     page = make_page(write_runs(tmp_path, first, second), tmp_path)
-    (overall,) = (t for t in page.tables if t[0][:2] == ["run", "kernels"])
-    for row, document in zip(overall[1:], (first, second), strict=True):
+    (overall,) = (t for t in page.tables if t[0][:3] == ["run", "kernels", "samples"])
+    rows = {row[0]: row for row in overall[1:]}
+    assert rows.keys() == {"a", "b"}
+    for document in (first, second):
         record = document["results"]["overall"]
-        assert row[0] == document["config"]["model"]
+        row = rows[document["config"]["model"]]
         cells = dict(zip(overall[0], row, strict=True))
         assert cells["pass@1"].startswith(f"{100 * record['pass@1']:.1f} % ")
         assert cells["registers/label"] == f"{record['registers_ratio']:.3f}"
@@ -131,7 +146,7 @@ def test_runs_of_one_kind_stand_side_by_side(tmp_path: Path) -> None:
 
 def test_pass_curves_against_the_product_form(tmp_path: Path) -> None:
     document = make_document(samples=6, k=(1, 5), chance=0.4)
-    curve = _pass_curve(ReportedRun("a", tmp_path, document))
+    curve = pass_curve(ReportedRun("a", tmp_path, document))
     assert [k for k, _, _ in curve] == [1, 2, 3, 4, 5, 6]
     for k, value, band in curve:
         chances = [chance_of_success(r["samples"], r["valid"], k) for r in document["kernels"]]
@@ -140,12 +155,22 @@ def test_pass_curves_against_the_product_form(tmp_path: Path) -> None:
         assert band[0] <= value <= band[1]
 
 
-def test_plots_have_words_and_ids_of_their_own(tmp_path: Path) -> None:
+def test_charts_have_words_and_data(tmp_path: Path) -> None:
     documents = [make_document("a", samples=4, k=(1, 4)), make_document("b", seed=5, samples=4)]
     documents.append(make_document("c", decoding="guided"))
-    page = make_page(write_runs(tmp_path, *documents), tmp_path)
-    assert {"svg", "figure", "figcaption", "details"} <= page.tags
+    folders = write_runs(tmp_path, *documents)
+    page = make_page(folders, tmp_path)
+    assert {"figure", "figcaption", "details"} <= page.tags
     assert len(page.ids) == len(set(page.ids))
+    document = json.loads(page.scripts[0])
+    for place, section in enumerate(make_sections(read_runs(folders))):
+        charts = section_charts(section)
+        assert (
+            json.loads(json.dumps([chart.spec for chart in charts]))
+            == (document[str(place)]["charts"])
+        )
+        rows = document[str(place)]["kernels"]["rows"]
+        assert {row["id"] for row in rows} == {k["id"] for r in section.runs for k in r.kernels}
     for words in ("Each curve is the chance", "verifier calls (across)", "how many vector"):
         assert words in page.text
 
@@ -158,8 +183,15 @@ def test_nothing_from_files_becomes_markup(tmp_path: Path) -> None:
         document["dataset"]["name"] = EVIL
         document["versions"][EVIL] = EVIL
     page = make_page(write_runs(tmp_path, *documents), tmp_path)
-    assert page.tags.isdisjoint({"script", "img", "a", "link", "iframe"})
+    assert page.tags.isdisjoint({"img", "a", "link", "iframe"})
     assert page.fetched == []
+    assert len(page.scripts) == 3
+    assert EVIL in json.loads(page.scripts[0])["0"]["kernels"]["names"]
+    # What may run is what the page has, and nothing else.
+    hashes = [base64.b64encode(sha256(s.encode()).digest()).decode() for s in page.scripts[1:]]
+    allowed = " ".join(f"'sha256-{each}'" for each in hashes)
+    assert page.policy.endswith(f"script-src {allowed}")
+    assert page.policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:;")
     assert any(row[:1] == [EVIL] for table in page.tables for row in table)
 
 
@@ -292,12 +324,17 @@ def test_bad_folders(tmp_path: Path) -> None:
         report([folder], "csv")
 
 
-def test_only_html_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+@pytest.mark.parametrize("package", ["jinja2", "vl_convert"])
+def test_only_html_needs_an_extra(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for function in (html._environment, html._vega):
+        function.cache_clear()
+    monkeypatch.setitem(sys.modules, package, None)
     folders = write_runs(tmp_path, make_document())
     for format_name in ("markdown", "csv"):
         assert report(folders, format_name, tmp_path / "out") == 0
-    with pytest.raises(MissingExtraError, match=r"verilocc-bench\[plot\]"):
+    with pytest.raises(MissingExtraError, match=r"verilocc-bench\[report\]"):
         report(folders, "html")
 
 
@@ -314,3 +351,61 @@ def test_formats_for_the_hub(format_name: str, expected: str, tmp_path: Path) ->
     )
     assert report_command(options) == 0
     assert f"{expected}overall_text_free_pass@1\n" in output.read_text()
+
+
+def with_registers(model: str, valid: list[bool], registers: list[int]) -> dict[str, Any]:
+    """A run over as many kernels of label 100, with these verdicts and registers."""
+    document = make_document(model, kernels=len(valid))
+    for kernel, right, used in zip(document["kernels"], valid, registers, strict=True):
+        kernel["valid"] = int(right)
+        kernel["registers"] = used if right else None
+        kernel["label_registers"] = 100 if right else None
+    return document
+
+
+def test_the_ranking_is_over_common_kernels(tmp_path: Path) -> None:
+    # c is right on all of the few kernels that it was asked, b wrong on one of these.
+    b = with_registers("b", [True] * 9 + [False], [100] * 10)
+    a = with_registers("a", [True] * 10, [101] * 10)
+    c = with_registers("c", [True] * 4, [90] * 4)
+    (section,) = make_sections(read_runs(write_runs(tmp_path, b, a, c)))
+    ranking = rank_runs(section)
+    assert [each.run.name for each in ranking.figures] == ["c", "b", "a"]
+    assert {each.asked for each in ranking.figures} == {4}
+    assert ranking.figures[0].registers_ratio == pytest.approx(0.9)
+    lines = answer_lines(ranking)
+    assert "over 4 kernels that both solved, b uses 1.111" in lines[0]
+    assert lines[0].endswith("so c surely needs fewer.")
+
+
+def test_wins_and_losses_against_the_best(tmp_path: Path) -> None:
+    best = with_registers("best", [True] * 12, [100] * 12)
+    other = with_registers("other", [True] * 8 + [False] * 4, [99, 99, 100] + [101] * 9)
+    folders = write_runs(tmp_path, other, best)
+    page = make_page(folders, tmp_path)
+    (pairs,) = (table for table in page.tables if "sign test, p" in table[0])
+    row = dict(zip(pairs[0], pairs[1], strict=True))
+    assert row["run"] == "other"
+    assert row["pass@1 − best"].startswith("−33.3 %")
+    assert row["only best solved"] == "4"
+    assert row["only it solved"] == "0"
+    assert [row[name] for name in ("fewer", "equal", "more")] == ["2", "1", "5"]
+    # Exact, two-sided: 2 * (C(7,0) + C(7,1) + C(7,2)) / 2**7.
+    assert float(row["sign test, p"]) == pytest.approx(2 * 29 / 128, abs=0.005)
+    assert "★ best" in [table[1][0] for table in page.tables]
+    assert "best is valid more often than other: by 33.3 %" in page.text
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [
+        ((0.1, 0.2), "sure"),
+        ((-0.2, -0.1), "sure"),
+        ((-0.1, 0.1), "not sure"),
+        ((0.0, 0.2), "not sure"),
+        ((0.0, 0.0), "equal"),
+        ((None, None), "not sure"),
+    ],
+)
+def test_what_an_interval_says(interval: Any, said: str) -> None:
+    assert certainty(interval, 0.0) == said

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from verilocc_bench.api.comparison import RunComparison, compare_runs
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import TableStyle, allocator_label, results_tables
+from verilocc_bench.evaluation.comparison import RunComparison, compare_runs
 from verilocc_bench.evaluation.results import ANSWERS, RESULTS, SAMPLES
 from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.files import open_input, parse_json, write_atomically

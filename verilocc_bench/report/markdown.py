@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from verilocc_bench.report.pairing import answer_lines, rank_runs
 from verilocc_bench.report.runs import ComparableRuns, printable, report_notes, section_notes
 from verilocc_bench.report.tables import Table, section_tables
 
@@ -21,15 +22,21 @@ def escape_markdown(text: str) -> str:
 
 
 def render_markdown(sections: Sequence[ComparableRuns]) -> str:
-    """The tables of all sections; plots are in the HTML report alone."""
+    """Words and tables of all sections; charts and kernels are in the HTML report alone."""
     lines = ["# Report", ""]
     lines += [f"{escape_markdown(note)}\n" for note in report_notes(sections)]
     for section in sections:
         lines += [f"## {escape_markdown(section.title)}", ""]
         lines += [f"> {escape_markdown(note)}\n" for note in section_notes(section)]
-        for table in section_tables(section):
+        ranking = rank_runs(section)
+        lines += [f"- {escape_markdown(line)}" for line in answer_lines(ranking)]
+        lines += [""] if ranking.pairs else []
+        for table in section_tables(section, ranking):
             lines += _table_lines(table)
-    lines.append("Plots, and how each run was configured, are in the report of `--format html`.")
+    lines.append(
+        "Charts, all kernels, and how each run was configured, are in the report of "
+        "`--format html`."
+    )
     return "\n".join(lines) + "\n"
 
 
@@ -39,4 +46,4 @@ def _table_lines(table: Table) -> list[str]:
     rows = [[escape_markdown(cell) for cell in row] for row in (table.headers, *table.rows)]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     lines.insert(1, "| " + " | ".join(rule) + " |")
-    return [f"### {table.title}", "", *lines, "", table.meaning, ""]
+    return [f"### {escape_markdown(table.title)}", "", *lines, "", table.meaning, ""]

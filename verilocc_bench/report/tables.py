@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from verilocc_bench.evaluation.comparison import RunComparison
 from verilocc_bench.evaluation.table import NONE, number, percent
+from verilocc_bench.report.pairing import Ranking, percent_interval, ratio_interval
 from verilocc_bench.report.runs import ComparableRuns, plain, size_order
 
 CALLS_SHOWN = (1, 2, 3, 5, 10, 20, 50, 100)
@@ -19,6 +21,20 @@ REGISTER_MEANING = (
     "vector registers used against the compiler's own assignment (less is better); fewer, equal "
     "and more are shares of kernels against it; above bound is the mean number of registers above "
     "the most that must be live at once"
+)
+
+
+COMMON_MEANING = (
+    "The best first (★): sorted by pass@1 over the kernels that all runs were asked, then by "
+    "registers/label over those that all of them solved. Intervals of 95 % in parentheses, by "
+    "bootstrap over kernels"
+)
+PAIR_MEANING = (
+    "Each run paired with the best over the kernels that both were asked: the difference of "
+    "pass@1 (below 0: less often valid); kernels that only one of the two solved; over those that "
+    "both solved, how many times the best's registers it uses (below 1: fewer), on how many of "
+    "them fewer, as many and more, and the two-sided p-value of the exact sign test on these. "
+    "A difference is sure if its interval leaves out 0, or 1 for registers"
 )
 
 
@@ -45,13 +61,14 @@ class _Column:
     optional: bool = False
 
 
-def section_tables(section: ComparableRuns) -> list[Table]:
+def section_tables(section: ComparableRuns, ranking: Ranking) -> list[Table]:
     """All tables of a section that have rows."""
     tables = [
-        _overall_table(section),
+        *_paired_tables(ranking),
+        _overall_table(section, ranking),
         _task_table(section),
         _size_table(section),
-        _code_table(section),
+        _code_table(section, ranking),
         _failure_table(section),
         _finding_table(section),
         _unparsable_table(section),
@@ -62,7 +79,55 @@ def section_tables(section: ComparableRuns) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _overall_table(section: ComparableRuns) -> Table:
+def _paired_tables(ranking: Ranking) -> list[Table]:
+    """The runs over the kernels that they have in common, and each paired with the best."""
+    if not ranking.pairs:
+        return []
+    common = tuple(
+        (
+            f"{'★ ' if place == 0 else ''}{each.run.name}",
+            number(each.asked),
+            percent_interval(each.pass_at_1, each.pass_interval),
+            number(each.solved),
+            ratio_interval(each.registers_ratio, each.registers_interval),
+        )
+        for place, each in enumerate(ranking.figures)
+    )
+    paired = tuple(
+        _pair_row(each.run.name, pair)
+        for each, pair in zip(ranking.figures[1:], ranking.pairs, strict=True)
+    )
+    headers = ("run", "kernels", "pass@1 there", "solved by all", "registers/label there")
+    best = ranking.best.name
+    pair_headers = (
+        *("run", "kernels", "pass@1 − best", f"only {best} solved", "only it solved"),
+        *("registers ÷ best", "fewer", "equal", "more", "sign test, p"),
+    )
+    return [
+        Table("Over common kernels", COMMON_MEANING, headers, common),
+        Table(f"Against the best, {best}", PAIR_MEANING, pair_headers, paired),
+    ]
+
+
+def _pair_row(name: str, pair: RunComparison | None) -> tuple[str, ...]:
+    if pair is None:
+        return (name, "0", *[NONE] * 8)
+    solved, registers = pair.solved, pair.registers
+    return (
+        name,
+        number(len(pair.functions)),
+        percent_interval(pair.pass_difference, pair.pass_interval),
+        number(solved["only the first"]),
+        number(solved["only the second"]),
+        ratio_interval(pair.registers_ratio, pair.registers_interval),
+        number(registers["fewer"]),
+        number(registers["equal"]),
+        number(registers["more"]),
+        f"{pair.sign_test:.2g}",
+    )
+
+
+def _overall_table(section: ComparableRuns, ranking: Ranking) -> Table:
     columns = [
         _Column("kernels", lambda r: number(r["n"])),
         _Column("samples", lambda r: number(r["samples"])),
@@ -73,10 +138,10 @@ def _overall_table(section: ComparableRuns) -> Table:
     meaning = f"{CHANCE_MEANING}. The rest is {REGISTER_MEANING}."
     if section.conditions["decoding"] == "guided":
         meaning += " Verifier calls is the mean of samples that succeed."
-    return _record_table("Overall", meaning, ("run",), columns, _overall_rows(section))
+    return _record_table("Overall", meaning, ("run",), columns, _overall_rows(ranking))
 
 
-def _code_table(section: ComparableRuns) -> Table:
+def _code_table(section: ComparableRuns, ranking: Ranking) -> Table:
     columns = [
         _Column("occupancy +/−", _occupancy),
         _Column("copies removed", lambda r: number(r["copies_removed"])),
@@ -97,11 +162,12 @@ def _code_table(section: ComparableRuns) -> Table:
             " Spill and move cost are means over kernels of the lanes that edits spill, reload, "
             "move or make again, weighted in the same way."
         )
-    return _record_table("Code", meaning, ("run",), columns, _overall_rows(section))
+    return _record_table("Code", meaning, ("run",), columns, _overall_rows(ranking))
 
 
-def _overall_rows(section: ComparableRuns) -> list[tuple[tuple[str, ...], Mapping[str, Any]]]:
-    return [((run.name,), run.overall) for run in section.runs]
+def _overall_rows(ranking: Ranking) -> list[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """The best first."""
+    return [((each.run.name,), each.run.overall) for each in ranking.figures]
 
 
 def _task_table(section: ComparableRuns) -> Table:

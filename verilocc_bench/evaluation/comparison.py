@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tabulate import tabulate
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation import allocator_label
 from verilocc_bench.evaluation.metrics import bootstrap_interval, geometric_mean, mean
+from verilocc_bench.evaluation.table import allocator_label
 
 if TYPE_CHECKING:
     import pandas
