@@ -82,8 +82,8 @@ def _quality_chart(section: ComparableRuns) -> Chart | None:
     return Chart(
         "Validity against quality",
         "Each mark is a run: how often it is valid (to the right is better; with the 95 % "
-        "interval) and how many vector registers its valid answers use against the compiler's (down is "
-        "better). The best runs lie at the bottom right.",
+        "interval) and how many vector registers its valid answers use against the compiler's "
+        "(down is better). The best runs lie at the bottom right.",
         {"data": {"values": values}, "layer": [interval, points]},
     )
 
