@@ -69,7 +69,8 @@ class Request:
     the earlier attempts, oldest first. `label` is the compiler's own answer, and
     `alternatives` has further answers by source; only the allocators that replay or
     improve labels get them. `examples` are solved functions for the prompts of language
-    models, if the run asks for them.
+    models, if the run asks for them. `code_cost` compiles an answer with the compiler and
+    gives the cost of its machine code, if the allocator asks for it and the code is there.
     """
 
     problem: AllocationProblem
@@ -79,6 +80,7 @@ class Request:
     alternatives: Mapping[str, NamedAssignment] | None = None
     feedback: tuple[Feedback, ...] = ()
     examples: tuple[Example, ...] = ()
+    code_cost: Callable[[NamedAssignment], tuple[int, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.search import SearchSettings
 
 if TYPE_CHECKING:
-    from verilocc_bench.allocators.search.portfolio import Found
+    from verilocc_bench.allocators.search.portfolio import CompiledAnswers, Found
 
 
 COMPILER = "compiler"
@@ -78,7 +78,7 @@ class SearchAllocator(SingleAllocator):
         label = None
         if use is not LabelUse.NONE and request.label is not None:
             label = legal_assignment(problem, request.label)
-        found = self._found(problem, label)
+        found = self._found(problem, label, self._compiled(request))
         answer = answer_from_assignment(problem, found.assignment)
         details: dict[str, Any] = {"bound": found.bound.value, "optimal": int(found.is_optimal)}
         if use is LabelUse.NONE:
@@ -93,16 +93,33 @@ class SearchAllocator(SingleAllocator):
         details |= {"source": source, "label_taken": int(taken)}
         return Response(Answer(answer), details=details)
 
-    def _found(self, problem: AllocationProblem, label: Assignment | None) -> Found:
+    def _compiled(self, request: Request) -> CompiledAnswers | None:
+        from verilocc_bench.allocators.search.portfolio import CompiledAnswers
+
+        problem, code_cost = request.problem, request.code_cost
+        if code_cost is None or not self.settings.compiled:
+            return None
+        return CompiledAnswers(
+            self.settings.compiled,
+            lambda assignment: code_cost(answer_from_assignment(problem, assignment)),
+        )
+
+    def _found(
+        self,
+        problem: AllocationProblem,
+        label: Assignment | None,
+        compiled: CompiledAnswers | None,
+    ) -> Found:
         """The result of the search; its source is `compiler` if it began with the label."""
         from verilocc_bench.allocators.search.comparison import first_cost
 
         if self.label_use is LabelUse.FIRST:
-            return self._begun(problem, label) or self._search(problem, None)
+            begun = self._begun(problem, label, compiled)
+            return begun or self._search(problem, None, compiled)
         try:
-            found = self._search(problem, None)
+            found = self._search(problem, None, compiled)
         except AllocationFailed:
-            begun = self._begun(problem, label)
+            begun = self._begun(problem, label, compiled)
             if begun is None:
                 raise
             return begun
@@ -114,18 +131,23 @@ class SearchAllocator(SingleAllocator):
             problem, label, objective
         )
         if worse or (found.source != SEARCH and not found.is_optimal):
-            begun = self._begun(problem, label)
+            begun = self._begun(problem, label, compiled)
             if begun is not None and self._cost_of(problem, begun) < self._cost_of(problem, found):
                 return begun
         return found
 
-    def _begun(self, problem: AllocationProblem, label: Assignment | None) -> Found | None:
+    def _begun(
+        self,
+        problem: AllocationProblem,
+        label: Assignment | None,
+        compiled: CompiledAnswers | None,
+    ) -> Found | None:
         """The result of the search that begins with the label; None without a valid label."""
         from verilocc_bench.allocators.search.comparison import is_valid_assignment
 
         if label is None or not is_valid_assignment(problem, label):
             return None
-        return replace(self._search(problem, label), source=COMPILER)
+        return replace(self._search(problem, label, compiled), source=COMPILER)
 
     def _cost_of(self, problem: AllocationProblem, found: Found) -> tuple[int, ...]:
         return self._cost(problem, answer_from_assignment(problem, found.assignment))
@@ -135,10 +157,15 @@ class SearchAllocator(SingleAllocator):
 
         return answer_cost(problem, answer, self.options.objective)
 
-    def _search(self, problem: AllocationProblem, start: Assignment | None) -> Found:
+    def _search(
+        self,
+        problem: AllocationProblem,
+        start: Assignment | None,
+        compiled: CompiledAnswers | None,
+    ) -> Found:
         from verilocc_bench.allocators.search.portfolio import Search
 
-        search = Search(problem, self.options, self.means, start)
+        search = Search(problem, self.options, self.means, start, compiled)
         try:
             return search.run()
         except KeyboardInterrupt:

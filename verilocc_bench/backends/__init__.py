@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.amdgpu import code_cost as amdgpu_code_cost
 from verilocc_bench.backends.amdgpu import compare as amdgpu_compare
 from verilocc_bench.backends.amdgpu import kernel as amdgpu_kernel
 from verilocc_bench.backends.amdgpu import label as amdgpu_label
@@ -42,6 +44,7 @@ __all__ = [
     "ReadOptions",
     "backend_of",
     "backend_of_file",
+    "code_cost_of",
     "raw_bytes",
     "runnable_problem",
 ]
@@ -80,6 +83,8 @@ class AmdgpuBackend:
     def check_answer(self, answer: Answer, source: str | Path) -> None:
         """Accepts every answer, with or without edits."""
 
+    code_cost = staticmethod(amdgpu_code_cost.code_cost)
+
 
 class NvidiaBackend:
     """sm_80. Files are cubins, with the compiler's registers, or PTX; lowering patches cubins."""
@@ -103,6 +108,13 @@ class NvidiaBackend:
     def raw_bytes(self, content: str) -> bytes:
         """See Backend."""
         return base64.b64decode(content, validate=True)
+
+    def code_cost(
+        self, kernel: nvidia_kernel.SassKernel, answer: NamedAssignment
+    ) -> tuple[int, ...]:
+        """Nothing: an answer changes no instruction but its registers."""
+        del kernel, answer
+        return ()
 
     def compiler_answer(self, kernel: nvidia_kernel.SassKernel) -> tuple[NamedAssignment, str]:
         """The registers in the cubin."""
@@ -138,6 +150,21 @@ def runnable_problem(
     """
     backend = backend_of(problem.target)
     return problem if backend.inserts_waits else backend.machine_problem(kernel())
+
+
+def code_cost_of(
+    problem: AllocationProblem, kernel: Callable[[], Kernel[Any]]
+) -> Callable[[NamedAssignment], tuple[int, ...]] | None:
+    """The cost of an answer's machine code, as a function of the answer.
+
+    None where the compiler changes nothing after allocation. `kernel` reads the compiled
+    code. Raises InputError if a tool is missing.
+    """
+    backend = backend_of(problem.target)
+    if not backend.inserts_waits:
+        return None
+    backend.check_comparison()
+    return partial(backend.code_cost, kernel())
 
 
 def raw_bytes(raw_format: str, content: str) -> bytes:

@@ -87,6 +87,13 @@ class Backend(Protocol[Code]):
         """The kernel's problem with live ranges as the machine sees them."""
         ...
 
+    def code_cost(self, kernel: Kernel[Code], answer: NamedAssignment, /) -> tuple[int, ...]:
+        """What the machine code of a valid answer costs; the most important figure comes first.
+
+        Only for targets whose code the compiler still changes after allocation.
+        """
+        ...
+
     def check_output(self, output: Path) -> None:
         """Raises InputError for the name of a file that `lower` cannot write, before any work."""
         ...

@@ -26,7 +26,7 @@ from verilocc_bench.evaluation.judging import feedback_of, judge
 from verilocc_bench.evaluation.prepared import PreparedProblem
 from verilocc_bench.evaluation.records import Judged
 from verilocc_bench.settings.allocator import FeedbackKind
-from verilocc_bench.settings.search import PlacementSettings
+from verilocc_bench.settings.search import PlacementSettings, SearchSettings
 
 _Prepared = TypeVar("_Prepared", bound=PreparedProblem)
 
@@ -84,7 +84,11 @@ def _request(
     settings = allocator.settings
     if isinstance(settings, PlacementSettings) and settings.runnable:
         problem = prepared.runnable_problem
-    request = Request(problem, attempt.index, own_seed, feedback=attempt.feedback)
+    compiles = isinstance(settings, SearchSettings) and settings.compiled > 0
+    code_cost = prepared.code_cost if compiles else None
+    request = Request(
+        problem, attempt.index, own_seed, feedback=attempt.feedback, code_cost=code_cost
+    )
     if allocator.label_use is not LabelUse.NONE:
         answers = prepared.compiler_answer, prepared.alternatives
         return replace(request, label=answers[0], alternatives=answers[1])

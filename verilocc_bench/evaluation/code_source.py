@@ -33,7 +33,8 @@ class CodeSource:
             if raw is not None:
                 return backend.read_raw(raw.content, problem, f"row {raw.id}")
         raise InputError(
-            f"the dataset has no machine code of {problem.id!r}, which --runnable needs",
+            f"the dataset has no machine code of {problem.id!r}, which --runnable and "
+            "--compiled need",
             source=self.dataset,
         )
 

@@ -12,7 +12,7 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.fingerprints import code_fingerprint
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
 from verilocc_bench.settings.language_model import LanguageModelSettings, SamplingStrategy
-from verilocc_bench.settings.search import PlacementSettings
+from verilocc_bench.settings.search import PlacementSettings, SearchSettings
 from verilocc_bench.targets import get_target
 
 
@@ -49,6 +49,9 @@ class RunConfiguration:
         runnable = isinstance(settings, PlacementSettings) and settings.runnable
         if runnable and self.budget is not BudgetChoice.FULL:
             raise InputError("--runnable is for --budget full: the code has its own budget")
+        compiled = isinstance(settings, SearchSettings) and settings.compiled
+        if compiled and self.budget is not BudgetChoice.FULL:
+            raise InputError("--compiled is for --budget full: the code has its own budget")
         if self.revision is not None and is_local(self.dataset):
             raise InputError("--revision is for datasets on the Hub", source=self.dataset)
         if max(self.ks) > self.samples:

@@ -10,7 +10,7 @@ from typing import Any
 
 from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
-from verilocc_bench.backends import Kernel, runnable_problem
+from verilocc_bench.backends import Kernel, code_cost_of, runnable_problem
 from verilocc_bench.dataset import Row, check_row
 from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.errors import InputError
@@ -48,13 +48,21 @@ class PreparedProblem:
 
         Raises InputError without compiled code, where the target needs it.
         """
-        return runnable_problem(self.problem, self._read_kernel)
+        return runnable_problem(self.problem, partial(self._read_kernel, "--runnable"))
 
-    def _read_kernel(self) -> Kernel[Any]:
+    @cached_property
+    def code_cost(self) -> Callable[[NamedAssignment], tuple[int, ...]] | None:
+        """The cost of an answer's machine code; None where it does not depend on the answer.
+
+        Raises InputError without compiled code, and without llc.
+        """
+        return code_cost_of(self.problem, partial(self._read_kernel, "--compiled"))
+
+    def _read_kernel(self, asking: str) -> Kernel[Any]:
         if self._kernel is None:
             raise InputError(
-                f"function {self.problem.id}: --runnable needs the compiled code, "
-                "a row of a dataset with raw code or a cubin"
+                f"function {self.problem.id}: {asking} needs the compiled code, "
+                "a row of a dataset with raw code, machine IR or a cubin"
             )
         return self._kernel()
 

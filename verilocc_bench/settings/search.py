@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from verilocc_bench.errors import InputError
 from verilocc_bench.settings.allocator import AllocatorSettings
 from verilocc_bench.settings.flags import at_least, setting
 
@@ -17,12 +18,15 @@ class Objective(StrEnum):
     others keep the occupancy that so few registers give, and use all the
     registers that it leaves: for the fewest bank conflicts (`bank-conflicts`),
     the fewest copies (`copies`), or the least of both together (`combined`).
+    `machine-code` takes only as few registers as occupancy needs, and then the
+    least of all that the hardware pays for in machine code.
     """
 
     REGISTERS = "registers"
     BANK_CONFLICTS = "bank-conflicts"
     COPIES = "copies"
     COMBINED = "combined"
+    MACHINE_CODE = "machine-code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +70,24 @@ class SearchSettings(PlacementSettings):
         metavar="N",
         read=at_least(int, 1, 1000),
     )
+    compiled: int = setting(
+        0,
+        "--compiled",
+        "for the objective machine-code: compile so many answers with llc, and keep the one with "
+        "the best code (gfx90a and gfx942; needs llc of LLVM 22, and the dataset's raw code or "
+        "machine IR; default: {})",
+        metavar="N",
+        read=at_least(int, 0, 10_000),
+    )
+
+    def __post_init__(self) -> None:
+        """Raises InputError if answers are to be compiled for another objective."""
+        if self.compiled and self.objective is not Objective.MACHINE_CODE:
+            raise InputError("--compiled is for --objective machine-code")
+
+    def described(self) -> dict[str, Any]:
+        """As in PlacementSettings; `compiled` is named only where it is asked for."""
+        found = PlacementSettings.described(self)
+        if not self.compiled:
+            del found["compiled"]
+        return found

@@ -16,6 +16,7 @@ import re
 from collections.abc import Mapping
 
 from verilocc_bench.ir import Instruction
+from verilocc_bench.targets.amdgpu_scheduling import stays_behind, wait_states
 from verilocc_bench.targets.target import MaskChange, Target, TargetFile, round_up
 
 VECTOR_REGISTERS = 512  # per SIMD lane, VGPRs and AGPRs together
@@ -108,6 +109,8 @@ def make_target(name: str, *sources: str) -> Target:
         class_letters={"CS": "S", "S": "G"},
         copy_opcodes=frozenset({"COPY"}),
         short_forms=((_SHORT_WITH_VCC, "vcc"),),
+        stays_behind=stays_behind,
+        wait_states=wait_states,
         terminators=TERMINATORS,
         constant_opcodes=frozenset({"S_MOV_B32", "S_MOV_B64", "V_MOV_B32", "AV_MOV_B32_IMM"}),
         move_sources={

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Flag
 
@@ -21,6 +21,10 @@ class MaskChange(Flag):
 
 def _no_mask_change(_: Instruction) -> MaskChange:
     return MaskChange.NONE
+
+
+def _no_wait_states(_: Instruction) -> int:
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,12 @@ class Target:
     instruction. `copy_opcodes` copy one register to another. `short_forms` are
     (opcodes, file): these instructions are shorter if an operand takes the whole file.
 
+    If instructions are scheduled once more after allocation, `stays_behind` gives for each
+    instruction of a block the earlier ones, as a bit mask, that it must not overtake,
+    registers apart. None: they keep their order. `wait_states` is the number of
+    instructions for which the hardware keeps others from writing an instruction's
+    registers.
+
     For edits: nothing can be inserted in a block after an opcode in `terminators`.
     `constant_opcodes` without register uses give the same value at any place. A register
     of `file` can be moved from `move_sources[file]`. Spill slots take values from
@@ -88,6 +98,8 @@ class Target:
     bank_ports: int = 1
     reuse_slots: int = 0
     short_forms: tuple[tuple[re.Pattern[str], str], ...] = ()
+    stays_behind: Callable[[Sequence[Instruction]], list[int]] | None = None
+    wait_states: Callable[[Instruction], int] = _no_wait_states
     terminators: re.Pattern[str] = re.compile(r"(?!)")
     constant_opcodes: frozenset[str] = frozenset()
     move_sources: Mapping[str, frozenset[str]] = field(default_factory=dict)

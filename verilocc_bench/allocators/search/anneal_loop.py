@@ -87,7 +87,7 @@ def total_cost(items: Items, bases: Integers) -> int:
 
 
 @compiled
-def _cost_at(items: Items, bases: Integers, node: int) -> int:
+def cost_at(items: Items, bases: Integers, node: int) -> int:
     """The cost of the items that depend on a node."""
     total = 0
     for k in range(items.item_start[node], items.item_start[node + 1]):
@@ -96,7 +96,7 @@ def _cost_at(items: Items, bases: Integers, node: int) -> int:
 
 
 @compiled
-def _take(node: int, base: int, change: int, taken: NDArray[np.int32], space: Space) -> None:
+def take(node: int, base: int, change: int, taken: NDArray[np.int32], space: Space) -> None:
     """Adds `change` to the counts of the bases that a node at `base` blocks for other nodes."""
     units = taken.shape[1]
     for k in range(space.start[node], space.start[node + 1]):
@@ -118,11 +118,11 @@ class _Scene(NamedTuple):
 def _put(node: int, base: int, scene: _Scene) -> int:
     """Moves a node. Returns the change of the cost of its items."""
     bases, items, taken, space = scene
-    change = -_cost_at(items, bases, node)
-    _take(node, bases[node], -1, taken, space)
+    change = -cost_at(items, bases, node)
+    take(node, bases[node], -1, taken, space)
     bases[node] = base
-    _take(node, base, 1, taken, space)
-    return change + _cost_at(items, bases, node)
+    take(node, base, 1, taken, space)
+    return change + cost_at(items, bases, node)
 
 
 @compiled
@@ -137,7 +137,7 @@ def _free_base(node: int, scene: _Scene, state: NDArray[np.uint64]) -> int:
             price = 0
             if matters:
                 bases[node] = base
-                price = _cost_at(items, bases, node)
+                price = cost_at(items, bases, node)
             if price < least:
                 best, least, ties = base, price, 1
             elif price == least:
@@ -206,7 +206,7 @@ def anneal_loop(
     count, units = space.allowed.shape
     taken = np.zeros((count, units), np.int32)
     for node in range(count):
-        _take(node, bases[node], 1, taken, space)
+        take(node, bases[node], 1, taken, space)
     current = total_cost(items, bases)
     best, least = bases.copy(), current
     scene = _Scene(bases, items, taken, space)

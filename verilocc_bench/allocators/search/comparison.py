@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from verilocc_bench.allocators.search.code_loop import code_cost
+from verilocc_bench.allocators.search.code_refining import collect_costs
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS
 from verilocc_bench.allocators.search.refining import refinement_cost
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
+from verilocc_bench.analysis.false_dependences import false_dependences
 from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.ir import Assignment
@@ -24,10 +27,16 @@ def answer_cost(
     others: (waves or warps lost, the cost of the objective, registers).
     """
     assignment = assignment_of(problem, answer)
-    cost = sum(
-        refinement_cost(model, model.bases(assignment), OBJECTIVE_WEIGHTS[objective])
-        for model in placement_models(problem)
-    )
+    weights = OBJECTIVE_WEIGHTS[objective]
+    is_code = objective is Objective.MACHINE_CODE
+    dependences = false_dependences(problem) if is_code else []
+    cost = 0
+    for model in placement_models(problem):
+        bases = model.bases(assignment)
+        if is_code:
+            cost += code_cost(bases, collect_costs(model, dependences))
+        else:
+            cost += refinement_cost(model, bases, weights)
     used = _used(problem, assignment)
     registers, occupancy = problem.target.vector_use(used), problem.occupancy(used)
     if objective is Objective.REGISTERS:

@@ -52,6 +52,11 @@ class SearchOptions:
         """Moves of refinement in one group of files."""
         return 20_000 * self.effort
 
+    @property
+    def code_steps(self) -> int:
+        """Moves of refinement for machine code in one group of files; each costs more."""
+        return 6_000 * self.effort
+
     def ejection_limits(self, nodes: int) -> tuple[int, ...]:
         """The most dead ends of ejection, for each attempt in turn."""
         return self.effort * min(200, 10 * nodes), self.effort * min(2_000, 50 * nodes)

@@ -9,7 +9,9 @@ uses the remaining freedom for bank conflicts and copies, by the objective:
 - `registers`: the fewest registers found, and at that number the least combined
   cost;
 - `bank-conflicts`, `copies`, `combined`: the least cost at the occupancy of the
-  fewest registers, with all the registers that this occupancy allows.
+  fewest registers, with all the registers that this occupancy allows;
+- `machine-code`: the same, with the cost of search.code_refining. Search for fewer
+  registers ends where fewer would give no higher occupancy.
 
 The combined cost is a sum over instructions, each weighted by ten to the power
 of its loop depth (every loop is taken to run ten times): 2 for each register
@@ -23,13 +25,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NoReturn
 
 from verilocc_bench.allocators.exact.minimizing import minimize as minimize_exactly
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
+from verilocc_bench.allocators.search.code_refining import collect_costs, refine_code, shuffled
 from verilocc_bench.allocators.search.fallbacks import place_by_orders, place_otherwise
-from verilocc_bench.allocators.search.model import Integers, PlacementModel, placement_models
+from verilocc_bench.allocators.search.model import (
+    Integers,
+    PlacementModel,
+    Space,
+    placement_models,
+)
 from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
 from verilocc_bench.allocators.search.placing import SearchBudget, Shapes, anneal_orders, minimize
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
@@ -41,6 +50,7 @@ from verilocc_bench.allocators.search.shapes import (
     vector_shapes,
 )
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.false_dependences import FalseDependence, false_dependences
 from verilocc_bench.analysis.lower_bounds import (
     LowerBound,
     Shape,
@@ -56,8 +66,19 @@ from verilocc_bench.errors import AllocationFailed, ContradictionError
 from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.search import Objective
 
+_SHARES = (1, 4, 16)
+"""Of so many nodes one moves from one compiled answer to the next, in turn."""
+
 MOST_NODES_EXACTLY = 120
 """The most nodes for CP-SAT: with more it neither finds nor refutes what tabu search misses."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledAnswers:
+    """How many answers to compile, and the cost of an answer's machine code; less is better."""
+
+    count: int
+    cost: Callable[[Assignment], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +113,10 @@ class Search:
         options: SearchOptions,
         means: Means = Means.PORTFOLIO,
         start: Assignment | None = None,
+        compiled: CompiledAnswers | None = None,
     ) -> None:
         self.problem, self.options, self.means = problem, options, means
-        self._start = start
+        self._start, self._compiled = start, compiled
         self._bounds = BoundSearch(problem, solver=False, schedule=False)
         self.bound = self._bounds.bound()
         self._models = placement_models(problem)
@@ -106,16 +128,21 @@ class Search:
     @property
     def found(self) -> Found | None:
         """The best assignment so far; None while some virtual register has no place."""
-        assignment: Assignment = {}
-        for model in self._models:
-            if model.files in self._placed:
-                assignment |= model.assignment(self._placed[model.files])
+        assignment = self._assignment()
         if len(assignment) < len(self.problem.function.virtual_registers):
             return None
         registers = self.problem.target.vector_use(self._used())
         sources = dict.fromkeys(self._sources.values())
         source = "+".join(sources) or SEARCH
         return Found(dict(sorted(assignment.items())), registers, self.bound, source)
+
+    def _assignment(self) -> Assignment:
+        """The places of the virtual registers that have one."""
+        assignment: Assignment = {}
+        for model in self._models:
+            if model.files in self._placed:
+                assignment |= model.assignment(self._placed[model.files])
+        return assignment
 
     def run(self) -> Found:
         """Returns the best assignment found.
@@ -127,15 +154,26 @@ class Search:
         # The registers of the scored files decide which other registers cost occupancy.
         for model in sorted(self._models, key=self._is_scored, reverse=True):
             self._place(model)
-        if self.means is Means.PORTFOLIO:
+        if self.means is Means.PORTFOLIO and self._fewer_are_worth_more():
             self._prove()
         if self.means in (Means.TABU, Means.PORTFOLIO):
             for model in self._models:
                 self._refine(model)
+        if self._compiled is not None:
+            self._compare_compiled(self._compiled)
         found = self.found
         assert found is not None
         check_against_answer(self.problem, found.bound.value, found.registers, found.source)
         return found
+
+    def _fewer_are_worth_more(self) -> bool:
+        """True if the objective pays for fewer registers than those of the placement."""
+        if self.options.objective is not Objective.MACHINE_CODE:
+            return True
+        used, occupancy = self._used(), self.problem.occupancy
+        first, *others = self.problem.target.vector_files
+        fewest = {**used, **dict.fromkeys(others, 0), first: self.bound.value}
+        return occupancy(fewest) > occupancy(used)
 
     def _is_scored(self, model: PlacementModel) -> bool:
         return set(model.files) <= set(self.problem.target.vector_files)
@@ -226,6 +264,8 @@ class Search:
             if len(self._scored) > 1:
                 least = {**self._beside(model), **self._needed(model)}
                 bound = self.problem.target.vector_use(least)
+            if self.options.objective is Objective.MACHINE_CODE:
+                bound = max(bound, self._most_without_loss(model, bound))
         else:
             bound = self._file_bound(model.files[0]).value
             bound = max(bound, self._most_without_loss(model, 0))
@@ -297,17 +337,54 @@ class Search:
 
     def _refine(self, model: PlacementModel) -> None:
         objective = self.options.objective
+        space, bases = self._space(model), self._placed[model.files]
+        report = self._reporter(model)
+        if objective is Objective.MACHINE_CODE:
+            budget = SearchBudget(self.options.code_steps, self.options.seed)
+            refine_code(collect_costs(model, self._dependences), bases, space, budget, report)
+            return
+        budget = SearchBudget(self.options.anneal_steps, self.options.seed)
+        refine(collect_items(model, OBJECTIVE_WEIGHTS[objective]), bases, space, budget, report)
+
+    def _space(self, model: PlacementModel) -> Space:
+        """The bases that refinement may choose from, by the objective."""
         shapes, bases = self._shapes(model), self._placed[model.files]
         registers = shapes.used(bases)
-        if objective is not Objective.REGISTERS or not self._is_scored(model):
+        if self.options.objective is not Objective.REGISTERS or not self._is_scored(model):
             registers = max(registers, self._most_without_loss(model, registers))
-        refine(
-            collect_items(model, OBJECTIVE_WEIGHTS[objective]),
-            bases,
-            model.within(shapes.around(bases, registers)),
-            SearchBudget(self.options.anneal_steps, self.options.seed),
-            self._reporter(model),
-        )
+        return model.within(shapes.around(bases, registers))
+
+    def _compare_compiled(self, compiled: CompiledAnswers) -> None:
+        """Climbs from the placement to others nearby whose machine code is better.
+
+        Every second one may add false dependences, as long as they need no wait states:
+        where they keep instructions in a lucky order, they are worth something.
+        """
+        answer = self._assignment()
+        least = compiled.cost(answer)
+        spaces = {model.files: self._space(model) for model in self._models}
+        stalls = [each for each in self._dependences if each.stalls]
+        costs = [
+            {model.files: collect_costs(model, dependences) for model in self._models}
+            for dependences in (stalls, self._dependences)
+        ]
+        for turn in range(1, compiled.count):
+            before = dict(self._placed)
+            share = _SHARES[turn % len(_SHARES)]
+            for files, bases in before.items():
+                seed = self.options.seed * 100_000 + turn
+                self._placed[files] = shuffled(
+                    costs[turn % 2][files], bases, spaces[files], share, seed
+                )
+            cost = compiled.cost(self._assignment())
+            if cost < least:
+                least = cost
+            else:
+                self._placed = before
+
+    @cached_property
+    def _dependences(self) -> list[FalseDependence]:
+        return false_dependences(self.problem)
 
     def _most_without_loss(self, model: PlacementModel, registers: int) -> int:
         """The most registers of a model's files with the same occupancy as `registers`."""

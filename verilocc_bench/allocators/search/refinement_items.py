@@ -45,8 +45,13 @@ OBJECTIVE_WEIGHTS = {
     Objective.BANK_CONFLICTS: Weights(2, 0, 1),
     Objective.COPIES: Weights(0, 2, 1),
     Objective.COMBINED: Weights(),
+    Objective.MACHINE_CODE: Weights(conflict=8, copy=400, long_form=2),
 }
-"""The weights of each objective, at its number of registers."""
+"""The weights of each objective, at its number of registers.
+
+For machine code a copy is an instruction of its own, a conflict delays one,
+and a long encoding takes four bytes. Soft exclusions have weights on the same scale.
+"""
 
 
 class Items(NamedTuple):
@@ -91,7 +96,8 @@ def collect_items(model: PlacementModel, weights: Weights) -> Items:
     return _to_arrays(model, sites, pairs)
 
 
-def _weight(problem: AllocationProblem, block: int) -> int:
+def loop_weight(problem: AllocationProblem, block: int) -> int:
+    """How many times an item of a block counts: ten times more for each loop around it."""
     return int(LOOP_WEIGHT ** min(problem.loop_depths[block], _DEEPEST))
 
 
@@ -121,7 +127,7 @@ def _sites(model: PlacementModel, weight: int) -> Iterator[_Item]:
                 continue
             writes = tuple(_writes(model, instruction)) if problem.target.reuse_slots else ()
             kept = previous if problem.target.reuse_slots else -1
-            yield _Item(sources, weight * _weight(problem, index), kept, writes)
+            yield _Item(sources, weight * loop_weight(problem, index), kept, writes)
             previous = count
             count += 1
 
@@ -157,7 +163,7 @@ def _copies(model: PlacementModel, weight: int) -> Iterator[_Item]:
             if sides[0] is not None and sides[1] is not None:
                 places = (sides[0], sides[1])
                 if _can_coincide(model, *places):
-                    yield _Item(places, weight * _weight(problem, index))
+                    yield _Item(places, weight * loop_weight(problem, index))
 
 
 def _short_forms(model: PlacementModel, weight: int) -> Iterator[_Item]:
@@ -174,7 +180,7 @@ def _short_forms(model: PlacementModel, weight: int) -> Iterator[_Item]:
             for operand in instruction.definitions + instruction.uses:
                 place = _place(model, operand) if operand.location.count == count else None
                 if place is not None and place[0] >= 0 and _can_coincide(model, place, wanted):
-                    yield _Item((place, wanted), weight * _weight(problem, block))
+                    yield _Item((place, wanted), weight * loop_weight(problem, block))
 
 
 def _can_coincide(model: PlacementModel, left: NodePlace, right: NodePlace) -> bool:

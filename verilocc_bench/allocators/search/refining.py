@@ -32,7 +32,7 @@ def refine(
     cost = total_cost(items, best)
     if not cost or not len(items.weights):
         return best
-    start = place(space, _wanted(items, space), budget.steps, budget.seed)
+    start = place(space, wanted_bases(items, space), budget.steps, budget.seed)
     if start is not None and total_cost(items, start) < cost:
         best, cost = start, total_cost(items, start)
         report(best)
@@ -51,7 +51,7 @@ def refine(
     return best
 
 
-def _wanted(items: Items, space: Space) -> Integers:
+def wanted_bases(items: Items, space: Space) -> Integers:
     """A partial placement of the nodes that prefer a certain register, by weight.
 
     Annealing moves few nodes at once and rarely makes room for them.

@@ -1,0 +1,42 @@
+"""The cost of an answer by the machine code that llc makes of it.
+
+For search, which compiles many answers of one kernel and keeps the best. Waves come
+first: more are better. The cost of the rest is a sum of what loops do, each instruction
+times ten for each loop around it:
+
+| counts | for |
+|---|---|
+| 1 | each instruction, waits and s_nop among them |
+| 1 | each s_waitcnt, once more |
+| 1 | each wait state of s_nop |
+| 2 | each move from register to register, once more |
+| 1 | each bank conflict |
+| 10 | each cycle that llvm-mca estimates for a round of an innermost loop, if there is llvm-mca |
+"""
+
+from __future__ import annotations
+
+from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT, count_bank_conflicts
+from verilocc_bench.backends.amdgpu.code_worth import analyse_assembly
+from verilocc_bench.backends.amdgpu.cycles import find_analyzer
+from verilocc_bench.backends.amdgpu.kernel import MachineKernel
+from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
+from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS
+from verilocc_bench.edits import Answer, NamedAssignment
+
+_OPTIONS = tuple(option for option in LLC_OPTIONS if option != "-verify-machineinstrs")
+
+
+def code_cost(kernel: MachineKernel, answer: NamedAssignment) -> tuple[int, ...]:
+    """(waves with a minus, cost) of a valid answer. Raises InputError if llc refuses the code."""
+    lowered = write_answer(kernel, Answer(answer))
+    options = (*_OPTIONS, *lowered.llc_options)
+    assembly = run_llc_on(kernel, lowered.text, "asm", options).decode()
+    arch = kernel.problem.target.name
+    worth = analyse_assembly(assembly, kernel.name, arch, find_analyzer())
+    code, cycles = worth.code, worth.loop_cycles
+    cost = code.weighted_instructions + code.weighted_waits + code.weighted_wait_states
+    cost += 2 * code.weighted_register_moves
+    cost += count_bank_conflicts(kernel.problem, answer).any
+    cost += round(LOOP_WEIGHT * cycles) if cycles is not None else 0
+    return -code.metadata.get("waves", 0), cost
