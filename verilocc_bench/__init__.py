@@ -9,8 +9,9 @@
 
 Problems: `load_problems`, `load_problem`, `Problem`. Work on one problem:
 `allocate`, `verify`, `opinion`, `bound`, `lower`, `show`. Scores: `evaluate`,
-`load_results`, `Results`. Machine code on the CPU: `run`. Our registers in Triton's own
-compile: `triton.allocator`. Errors: `InputError`
+`load_results`, `Results`. Machine code on the CPU: `run`. Triton's
+kernels as problems: `capture`; our registers in its own compile: `triton.allocator`.
+Errors: `InputError`
 for input that cannot be used, `AllocationFailed` where an allocator has no
 answer; both are `VerilocError`s.
 
@@ -36,6 +37,7 @@ _HOME = {
     "VerilocError": "verilocc_bench.errors",
     "allocate": "verilocc_bench.api.working",
     "bound": "verilocc_bench.api.working",
+    "capture": "verilocc_bench.triton.capturing",
     "evaluate": "verilocc_bench.api.evaluating",
     "load_problem": "verilocc_bench.api.problems",
     "load_problems": "verilocc_bench.api.problems",
@@ -65,6 +67,7 @@ __all__ = [
     "__version__",
     "allocate",
     "bound",
+    "capture",
     "evaluate",
     "load_problem",
     "load_problems",

@@ -20,6 +20,7 @@ from verilocc_bench.errors import MissingExtraError as MissingExtraError
 from verilocc_bench.errors import VerilocError as VerilocError
 from verilocc_bench.evaluation.comparison import RunComparison as RunComparison
 from verilocc_bench.machine.execution import run as run
+from verilocc_bench.triton.capturing import capture as capture
 from verilocc_bench.verification import Verdict as Verdict
 
 __version__: str
@@ -38,6 +39,7 @@ __all__ = [
     "__version__",
     "allocate",
     "bound",
+    "capture",
     "evaluate",
     "load_problem",
     "load_problems",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dataset_builders.sweeps.point import SweepPoint
+from dataset_builders.sweeps.point import RowPoint
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
@@ -42,7 +42,7 @@ def canonical_json(value: Any) -> str:
 
 
 def make_row(
-    point: SweepPoint,
+    point: RowPoint,
     problem: AllocationProblem,
     *,
     track: str,

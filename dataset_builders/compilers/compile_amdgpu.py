@@ -10,7 +10,7 @@ from pathlib import Path
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
 from dataset_builders.compilers.llvm import ALLOCATION_OPTIONS, LLVMCompiler, MachineIRTexts
 from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_to_llvm_ir
-from dataset_builders.sweeps.point import SweepPoint
+from dataset_builders.sweeps.point import RowPoint, SweepPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu.label import LiveRangesSplit, read_label
@@ -36,8 +36,15 @@ def build_amdgpu_kernel(
     timings = Timings()
     started = time.perf_counter()
     kernel = compile_to_llvm_ir(point, cache)
+    timings.triton_seconds = time.perf_counter() - started
+    return amdgpu_kernel_of_llvm_ir(point, kernel, llvm, timings)
+
+
+def amdgpu_kernel_of_llvm_ir(
+    point: RowPoint, kernel: CompiledKernel, llvm: LLVMCompiler, timings: Timings
+) -> BuiltKernel:
+    """The row of Triton's LLVM IR. Raises RejectedKernel, with the reason, if there is none."""
     compiled = time.perf_counter()
-    timings.triton_seconds = compiled - started
     texts = llvm.compile(point.arch, kernel.llvm_ir)
     lowered = time.perf_counter()
     timings.compiler_seconds = lowered - compiled
@@ -52,7 +59,7 @@ def build_amdgpu_kernel(
 
 
 def _make_row(
-    point: SweepPoint, kernel: CompiledKernel, texts: MachineIRTexts, llvm_version: str
+    point: RowPoint, kernel: CompiledKernel, texts: MachineIRTexts, llvm_version: str
 ) -> Row:
     module = parse_mir(texts.before)
     if len(module.functions) != 1:

@@ -17,7 +17,7 @@ from typing import Any
 
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
 from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_to_ptx
-from dataset_builders.sweeps.point import SweepPoint
+from dataset_builders.sweeps.point import RowPoint, SweepPoint
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.backends.nvidia.flow import opcode_stem
@@ -48,8 +48,13 @@ def build_nvidia_kernel(point: SweepPoint, cache: Path | None = None) -> BuiltKe
     timings = Timings()
     started = time.perf_counter()
     kernel = compile_to_ptx(point, cache)
+    timings.triton_seconds = time.perf_counter() - started
+    return nvidia_kernel_of_ptx(point, kernel, timings)
+
+
+def nvidia_kernel_of_ptx(point: RowPoint, kernel: CompiledKernel, timings: Timings) -> BuiltKernel:
+    """The row of Triton's PTX. Raises RejectedKernel, with the reason, if there is none."""
     compiled = time.perf_counter()
-    timings.triton_seconds = compiled - started
     cubin = assemble(kernel.ptx)
     text, ranges = disassemble(cubin, point.key), life_ranges(cubin, point.key)
     assembled = time.perf_counter()
@@ -64,9 +69,7 @@ def build_nvidia_kernel(point: SweepPoint, cache: Path | None = None) -> BuiltKe
     return BuiltKernel(row, raw, timings)
 
 
-def _make_row(
-    point: SweepPoint, kernel: CompiledKernel, cubin: bytes, text: str, ranges: str
-) -> Row:
+def _make_row(point: RowPoint, kernel: CompiledKernel, cubin: bytes, text: str, ranges: str) -> Row:
     functions = parse_sass(text)
     if len(functions) != 1:
         raise RejectedKernel("several-functions", f"{len(functions)} functions")

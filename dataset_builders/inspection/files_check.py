@@ -17,6 +17,7 @@ from dataset_builders.inspection.layout import (
     ParquetPlace,
     parquet_place,
 )
+from dataset_builders.sweeps.captured import CAPTURED
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.ir.text import FORMAT_LINE
 
@@ -35,7 +36,10 @@ def check_files(
     """Compares the files of the folder with the manifest's list."""
     present = set(files)
     listed: Mapping[str, str] = {} if manifest is None else manifest["files"]
-    for name in _REQUIRED:
+    required = set(_REQUIRED)
+    if manifest is not None and manifest["sweep"] == CAPTURED:
+        required.remove(LEAKAGE)
+    for name in sorted(required):
         if name not in present and name not in listed:
             findings.add(CheckKind.MISSING_FILE, name, "the file is missing")
     if manifest is None:

@@ -17,6 +17,7 @@ from dataset_builders.inspection.facts import CheckedRow, Content
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import MANIFEST, REJECTED, ROW_LIST
 from dataset_builders.sweeps import SWEEPS, point_from_json
+from dataset_builders.sweeps.captured import CAPTURED
 from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.errors import InputError
 
@@ -29,7 +30,8 @@ def check_lists(content: Content, findings: Findings) -> None:
     rejected = dict(
         check_lines(content.folder, REJECTED, REJECTED_FORM, CheckKind.REJECTED, findings)
     )
-    points = _check_rejected(rejected, findings)
+    captured = content.manifest is not None and content.manifest["sweep"] == CAPTURED
+    points = _check_rejected(rejected, findings, captured=captured)
     if content.manifest is not None:
         _check_counts(content, content.manifest, rejected.values(), findings)
         _check_sweep(content, content.manifest, points, findings)
@@ -81,11 +83,18 @@ def _check_order(listed: list[str], rows: list[str], findings: Findings) -> None
             return
 
 
-def _check_rejected(rejected: Mapping[int, dict[str, Any]], findings: Findings) -> Counter[str]:
-    """The points of the lines. Reports each whose parameters give another point."""
+def _check_rejected(
+    rejected: Mapping[int, dict[str, Any]], findings: Findings, *, captured: bool
+) -> Counter[str]:
+    """The points of the lines. Reports each whose parameters give another point.
+
+    Captured kernels are not of a sweep, and their parameters give no point.
+    """
     points: Counter[str] = Counter()
     for number, line in rejected.items():
         points[line["point"]] += 1
+        if captured:
+            continue
         try:
             point = point_from_json(line["arch"], line["kernel"], line["params"])
             expected = {"point": point.key, "family": point.family}

@@ -35,6 +35,7 @@ from dataset_builders.inspection.parquet_stream import stream_rows
 from dataset_builders.journal.journal import decode_document
 from dataset_builders.journal.results import result_from_document
 from dataset_builders.sweeps import point_from_json
+from dataset_builders.sweeps.captured import CAPTURED
 from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, tool_version
 from verilocc_bench.dataset import RawRow, Row, read_parquet
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
@@ -96,6 +97,12 @@ def rebuild_rows(
     MissingExtraError without the packages that compile.
     """
     folder = locate_dataset(str(folder))
+    if read_manifest(folder).get("sweep") == CAPTURED:
+        raise InputError(
+            "captured kernels are not made again: capture their script again, and compare with "
+            "`dataset diff`",
+            source=folder,
+        )
     versions = differing_versions(folder)
     chosen = _chosen(_row_list(folder), sample, seed, ids, folder)
     _need_tools({str(line["arch"]) for line in chosen})

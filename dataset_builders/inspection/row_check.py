@@ -39,21 +39,26 @@ _WHERE_BETTER = ("best_assignment", "best_source")
 
 @dataclass(frozen=True, slots=True)
 class RowOrigin:
-    """The parts of a manifest that hold for all rows: versions by tool, source hashes by module."""
+    """The parts of a manifest that hold for all rows: versions by tool, source hashes by module.
+
+    `captured` rows are of a user's own kernels: they have no sweep point, any license,
+    and no best label.
+    """
 
     versions: Mapping[str, str]
     kernel_sources: Mapping[str, str]
+    captured: bool = False
 
 
 def row_problems(
     row: Row, place: ParquetPlace, origin: RowOrigin, *, labels: bool
 ) -> Iterator[RowProblem]:
     """All faults of a row; without `labels` no assignment is verified."""
-    yield from _place_problems(row, place)
-    yield from _null_problems(row)
+    yield from _place_problems(row, place, any_license=origin.captured)
+    yield from _null_problems(row, with_best=not origin.captured)
     documents, problems = _documents(row)
     yield from problems
-    point, problems = _point(row)
+    point, problems = (None, []) if origin.captured else _point(row)
     yield from problems
     if "provenance" in documents:
         yield from _provenance_problems(row, documents["provenance"], point, origin)
@@ -72,7 +77,9 @@ def row_problems(
         yield CheckKind.TEXT, f"the function cannot be analysed: {error.message}"
 
 
-def _place_problems(row: Row, place: ParquetPlace) -> Iterator[RowProblem]:
+def _place_problems(
+    row: Row, place: ParquetPlace, *, any_license: bool = False
+) -> Iterator[RowProblem]:
     for column in ("arch", "family", "track"):
         found, expected = getattr(row, column), getattr(place, column)
         if found != expected:
@@ -80,11 +87,11 @@ def _place_problems(row: Row, place: ParquetPlace) -> Iterator[RowProblem]:
                 CheckKind.COLUMN,
                 f"the column {column!r} is {found!r}, the file's path says {expected!r}",
             )
-    if row.license != LICENSE:
+    if row.license != LICENSE and not (any_license and row.license):
         yield CheckKind.COLUMN, f"the column 'license' is {row.license!r}, expected {LICENSE!r}"
 
 
-def _null_problems(row: Row) -> Iterator[RowProblem]:
+def _null_problems(row: Row, *, with_best: bool = True) -> Iterator[RowProblem]:
     if row.track == "assign" and row.assignment is None:
         yield CheckKind.NULLS, "the assign track has no label: 'assignment' is null"
     if row.track == "split" and row.assignment is not None:
@@ -92,8 +99,9 @@ def _null_problems(row: Row) -> Iterator[RowProblem]:
     for column in ("registers_used", "occupancy"):
         if getattr(row, column) is None:
             yield CheckKind.NULLS, f"the column {column!r} is null"
-    absent = [column for column in _OF_THE_BEST if getattr(row, column) is None]
-    if row.track == "split" and len(absent) < len(_OF_THE_BEST):
+    of_the_best = _OF_THE_BEST if with_best else ("bank_conflicts",)
+    absent = [column for column in of_the_best if getattr(row, column) is None]
+    if row.track == "split" and len(absent) < len(of_the_best):
         yield CheckKind.NULLS, "the split track has a best label: expected nulls"
     if row.track == "assign":
         for column in absent:

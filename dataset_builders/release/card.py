@@ -79,7 +79,7 @@ def _head(facts: CardFacts) -> dict[str, Any]:
             *("code", "compilers", "register-allocation", "gpu", "machine-ir", "triton"),
             *("amdgpu", "cuda", "benchmark"),
         ],
-        "configs": list(_configs(facts.counts)),
+        "configs": list(card_configs(facts.counts)),
     }
 
 
@@ -87,7 +87,8 @@ def _size_category(rows: int) -> str:
     return next((name for limit, name in _SIZE_CATEGORIES if rows < limit), "100K<n<1M")
 
 
-def _configs(rows: FolderCounts) -> Iterator[dict[str, Any]]:
+def card_configs(rows: FolderCounts) -> Iterator[dict[str, Any]]:
+    """The configs of a card's head, for rows counted by (track folder, arch, family, split)."""
     archs = sorted({key[1] for key in rows})
     families = sorted({key[2] for key in rows})
     selections: list[tuple[str, list[tuple[str, str, str]]]] = [

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, Protocol, TypeAlias, get_args
 
 from dataset_builders.kernels.specifications import (
     AMD_OPTIONS,
@@ -62,6 +62,45 @@ class Parameters(Mapping[str, ParameterValue]):
         if not isinstance(value, int):
             raise TypeError(f"parameter {name} is {value!r}, not a number")
         return value
+
+
+class RowPoint(Protocol):
+    """What defines a compiled kernel: a point of a sweep, or a kernel of a user's own."""
+
+    @property
+    def family(self) -> str:
+        """The family of the kernel."""
+        ...
+
+    @property
+    def arch(self) -> str:
+        """The architecture that it is compiled for."""
+        ...
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        ...
+
+    @property
+    def parameters(self) -> Parameters:
+        """All that it was compiled with."""
+        ...
+
+    @property
+    def parameters_json(self) -> str:
+        """The parameters as canonical JSON."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """A short, stable identifier that is safe as a file name."""
+        ...
+
+    @property
+    def group(self) -> str:
+        """The group that splits keep whole."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
