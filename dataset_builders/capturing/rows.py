@@ -34,7 +34,7 @@ class CapturedCode:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedKernel:
     """A kernel that cannot become a row. `kind` groups the reasons."""
 
     point: CapturedPoint
@@ -47,7 +47,7 @@ class CapturedRows:
     """Rows with their raw code, in the order of compilation, and the kernels without a row."""
 
     built: tuple[BuiltKernel, ...]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RefusedKernel, ...]
 
 
 def captured_rows(captured: Iterable[CapturedCode], license_name: str) -> CapturedRows:
@@ -56,7 +56,7 @@ def captured_rows(captured: Iterable[CapturedCode], license_name: str) -> Captur
     Raises MissingExtraError if a compiler is not installed.
     """
     built: dict[str, BuiltKernel] = {}
-    refusals: list[Refusal] = []
+    refusals: list[RefusedKernel] = []
     with LLVMCompiler() as llvm:
         for code in captured:
             point = code.point
@@ -64,14 +64,14 @@ def captured_rows(captured: Iterable[CapturedCode], license_name: str) -> Captur
             try:
                 found = _BUILD[backend_of(point.arch).vendor](point, code.kernel, llvm)
             except RejectedKernel as rejection:
-                refusals.append(Refusal(point, rejection.kind, rejection.reason))
+                refusals.append(RefusedKernel(point, rejection.kind, rejection.reason))
             except InputError as error:
-                refusals.append(Refusal(point, "unsupported", error.message))
+                refusals.append(RefusedKernel(point, "unsupported", error.message))
             else:
                 known = built.get(found.row.id)
                 if known is not None:
                     reason = f"the same function as {known.row.kernel} {known.row.params}"
-                    refusals.append(Refusal(point, "duplicate", reason))
+                    refusals.append(RefusedKernel(point, "duplicate", reason))
                     continue
                 built[found.row.id] = _completed(found, license_name)
     return CapturedRows(tuple(built.values()), tuple(refusals))

@@ -19,10 +19,10 @@ import triton
 import verilocc_bench as vb
 from tests.triton import kernels
 from verilocc_bench.allocators import linear_scan
+from verilocc_bench.api.code_figures import CodeFigures, is_better
 from verilocc_bench.machine.execution import load_kernel
 from verilocc_bench.triton import TritonAllocator, allocator, plugin, stages
 from verilocc_bench.triton.compile_only import CompileOnlyDriver, triton_target
-from verilocc_bench.triton.figures import CodeFigures, is_better
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("llc", "cuda", "cache")]
 

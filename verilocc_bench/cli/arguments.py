@@ -18,7 +18,7 @@ from verilocc_bench.cli.argument_types import (
     positive,
     threads,
 )
-from verilocc_bench.cli.compiler_arguments import add_capture_options
+from verilocc_bench.cli.compiler_arguments import add_capture_options, add_llc_options
 from verilocc_bench.cli.dataset_arguments import (
     add_build_options,
     add_dataset_actions,
@@ -394,6 +394,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
         "run a script with Triton kernels without a GPU, and make a dataset of what it compiles",
         add_capture_options,
     ),
+    "llc": ("take llc's place in a build, with our registers in the middle", add_llc_options),
     "problem": ("say what a file holds, and what the compiler's own answer is", _problem),
     "bound": ("say how few registers a function can do with, with a proof", _bound),
     "normalize": ("turn machine IR, LLVM IR, PTX or a cubin into normalized text", _normalize),

@@ -67,6 +67,11 @@ def check_flags(
             raise InputError(f"{flag} means nothing to {' or '.join(models)}")
 
 
+def given_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings of any kind that the flags give, by their names."""
+    return {each.name: getattr(options, each.name) for each in _given(options)}
+
+
 def read_settings(options: argparse.Namespace, kind: type[Settings]) -> Settings:
     """The settings of one kind of allocator, as the flags say.
 

@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from dataset_builders.capturing.folder import write_captured
-from dataset_builders.capturing.rows import CapturedCode, CapturedRows, Refusal, captured_rows
+from dataset_builders.capturing.rows import CapturedCode, CapturedRows, RefusedKernel, captured_rows
 from dataset_builders.compilers.triton_compiler import CompiledKernel
 from dataset_builders.sweeps.captured import CapturedPoint
 from dataset_builders.sweeps.point import Parameters
@@ -89,7 +89,7 @@ class Capture:
         return [_problem(each.row, each.raw) for each in self.rows.built]
 
     @property
-    def refusals(self) -> tuple[Refusal, ...]:
+    def refusals(self) -> tuple[RefusedKernel, ...]:
         """The kernels that are no problems here, with the reasons."""
         return self.rows.refusals
 

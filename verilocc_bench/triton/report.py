@@ -8,7 +8,7 @@ from typing import Any
 
 from tabulate import tabulate
 
-from verilocc_bench.triton.figures import CodeFigures
+from verilocc_bench.api.code_figures import CodeFigures
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.api.code_allocator import CodeAllocator
+from verilocc_bench.api.code_figures import CodeFigures, figures_of_assembly, is_better
 from verilocc_bench.backends.amdgpu.module_answers import (
     answer_module,
     reason_of,
@@ -28,7 +29,6 @@ from verilocc_bench.backends.nvidia.lower import write_answer
 from verilocc_bench.backends.nvidia.tools import tool_version
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.triton.figures import CodeFigures, figures_of_assembly, is_better
 from verilocc_bench.verification import FastVerifier
 
 _WORDS = 300
