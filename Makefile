@@ -19,7 +19,7 @@ LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
 MUTANT_JOBS ?= 2
 
-.PHONY: help evaluate test test-fast check build-mini build-full register-classes lower-tools fuzz fuzz-small mutants distances benchmark study train-tiny figures model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast check build-mini build-full register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study train-tiny figures model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -51,6 +51,9 @@ check: $(VENV)/dev ## Lint, format, types, import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/dev ## Build the documentation site into site/; a dead link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --site-dir site
 
 build-mini: $(VENV)/dev ## Rebuild the embedded dataset: the same bytes
 	rm -rf $(MINI).new

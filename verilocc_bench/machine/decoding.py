@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine import fields as f
 from verilocc_bench.machine.disassembly import CodeInstruction
+from verilocc_bench.machine.matrix_table import MATRIX_INSTRUCTIONS
 from verilocc_bench.machine.memory_decoding import MEMORY_PREFIXES, decode_memory
+from verilocc_bench.machine.memory_opcodes import LDS_OPCODES, SCALAR_LOAD_WIDTHS, VECTOR_OPCODES
 from verilocc_bench.machine.opcode_table import OPCODES, RELATION_BITS, Opcode
 from verilocc_bench.machine.operand_text import (
     CodeOperand,
@@ -65,6 +67,17 @@ class Program:
             if instruction.address == address:
                 return index
         raise InputError(f"there is no instruction at 0x{address:x}")
+
+
+def known_opcodes() -> set[str]:
+    """The names of all opcodes that can be decoded, on one target or on both."""
+    vector = ("buffer", "global", "flat", "scratch")
+    memory = {f"{prefix}_{name}" for prefix in vector for name in VECTOR_OPCODES}
+    scalar = {
+        f"{prefix}_{name}" for prefix in ("s_load", "s_buffer_load") for name in SCALAR_LOAD_WIDTHS
+    }
+    matrices = {name for table in MATRIX_INSTRUCTIONS.values() for name in table}
+    return {*OPCODES, *memory, *scalar, *LDS_OPCODES, *SPECIAL_DECODERS, *matrices}
 
 
 def decode(instructions: Sequence[CodeInstruction], arch: str) -> Program:
