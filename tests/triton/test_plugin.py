@@ -339,6 +339,9 @@ def test_unknown_settings_are_named() -> None:
         ("copies", {"registers": 11, "register_moves": 1}, True),
         ("combined", {"registers": 11, "register_moves": 1}, True),
         ("copies", {"register_moves": 1, "spill_code": 1}, False),
+        ("machine-code", {"registers": 60, "loop_waits": 1}, True),
+        ("machine-code", {"registers": 9, "loop_waits": 4}, False),
+        ("machine-code", {"registers": 9, "waves": 7, "loop_waits": 1}, False),
     ],
 )
 def test_what_better_means(objective: str, change: dict[str, int], better: bool) -> None:
