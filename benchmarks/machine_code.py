@@ -1,7 +1,7 @@
 """What answers for gfx90a and gfx942 are worth as machine code, beside the compiler's label.
 
 python -m benchmarks.machine_code measure --measured FILE.jsonl [--dataset mini] [--split test]
-                                          [--each N] [--most N] [--compiled N]
+                                          [--each N] [--most N] [--compiled N] [--answers …]
 python -m benchmarks.machine_code execute --measured FILE.jsonl [--most N] [--limit N]
 python -m benchmarks.machine_code report --measured FILE.jsonl …
 
@@ -59,6 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
     measuring.set_defaults(action=_measure)
     measuring.add_argument("--each", type=int, help="rows of each architecture and family")
     measuring.add_argument("--compiled", type=int, default=8)
+    measuring.add_argument("--answers", nargs="+", choices=list(ANSWERS), default=list(ANSWERS))
     executing = commands.add_parser("execute")
     executing.set_defaults(action=_execute)
     for each in (measuring, executing):
@@ -115,30 +116,32 @@ def _measure(options: argparse.Namespace) -> None:
             rows.append(row)
     # Small ones first: an interrupted run has seen most.
     rows.sort(key=lambda row: (row.function.instruction_count, row.id))
-    _go_on(options.measured, rows, lambda row: measure(row, options.compiled))
+    _go_on(options.measured, rows, lambda row: measure(row, options.answers, options.compiled))
 
 
-def measure(row: problems.Problem, compiled: int) -> Record:
-    """The metrics of all answers of a row, and the seconds that each took."""
+def measure(row: problems.Problem, answers: Sequence[str], compiled: int) -> Record:
+    """The metrics of the label and of some answers of a row, and the seconds that each took."""
     assert row.label is not None
+    assert row.row is not None
+    settings: dict[str, dict[str, Any]] = {
+        REGISTERS: {},
+        MODEL: {"objective": "machine-code"},
+        COMPILED: {"objective": "machine-code", "compiled": compiled},
+    }
     seconds: dict[str, float] = {}
-
-    def asked(name: str, **settings: Any) -> ComparedAllocation:
+    sides = [ComparedAllocation(LABEL, Answer(row.label))]
+    for name in answers:
         started = time.process_time()
-        answer = allocate(row, "best", **settings)
+        answer = allocate(row, "best", **settings[name])
         seconds[name] = round(time.process_time() - started, 2)
         assert verify(row, answer).valid
-        return ComparedAllocation(name, answer)
-
-    label = ComparedAllocation(LABEL, Answer(row.label))
-    sides = [label, asked(REGISTERS), asked(MODEL, objective="machine-code")]
-    sides.append(asked(COMPILED, objective="machine-code", compiled=compiled))
+        sides.append(ComparedAllocation(name, answer))
     metrics = {}
-    for pair in (sides[:2], sides[2:]):
+    for first in range(0, len(sides), 2):
+        pair = (sides[first], sides[min(first + 1, len(sides) - 1)])
         document = backend_of(row.target).compare(row.kernel(), pair, with_files=False).document
         for side in ("answer", "other"):
             metrics[document[side]["name"]] = document[side]["metrics"]
-    assert row.row is not None
     return {
         "family": row.row.family,
         "instructions": row.function.instruction_count,

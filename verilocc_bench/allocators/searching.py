@@ -25,7 +25,8 @@ from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.search import SearchSettings
 
 if TYPE_CHECKING:
-    from verilocc_bench.allocators.search.portfolio import CompiledAnswers, Found
+    from verilocc_bench.allocators.search.compiled_answers import CompiledAnswers
+    from verilocc_bench.allocators.search.portfolio import Found
 
 
 COMPILER = "compiler"
@@ -94,7 +95,7 @@ class SearchAllocator(SingleAllocator):
         return Response(Answer(answer), details=details)
 
     def _compiled(self, request: Request) -> CompiledAnswers | None:
-        from verilocc_bench.allocators.search.portfolio import CompiledAnswers
+        from verilocc_bench.allocators.search.compiled_answers import CompiledAnswers
 
         problem, code_cost = request.problem, request.code_cost
         if code_cost is None or not self.settings.compiled:

@@ -31,7 +31,13 @@ from typing import NoReturn
 from verilocc_bench.allocators.exact.minimizing import minimize as minimize_exactly
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
-from verilocc_bench.allocators.search.code_refining import collect_costs, refine_code, shuffled
+from verilocc_bench.allocators.search.code_refining import collect_costs, refine_code
+from verilocc_bench.allocators.search.compiled_answers import (
+    Climb,
+    CompiledAnswers,
+    Placement,
+    tight_placements,
+)
 from verilocc_bench.allocators.search.fallbacks import place_by_orders, place_otherwise
 from verilocc_bench.allocators.search.model import (
     Integers,
@@ -66,19 +72,8 @@ from verilocc_bench.errors import AllocationFailed, ContradictionError
 from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.search import Objective
 
-_SHARES = (1, 4, 16)
-"""Of so many nodes one moves from one compiled answer to the next, in turn."""
-
 MOST_NODES_EXACTLY = 120
 """The most nodes for CP-SAT: with more it neither finds nor refutes what tabu search misses."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledAnswers:
-    """How many answers to compile, and the cost of an answer's machine code; less is better."""
-
-    count: int
-    cost: Callable[[Assignment], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +151,12 @@ class Search:
             self._place(model)
         if self.means is Means.PORTFOLIO and self._fewer_are_worth_more():
             self._prove()
+        placed = dict(self._placed)
         if self.means in (Means.TABU, Means.PORTFOLIO):
             for model in self._models:
                 self._refine(model)
         if self._compiled is not None:
-            self._compare_compiled(self._compiled)
+            self._compare_compiled(self._compiled, placed)
         found = self.found
         assert found is not None
         check_against_answer(self.problem, found.bound.value, found.registers, found.source)
@@ -354,33 +350,15 @@ class Search:
             registers = max(registers, self._most_without_loss(model, registers))
         return model.within(shapes.around(bases, registers))
 
-    def _compare_compiled(self, compiled: CompiledAnswers) -> None:
-        """Climbs from the placement to others nearby whose machine code is better.
-
-        Every second one may add false dependences, as long as they need no wait states:
-        where they keep instructions in a lucky order, they are worth something.
-        """
-        answer = self._assignment()
-        least = compiled.cost(answer)
+    def _compare_compiled(self, compiled: CompiledAnswers, found: Placement) -> None:
+        """Replaces the placement by others whose machine code is better; `found` is a tight one."""
+        scored = [(model, self._shapes(model)) for model in self._scored]
         spaces = {model.files: self._space(model) for model in self._models}
-        stalls = [each for each in self._dependences if each.stalls]
-        costs = [
-            {model.files: collect_costs(model, dependences) for model in self._models}
-            for dependences in (stalls, self._dependences)
-        ]
-        for turn in range(1, compiled.count):
-            before = dict(self._placed)
-            share = _SHARES[turn % len(_SHARES)]
-            for files, bases in before.items():
-                seed = self.options.seed * 100_000 + turn
-                self._placed[files] = shuffled(
-                    costs[turn % 2][files], bases, spaces[files], share, seed
-                )
-            cost = compiled.cost(self._assignment())
-            if cost < least:
-                least = cost
-            else:
-                self._placed = before
+        budget = SearchBudget(self.options.anneal_steps // 4, self.options.seed)
+        first = dict(self._placed)
+        others = tight_placements(scored, found, first, budget)
+        climb = Climb(self._models, spaces, self._dependences, compiled)
+        climb.run(first, others, self.options.seed, self._placed.update)
 
     @cached_property
     def _dependences(self) -> list[FalseDependence]:
