@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from verilocc_bench.ir import Function, Operand
+from verilocc_bench.ir import Function, Operand, RegisterClass
 from verilocc_bench.selftest.oracle_guards import GuardedPaths
 from verilocc_bench.selftest.oracle_program import ENTRY, Lane, OracleProgram, lanes_of
 
@@ -31,6 +31,13 @@ class Oracle:
         self._needed: dict[Lane, set[int]] = defaultdict(set)
         self._pairs: dict[tuple[Lane, Lane], bool] = {}
         self._units: dict[tuple[Lane, ...], bool] = {}
+        self._bases: dict[tuple[str, RegisterClass], tuple[str, int] | None] = {}
+        self._ties = [
+            (instruction.definitions[use.tied_to], use)
+            for _, _, instruction in function.instructions()
+            for use in instruction.uses
+            if use.tied_to is not None
+        ]
         if self._guarded is None:
             for lane, places in self.program.definitions.items():
                 # A written lane is needed at that moment, even unread; a live-in only if read.
@@ -115,8 +122,11 @@ class Oracle:
             return False
         bases: dict[int, tuple[str, int]] = {}
         for number, register_class in enumerate(classes):
-            base = self._base(answer[f"%{number}"], register_class.width)
-            if base is None or not self._is_legal(base, number):
+            key = (answer[f"%{number}"], register_class)
+            if key not in self._bases:
+                self._bases[key] = self._legal_base(*key)
+            base = self._bases[key]
+            if base is None:
                 return False
             bases[number] = base
         return self._keeps_ties(bases) and not self.overlaps(bases)
@@ -134,12 +144,12 @@ class Oracle:
                     found.append((file, index + number))
             return found
 
-        return all(
-            units(instruction.definitions[use.tied_to]) == units(use)
-            for _, _, instruction in self.function.instructions()
-            for use in instruction.uses
-            if use.tied_to is not None
-        )
+        return all(units(definition) == units(use) for definition, use in self._ties)
+
+    def _legal_base(self, name: str, register_class: RegisterClass) -> tuple[str, int] | None:
+        """The (file, index) of a name; None if it is none, or not legal for the class."""
+        base = self._base(name, register_class.width)
+        return base if base is not None and self._is_legal(base, register_class) else None
 
     def _base(self, name: str, width: int) -> tuple[str, int] | None:
         for file in self.function.files:
@@ -155,8 +165,7 @@ class Oracle:
         numbered = {file.name for file in self.function.files if not file.unit_names}
         return (letters, int(digits)) if letters in numbered else None
 
-    def _is_legal(self, base: tuple[str, int], number: int) -> bool:
-        register_class = self.function.virtual_registers[number]
+    def _is_legal(self, base: tuple[str, int], register_class: RegisterClass) -> bool:
         file, index = base
         units = set(range(index, index + register_class.width))
         for reserved in self.function.reserved:
