@@ -31,7 +31,7 @@ k:
 .amdhsa_next_free_vgpr 128
 .amdhsa_next_free_sgpr 64
 .amdhsa_accum_offset 64
-.amdhsa_float_denorm_mode_32 3
+.amdhsa_float_denorm_mode_32 {denormals}
 .amdhsa_group_segment_fixed_size 1024
 .amdhsa_private_segment_fixed_size {scratch}
 {options}
@@ -68,6 +68,7 @@ def assembled(
     scratch: int = 0,
     options: str = "",
     sized: bool = True,
+    denormals: int = 3,
 ) -> bytes:
     """A code object with the kernel `k`.
 
@@ -80,7 +81,7 @@ def assembled(
         pytest.skip(str(error))
     text = _TEMPLATE.format(
         arch=arch, body=textwrap.dedent(body), items=items, scratch=scratch, options=options,
-        size=".size k, .-k" if sized else "",
+        size=".size k, .-k" if sized else "", denormals=denormals,
     )  # fmt: skip
     done = subprocess.run(
         [tool, "-triple=amdgcn-amd-amdhsa", f"-mcpu={arch}", "-filetype=obj", "-o", "-"],

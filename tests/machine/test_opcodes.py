@@ -131,6 +131,7 @@ def corrected(name: str) -> str:
 NOT_HERE = {
     "v_readlane_b32", "v_readfirstlane_b32", "v_writelane_b32", "v_swap_b32",
     "v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32",
+    "v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32",
 }  # fmt: skip
 
 

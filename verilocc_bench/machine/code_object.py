@@ -63,6 +63,7 @@ class Descriptor:
     float_mode: int
     ieee: bool
     dx10_clamp: bool
+    clamps_overflow: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,4 +235,5 @@ def _descriptor(raw: bytes, arch: str) -> Descriptor:
         float_mode=rsrc1 >> 12 & 0xFF,
         ieee=bool(rsrc1 & 1 << 23),
         dx10_clamp=bool(rsrc1 & 1 << 21),
+        clamps_overflow=bool(rsrc1 & 1 << 26),
     )

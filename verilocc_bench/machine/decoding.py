@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine import fields as f
+from verilocc_bench.machine.denormal_decoding import flush_denormals
 from verilocc_bench.machine.disassembly import CodeInstruction
 from verilocc_bench.machine.matrix_table import MATRIX_INSTRUCTIONS
 from verilocc_bench.machine.memory_decoding import MEMORY_PREFIXES, decode_memory
@@ -44,7 +45,7 @@ _IMMEDIATE_16 = re.compile(r"s_(?:movk|cmovk|addk|mulk|cmpk_\w\w)_")
 _KEEPS_HIGH_WITH_OP_SEL = {
     "v_mad_u16", "v_mad_i16", "v_fma_f16", "v_div_fixup_f16", "v_add_i16", "v_sub_i16",
     "v_med3_f16", "v_med3_i16", "v_med3_u16", "v_min3_f16", "v_min3_i16", "v_min3_u16",
-    "v_max3_f16", "v_max3_i16", "v_max3_u16",
+    "v_max3_f16", "v_max3_i16", "v_max3_u16", "v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32",
 }  # fmt: skip
 
 
@@ -80,14 +81,19 @@ def known_opcodes() -> set[str]:
     return {*OPCODES, *memory, *scalar, *LDS_OPCODES, *SPECIAL_DECODERS, *matrices}
 
 
-def decode(instructions: Sequence[CodeInstruction], arch: str) -> Program:
-    """The program. Raises InputError with the first instruction that is not known."""
+def decode(instructions: Sequence[CodeInstruction], arch: str, *, flushes: bool = False) -> Program:
+    """The program. Raises InputError with the first instruction that is not known.
+
+    With `flushes` denormal numbers of 32 bits count as zero.
+    """
     constants = ConstantPool()
     index_of = {instruction.address: n for n, instruction in enumerate(instructions)}
     rows = []
     for instruction in instructions:
         try:
             row = _decode_one(instruction, arch, constants, index_of)
+            if flushes:
+                flush_denormals(_ENCODING.sub("", instruction.mnemonic), row)
         except (UnknownOperand, Unsupported, ValueError, IndexError) as error:
             what = error.args[0] if error.args else type(error).__name__
             raise InputError(

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.code_object import CodeObject, KernelCode, load_code_object
 from verilocc_bench.machine.decoding import Program, decode
+from verilocc_bench.machine.denormal_decoding import flushes_denormals
 from verilocc_bench.machine.disassembly import CodeInstruction, disassemble
-from verilocc_bench.machine.fields import ACCUMULATORS, EXEC, VCC, VECTOR
+from verilocc_bench.machine.fields import ACCUMULATORS, CLAMP, EXEC, RESULT_MODIFIERS, VCC, VECTOR
 from verilocc_bench.machine.hazards import NEVER
 from verilocc_bench.machine.interpreter import run_work_group
 from verilocc_bench.machine.launch import (
@@ -285,7 +286,12 @@ def load_kernel(
     if isinstance(code_object, bytes):
         code_object = load_code_object(code_object)
     code = code_object.kernel(kernel)
-    return RunnableKernel(code, decode(disassemble(code_object.data, code), code.arch))
+    flushes = flushes_denormals(code.descriptor.float_mode)
+    instructions = disassemble(code_object.data, code)
+    program = decode(instructions, code.arch, flushes=flushes)
+    if not code.descriptor.dx10_clamp and (program.rows[:, RESULT_MODIFIERS] & CLAMP).any():
+        raise InputError(f"kernel {code.name} clamps NaNs to NaN, which is not supported")
+    return RunnableKernel(code, program)
 
 
 def run(

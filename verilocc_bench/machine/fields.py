@@ -70,6 +70,8 @@ BOUND_CONTROL = 256
 
 # FLAGS of vector instructions.
 PACKED_32, PACKED_16, WRITES_EXEC, TO_HIGH_HALF, KEEP_HIGH_HALF = 1, 2, 4, 8, 16
+FLUSHES_SOURCE, FLUSHES_RESULT = 32, 256
+"""Denormal float32 numbers become zero: FLUSHES_SOURCE times 1, 2 and 4 for the three sources."""
 # FLAGS of memory instructions.
 STORES, ATOMIC, RETURNS, TO_LDS, SIGNED, MERGES_LOW, MERGES_HIGH, DATA_HIGH = (
     1, 2, 4, 8, 16, 32, 64, 128,

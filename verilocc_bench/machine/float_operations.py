@@ -27,10 +27,10 @@ from verilocc_bench.machine.compiled import (
     fused32,
 )
 from verilocc_bench.machine.number_formats import (
+    byte_float_bits,
     float16_bits,
     float16_bits_toward_zero,
     float16_of,
-    is_signalling32,
     maximum32,
     minimum32,
     power_of_two,
@@ -46,8 +46,8 @@ from verilocc_bench.machine.number_formats import (
     SCALE, EXPONENT, MANTISSA,
     FROM_I32, FROM_U32, TO_U32, TO_I32, TO_I32_NEAREST, TO_I32_FLOOR, TO_F16, FROM_F16,
     FROM_BYTE0, FROM_BYTE1, FROM_BYTE2, FROM_BYTE3, TO_F64, FROM_F64, TO_F16_PAIR, FUSED_TO_F16,
-    DOT2_F16, DOT2_F16_ACCUMULATE, MULTIPLY_ADD_LEGACY,
-) = range(47)  # fmt: skip
+    DOT2_F16, DOT2_F16_ACCUMULATE, MULTIPLY_ADD_LEGACY, TO_FP8_PAIR, TO_BF8_PAIR,
+) = range(49)  # fmt: skip
 
 FLOAT32_OPCODES: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "v_add_f32": (ADD, 1, (1, 1)),
@@ -94,6 +94,8 @@ FLOAT32_OPCODES: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "v_cvt_f64_f32": (TO_F64, 2, (1,)),
     "v_cvt_f32_f64": (FROM_F64, 1, (2,)),
     "v_cvt_pkrtz_f16_f32": (TO_F16_PAIR, 1, (1, 1)),
+    "v_cvt_pk_fp8_f32": (TO_FP8_PAIR, 1, (1, 1)),
+    "v_cvt_pk_bf8_f32": (TO_BF8_PAIR, 1, (1, 1)),
     "v_dot2_f32_f16": (DOT2_F16, 1, (1, 1, 1)),
 }
 """Each opcode: its number here, the registers of its result, and of each source."""
@@ -379,21 +381,8 @@ def float32_operation(operation: int, a: int, b: int, c: int, flag: bool) -> int
         return _exponent_and_mantissa(operation, a)
     if operation == DOT2_F16:
         return _dot2_f16(a, b, c)
+    if operation == TO_FP8_PAIR:
+        return byte_float_bits(a, 4, 3) | byte_float_bits(b, 4, 3) << 8
+    if operation == TO_BF8_PAIR:
+        return byte_float_bits(a, 5, 2) | byte_float_bits(b, 5, 2) << 8
     return _converted(operation, a, b)
-
-
-@compiled
-def class_of_32(bits: int) -> int:
-    """The bit of V_CMP_CLASS_F32 that a number belongs to, from 0 to 9."""
-    negative = bits >> 31
-    if is_signalling32(bits):
-        return 0
-    if math.isnan(float32_of(bits)):
-        return 1
-    if (bits & 0x7FFF_FFFF) == 0x7F80_0000:
-        return 2 if negative else 9
-    if bits & 0x7F80_0000:
-        return 3 if negative else 8
-    if bits & 0x7F_FFFF:
-        return 4 if negative else 7
-    return 5 if negative else 6

@@ -56,6 +56,8 @@ INTEGER_OPCODES: dict[str, tuple[int, int, tuple[int, ...]]] = {
     "v_ffbl_b32": (FIND_LOW, 1, (1,)),
     "v_ffbh_i32": (FIND_HIGH_I32, 1, (1,)),
     "v_add_u32": (ADD, 1, (1, 1)),
+    "v_add_i32": (ADD, 1, (1, 1)),
+    "v_sub_i32": (SUBTRACT, 1, (1, 1)),
     "v_sub_u32": (SUBTRACT, 1, (1, 1)),
     "v_subrev_u32": (SUBTRACT_REVERSED, 1, (1, 1)),
     "v_mul_lo_u32": (MULTIPLY_LOW, 1, (1, 1)),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from verilocc_bench.errors import InputError
 from verilocc_bench.machine.code_object import Descriptor, KernelArgument, KernelCode
 from verilocc_bench.machine.decoding import Program
+from verilocc_bench.machine.denormal_decoding import is_supported_mode
 from verilocc_bench.machine.fields import EXEC, FIRST_CONSTANT, FLAT_SCRATCH, LANES, M0, MODE
 from verilocc_bench.machine.state import GroupState
 
@@ -29,7 +30,6 @@ _SPACING = 1 << 34
 """Between two buffers: an offset of 32 bits does not lead from one into another."""
 
 _PRELOAD_SKIP = 256
-_FLOAT_MODE = 0xF0
 _UNDEFINED_SCALAR, _UNDEFINED_VECTOR = 0x7FDE_7E55, 0x7FDE_7EAA
 _ALIGNMENT = 256
 
@@ -160,8 +160,10 @@ def check_support(kernel: KernelCode) -> None:
     missing = {
         "the dispatch packet": descriptor.dispatch_pointer,
         "the queue": descriptor.queue_pointer,
-        f"a floating-point mode 0x{descriptor.float_mode:x}": descriptor.float_mode != _FLOAT_MODE,
-        "IEEE mode switched off": not descriptor.ieee,
+        f"a floating-point mode 0x{descriptor.float_mode:x}": not is_supported_mode(
+            descriptor.float_mode
+        ),
+        "overflow that is clamped": descriptor.clamps_overflow,
     }
     for what, needed in missing.items():
         if needed:

@@ -13,8 +13,10 @@ import numpy as np
 from verilocc_bench.machine.compiled import (
     compiled,
     float32_of,
+    float64,
     float64_bits,
     float64_of,
+    int64,
 )
 
 
@@ -194,3 +196,59 @@ def saturated(number: float, least: float, most: float) -> int:
     if math.isnan(number):
         return 0
     return int(np.trunc(max(least, min(most, number))))
+
+
+@compiled
+def byte_float_bits(bits: int, exponent_bits: int, mantissa_bits: int) -> int:
+    """The 8 bits of a float32, rounded to nearest, in the formats of gfx942 that have one zero.
+
+    What is too large, infinite or no number is NaN, which is -0 with other formats.
+    """
+    magnitude = float64(float32_of(bits & 0x7FFF_FFFF))
+    if not magnitude < 3.0e38:
+        return 0x80
+    bias = 1 << (exponent_bits - 1)
+    step = power_of_two(1 - bias - mantissa_bits)  # between denormal numbers
+    exponent = ((bits >> 23) & 0xFF) - 127
+    if exponent > 1 - bias:
+        step = power_of_two(exponent - mantissa_bits)
+    rounded = round_half_even(magnitude / step) * step
+    if rounded == 0.0:
+        return 0
+    largest = (2.0 - power_of_two(-mantissa_bits)) * power_of_two((1 << exponent_bits) - 1 - bias)
+    if rounded > largest:
+        return 0x80
+    sign = (bits >> 31) << 7
+    if rounded < power_of_two(1 - bias):
+        return sign | int64(rounded / power_of_two(1 - bias - mantissa_bits))
+    if rounded >= power_of_two(exponent + 1):
+        exponent += 1
+    fraction = int64((rounded / power_of_two(exponent) - 1.0) * (1 << mantissa_bits))
+    return sign | (exponent + bias) << mantissa_bits | fraction
+
+
+@compiled
+def round_half_even(number: float) -> float:
+    """A positive float64 below 2**52 rounded to an integer."""
+    floor = math.floor(number)
+    rest = number - floor
+    if rest > 0.5 or (rest == 0.5 and int64(floor) & 1):
+        floor += 1
+    return float64(floor)
+
+
+@compiled
+def class_of_32(bits: int) -> int:
+    """The bit of V_CMP_CLASS_F32 that a number belongs to, from 0 to 9."""
+    negative = bits >> 31
+    if is_signalling32(bits):
+        return 0
+    if math.isnan(float32_of(bits)):
+        return 1
+    if (bits & 0x7FFF_FFFF) == 0x7F80_0000:
+        return 2 if negative else 9
+    if bits & 0x7F80_0000:
+        return 3 if negative else 8
+    if bits & 0x7F_FFFF:
+        return 4 if negative else 7
+    return 5 if negative else 6

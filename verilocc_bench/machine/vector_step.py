@@ -19,6 +19,8 @@ from verilocc_bench.machine.fields import (
     FLAGS,
     FLOAT_16,
     FLOAT_32,
+    FLUSHES_RESULT,
+    FLUSHES_SOURCE,
     GROUP,
     INTEGER,
     LANE_PATTERN,
@@ -38,7 +40,6 @@ from verilocc_bench.machine.fields import (
     C,
 )
 from verilocc_bench.machine.float_operations import (
-    class_of_32,
     divide_scale32,
     float32_operation,
 )
@@ -59,7 +60,7 @@ from verilocc_bench.machine.lanes import (
     write_pair,
     write_result,
 )
-from verilocc_bench.machine.number_formats import float16_of
+from verilocc_bench.machine.number_formats import class_of_32, float16_of
 from verilocc_bench.machine.opcode_table import (
     ADD_CARRY_OUT,
     ADD_WITH_CARRY,
@@ -215,6 +216,21 @@ def _carrying(operation: int, a: int, b: int, c: int, carry: int) -> tuple[int, 
 
 
 @compiled
+def _flush(numbers: Integers) -> None:
+    """Makes zeros of the denormal float32 numbers of all lanes."""
+    for lane in range(LANES):
+        if numbers[lane] & 0x7F80_0000 == 0:
+            numbers[lane] &= 0x8000_0000
+
+
+@compiled
+def _flush_sources(row: Integers, sources: Integers) -> None:
+    for slot in range(3):
+        if row[FLAGS] & (FLUSHES_SOURCE << slot):
+            _flush(sources[slot])
+
+
+@compiled
 def _compute(
     row: Integers, component: int, scalars: Integers, vectors: Registers,
     sources: Integers, result: Integers, spare: Integers,
@@ -230,6 +246,7 @@ def _compute(
         read_source(row, 1, component, scalars, vectors, sources[1])
     if row[C] != NONE:
         read_source(row, 2, component, scalars, vectors, sources[2])
+    _flush_sources(row, sources)
     if group == INTEGER:
         if operation == COUNT_LOWER_LANES_LOW or operation == COUNT_LOWER_LANES_HIGH:
             for lane in range(LANES):
@@ -245,6 +262,8 @@ def _compute(
                 operation, sources[0, lane], sources[1, lane], sources[2, lane],
                 lane_bit(condition, lane) == 1,
             )  # fmt: skip
+        if row[FLAGS] & FLUSHES_RESULT:
+            _flush(result)
     elif group == FLOAT_16:
         for lane in range(LANES):
             result[lane] = float16_operation(
@@ -289,6 +308,7 @@ def _compare(
     if row[LANE_PATTERN]:
         written = permute_lanes(row, sources[0], spare, execution)
     read_source(row, 1, 0, scalars, vectors, sources[1])
+    _flush_sources(row, sources)
     mask = 0
     for lane in range(LANES):
         if (written >> lane) & 1 and _holds(row[OPERATION], sources[0, lane], sources[1, lane]):
