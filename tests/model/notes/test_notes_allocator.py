@@ -12,6 +12,7 @@ from tests.model.notes.speaker import answer_like_the_teacher, answer_of
 from tests.model.notes.test_reading import EXAMPLE, example
 from verilocc_bench.allocators import FailureKind, Request
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.cli import main
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.model.notes.allocator import ASKED_AGAIN, NotesAllocator
@@ -194,3 +195,9 @@ def test_a_folder_of_another_version_is_refused(folder: Path, tmp_path: Path) ->
 def test_each_word_has_a_vector_of_its_own() -> None:
     vectors = NotesNetwork(SMALL).vectors()
     assert len({tuple(vector.tolist()) for vector in vectors}) == len(vocabulary())
+
+
+def test_the_split_track_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["evaluate", "--model", str(folder), "--dataset", "mini", "--track", "split"]
+    assert main(command) == 2
+    assert "does not answer the track 'split'" in capsys.readouterr().err

@@ -53,6 +53,8 @@ class NotesAllocator:
     foreign: ClassVar[bool] = False
     label_use: ClassVar[LabelUse] = LabelUse.NONE
     keeps_groups_whole: ClassVar[bool] = True
+    tracks: ClassVar[tuple[str, ...]] = ("assign",)
+    """Its words have none for edits; `evaluate` refuses another track by its name."""
     deterministic: ClassVar[bool] = False
     """Names are drawn anew for each sample, even where words are not."""
 
