@@ -8,6 +8,7 @@ from pathlib import Path
 SHIPPED: dict[str, str] = {
     "reference": "a language model of 1.3 million parameters, by prompts of candidates or state",
     "reference-notes": "a network of 1.0 million parameters, by prompts of notes",
+    "reference-text-notes": "a network of 1.0 million parameters, by prompts of text-notes",
     "reference-text": "a language model of 1.6 million parameters, by prompts of window",
 }
 """Names for `--model`, with what they are."""

@@ -1,4 +1,4 @@
-"""The model of the format `notes` that comes with the package."""
+"""The models that keep notes and come with the package."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ pytest.importorskip("torch")
 
 from verilocc_bench.model.notes.files import load_network
 
-NAME = "reference-notes"
+NAMES = ["reference-notes", "reference-text-notes"]
 
 
-def folder() -> Path:
-    found = shipped_folder(NAME)
+def folder_of(name: str) -> Path:
+    found = shipped_folder(name)
     assert found is not None
     return found
 
@@ -40,22 +40,25 @@ def smallest() -> list[Row]:
     return list(found.values())
 
 
-def test_it_is_small_and_was_made_by_the_recipe_that_comes_along() -> None:
-    assert sum(path.stat().st_size for path in folder().iterdir()) < 5_000_000
-    training = json.loads((folder() / "training.json").read_text())
-    recipe = read_document(NotesRecipe, find_recipe_file(NAME, folder="notes"))
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_small_and_was_made_by_the_recipe_that_comes_along(name: str) -> None:
+    folder = folder_of(name)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 5_000_000
+    training = json.loads((folder / "training.json").read_text())
+    recipe = read_document(NotesRecipe, find_recipe_file(name, folder="notes"))
     assert json.loads(json.dumps(recipe.as_json())) == training["recipe"]
-    network, _ = load_network(folder())
+    network, _ = load_network(folder)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     assert parameters == training["measured"]["parameters"]
-    card = (folder() / "README.md").read_text()
+    card = (folder / "README.md").read_text()
     assert training["dataset"]["hash"] in card
-    assert f"evaluate --model {NAME}" in card
+    assert f"evaluate --model {name}" in card
 
 
 @pytest.mark.slow
-def test_it_allocates_the_smallest_functions_in_its_own_words() -> None:
-    allocator = resolve_model(NAME, LocalModelSettings(decoding=Decoding.FREE), 1)
+@pytest.mark.parametrize("name", NAMES)
+def test_it_allocates_the_smallest_functions_in_its_own_words(name: str) -> None:
+    allocator = resolve_model(name, LocalModelSettings(decoding=Decoding.FREE), 1)
     for row in smallest():
         problem = AllocationProblem.from_text(row.normalized)
         assert Verifier(problem).verify(allocator.allocate(Request(problem))).valid, row.id

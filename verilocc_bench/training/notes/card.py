@@ -44,8 +44,8 @@ Versions: {versions}.
 READS = {
     NOTES_FORMAT.name: "keeps notes of what it has given; the program shows which\n"
     "places these leave free",
-    TEXT_NOTES_FORMAT.name: "keeps notes of what it has given\n"
-    "and of what is free; the program sorts what it wrote and reads no liveness",
+    TEXT_NOTES_FORMAT.name: "keeps notes of what it has given and of what is\n"
+    "free; the program sorts these notes, and works out no liveness",
 }
 TEACHERS = {NOTES_FORMAT.name: "teacher.py", TEXT_NOTES_FORMAT.name: "text_teacher.py"}
 
