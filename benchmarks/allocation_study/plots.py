@@ -12,7 +12,7 @@ from benchmarks.allocation_study.records import Measurement, Measurements
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.files import write_atomically
 from verilocc_bench.report.marks import MARKS, mark_of
-from verilocc_bench.report.picture import FAINT, INK, PAPER
+from verilocc_bench.report.picture import LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,7 +119,7 @@ def _conflicts(figure: Figure, measurements: Measurements) -> None:
                 if name in each.answers and each.answers[name].valid
             ]
             _scatter(axes, place, pairs, name)
-        axes.axline((1, 1), (2, 2), color=FAINT, linewidth=0.8)
+        axes.axline((1, 1), (2, 2), color=LIGHT.faint, linewidth=0.8)
         for scale in (axes.set_xscale, axes.set_yscale):
             scale("symlog", linthresh=1)
         axes.set_title(arch, loc="left", fontsize=10)
@@ -195,20 +195,20 @@ def svg(drawing: _Drawing, measurements: Measurements, height: float) -> bytes:
     settings = {
         "font.family": "DejaVu Sans",
         "font.size": 10,
-        "text.color": INK,
-        "axes.labelcolor": INK,
-        "axes.edgecolor": FAINT,
+        "text.color": LIGHT.ink,
+        "axes.labelcolor": LIGHT.ink,
+        "axes.edgecolor": LIGHT.faint,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.axisbelow": True,
         "axes.grid": True,
-        "grid.color": FAINT,
+        "grid.color": LIGHT.faint,
         "grid.alpha": 0.25,
         "svg.hashsalt": "allocation study",
         "legend.frameon": False,
     }
     with mpl.rc_context(), style.context(["default", settings]):
-        figure = Figure(figsize=(WIDTH_INCHES, height), facecolor=PAPER, layout="constrained")
+        figure = Figure(figsize=(WIDTH_INCHES, height), facecolor=LIGHT.paper, layout="constrained")
         drawing(figure, measurements)
         picture = io.BytesIO()
         figure.savefig(picture, format="svg", metadata={"Date": None, "Creator": None})

@@ -11,7 +11,7 @@ from benchmarks.model_study.trainings import Trained, Validation
 from benchmarks.model_study.variants import BY_FUNCTIONS, BY_PARAMETERS
 from verilocc_bench.files import write_atomically
 from verilocc_bench.report.marks import MARKS, mark_of
-from verilocc_bench.report.picture import INK
+from verilocc_bench.report.picture import LIGHT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,8 +43,8 @@ def draw_scaling(trained: Mapping[str, Trained], path: Path) -> None:
             for place, each in enumerate(shown):
                 points = [(seen.step, seen) for seen in each.curve]
                 _line(steps, points, mark_of(place)[0], each.name, place=place, rights=rights)
-            _line(parameters, sizes, INK, rights=rights)
-            _line(functions, counts, INK, rights=rights)
+            _line(parameters, sizes, LIGHT.ink, rights=rights)
+            _line(functions, counts, LIGHT.ink, rights=rights)
         _name_axes(losses, answers)
         steps_named = {each.curve[-1].step for each in shown}
         steps_named |= {min(each.curve[0].step for each in shown)} if shown else set()
