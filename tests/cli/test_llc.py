@@ -81,7 +81,7 @@ def test_what_is_not_better_is_llcs_own(
     subprocess.run([path, *FLAGS, "own.ll", "-o", "llc.s"], check=True)
     assert main(["llc", *BETTER, *FLAGS, "own.ll", "-o", "ours.s"]) == 0
     words = capsys.readouterr().err
-    assert words.count("not better by registers") == 2
+    assert words.count("not better by machine-code") == 2
     assert assembly_of(tmp_path / "ours.s") == assembly_of(tmp_path / "llc.s")
 
 

@@ -89,7 +89,7 @@ def test_a_cubin_runs_by_the_compilers_own_rules() -> None:
     (report,) = registers.report().kernels
     assert report.arch == "sm_80"
     assert report.replaced == (ours.asm["cubin"] != own.asm["cubin"])
-    assert report.replaced or report.reason == "not better by registers"
+    assert report.replaced or report.reason == "not better by machine-code"
     assert len(ours.asm["cubin"]) == len(own.asm["cubin"])
 
 
@@ -202,7 +202,7 @@ def test_what_is_not_better_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None
     with quick(words) as registers:
         compiled(kernels.sum_source(128))
     (report,) = registers.report().kernels
-    assert report.reason == "not better by registers"
+    assert report.reason == "not better by machine-code"
     assert report.ours is not None
     assert words == [f"scaled_sum, gfx942: {report.reason}: the own code stays"]
 
@@ -342,12 +342,18 @@ def test_unknown_settings_are_named() -> None:
         ("machine-code", {"registers": 60, "loop_waits": 1}, True),
         ("machine-code", {"registers": 9, "loop_waits": 4}, False),
         ("machine-code", {"registers": 9, "waves": 7, "loop_waits": 1}, False),
+        ("machine-code", {"registers": 9}, True),
+        ("machine-code", {"registers": 9, "bank_conflicts": 3}, False),
+        ("machine-code", {"registers": 14, "loop_waits": 2}, True),
+        ("machine-code", {"loop_waits": 2, "register_moves": 3}, False),
+        ("machine-code", {"loop_instructions": 70, "loop_wait_states": 0, "waves": 9}, True),
     ],
 )
 def test_what_better_means(objective: str, change: dict[str, int], better: bool) -> None:
     base = {
         "registers": 10, "waves": 8, "instructions": 50, "bank_conflicts": 2, "waits": 3,
-        "loop_waits": 3, "spill_code": 0, "register_moves": 2,
+        "loop_waits": 3, "spill_code": 0, "loop_instructions": 60, "loop_wait_states": 4,
+        "register_moves": 2,
     }  # fmt: skip
     from verilocc_bench.settings.search import Objective
 

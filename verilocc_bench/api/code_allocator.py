@@ -23,15 +23,17 @@ from verilocc_bench.verification import Verifier
 class CodeAllocator:
     """Asks one allocator about kernels, one at a time, from any thread.
 
-    `settings` are those of the allocator's kind, by their names on the command line.
-    Where the kind knows `runnable`, it is on: the answers go into code that runs.
-    Raises InputError for an unknown model or setting.
+    `settings` are those of the allocator's kind, by their names on the command line. The
+    answers go into code that runs: where the kind knows `runnable`, it is on, and where it
+    knows `objective`, that is `machine-code` unless another is given. Raises InputError for
+    an unknown model or setting.
     """
 
     def __init__(self, model: AnyModel, settings: dict[str, Any], seed: int = 0) -> None:
         chosen = settings_of(model, {})
-        if any(each.name == "runnable" for each in fields(chosen)):
-            settings = {"runnable": True, **settings}
+        known = {each.name for each in fields(chosen)}
+        usual = {"runnable": True, "objective": Objective.MACHINE_CODE}
+        settings = {name: usual[name] for name in usual if name in known} | settings
         self.name, self.seed = model_name(model), seed
         self._settings = settings_of(model, settings)
         self._allocator = allocator_of(model, self._settings)
@@ -39,8 +41,8 @@ class CodeAllocator:
 
     @property
     def objective(self) -> Objective:
-        """What the allocator is after: its setting, or `registers` where it has none."""
-        found = getattr(self._settings, "objective", Objective.REGISTERS)
+        """What better code means: the allocator's setting, or `machine-code` if it has none."""
+        found = getattr(self._settings, "objective", Objective.MACHINE_CODE)
         return Objective(found)
 
     @property

@@ -15,9 +15,9 @@ class CodeFigures:
     """Counts of a kernel's machine code; None where the code does not say it.
 
     `waves` fit on an execution unit (warps on a multiprocessor for NVIDIA).
-    `registers` are the vector registers that the code says it needs. `waits`,
-    `spill_code`, `register_moves`, `instructions` and `bank_conflicts` weigh loops:
-    10 to the power of the depth, but `instructions` and `waits` count each once.
+    `registers` are the vector registers that the code says it needs.
+    `instructions` and `waits` count each once. All others weigh loops: 10 to the
+    power of the depth.
     """
 
     registers: int
@@ -25,7 +25,9 @@ class CodeFigures:
     instructions: int
     bank_conflicts: int
     waits: int | None = None
+    loop_instructions: int | None = None
     loop_waits: int | None = None
+    loop_wait_states: int | None = None
     spill_code: int | None = None
     register_moves: int | None = None
 
@@ -46,7 +48,9 @@ def figures_of_assembly(assembly: str, function: str, arch: str) -> CodeFigures:
         instructions=code.instructions,
         bank_conflicts=conflicts_of_assembly(assembly, function, arch),
         waits=code.waits,
+        loop_instructions=code.weighted_instructions,
         loop_waits=code.weighted_waits,
+        loop_wait_states=code.weighted_wait_states,
         spill_code=code.weighted_spill_code,
         register_moves=code.weighted_register_moves,
     )
@@ -58,10 +62,17 @@ _FIRST: dict[Objective, Callable[[CodeFigures], int]] = {
     Objective.COPIES: lambda code: code.register_moves or 0,
     Objective.COMBINED: lambda code: code.bank_conflicts + (code.register_moves or 0),
     Objective.MACHINE_CODE: lambda code: (
-        code.bank_conflicts + (code.register_moves or 0) + (code.loop_waits or 0)
+        (code.loop_instructions or 0)
+        + (code.loop_waits or 0)
+        + (code.loop_wait_states or 0)
+        + 2 * (code.register_moves or 0)
+        + code.bank_conflicts
     ),
 }
-"""What counts first for each objective, after waves and spill code. Less is better."""
+"""What counts first for each objective, after waves and spill code. Less is better.
+
+For `machine-code` it is what backends.amdgpu.code_cost counts, without cycles.
+"""
 
 
 def is_better(ours: CodeFigures, own: CodeFigures, objective: Objective) -> bool:
@@ -75,12 +86,11 @@ def is_better(ours: CodeFigures, own: CodeFigures, objective: Objective) -> bool
 
 
 def _cost(code: CodeFigures, objective: Objective) -> tuple[int, ...]:
-    first = _FIRST[objective]
     last = objective is Objective.MACHINE_CODE
     return (
         -(code.waves or 0),
         code.spill_code or 0,
-        first(code),
+        _FIRST[objective](code),
         0 if last else code.registers,
         code.bank_conflicts,
         code.loop_waits or 0,

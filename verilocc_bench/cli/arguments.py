@@ -18,7 +18,11 @@ from verilocc_bench.cli.argument_types import (
     positive,
     threads,
 )
-from verilocc_bench.cli.compiler_arguments import add_capture_options, add_llc_options
+from verilocc_bench.cli.compiler_arguments import (
+    add_capture_options,
+    add_llc_options,
+    add_measure_options,
+)
 from verilocc_bench.cli.dataset_arguments import (
     add_build_options,
     add_dataset_actions,
@@ -252,7 +256,25 @@ def _compare(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="run both, and count executed instructions (ids of gfx90a and gfx942)",
     )
+    parser.add_argument(
+        "--measured",
+        type=Path,
+        metavar="DIR",
+        help="add the times of a measurement of these two, from the folder of `measure`",
+    )
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
+
+
+def _measure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "instance",
+        metavar="INSTANCE|DIR",
+        help="an id of the dataset or a file with code; or a folder that this command wrote, to "
+        "read what run.py measured there",
+    )
+    _add_dataset(parser)
+    _add_machine_ir(parser)
+    add_measure_options(parser)
 
 
 def _show(parser: argparse.ArgumentParser) -> None:
@@ -401,6 +423,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "lower": ("write an answer back into the machine code of its kernel", _lower),
     "run": ("execute an answer as machine code, on the CPU", _run),
     "compare": ("compare two assignments of one kernel by their machine code", _compare),
+    "measure": ("prepare a measurement on one's own GPU, or read its results", _measure),
     "show": ("draw live intervals on registers", _show),
     "build": ("compile a sweep of kernels into a dataset", add_build_options),
     "dataset": ("check, count, compare or rebuild datasets", add_dataset_actions),

@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 from verilocc_bench.api.answers import answer_of_file
+from verilocc_bench.api.problems import Problem
 from verilocc_bench.backends import CodeComparison, ComparedAllocation, backend_of
 from verilocc_bench.cli.comparison_document import comparison_text
 from verilocc_bench.cli.instance import is_wrong, load_instance
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
+from verilocc_bench.measuring.results import read_measurement
 
 
 def run(options: argparse.Namespace) -> int:
@@ -28,6 +31,8 @@ def run(options: argparse.Namespace) -> int:
         return 1
     if options.execute:
         comparison.document["executed"] = _executed(options)
+    if options.measured is not None:
+        comparison.document["measured"] = _measured(options, comparison)
     document = json.dumps(comparison.document, indent=2)
     if folder is not None:
         for name, data in comparison.files.items():
@@ -37,6 +42,19 @@ def run(options: argparse.Namespace) -> int:
     if folder is not None and not options.json:
         print(f"wrote {folder}")
     return 0
+
+
+def _measured(options: argparse.Namespace, comparison: CodeComparison) -> dict[str, Any]:
+    """The figures of a measurement of these two sides, marked as unverified."""
+    measurement = read_measurement(options.measured)
+    problem = load_instance(options)
+    measurement.check_answers(problem.id, answer_of_file(problem, options.answer))
+    found, expected = measurement.names[1], comparison.document["other"]["name"]
+    if found != expected:
+        raise InputError(
+            f"the measurement is beside {found!r}, not {expected!r}", source=options.measured
+        )
+    return measurement.to_json()
 
 
 def _executed(options: argparse.Namespace) -> dict[str, dict[str, int]]:
@@ -62,6 +80,17 @@ def _compare(options: argparse.Namespace) -> CodeComparison | None:
     """The comparison; None, after a message, if an answer is wrong."""
     problem = load_instance(options, lambda found: found.check_comparison())
     backend, kernel = backend_of(problem.target), problem.kernel()
+    sides = compared_sides(problem, options)
+    if sides is None:
+        return None
+    return backend.compare(kernel, sides, with_files=options.output is not None)
+
+
+def compared_sides(
+    problem: Problem, options: argparse.Namespace
+) -> tuple[ComparedAllocation, ComparedAllocation] | None:
+    """The answer and the other side; None, after a message, if one of them is wrong."""
+    backend = backend_of(problem.target)
     answer = answer_of_file(problem, options.answer)
     backend.check_answer(answer, options.answer)
     if is_wrong(problem, answer, options):
@@ -78,6 +107,4 @@ def _compare(options: argparse.Namespace) -> CodeComparison | None:
         raise InputError("it has no label: name a second answer", source=options.instance)
     if side.answer is not None and is_wrong(problem, side.answer, options, side.name):
         return None
-    return backend.compare(
-        kernel, (ComparedAllocation("answer", answer), side), with_files=options.output is not None
-    )
+    return ComparedAllocation("answer", answer), side

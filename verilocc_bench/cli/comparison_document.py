@@ -38,10 +38,21 @@ def comparison_text(document: Mapping[str, Any]) -> str:
             for here, there in ((both[0].get(kind, 0), both[1].get(kind, 0)),)
         ]
         lines += ["", _table(executed, ("executed by all waves", *names, "difference"))]
+    if "measured" in document:
+        lines += ["", _measured(document["measured"])]
     lines += ["", *document["words"]]
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     lines.append(f"by {versions}")
     return "\n".join(lines)
+
+
+def _measured(measured: Mapping[str, Any]) -> str:
+    medians = measured["median_milliseconds"]
+    return (
+        f"measured on {measured['device']}, not verified: {medians['answer']:.6f} ms for "
+        f"{medians['other']:.6f} ms, ratio {measured['ratio']:.4f} "
+        f"[{measured['ratio_low']:.4f}, {measured['ratio_high']:.4f}]"
+    )
 
 
 def _kinds(sides: list[dict[str, Any]]) -> list[tuple[object, ...]]:

@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from verilocc_bench.cli.argument_types import names, natural, output_folder
+from verilocc_bench.cli.argument_types import names, natural, output_folder, positive
+from verilocc_bench.cli.run_arguments import sizes
 from verilocc_bench.settings.command_line import add_settings
 
 
@@ -37,6 +38,45 @@ def add_capture_options(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="the script's own arguments, after --; the options above come before SCRIPT",
     )
+
+
+def add_measure_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what `measure` takes besides INSTANCE and its dataset."""
+    parser.add_argument(
+        "answer", metavar="ANSWER", type=Path, nargs="?", help="a file with one answer"
+    )
+    parser.add_argument(
+        "other",
+        metavar="OTHER",
+        type=Path,
+        nargs="?",
+        help="a file with another; by default the compiler's own assignment",
+    )
+    parser.add_argument(
+        "-o", "--output", type=output_folder, metavar="DIR", help="write the folder there"
+    )
+    parser.add_argument(
+        "--tiles",
+        type=positive,
+        default=4,
+        help="tiles in each dimension of the grid, for rows with a reference (default: 4)",
+    )
+    own = parser.add_argument_group("a launch of one's own")
+    own.add_argument(
+        "--arguments",
+        type=Path,
+        metavar="ARRAYS.npz",
+        help="the arguments in the order of the kernel's: arrays, and arrays without dimensions "
+        "for numbers",
+    )
+    own.add_argument("--grid", type=sizes, metavar="X,Y,Z", help="how many work-groups or blocks")
+    own.add_argument(
+        "--threads", type=positive, metavar="N", help="threads of each (default: the row's)"
+    )
+    own.add_argument(
+        "--shared", type=natural, metavar="BYTES", help="bytes of local memory (default: the row's)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def add_llc_options(parser: argparse.ArgumentParser) -> None:

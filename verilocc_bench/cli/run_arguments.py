@@ -57,10 +57,10 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="the arguments in the order of the kernel's: arrays, and arrays without dimensions "
         "for numbers",
     )
-    own.add_argument("--grid", type=_sizes, metavar="X,Y,Z", help="how many work-groups")
+    own.add_argument("--grid", type=sizes, metavar="X,Y,Z", help="how many work-groups")
     own.add_argument(
         "--block",
-        type=_sizes,
+        type=sizes,
         metavar="X,Y,Z",
         help="work-items of a work-group (default: the most that the kernel allows)",
     )
@@ -70,7 +70,8 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _sizes(text: str) -> tuple[int, ...]:
+def sizes(text: str) -> tuple[int, ...]:
+    """Reads up to three numbers from 1 with commas between them."""
     found = tuple(positive(part) for part in text.split(","))
     if len(found) > 3:
         raise argparse.ArgumentTypeError(f"expected up to three numbers, not {text[:40]!r}")

@@ -32,7 +32,7 @@ def run_code_object(options: argparse.Namespace) -> int:
         raise InputError("a code object needs --arguments and --grid", source=path)
     if options.answer is not None:
         raise InputError("an answer is for an id of a dataset, this is a code object", source=path)
-    arrays = _read_arrays(options.arguments)
+    arrays = read_arrays(options.arguments)
     try:
         kernel = load_kernel(read_data(path), options.function)
         done = kernel.run(
@@ -63,7 +63,7 @@ def run_code_object(options: argparse.Namespace) -> int:
     return 0
 
 
-def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of an .npz file, in its order. Raises InputError for another file."""
     try:
         with np.load(io.BytesIO(read_data(path)), allow_pickle=False) as file:
