@@ -122,8 +122,9 @@ def test_a_block_captures_launches_warmups_and_compiles() -> None:
             kernels.product_source(), target=triton_target("sm_80"), options={"num_warps": 1}
         )
         kernels.with_a_call[(1,)](x, x)
-    assert captured.count == 4
-    problems = {(p.row.kernel, p.arch): p for p in captured.problems if p.row is not None}
+        kernels.scaled_sum[(2,)](x, x, x, 100, 2.0, BLOCK=64)  # not divisible by 16
+    assert captured.count == 5
+    problems = {(p.row.kernel, p.arch): p for p in captured.problems[::-1] if p.row is not None}
     assert set(problems) == {("scaled_sum", "gfx942"), ("product", "sm_80")}
     (refusal,) = [each for each in captured.refusals if each.point.kernel == "with_a_call"]
     assert "machine functions" in refusal.reason
@@ -139,7 +140,8 @@ def test_a_block_captures_launches_warmups_and_compiles() -> None:
     assert problem.kernel().name == "scaled_sum"
     assert vb.verify(problem, vb.allocate(problem, "graph-coloring")).valid
     params = json.loads(problem.row.params)
-    assert params["x"] == "*fp32:16"
+    assert params["x"] == "*fp32:16:range32"
+    assert params["n"] == "i32:16"
     assert params["BLOCK"] == 64
 
 

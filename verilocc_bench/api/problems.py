@@ -185,6 +185,8 @@ def load_problem(
 ) -> Problem:
     """One problem: by the id of a row of `dataset`, or its beginning, or from a file.
 
+    A kernel's name does as well, where the dataset has one row of it.
+
     A file holds normalized text, a row as JSON, LLVM IR or machine IR for AMD
     (`.ll`, `.mir`), PTX or a cubin. llc and ptxas are run where they are needed.
     For compiled code `arch` names the target where the code does not, `function`
@@ -264,6 +266,7 @@ def _of_row(row: Row, place: DatasetPlace) -> Problem:
 
 def _by_id(identifier: str, place: DatasetPlace) -> Problem:
     found: list[Row] = []
+    named: list[Row] = []
     for track in TRACKS:
         try:
             rows = load_rows(
@@ -274,6 +277,12 @@ def _by_id(identifier: str, place: DatasetPlace) -> Problem:
                 raise
             break
         found += [row for row in rows if row.id.startswith(identifier)]
+        named += [row for row in rows if row.kernel == identifier]
+    if len({row.id for row in named}) == 1:
+        return _of_row(named[0], place)
+    if named:
+        ids = ", ".join(f"{row.id} ({row.arch})" for row in named[:3])
+        raise InputError(f"{len(named)} rows are of the kernel {identifier!r}: {ids}")
     if len({row.id for row in found}) == 1 and len(identifier) >= SHORTEST_PREFIX:
         return _of_row(found[0], place)
     if len(identifier) >= SHORTEST_PREFIX and found:

@@ -211,9 +211,9 @@ def _parameters(source: Any, metadata: Mapping[str, Any], arch: str) -> Paramete
     for key, kind in dict(getattr(source, "signature", {})).items():
         name = str(key)
         if kind != "constexpr":
-            place = (names.index(name),) if name in names else None
-            aligned = place in getattr(source, "attrs", {})
-            found[name] = f"{kind}{':16' if aligned else ''}"
+            place = (names.index(name),) if name in names else ()
+            known = getattr(source, "attrs", {}).get(place) or []
+            found[name] = ":".join([str(kind), *(_attribute_words(*each) for each in known)])
     for key, value in dict(getattr(source, "constants", {})).items():
         places = key if isinstance(key, tuple) else (key,)
         first = names[places[0]] if names and isinstance(places[0], int) else str(places[0])
@@ -223,6 +223,12 @@ def _parameters(source: Any, metadata: Mapping[str, Any], arch: str) -> Paramete
     if arch.startswith("sm_"):
         found |= {"maxnreg": metadata.get("maxnreg") or 0, "asked_maxnreg": 0}
     return Parameters.of(found)
+
+
+def _attribute_words(name: str, value: Any) -> str:
+    """What Triton knows of an argument: `16` where it is divisible by 16, `range32` of a buffer."""
+    short = {"tt.divisibility": "", "tt.pointer_range": "range"}.get(name, f"{name}=")
+    return f"{short}{value}"
 
 
 def _source_text(source: Any) -> str:
