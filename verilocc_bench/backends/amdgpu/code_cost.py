@@ -7,10 +7,10 @@ times ten for each loop around it:
 | counts | for |
 |---|---|
 | 1 | each instruction, waits and s_nop among them |
-| 1 | each s_waitcnt, once more |
-| 1 | each wait state of s_nop |
-| 2 | each move from register to register, once more |
-| 1 | each bank conflict |
+| 2 | each s_waitcnt, once more |
+| 2 | each wait state of s_nop |
+| 20 | each move from register to register, once more |
+| 2 | each bank conflict |
 | 10 | each cycle that llvm-mca estimates for a round of an innermost loop, if there is llvm-mca |
 """
 
@@ -35,8 +35,8 @@ def code_cost(kernel: MachineKernel, answer: NamedAssignment) -> tuple[int, ...]
     arch = kernel.problem.target.name
     worth = analyse_assembly(assembly, kernel.name, arch, find_analyzer())
     code, cycles = worth.code, worth.loop_cycles
-    cost = code.weighted_instructions + code.weighted_waits + code.weighted_wait_states
-    cost += 2 * code.weighted_register_moves
-    cost += count_bank_conflicts(kernel.problem, answer).any
+    cost = code.weighted_instructions + 20 * code.weighted_register_moves
+    cost += 2 * (code.weighted_waits + code.weighted_wait_states)
+    cost += 2 * count_bank_conflicts(kernel.problem, answer).any
     cost += round(LOOP_WEIGHT * cycles) if cycles is not None else 0
     return -code.metadata.get("waves", 0), cost
