@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +13,28 @@ import yaml
 
 from leaderboard.boards import boards
 from leaderboard.folder import ANSWERS, SUBMISSION
+from leaderboard.shown_text import NAME
 from leaderboard.submission import CLAIMED, FORMAT
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation import allocator_label, settings_kind
 from verilocc_bench.evaluation.models.predictions import LIMIT_BYTES
 from verilocc_bench.evaluation.results import RESULTS
 from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.files import MIB, open_input, opened_to_write, write_atomically
 from verilocc_bench.settings.allocator import Decoding
+from verilocc_bench.settings.flags import flag_of
 
-TO_FILL_IN = ("name", "authors", "contact", "training_data", "hardware", "licence", "command")
-"""Keys that people must fill in."""
+TO_FILL_IN = ("authors", "contact", "training_data", "hardware")
+"""Keys that people must fill in; the name, too, where that of the model cannot stand for it."""
 
 HEAD = """\
 # What each field means: docs/leaderboard.md. These are to be filled in:
-name:
 authors: []
 contact:
 training_data:
 hardware:
+# Of the answers, not of the model:
 licence: apache-2.0
-command:
 # parameters, base, description and links may be added. The rest is from the run.
 """
 
@@ -69,6 +74,35 @@ def _check_complete(document: dict[str, Any], answers: Path, run: Path) -> None:
         raise InputError(message, source=answers)
 
 
+def command_of(document: Mapping[str, Any]) -> str:
+    """The command that makes a run again, but for `--output-path`."""
+    config = document["config"]
+    words = ["verilocc-bench", "evaluate", "--model", config["model"]]
+    words += ["--dataset", document["dataset"]["name"]]
+    if config["track"] != "assign":
+        words += ["--track", config["track"]]
+    if config["arch"]:
+        words += ["--arch", ",".join(config["arch"])]
+    if config["samples"] > 1:
+        words += ["--samples", str(config["samples"]), "--k", ",".join(map(str, config["k"]))]
+    if document["seed"]:
+        words += ["--seed", str(document["seed"])]
+    known = dict(config["options"])
+    if config["prompt"] is not None:  # a language model, whose own default may be another
+        known |= {"decoding": config["decoding"], "few_shot": config["prompt"]["few_shot"]}
+        known["prompt_format"] = config["prompt"]["format"]
+    for each in fields(settings_kind(config["model"])):
+        value = known.get(each.name)
+        if value is None or value == each.default:
+            continue
+        flag = flag_of(each)
+        if isinstance(value, bool):
+            words.append(flag.name if value else flag.name.replace("--", "--no-", 1))
+        else:
+            words += [flag.name, str(value)]
+    return shlex.join(words)
+
+
 def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
     config, digest = document["config"], document["dataset"]["hash"]
     known = [each for each in boards() if (each.hash, each.track) == (digest, config["track"])]
@@ -89,7 +123,11 @@ def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
         for task, record in document["results"].items()
     }
     guided = config["decoding"] == Decoding.GUIDED
-    fields = {
+    label = allocator_label(config)
+    found = {
+        "name": label if NAME.fullmatch(label) else "",
+        "command": command_of(document),
+        "date": document["date"][:10],
         "format": FORMAT,
         "dataset": known[0].dataset,
         "dataset_hash": digest,
@@ -101,4 +139,4 @@ def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
         "verifier_calls": config["options"].get("verifier_calls") if guided else 1,
         "claims": claims,
     }
-    return {key: value for key, value in fields.items() if value is not None}
+    return {key: value for key, value in found.items() if value is not None}

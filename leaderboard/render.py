@@ -18,7 +18,7 @@ from pathlib import Path
 
 from leaderboard.boards import Board, boards
 from leaderboard.rendering.entries import BoardEntry, read_entries
-from leaderboard.rendering.pages import BoardPage, board_page, entry_page
+from leaderboard.rendering.pages import BoardPage, board_page, check_packages, entry_page
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
@@ -81,7 +81,10 @@ def render(entries: Path, output: Path, *, dataset: str | None = None) -> int:
         raise InputError("expected a folder to write to", source=output)
     if output.exists() and any(output.iterdir()) and not _is_site(output):
         raise InputError("expected a new folder, or one of an earlier site", source=output)
+    check_packages()
     found = read_entries(entries)
+    if dataset not in (None, MINI):
+        _check_dataset(dataset)
     with tempfile.TemporaryDirectory(prefix="verilocc-bench-") as temporary:
         site = Path(temporary)
         for path, content in _files(found, dataset, site):
@@ -113,6 +116,21 @@ def _files(
             pictures = _draw(entry, rows, site)
             yield entry.path, entry_page(entry, page, pictures)
     yield "README.md", SPACE
+
+
+def _check_dataset(dataset: str) -> None:
+    """Raises InputError if the copy has the functions of no board, or cannot be read."""
+    errors = []
+    for board in boards():
+        if board.dataset != MINI:
+            try:
+                if load_rows(dataset, split=board.split, track=board.track).hash == board.hash:
+                    return
+            except InputError as error:
+                errors.append(error)
+    if errors:
+        raise errors[0]
+    raise InputError("has the functions of no board, as it was frozen", source=dataset)
 
 
 def _is_site(folder: Path) -> bool:

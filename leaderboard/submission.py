@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ class Refusal:
 class Submission:
     """A submission's description of itself.
 
+    `date` is the day of the run, as YYYY-MM-DD, if it is stated.
     `parameters` is None if there is no model or no count. `samples` is the
     number of answers to each function, `verifier_calls` the most attempts at
     each of them, `architectures` the architectures that it answers.
@@ -82,6 +84,7 @@ class Submission:
     parameters: int | None = None
     base: str | None = None
     description: str | None = None
+    date: str | None = None
     links: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
@@ -139,6 +142,7 @@ class _ManifestReader:
             parameters=self._number("parameters", 1, MOST_PARAMETERS, default=None),
             base=self._text("base", 100, required=False) or None,
             description=self._text("description", 500, required=False) or None,
+            date=self._checked("date", _date_problem, required=False) or None,
             links=self._links(),
             claims=self._claims(),
         )
@@ -273,6 +277,15 @@ def _contact_problem(value: Any) -> str | None:
     if url_problem(value) is None:
         return None
     return "expected an e-mail address, or one that begins with https://"
+
+
+def _date_problem(value: Any) -> str | None:
+    try:
+        if isinstance(value, str) and date.fromisoformat(value).isoformat() == value:
+            return None
+    except ValueError:
+        pass
+    return "expected a day such as 2026-11-25, in quotes"
 
 
 def _hash_problem(value: Any) -> str | None:

@@ -24,6 +24,9 @@ from verilocc_bench.files import read_json
 
 ALL = "all"
 
+OWN = "The verilocc-bench authors"
+"""Who makes the base lines."""
+
 NEEDED = frozenset({"submission", "board", "files", "versions", "checkers", "marks", "results"})
 NEEDED |= {"groups", "kernels", "answers", "claims", "examples"}
 """What a document of an accepted submission has."""
@@ -168,6 +171,24 @@ class BoardEntry:
                 for name in ("spill_cost", "move_cost")
             ),
         )
+
+    @property
+    def is_base_line(self) -> bool:
+        """True for the leaderboard's own entries, which are there to be compared with."""
+        return list(self.submission["authors"]) == [OWN]
+
+    @property
+    def date(self) -> str | None:
+        """The day of its run, if it is stated."""
+        found: str | None = self.submission.get("date")
+        return found
+
+    @property
+    def executed(self) -> tuple[int, int] | None:
+        """(answers with the right numbers, answers that ran as machine code); None if none ran."""
+        found = self.document.get("executed") or {}
+        count = int(found.get("executed", 0))
+        return (count - len(found["wrong"]), count) if count else None
 
     @property
     def is_split(self) -> bool:

@@ -75,6 +75,13 @@
     const rows = [...table.tBodies[0].rows];
     rows.sort((a, b) => compare(a, b, column, direction, text));
     table.tBodies[0].append(...rows);
+    number(table);
+  }
+
+  // The rank is the place among the rows in sight.
+  function number(table) {
+    let place = 0;
+    for (const row of table.tBodies[0].rows) if (!row.hidden) row.querySelector(".rank").textContent = ++place;
   }
 
   function fits(row, wanted) {
@@ -116,6 +123,7 @@
       }
       const table = section.querySelector("table");
       const head = table.querySelector("[aria-sort]");
+      number(table);
       if (head) sort(table, head.cellIndex, head.getAttribute("aria-sort") === "ascending" ? 1 : -1);
     }
     const kernels = Math.max(0, ...Object.values(figures).map((each) => (each ? each.kernels : 0)));
@@ -135,6 +143,7 @@
 
   for (const table of document.querySelectorAll("section[data-kind] table")) {
     [...table.tHead.rows[0].cells].forEach((head, column) => {
+      if (!head.dataset.sort) return; // the rank follows
       const button = document.createElement("button");
       button.type = "button";
       button.append(...head.childNodes);

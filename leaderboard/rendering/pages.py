@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leaderboard.boards import Board
 from leaderboard.document import KS
 from leaderboard.rendering.entries import ALL, BoardEntry, EntryFigures, Scope, scopes
+from leaderboard.rendering.scatter import scatter_plot
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.evaluation.metrics import geometric_mean
 from verilocc_bench.evaluation.table import percent
@@ -47,9 +48,23 @@ class BoardPage:
             key=lambda kind: (_place(kind[0], ASSISTANCE), _place(kind[1], DECODING)),
         )
         return [
-            PageSection(*kind, [entry for entry in self.entries if entry.kind == kind])
+            PageSection(*kind, self._ranked([e for e in self.entries if e.kind == kind]))
             for kind in kinds
         ]
+
+    def _ranked(self, entries: Sequence[BoardEntry]) -> list[BoardEntry]:
+        """The best first: by pass@1, then by registers or spill cost; partial entries last."""
+        figures = self.figures.get(Scope().key, {})
+
+        def order(entry: BoardEntry) -> tuple[float, ...]:
+            found = figures.get(entry.path)
+            if found is None:
+                return (1.0, 0.0, 0.0)
+            cost = found.spill_cost if entry.is_split else found.registers
+            passed = found.passed[0][1] if found.passed else -1.0
+            return (0.0, -passed, float("inf") if cost is None else cost)
+
+        return sorted(entries, key=order)
 
     @cached_property
     def scopes(self) -> list[tuple[Scope, int]]:
@@ -104,6 +119,7 @@ def _place(value: str, order: Sequence[str]) -> int:
 def _environment() -> Environment:
     try:
         import jinja2
+        import markupsafe  # noqa: F401  which jinja2 brings
     except ImportError:
         raise MissingExtraError("jinja2", "page", "rendering the leaderboard") from None
     environment = jinja2.Environment(
@@ -116,6 +132,11 @@ def _environment() -> Environment:
     )
     environment.filters |= {"share": percent, "ratio": _ratio, "number": _number, "signed": _signed}
     return environment
+
+
+def check_packages() -> None:
+    """Raises MissingExtraError if what renders pages is not installed."""
+    _environment()
 
 
 def board_page(page: BoardPage) -> str:
@@ -138,6 +159,8 @@ def board_page(page: BoardPage) -> str:
         boards=[board for board in page.shown if board.name != page.board.name],
         ks=ks or [1],
         first=figures.get(Scope().key, {}),
+        scatters=[scatter_plot(section.entries, figures) for section in page.sections],
+        executed=any(entry.executed for entry in page.entries),
         bound=bound.get(Scope().key),
         data=_script_json(data),
     )

@@ -6,6 +6,7 @@ import html
 import json
 import random
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,10 @@ from leaderboard import boards as boards_module
 from leaderboard import examining, render
 from leaderboard.boards import Board
 from leaderboard.document import document_text
-from leaderboard.rendering.entries import Scope, read_entries
+from leaderboard.rendering import pages
+from leaderboard.rendering.entries import EntryFigures, Scope, read_entries
 from leaderboard.rendering.pages import BoardPage
+from leaderboard.rendering.scatter import scatter_plot
 from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
 from tests.browser import browser
 from tests.leaderboard.submissions import Arena, Submitted, arena_folder, submitted
@@ -123,7 +126,9 @@ def test_kinds_have_tables_of_their_own(page: webdriver.Chrome) -> None:
     assert set(second) == {"Small model", "Large model"}
     status = page.find_element(By.ID, "status")
     assert status.text.startswith("4 entries on 6 kernels; 1 more answers some architectures")
-    assert "Lower bound" in page.find_element(By.CSS_SELECTOR, "tfoot").text
+    text = page.find_element(By.TAG_NAME, "main").text
+    assert text.count("The lower bound is ") == 1
+    assert "verilocc-bench submit my-submission --from-run RUN" in text
 
 
 def test_sorting(page: webdriver.Chrome) -> None:
@@ -139,8 +144,8 @@ def test_sorting(page: webdriver.Chrome) -> None:
     assert page.find_element(By.ID, "status").text == "sorted by Entry, descending"
     sorted_heads = page.find_elements(By.CSS_SELECTOR, "section:first-of-type th[aria-sort]")
     assert len(sorted_heads) == 1
+    choose(page, "sort", "2")
     choose(page, "sort", "1")
-    choose(page, "sort", "0")
     assert shown(page)[0] == ["Another", "The compiler"]
 
 
@@ -370,4 +375,78 @@ def test_what_cannot_be_rendered(
     (mine / "index.html").write_text("mine")
     assert render.main([str(entries), "--output", str(mine)]) == 2
     assert (mine / "index.html").read_text() == "mine"
+    assert not (tmp_path / "site").exists()
+
+
+def test_the_best_come_first_and_are_plotted(page: webdriver.Chrome, site: Path) -> None:
+    section = page.find_element(By.CSS_SELECTOR, "section[data-kind]")
+    rows = [row for row in section.find_elements(By.CSS_SELECTOR, "tbody tr") if row.is_displayed()]
+    ranks = [row.find_element(By.CSS_SELECTOR, ".rank").text for row in rows]
+    assert ranks == [str(place) for place in range(1, len(rows) + 1)]
+    shares = [
+        float(
+            row.find_element(By.CSS_SELECTOR, "[data-figure='pass@1']").get_attribute("data-value")
+        )
+        for row in rows
+    ]
+    assert shares == sorted(shares, reverse=True)
+    told = [
+        title.get_attribute("textContent")
+        for title in section.find_elements(By.CSS_SELECTOR, ".scatter g title")
+    ]
+    names = [row.find_element(By.CSS_SELECTOR, "a").text for row in rows]
+    for place, (name, share) in enumerate(zip(names, shares, strict=True), 1):
+        assert any(
+            text.startswith(f"{place}. {name}: pass@1 {100 * share:.1f} %") for text in told
+        ), told
+    choose(page, "architecture", "gfx90a")  # the entry for one architecture is ranked, too
+    rows = [row for row in section.find_elements(By.CSS_SELECTOR, "tbody tr") if row.is_displayed()]
+    ranks = [row.find_element(By.CSS_SELECTOR, ".rank").text for row in rows]
+    assert ranks == [str(place) for place in range(1, len(rows) + 1)]
+
+
+def test_places_in_a_plot() -> None:
+    """A better share lies to the right, a better cost lower; ends of intervals are in order."""
+
+    def figures(share: float, registers: float) -> EntryFigures:
+        passed = ((1, share, max(0.0, share - 0.1), min(1.0, share + 0.1)),)
+        return EntryFigures(9, 9, passed, registers, None, None, None, None, None, None)
+
+    entries = read_entries(Path(render.__file__).parent / "entries" / "mini")[:3]
+    values = [(0.9, 1.2), (1.0, 0.95), (0.5, 1.0)]
+    plot = scatter_plot(
+        entries,
+        {Scope().key: {e.path: figures(*v) for e, v in zip(entries, values, strict=True)}},
+    )
+    assert plot is not None
+    first, second, third = plot.spots
+    assert third.x < first.x < second.x
+    assert first.y < third.y < second.y  # y grows downwards: fewer registers lie lower
+    for spot in plot.spots:
+        assert plot.left <= spot.low < spot.x <= spot.high <= plot.width
+        assert 0 <= spot.y <= plot.bottom
+    assert plot.across[-1].text == "100 %"
+    assert scatter_plot(entries[:1], {Scope().key: {entries[0].path: figures(1.0, 1.0)}}) is None
+
+
+@pytest.mark.parametrize(
+    "missing", [("./nothing", "nothing"), ("jinja2", "[page]"), ("markupsafe", "[page]")]
+)
+def test_what_is_missing_is_told_in_one_line(
+    missing: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name, said = missing
+    arguments = [str(Path(render.__file__).parent / "entries"), "--output", str(tmp_path / "site")]
+    if name.startswith("."):
+        arguments += ["--dataset", name]
+    else:
+        monkeypatch.setitem(sys.modules, name, None)
+        pages._environment.cache_clear()
+    assert render.main(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert said in error
     assert not (tmp_path / "site").exists()

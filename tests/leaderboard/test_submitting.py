@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import gzip
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from leaderboard.drafting import draft
+from leaderboard.drafting import command_of, draft
 from leaderboard.packing import path_of
 from leaderboard.revalidate import COMMENT, REVALIDATION
 from leaderboard.revalidate import main as revalidate_main
 from tests.hub.look import ask, edit, look
 from tests.hub.server import LocalHub
 from tests.leaderboard.submissions import Arena, arena, arena_folder, submitted
-from verilocc_bench.cli import main
+from verilocc_bench.cli import build_parser, main
+from verilocc_bench.cli.evaluate_command import _configurations
 
 pytestmark = pytest.mark.slow
 
@@ -59,19 +61,88 @@ def test_what_a_run_knows_is_filled_in(
     folder = tmp_path / "new" / "submission"
     assert main(["submit", str(folder), "--from-run", str(run)]) == 0
     said = capsys.readouterr().out
-    assert "to be filled in: name, authors, contact" in said
+    assert "to be filled in: authors, contact, training_data, hardware" in said
     found = yaml.safe_load((folder / "submission.yaml").read_text())
     results = json.loads((run / "results.json").read_text())
     assert found["dataset_hash"] == results["dataset"]["hash"]
     assert found["architectures"] == ["gfx90a"]
     assert found["claims"]["gfx90a/gemm"]["pass@1"] == results["results"]["gfx90a/gemm"]["pass@1"]
+    assert found["name"] == "graph-coloring"
+    assert found["date"] == results["date"][:10]
+    assert found["command"] == (
+        "verilocc-bench evaluate --model graph-coloring --dataset mini --arch gfx90a"
+    )
     # As it is, it says what is missing.
     assert main(["submit", str(folder), "--dry-run"]) == 2
     complaint = capsys.readouterr().err
-    for name in ("name", "authors", "contact", "training_data", "hardware", "command"):
+    for name in ("authors", "contact", "training_data", "hardware"):
         assert f"{name}: " in complaint
     assert main(["submit", str(folder), "--from-run", str(run)]) == 2
     assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--model", "best", "--objective", "bank-conflicts", "--effort", "2", "--arch", "gfx942"],
+        ["--model", "command:./x --fast", "--samples", "4", "--k", "1,4", "--seed", "7"],
+        ["--model", "reference", "--prompt-format", "state", "--decoding", "free"],
+        [
+            *("--model", "http://localhost:8/v1", "--model-name", "toy", "--temperature", "0.5"),
+            *("--prompt-format", "whole"),
+        ],
+        ["--model", "spill-everywhere", "--track", "split"],
+    ],
+)
+def test_the_command_of_a_run_makes_it_again(flags: list[str]) -> None:
+    """What it is parsed to is what the run was configured as."""
+
+    def configured(words: list[str]) -> Any:
+        (found,) = _configurations(build_parser().parse_args(words))
+        return found
+
+    configuration = configured(["evaluate", *flags])
+    settings = configuration.settings
+    prompt = None
+    if hasattr(settings, "prompt_format"):
+        prompt = {"format": settings.prompt_format or "whole", "few_shot": settings.few_shot}
+    document = {
+        "config": {
+            "model": configuration.model,
+            "track": configuration.track,
+            "arch": configuration.archs,
+            "samples": configuration.samples,
+            "k": configuration.ks,
+            "decoding": settings.decoding,
+            "options": settings.described(),
+            "prompt": prompt,
+        },
+        "dataset": {"name": "mini"},
+        "seed": configuration.seed,
+    }
+    again = configured(shlex.split(command_of(document))[1:])
+    assert again.settings.described() == settings.described()
+    assert again.settings.decoding == settings.decoding
+    for name in ("model", "track", "archs", "samples", "ks", "seed", "dataset"):
+        assert getattr(again, name) == getattr(configuration, name), name
+
+
+def test_a_dry_run_holds_claims_against_the_answers(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = begun(run, tmp_path / "submission")
+    assert main(["submit", str(folder), "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "9 of 9 claims are what was found" in said
+    assert "nothing was sent" in said
+    path = folder / "submission.yaml"
+    document = yaml.safe_load(path.read_text())
+    document["claims"]["gfx90a/mha"]["registers_ratio"] = 0.5
+    path.write_text(yaml.safe_dump(document))
+    assert main(["submit", str(folder), "--dry-run"]) == 1
+    said = capsys.readouterr().out
+    assert "claimed of gfx90a/mha, registers_ratio: 0.5; found: 0.99" in said
+    assert "8 of 9 claims are what was found" in said
 
 
 def test_runs_that_are_no_submission(

@@ -315,7 +315,11 @@ def _submit(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dataset", help="a copy of the board's dataset (default: its name)")
     parser.add_argument("--revision", help="a branch, tag or commit of it on the Hub")
-    parser.add_argument("--dry-run", action="store_true", help="only check it")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="only check it, verify every answer, and compare claims with what is found",
+    )
     parser.add_argument(
         "--output", type=output_folder, metavar="FOLDER", help="write it there, and send nothing"
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
+from pathlib import Path
 
 from verilocc_bench.errors import InputError
 
@@ -27,12 +29,37 @@ def _run(options: argparse.Namespace) -> int:
         for path, file in package.files.items():
             print(f"{path}  {file.stat().st_size:,} bytes")
         if options.dry_run:
-            print("the submission is whole; nothing was sent (--dry-run)")
-        elif options.output is not None:
+            return _dry_run(options)
+        if options.output is not None:
             print(f"written: {write_folder(package, options.output)}")
         else:
             print(f"pull request: {open_pull_request(package, options.repo_id)}")
     return 0
+
+
+def _dry_run(options: argparse.Namespace) -> int:
+    """Verifies every answer as a reviewer does, and holds the claims against what is found.
+
+    The status is 1 if a claim is not what is found, or the submission is refused.
+    """
+    from leaderboard.revalidate import revalidate
+
+    with tempfile.TemporaryDirectory(prefix="verilocc-bench-") as output:
+        document = revalidate(
+            options.folder, Path(output), dataset=options.dataset, revision=options.revision
+        )
+    for refusal in document["refusals"]:
+        print(f"would be refused: {refusal['place']}: {refusal['message']}")
+    claims = document.get("claims", [])
+    wrong = [claim for claim in claims if not claim["same"]]
+    for claim in wrong:
+        place = f"{claim['task']}, {claim['figure']}"
+        print(f"claimed of {place}: {claim['claimed']}; found: {claim['found']}")
+    for mark in document.get("marks", []):
+        print(f"would be marked: {mark['message']}")
+    print(f"{len(claims) - len(wrong)} of {len(claims)} claims are what was found")
+    print("the submission is whole; nothing was sent (--dry-run)")
+    return int(bool(wrong) or not document["accepted"])
 
 
 def _draft(options: argparse.Namespace) -> int:
