@@ -106,7 +106,7 @@ class Gpu:
         return time.value
 
 
-class Kernel:
+class LaunchedKernel:
     """Both codes of one kernel with their launch."""
 
     def __init__(self, folder: Path, document: dict[str, Any], gpu: Gpu) -> None:
@@ -211,7 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
     text = (folder / "measure.json").read_bytes()
     document = json.loads(text)
     gpu = Gpu(document["vendor"], options.device)
-    kernel = Kernel(folder, document, gpu)
+    kernel = LaunchedKernel(folder, document, gpu)
     left = {side: kernel.results(side) for side in SIDES}
     errors = {
         side: {

@@ -23,7 +23,7 @@ _FEWEST_ROUNDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class GpuMeasurement:
     """Times of two codes on one machine.
 
     `milliseconds` has the times of each side, one a round. `ratio` is the geometric mean,
@@ -93,7 +93,7 @@ def is_measurement(path: Path) -> bool:
     return (path / DOCUMENT).is_file()
 
 
-def read_measurement(folder: Path) -> Measurement:
+def read_measurement(folder: Path) -> GpuMeasurement:
     """The results in a folder. Raises InputError if there are none, or if they do not fit it."""
     source = folder / DOCUMENT
     text = read_data(source)
@@ -122,7 +122,7 @@ def read_measurement(folder: Path) -> Measurement:
     ratio, interval = geometric_mean(ratios), bootstrap_interval(ratios, _SEED, geometric_mean)
     assert ratio is not None
     assert interval[0] is not None
-    return Measurement(folder, document, results, times, ratio, interval)
+    return GpuMeasurement(folder, document, results, times, ratio, interval)
 
 
 def _times(values: Any, source: Path) -> list[float]:
