@@ -122,7 +122,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         "kernel",
         "arch",
         *(name.replace("_", " ") for name in FIGURES),
-        "seconds",
+        "CPU seconds",
         "code",
         "bits",
     )
