@@ -98,6 +98,7 @@ STEPS = {
     ("gfx942", "instruction selection"): "select_instructions",
     ("gfx942", "allocation"): "answer_module",
     ("gfx942", "lowering"): "run_llc",
+    ("gfx942", "comparison"): "figures_of_assembly",
     ("sm_80", "the compiler's own code"): "read_kernel",
     ("sm_80", "lowering"): "write_answer",
     ("sm_80", "comparison"): "_cubin_figures",
@@ -115,8 +116,8 @@ def test_a_failure_at_any_step_keeps_the_own_code(
 ) -> None:
     arch, step = place
     own = compiled(kernels.sum_source(), arch)
-    if function == "_cubin_figures":  # the first call is for the own code
-        calls = iter((stages._cubin_figures, fails))
+    if step == "comparison":  # the first call is for the own code
+        calls = iter((getattr(stages, function), fails))
 
         def fails_later(*arguments: Any) -> Any:
             return next(calls)(*arguments)
@@ -278,6 +279,22 @@ def test_other_hooks_stay() -> None:
     assert calls == [0, 0, 5]
     assert not registers.report().kernels  # the inner one served
     assert repr(registers.report()) == "no kernel was compiled"
+
+
+def test_a_hook_that_calls_ours_does_no_harm() -> None:
+    runtime = triton.knobs.runtime
+    with runtime.scope():
+        with quick():
+            ours = runtime.add_stages_inspection_hook
+
+            def theirs(*arguments: Any) -> Any:
+                return ours(*arguments)
+
+            runtime.add_stages_inspection_hook = theirs
+        assert runtime.add_stages_inspection_hook is theirs
+        with quick() as again:
+            compiled(kernels.sum_source(16))
+        assert len(again.report().kernels) == 1
 
 
 def test_launches_and_autotuning_compile_with_our_registers() -> None:

@@ -41,6 +41,8 @@ _guard = threading.RLock()
 _entered: list[TritonAllocator] = []
 _of_thread: ContextVar[tuple[TritonAllocator, ...]] = ContextVar("entered", default=())
 _before: dict[str, Any] = {}
+_inside: ContextVar[bool] = ContextVar("inside", default=False)
+"""True while our hook runs: another hook, set after ours, may call ours again."""
 
 
 class TritonAllocator:
@@ -243,6 +245,16 @@ def _uninstall(knobs: Any) -> None:
 
 def _hook(*arguments: Any) -> tuple[str, str] | None:
     """Triton's hook: the cache key without arguments, else changes to the stages."""
+    if _inside.get():
+        return None if arguments else ("", "")
+    token = _inside.set(True)
+    try:
+        return _hook_once(*arguments)
+    finally:
+        _inside.reset(token)
+
+
+def _hook_once(*arguments: Any) -> tuple[str, str] | None:
     active, earlier = _active(), _before.get("hook")
     if not arguments:
         key, digest = earlier() if earlier is not None else ("", "")
@@ -259,9 +271,15 @@ def _hook(*arguments: Any) -> tuple[str, str] | None:
 
 def _listener(**facts: Any) -> None:
     """Triton's listener: kernels that its cache had are reported, too."""
+    if _inside.get():
+        return
     active, earlier = _active(), _before.get("listener")
     if earlier is not None:
-        earlier(**facts)
+        token = _inside.set(True)
+        try:
+            earlier(**facts)
+        finally:
+            _inside.reset(token)
     document = facts.get("metadata", {}).get(_METADATA)
     if active is not None and facts.get("cache_hit") and document is not None:
         active.add_cached(document)
