@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-PYTEST_PROCESSES := --numprocesses auto --maxprocesses 8 --dist worksteal
+# One process more than cores: some tests wait for others, for servers and for clocks.
+PYTEST_PROCESSES := --numprocesses $(shell $(PYTHON) -c "import os; print(min(len(os.sched_getaffinity(0)) + 1, 8))") --dist worksteal
 FUZZ_SECONDS ?= 60
 FUZZ_JOBS ?= 1
 DISTANCES ?= results/distances.jsonl

@@ -139,10 +139,10 @@ def test_a_false_claim_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tabu search that takes every function of one block for infeasible."""
     search = searching.SearchAllocator._search
 
-    def claiming(self, problem, label):  # type: ignore[no-untyped-def]
+    def claiming(self, problem, *rest):  # type: ignore[no-untyped-def]
         if self.means is Means.TABU and len(problem.function.blocks) == 1:
             raise AllocationFailed("proved infeasible: it is not")
-        return search(self, problem, label)
+        return search(self, problem, *rest)
 
     monkeypatch.setattr(searching.SearchAllocator, "_search", claiming)
     outcome = _found_by_campaign("tabu-search proves infeasible")

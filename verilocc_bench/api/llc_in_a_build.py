@@ -15,13 +15,13 @@ from pathlib import Path
 
 from verilocc_bench.api.code_allocator import CodeAllocator
 from verilocc_bench.api.code_figures import CodeFigures, figures_of_assembly, is_better
+from verilocc_bench.backends import backend_of
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
 from verilocc_bench.backends.amdgpu.module_answers import AnsweredModule, answer_module
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, find_llc
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.files import write_atomically
-from verilocc_bench.targets import get_target
 
 _WITH_A_VALUE = frozenset(
     ("o", "mcpu", "mtriple", "march", "mattr", "filetype", "x", "code-model", "relocation-model")
@@ -104,10 +104,10 @@ def parse_llc_command(arguments: Sequence[str]) -> LlcCommand:
 
 def _unsupported(arch: str) -> str | None:
     try:
-        target = get_target(arch)
+        backend = backend_of(arch)
     except InputError as error:
         return error.message
-    return None if target.vendor == "amd" else f"llc has no {arch}"
+    return None if backend.inserts_waits else f"llc has no {arch}"
 
 
 def run_llc_in_a_build(

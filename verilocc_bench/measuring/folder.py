@@ -81,11 +81,14 @@ def launch_of_row(problem: Problem, tiles: int) -> MeasuredLaunch:
                           launch.expectations)  # fmt: skip
 
 
+_THREADS = {"waves": 64, "warps": 32}
+
+
 def sizes_of_row(problem: Problem) -> tuple[int, int]:
     """The threads of a block and the bytes of its local memory, as a row's provenance has them."""
     assert problem.row is not None
     provenance = json.loads(problem.row.provenance)
-    lanes = 64 if problem.target.vendor == "amd" else 32
+    lanes = _THREADS[problem.target.occupancy_unit]
     return lanes * int(provenance["num_warps"]), int(provenance["shared_memory_bytes"])
 
 
