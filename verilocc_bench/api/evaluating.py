@@ -56,16 +56,7 @@ def evaluate(
     InputError for a model, a dataset or a folder that cannot be used.
     """
     models = list(model) if isinstance(model, list | tuple) else [model]
-    if len({model_name(each) for each in models}) != len(models):
-        raise InputError("the same model is given twice")
-    if not models:
-        raise InputError("expected a model")
-    alone = [model_name(each) for each in models if not can_be_imported(each)]
-    if jobs > 1 and alone:
-        raise InputError(
-            f"{alone[0]} cannot be imported by another process: expected jobs=1, or a model of "
-            "a module"
-        )
+    _check_models(models, jobs)
     configurations = [
         RunConfiguration(
             model=model_name(each),
@@ -102,6 +93,20 @@ def evaluate(
     )
     folders = run_folders(path.absolute(), [each.name for each in allocators])
     return Results([each.document for each in found], folders, temporary)
+
+
+def _check_models(models: Sequence[AnyModel], jobs: int) -> None:
+    """Raises InputError for no model, one that is given twice, or one for this process alone."""
+    if len({model_name(each) for each in models}) != len(models):
+        raise InputError("the same model is given twice")
+    if not models:
+        raise InputError("expected a model")
+    alone = [model_name(each) for each in models if not can_be_imported(each)]
+    if jobs > 1 and alone:
+        raise InputError(
+            f"{alone[0]} cannot be imported by another process: expected jobs=1, or a model of "
+            "a module"
+        )
 
 
 def _budget(name: str) -> BudgetChoice:

@@ -29,6 +29,7 @@ from verilocc_bench.cli.dataset_arguments import (
     add_publish_options,
 )
 from verilocc_bench.cli.run_arguments import add_run_options
+from verilocc_bench.cli.selftest_arguments import add_selftest_options
 from verilocc_bench.cli.train_arguments import add_train_options
 from verilocc_bench.settings.command_line import add_settings
 
@@ -325,53 +326,6 @@ def _submit(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _selftest(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seconds", type=positive, metavar="N", help="stop after so long")
-    parser.add_argument(
-        "--mutants",
-        type=positive,
-        metavar="N",
-        help="stop after so many answers; by default 20000, unless --seconds is given",
-    )
-    parser.add_argument("--seed", type=natural, default=0, help="seed")
-    parser.add_argument(
-        "--dataset", default="mini", help="where real kernels come from besides generated functions"
-    )
-    parser.add_argument("--smt", action="store_true", help="ask Z3 about generated functions too")
-    parser.add_argument(
-        "--execute",
-        type=natural,
-        default=0,
-        metavar="N",
-        help="run the machine code of N accepted answers to kernels of gfx90a and gfx942, and "
-        "compare what it leaves in memory, bit for bit (needs llc of LLVM 22)",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
-    small = parser.add_argument_group(
-        "small scope", "all answers to all small functions instead of random ones"
-    )
-    small.add_argument("--small-scope", action="store_true", help="enumerate them")
-    small.add_argument(
-        "--families",
-        type=names,
-        metavar="F,…",
-        help="only these families of functions (docs/verification.md)",
-    )
-    small.add_argument(
-        "--instructions",
-        type=positive,
-        metavar="N",
-        help="functions of at most so many instructions: 1 to 3, by default 3",
-    )
-    small.add_argument("--jobs", type=positive, metavar="N", help="so many processes; by default 1")
-    small.add_argument(
-        "--resume",
-        type=Path,
-        metavar="FILE",
-        help="keep in FILE what is done, and go on from there where it exists",
-    )
-
-
 def _failures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", metavar="DIR", type=Path, help="the --output-path of evaluate, with its files"
@@ -436,7 +390,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "train": ("train a language model by a recipe", add_train_options),
     "report": ("compare runs side by side", _report),
     "failures": ("say of a run's failures what was wrong, with tracebacks", _failures),
-    "selftest": ("corrupt answers and set the judges against each other", _selftest),
+    "selftest": ("corrupt answers and set the judges against each other", add_selftest_options),
     "list": ("list models, datasets or sweeps", _list),
     "completion": ("print what a shell needs to complete commands", _completion),
 }

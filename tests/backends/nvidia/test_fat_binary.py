@@ -90,6 +90,13 @@ def test_every_command_reads_one_of_its_kernels(
     assert output.read_bytes()[: len(own)] == own
 
 
+def test_two_kernels_of_one_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "twice.fatbin"
+    path.write_bytes(packed(tmp_path, {f"elf,sm=80#{n}": assembled(LOOP) for n in range(2)}))
+    assert main(["normalize", str(path), "--function", "sums"]) == 2
+    assert "several cubins have a kernel 'sums'" in capsys.readouterr().err
+
+
 def test_code_for_other_architectures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "other.fatbin"
     path.write_bytes(packed(tmp_path, {"elf,sm=90": assembled(LOOP, "sm_90")}))

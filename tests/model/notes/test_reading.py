@@ -10,7 +10,7 @@ import pytest
 
 from tests.generated import random_function
 from tests.model.notes.speaker import conversation, speak
-from verilocc_bench.analysis import AllocationProblem
+from tests.model.notes.without_analyses import forbid_analyses
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Function, parse_function, print_function
 from verilocc_bench.model.prompts.notes.episode import empty_ledger, read_function
@@ -188,20 +188,7 @@ def test_prompts_need_no_analysis(target: str, monkeypatch: pytest.MonkeyPatch) 
     functions = [random_function(seed, target=target) for seed in range(12)]
     before = [spoken(function) for function in functions]
 
-    def refuse(*_: object) -> None:
-        raise AssertionError("an analysis was asked for")
-
-    import verilocc_bench.analysis.lane_flow
-    import verilocc_bench.analysis.liveness
-    import verilocc_bench.analysis.loops
-    import verilocc_bench.analysis.pressure
-
-    monkeypatch.setattr(verilocc_bench.analysis.liveness, "analyse_liveness", refuse)
-    monkeypatch.setattr(verilocc_bench.analysis.loops, "loop_depths", refuse)
-    monkeypatch.setattr(verilocc_bench.analysis.pressure, "measure_pressure", refuse)
-    monkeypatch.setattr(verilocc_bench.analysis.lane_flow, "LaneFlow", refuse)
-    for name in ("liveness", "pressure", "loop_depths", "placements"):
-        monkeypatch.setattr(AllocationProblem, name, property(refuse))
+    forbid_analyses(monkeypatch)
     assert [spoken(function) for function in functions] == before
 
 

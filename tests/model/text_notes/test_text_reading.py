@@ -8,6 +8,7 @@ import pytest
 
 from tests.generated import random_function
 from tests.model.notes.test_reading import EXAMPLE, example
+from tests.model.notes.without_analyses import forbid_analyses
 from tests.model.text_notes.speaker import conversation, read, speak
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
@@ -49,20 +50,7 @@ def test_prompts_need_no_analysis(target: str, monkeypatch: pytest.MonkeyPatch) 
     before = [spoken(function) for function in functions]
     assert any(len(said) > 2 for said in before)
 
-    def refuse(*_: object) -> None:
-        raise AssertionError("an analysis was asked for")
-
-    import verilocc_bench.analysis.lane_flow
-    import verilocc_bench.analysis.liveness
-    import verilocc_bench.analysis.loops
-    import verilocc_bench.analysis.pressure
-
-    monkeypatch.setattr(verilocc_bench.analysis.liveness, "analyse_liveness", refuse)
-    monkeypatch.setattr(verilocc_bench.analysis.loops, "loop_depths", refuse)
-    monkeypatch.setattr(verilocc_bench.analysis.pressure, "measure_pressure", refuse)
-    monkeypatch.setattr(verilocc_bench.analysis.lane_flow, "LaneFlow", refuse)
-    for name in ("liveness", "pressure", "loop_depths", "placements"):
-        monkeypatch.setattr(AllocationProblem, name, property(refuse))
+    forbid_analyses(monkeypatch)
     assert [spoken(function) for function in functions] == before
 
 

@@ -47,5 +47,12 @@ def cubin_with(data: bytes, source: Path, function: str | None) -> bytes:
     owners = [
         (kernel.name, cubin) for cubin in cubins for kernel in read_cubin(cubin, source).kernels
     ]
-    chosen = choose_kernel([name for name, _ in owners], function, source)
+    names = [name for name, _ in owners]
+    chosen = choose_kernel(names, function, source)
+    if names.count(names[chosen]) > 1:
+        raise InputError(
+            f"several cubins have a kernel {names[chosen]!r}: expected one of them alone "
+            "(cuobjdump --extract-elf all writes each to a file)",
+            source=source,
+        )
     return owners[chosen][1]
