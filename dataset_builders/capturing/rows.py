@@ -16,6 +16,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.backends import backend_of
 from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.targets import TARGETS
 
 _Build = Callable[[CapturedPoint, CompiledKernel, LLVMCompiler], BuiltKernel]
 
@@ -60,6 +61,11 @@ def captured_rows(captured: Iterable[CapturedCode], license_name: str) -> Captur
     with LLVMCompiler() as llvm:
         for code in captured:
             point = code.point
+            if point.arch not in TARGETS:
+                known = ", ".join(TARGETS)
+                reason = f"compiled for {point.arch}; expected one of {known}"
+                refusals.append(RefusedKernel(point, "unknown-architecture", reason))
+                continue
             toolchain_of(point.arch).check("compiling captured kernels")
             try:
                 found = _BUILD[backend_of(point.arch).vendor](point, code.kernel, llvm)
@@ -68,9 +74,9 @@ def captured_rows(captured: Iterable[CapturedCode], license_name: str) -> Captur
             except InputError as error:
                 refusals.append(RefusedKernel(point, "unsupported", error.message))
             else:
-                known = built.get(found.row.id)
-                if known is not None:
-                    reason = f"the same function as {known.row.kernel} {known.row.params}"
+                first = built.get(found.row.id)
+                if first is not None:
+                    reason = f"the same function as {first.row.kernel} {first.row.params}"
                     refusals.append(RefusedKernel(point, "duplicate", reason))
                     continue
                 built[found.row.id] = _completed(found, license_name)

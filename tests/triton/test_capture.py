@@ -197,6 +197,17 @@ def test_a_script_without_kernels(
     assert word in capsys.readouterr().err
 
 
+def test_a_kernel_for_another_architecture_is_refused_by_name() -> None:
+    from triton.backends.compiler import GPUTarget
+
+    with vb.capture("gfx90a") as captured:
+        triton.compile(kernels.sum_source(), target=GPUTarget("cuda", 90, 32))
+    assert captured.problems == []
+    (refusal,) = captured.refusals
+    assert (refusal.kind, refusal.point.arch) == ("unknown-architecture", "sm_90")
+    assert "compiled for sm_90" in refusal.reason
+
+
 def test_unknown_targets_are_named() -> None:
     with pytest.raises(vb.InputError, match="gfx9"):
         vb.capture("gfx9")

@@ -26,7 +26,6 @@ from dataset_builders.sweeps.captured import CapturedPoint
 from dataset_builders.sweeps.point import Parameters
 from verilocc_bench.api.problems import Problem
 from verilocc_bench.backends import backend_of
-from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.triton.compile_only import CompileOnlyDriver
@@ -105,7 +104,7 @@ class Capture:
 
     def _listen(self, **facts: Any) -> None:
         code = _captured_code(facts["src"], facts["metadata"], facts["metadata_group"])
-        if code is not None and code.point.key not in self._codes:
+        if code.point.key not in self._codes:
             self._codes[code.point.key] = code
             self._rows = None
 
@@ -167,8 +166,8 @@ def _fresh_autotuners(triton: Any) -> Iterator[None]:
 
 def _captured_code(
     source: Any, metadata: Mapping[str, Any], files: Mapping[str, str]
-) -> CapturedCode | None:
-    """A compiled kernel; None for a target that is not known here."""
+) -> CapturedCode:
+    """A compiled kernel."""
     texts = {
         suffix: Path(path).read_text()
         for path in files.values()
@@ -182,10 +181,6 @@ def _captured_code(
         else (target.backend, target.arch)
     )
     name = f"sm_{arch}" if backend == "cuda" else str(arch)
-    try:
-        get_target(name)
-    except InputError:
-        return None
     kernel = str(metadata["name"])
     parameters = _parameters(source, metadata, name)
     return CapturedCode(
