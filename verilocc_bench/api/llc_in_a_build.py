@@ -150,7 +150,7 @@ class _Steps:
         assert command.arch is not None
         before = self._run([*_TO_MACHINE_IR, command.source], "asm", keep_messages=True)
         machine_ir = before.decode()
-        own = self._from_machine_ir(machine_ir, "asm", own=True)
+        own = self._run([command.source], "asm")
         answers: dict[str, Answer] = {}
 
         def ask(kernel: MachineKernel) -> Answer:
@@ -159,7 +159,7 @@ class _Steps:
 
         source = Path(command.source)
         module = answer_module(machine_ir, command.arch, ask, source)
-        ours = self._from_machine_ir(module.text, "asm", module=module) if answers else own
+        ours = self._from_machine_ir(module, "asm") if answers else own
         better: set[str] = set()
         for function in module.functions:
             if function.reason is not None:
@@ -173,23 +173,19 @@ class _Steps:
                 why = f"not better by {allocator.objective}, {_words(*sides)}"
                 tell(f"{function.name}: llc's own registers: {why}")
         if not better:
-            return self._from_machine_ir(machine_ir, command.kind, own=True)
+            return self._run([command.source], command.kind)
         if len(better) < len(answers):
             module = answer_module(machine_ir, command.arch, _chosen(answers, better), source)
-        return self._from_machine_ir(module.text, command.kind, module=module)
+        return self._from_machine_ir(module, command.kind)
 
     def _figures(self, assembly: bytes, function: str) -> CodeFigures:
         assert self.command.arch is not None
         return figures_of_assembly(assembly.decode(), function, self.command.arch)
 
-    def _from_machine_ir(
-        self, text: str, kind: str, *, own: bool = False, module: AnsweredModule | None = None
-    ) -> bytes:
+    def _from_machine_ir(self, module: AnsweredModule, kind: str) -> bytes:
         path = self.folder / "kernel.mir"
-        write_atomically(path, text)
-        options = _FROM_MACHINE_IR[:1] if own else _FROM_MACHINE_IR
-        extra = () if module is None else module.llc_options
-        return self._run([*options, *extra, str(path)], kind)
+        write_atomically(path, module.text)
+        return self._run([*_FROM_MACHINE_IR, *module.llc_options, str(path)], kind)
 
     def _run(self, arguments: Sequence[str], kind: str, *, keep_messages: bool = False) -> bytes:
         output = self.folder / "output"
