@@ -20,7 +20,7 @@ LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
 MUTANT_JOBS ?= 2
 
-.PHONY: help evaluate test test-fast check build-mini build-full register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study train-tiny figures model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast check build-mini build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study train-tiny figures model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -65,6 +65,17 @@ build-mini: $(VENV)/dev ## Rebuild the embedded dataset: the same bytes
 build-full: $(VENV)/dev ## Build the published dataset into DATASET; takes hours, and goes on where it was interrupted
 	$(BIN)/verilocc-bench build --sweep default --output $(DATASET)
 	$(BIN)/verilocc-bench dataset check $(DATASET)
+
+$(VENV)/expert: $(VENV)/dev pyproject.toml constraints.txt
+	$(PIP_INSTALL) --editable '.[dev,expert]'
+	@touch $@
+
+expert-archives: $(VENV)/expert ## Fetch the libraries of experts' kernels; says how large they are
+	$(BIN)/python -m dataset_builders.experts.fetch
+
+build-expert: expert-archives ## Build the experts' kernels into DATASET/expert; takes two hours, and goes on where it was interrupted
+	$(BIN)/verilocc-bench build --sweep expert --output $(DATASET)/expert
+	$(BIN)/verilocc-bench dataset check $(DATASET)/expert
 
 register-classes: $(VENV)/dev ## Generate the AMDGPU register classes and operand constraints from LLVM's own tables
 	$(BIN)/python -m dataset_builders.compilers.llvm_tables verilocc_bench/targets

@@ -115,7 +115,10 @@ WRITERS = {
     "verilocc_bench/cli/output_stream.py": {"os.fdopen"},
     "verilocc_bench/cli/__init__.py": {"os.open"},
     "dataset_builders/compilers/llvm_worker.py": {"os.fdopen"},
+    # Whole folders of unpacked headers, put into place.
+    "dataset_builders/experts/archives.py": {"partial.rename"},
     # What the vendors' tools read, in temporary folders.
+    "dataset_builders/experts/nvcc.py": {"write_text", "symlink_to"},
     "verilocc_bench/backends/amdgpu/tools.py": {"write_text"},
     "verilocc_bench/backends/nvidia/tools.py": {"write_text", "write_bytes"},
     "verilocc_bench/machine/disassembly.py": {"tempfile.NamedTemporaryFile"},

@@ -51,8 +51,12 @@ def make_row(
     alternatives: Mapping[str, Mapping[str, str]],
     registers_used: Mapping[str, int] | None,
     provenance: Mapping[str, Any],
+    license_name: str = LICENSE,
 ) -> Row:
-    """The row of a point whose function and labels are known."""
+    """The row of a point whose function and labels are known.
+
+    `license_name` is the SPDX identifier of the kernel's source.
+    """
     function = problem.function
     used = None if registers_used is None else dict(registers_used)
     return Row(
@@ -74,7 +78,7 @@ def make_row(
         pressure=canonical_json(dict(problem.pressure.maximum)),
         registers_used=None if used is None else canonical_json(used),
         occupancy=None if used is None else problem.occupancy(used),
-        license=LICENSE,
+        license=license_name,
         provenance=canonical_json(provenance),
         **RELEASE_COLUMNS,
     )

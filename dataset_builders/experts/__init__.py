@@ -1,0 +1,1 @@
+"""Kernels that experts wrote: open libraries, and how their kernels become rows."""

@@ -1,0 +1,96 @@
+"""From a cubin with one kernel of a library to its row.
+
+Like rows of our own kernels: definitions and uses are checked against NVIDIA's own
+life ranges, webs become virtual registers, and the registers that ptxas gave them
+are the label. Spill code that ptxas added is part of the function.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
+from dataset_builders.sweeps.experts import ExpertPoint
+from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.nvidia.flow import opcode_stem
+from verilocc_bench.backends.nvidia.normalize import normalize_sass
+from verilocc_bench.backends.nvidia.read import load_kernel
+from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.dataset import RawRow
+from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.ir.text import FORMAT_LINE
+from verilocc_bench.verification import FastVerifier
+
+GIVEN_UP_REGISTERS = 40
+GIVEN_UP_SPILLS = 64
+"""ptxas gave up if it named at most so many registers, and yet stores that often to its stack.
+
+It then compiles anew with few registers and hundreds of spills. Such code says
+nothing of how one allocates.
+"""
+
+
+def row_of_cubin(
+    point: ExpertPoint,
+    cubin: bytes,
+    *,
+    label_source: str,
+    license_name: str,
+    provenance: Mapping[str, Any],
+    timings: Timings,
+) -> BuiltKernel:
+    """The row of a cubin. Raises RejectedKernel, with the reason, if there is none."""
+    try:
+        kernel, function = load_kernel(cubin, point.key)
+        normalized = normalize_sass(function, kernel.launch_bounds.register_limit)
+    except InputError as error:
+        raise RejectedKernel("unsupported-disassembly", str(error)) from error
+    spilling = spilling_of(function)
+    if kernel.register_count <= GIVEN_UP_REGISTERS and spilling["spill_stores"] >= GIVEN_UP_SPILLS:
+        raise RejectedKernel(
+            "compiler-gave-up",
+            f"{kernel.register_count} registers and {spilling['spill_stores']} spills",
+        )
+    problem = AllocationProblem(normalized.function)
+    label = answer_from_assignment(problem, normalized.assignment)
+    verdict = FastVerifier(problem).verify(label)
+    if not verdict.valid:
+        finding = verdict.findings[0]
+        raise RejectedKernel(
+            "label-contradicts-text",
+            f"{len(verdict.findings)} findings, first: {finding.kind.value}: {finding.message}",
+        )
+    row = make_row(
+        point,
+        problem,
+        track="assign",
+        label=label,
+        label_source=label_source,
+        alternatives={},
+        registers_used=verdict.registers_used,
+        provenance={
+            **provenance,
+            "format": FORMAT_LINE,
+            "point": point.key,
+            "register_limit": kernel.launch_bounds.register_limit,
+            "machine_code_sha256": hashlib.sha256(cubin).hexdigest(),
+            **spilling,
+        },
+        license_name=license_name,
+    )
+    return BuiltKernel(row, RawRow(row.id, "cubin", base64.b64encode(cubin).decode()), timings)
+
+
+def spilling_of(function: SassFunction) -> dict[str, int]:
+    """Instructions of a function, its registers, and how often it loads and stores its stack."""
+    stems = [opcode_stem(instruction.opcode) for instruction in function.instructions]
+    return {
+        "instructions": len(stems),
+        "register_count": function.register_count,
+        "spill_loads": stems.count("LDL"),
+        "spill_stores": stems.count("STL"),
+    }

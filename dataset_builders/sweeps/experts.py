@@ -1,0 +1,90 @@
+"""Kernels that experts wrote: what stands for the sweep point in their rows.
+
+The kernels come from open libraries, not from sources of our own. Every row of
+them is of the split `test`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dataset_builders.kernels.specifications import ParameterValue
+from dataset_builders.sweeps.point import ArchitectureName, Parameters, architecture_named
+from verilocc_bench.errors import InputError
+
+EXPERT = "expert"
+"""The `sweep` in the manifest of such a dataset, and the name of its config."""
+
+EXPERT_KERNELS: Mapping[str, tuple[str, str]] = {
+    "cutlass_gemm": ("cutlass", "gemm"),
+    "cutlass_gemm_batched": ("cutlass", "gemm"),
+    "cutlass_gemm_split_k_parallel": ("cutlass", "gemm"),
+    "cutlass_gemm_split_k_serial": ("cutlass", "gemm"),
+    "cutlass_gemm_stream_k": ("cutlass", "gemm"),
+    "cutlass_gemm_universal": ("cutlass", "gemm"),
+    "flash_attention_backward": ("flash-attention", "mha"),
+    "flash_attention_forward": ("flash-attention", "mha"),
+    "flash_attention_split_kv": ("flash-attention", "mha"),
+    "flash_attention_split_kv_combine": ("flash-attention", "mha"),
+}
+"""The library and the family of each kernel, by the name in the column `kernel`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertPoint:
+    """One kernel of a library, with all that it takes to make it again."""
+
+    arch: ArchitectureName
+    kernel: str
+    parameters: Parameters
+
+    @property
+    def library(self) -> str:
+        """The library that the kernel comes from."""
+        return EXPERT_KERNELS[self.kernel][0]
+
+    @property
+    def family(self) -> str:
+        """`gemm`, `mha`, or `moe` for kernels that are neither."""
+        return EXPERT_KERNELS[self.kernel][1]
+
+    @property
+    def parameters_json(self) -> str:
+        """The parameters as canonical JSON: sorted keys, no spaces."""
+        return json.dumps(dict(self.parameters), sort_keys=True, separators=(",", ":"))
+
+    @property
+    def key(self) -> str:
+        """The kernel's name, its architecture, and a hash of all parameters."""
+        text = f"{self.arch}\n{self.kernel}\n{self.parameters_json}"
+        return f"{self.kernel}-{self.arch}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+
+    @property
+    def group(self) -> str:
+        """All variants of one kernel."""
+        return f"{self.family}/{self.library}/{self.kernel}"
+
+
+def make_expert_point(
+    arch: ArchitectureName, kernel: str, parameters: Mapping[str, ParameterValue]
+) -> ExpertPoint:
+    """The point of a kernel. Raises InputError for an unknown kernel."""
+    if kernel not in EXPERT_KERNELS:
+        raise InputError(f"unknown kernel {kernel!r}")
+    return ExpertPoint(arch, kernel, Parameters.of(parameters))
+
+
+def expert_point_from_json(arch: str, kernel: str, parameters_json: str) -> ExpertPoint:
+    """The point of a row's columns `arch`, `kernel` and `params`. Raises InputError for others."""
+    try:
+        values = json.loads(parameters_json)
+    except json.JSONDecodeError as error:
+        raise InputError(f"parameters are not JSON: {error}") from None
+    if not isinstance(values, dict) or not all(
+        isinstance(value, str | int) for value in values.values()
+    ):
+        raise InputError("parameters are not a JSON object of texts and numbers")
+    return make_expert_point(architecture_named(arch), kernel, values)
