@@ -15,10 +15,11 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dataset_builders.building.compile_point import compile_point
 from dataset_builders.building.fingerprint import (
+    BuildPoint,
     check_compilers,
     fingerprint,
     representatives,
@@ -32,11 +33,23 @@ from dataset_builders.execution.tasks import Execution, Lost, run_tasks
 from dataset_builders.journal.journal import Journal, decode_document, encode_document
 from dataset_builders.journal.results import result_document, result_from_document
 from dataset_builders.release.writer import ReleaseSummary, write_dataset
-from dataset_builders.sweeps import Sweep, SweepPoint
 from verilocc_bench.errors import InputError, RejectedKernel
 
-PointCompiler = Callable[[SweepPoint], bytes]
+PointCompiler = Callable[[Any], bytes]
 """Makes the encoded journal document of a point; see `compile_point`."""
+
+
+class BuildSweep(Protocol):
+    """A named list of points: a sweep of our own kernels, or the kernels of experts."""
+
+    @property
+    def name(self) -> str:
+        """The name in the manifest."""
+        ...
+
+    def points(self, archs: Sequence[str] | None = None, /) -> Sequence[BuildPoint]:
+        """The points for these architectures, or for all, each once."""
+        ...
 
 
 @dataclass(slots=True)
@@ -59,7 +72,7 @@ class BuildReport:
 
 
 def build_dataset(
-    sweep: Sweep,
+    sweep: BuildSweep,
     archs: Sequence[str] | None,
     output: Path,
     *,
@@ -102,7 +115,7 @@ def build_dataset(
 
 
 def _compile_all(
-    points: Sequence[SweepPoint],
+    points: Sequence[BuildPoint],
     journal: Journal,
     execution: Execution,
     compiler: PointCompiler,
@@ -144,7 +157,7 @@ def _add(total: Timings, timings: Timings | None) -> None:
 
 
 def _release(
-    points: Sequence[SweepPoint],
+    points: Sequence[BuildPoint],
     journal: Journal,
     output: Path,
     manifest: Mapping[str, Any],

@@ -13,14 +13,16 @@ from dataset_builders.compilers.compile_amdgpu import build_amdgpu_kernel
 from dataset_builders.compilers.compile_nvidia import build_nvidia_kernel
 from dataset_builders.compilers.llvm import LLVMCompiler
 from dataset_builders.execution.storage import is_storage_error, temporary_folder_is_full
+from dataset_builders.experts.registry import SOURCES
 from dataset_builders.journal.journal import encode_document
 from dataset_builders.journal.results import result_document
 from dataset_builders.sweeps import SweepPoint
+from dataset_builders.sweeps.experts import ExpertPoint
 from verilocc_bench.backends import backend_of
 from verilocc_bench.errors import InputError, RejectedKernel
 
 
-def compile_point(point: SweepPoint) -> bytes:
+def compile_point(point: SweepPoint | ExpertPoint) -> bytes:
     """The encoded document of a point: its row with its raw code, or its rejection.
 
     The compilers start when they are first needed, and are kept. Do not call it
@@ -41,7 +43,9 @@ def compile_point(point: SweepPoint) -> bytes:
     return encode_document(result_document(result))
 
 
-def _build(point: SweepPoint) -> BuiltKernel:
+def _build(point: SweepPoint | ExpertPoint) -> BuiltKernel:
+    if isinstance(point, ExpertPoint):
+        return SOURCES[point.library].build(point)
     build = _BUILDERS[backend_of(point.arch).vendor]
     try:
         return build(point, _cache_folder())

@@ -10,32 +10,48 @@ from typing import Any
 
 from dataset_builders.compilers.toolchains import check_packages, toolchains_of
 from dataset_builders.compilers.triton_compiler import kernel_source_hash
+from dataset_builders.experts.protocol import ExpertSource
+from dataset_builders.experts.registry import SOURCES
 from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.sweeps import SweepPoint
+from dataset_builders.sweeps.experts import ExpertPoint
 from verilocc_bench.ir.text import FORMAT_LINE
+
+BuildPoint = SweepPoint | ExpertPoint
+"""What can be built."""
 
 _PACKAGES = Path(__file__).parents[2]
 
 
-def check_compilers(points: Sequence[SweepPoint]) -> None:
+def check_compilers(points: Sequence[BuildPoint]) -> None:
     """Raises MissingExtraError if a compiler, or a package of the release, is not installed.
 
-    The release's packages are checked now, not after hours of compiling.
+    The release's packages are checked now, not after hours of compiling. Raises
+    InputError if the archive of a library is missing.
     """
     purpose = "building a dataset"
-    check_packages({"triton": "triton", **RELEASE_PACKAGES}, purpose)
-    for toolchain in toolchains_of({point.arch for point in points}):
+    own, libraries = _own_points(points), _libraries(points)
+    check_packages(({"triton": "triton"} if own else {}) | RELEASE_PACKAGES, purpose)
+    for toolchain in toolchains_of({point.arch for point in own}):
         toolchain.check(purpose)
+    for library in libraries:
+        library.check(purpose)
 
 
-def fingerprint(points: Sequence[SweepPoint]) -> dict[str, Any]:
+def fingerprint(points: Sequence[BuildPoint]) -> dict[str, Any]:
     """Versions, options and kernel sources of the compilers that these points need, as JSON."""
-    sources = {point.specification.module: kernel_source_hash(point) for point in points}
-    versions = {name: version(name) for name in ("triton", "pyarrow", "verilocc-bench")}
+    own = _own_points(points)
+    sources = {point.specification.module: kernel_source_hash(point) for point in own}
+    names = (*(("triton",) if own else ()), "pyarrow", "verilocc-bench")
+    versions = {name: version(name) for name in names}
     flags: dict[str, list[str]] = {}
-    for toolchain in toolchains_of({point.arch for point in points}):
+    for toolchain in toolchains_of({point.arch for point in own}):
         versions |= toolchain.versions()
         flags |= {name: list(options) for name, options in toolchain.options.items()}
+    for library in _libraries(points):
+        versions |= library.versions()
+        flags |= {name: list(options) for name, options in library.flags().items()}
+        sources |= library.sources()
     return {
         "format": FORMAT_LINE,
         "versions": versions,
@@ -44,13 +60,28 @@ def fingerprint(points: Sequence[SweepPoint]) -> dict[str, Any]:
     }
 
 
-def representatives(points: Sequence[SweepPoint]) -> tuple[SweepPoint, ...]:
+def representatives(points: Sequence[BuildPoint]) -> tuple[BuildPoint, ...]:
     """One point of each architecture and kernel source: together they have the same fingerprint."""
-    found = {(point.arch, point.specification.module): point for point in reversed(points)}
+    found = {(point.arch, _source_of(point)): point for point in reversed(points)}
     return tuple(found[key] for key in sorted(found))
 
 
-def working_agreement(points: Sequence[SweepPoint]) -> Mapping[str, Any]:
+def _source_of(point: BuildPoint) -> str:
+    return point.library if isinstance(point, ExpertPoint) else point.specification.module
+
+
+def _own_points(points: Sequence[BuildPoint]) -> list[SweepPoint]:
+    """The points of our own kernels."""
+    return [point for point in points if isinstance(point, SweepPoint)]
+
+
+def _libraries(points: Sequence[BuildPoint]) -> list[ExpertSource]:
+    """The libraries of the other points, in their order."""
+    names = {point.library for point in points if isinstance(point, ExpertPoint)}
+    return [source for name, source in SOURCES.items() if name in names]
+
+
+def working_agreement(points: Sequence[BuildPoint]) -> Mapping[str, Any]:
     """What must be the same on every machine that takes part in a build of these points.
 
     This is the fingerprint and a hash of this package's own source, because

@@ -58,8 +58,8 @@ TILES: Mapping[str, Sequence[str]] = {
     "tf32": _TF32_TILES,
     "3xtf32": _THREE_TF32_TILES,
     "f64": _F64_TILES,
-    "s8": _S8_TILES,
-    "f32": _F32_TILES,
+    "s8": _S8_TILES[::2],
+    "f32": _F32_TILES[::2],
     "f16_f16": _F16_TILES[::4],
 }
 """By type: tile, stages and warps along its rows and columns.
@@ -73,7 +73,7 @@ _OTHER_LAYOUTS: Mapping[str, Sequence[str]] = {
     "f16": ("128x128x32 4 2x2", "256x128x32 3 4x2"),
     "tf32": ("128x128x16 4 2x2",),
     "f64": ("64x64x16 4 2x2",),
-    "f32": ("128x128x8 4 4x2", "64x64x8 5 2x1"),
+    "f32": ("128x128x8 5 4x2",),
 }
 _EPILOGUES = ("relu", "leaky_relu", "gelu", "silu", "sigmoid", "hard_swish")
 _EPILOGUE_TILES = ("128x128x32 4 2x2", "64x64x32 10 2x2")

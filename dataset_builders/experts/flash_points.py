@@ -49,31 +49,24 @@ def _forward() -> Iterator[ExpertPoint]:
     for head in HEAD_DIMENSIONS:
         yield from (_attention("forward", head, causal=causal) for causal in (0, 1))
     for head in (64, 128):
-        for causal in (0, 1):
-            yield _attention("forward", head, dtype="bf16", causal=causal)
-            yield _attention("forward", head, causal=causal, even_lengths=0)
-            yield _attention("forward", head, causal=causal, dropout=1)
-            yield _attention("forward", head, causal=causal, alibi=1)
-        yield _attention("forward", head, even_lengths=0, even_head=0)
+        yield _attention("forward", head, dtype="bf16", causal=int(head == 64))
+        yield _attention("forward", head, even_lengths=0)
+        yield _attention("forward", head, dropout=1)
+        yield _attention("forward", head, causal=1, alibi=1)
         yield _attention("forward", head, local=1)
         yield _attention("forward", head, softcap=1)
-    yield _attention("forward", 96, dropout=1)
-    yield _attention("forward", 256, local=1)
 
 
 def _split_kv() -> Iterator[ExpertPoint]:
     for head in (32, 64, 128, 256):
         yield _attention("split_kv", head, split=1)
-    for head in (64, 128):
-        yield _attention("split_kv", head, split=1, causal=1)
-        yield _attention("split_kv", head, split=1, alibi=1)
-        yield _attention("split_kv", head, split=0, append=1)
+    yield _attention("split_kv", 64, split=1, causal=1)
     yield _attention("split_kv", 64, split=1, local=1)
-    yield _attention("split_kv", 128, split=1, softcap=1)
+    yield _attention("split_kv", 128, split=0, append=1)
 
 
 def _combine() -> Iterator[ExpertPoint]:
-    for head, logarithm in ((64, 2), (64, 5), (128, 1), (128, 4), (256, 7)):
+    for head, logarithm in ((64, 2), (128, 4), (256, 7)):
         parameters: dict[str, ParameterValue] = {
             "dtype": "fp16",
             "head_dim": head,
@@ -84,14 +77,12 @@ def _combine() -> Iterator[ExpertPoint]:
 
 
 def _backward() -> Iterator[ExpertPoint]:
-    for head in HEAD_DIMENSIONS:
-        yield from (_attention("backward", head, causal=causal) for causal in (0, 1))
-    for head in (64, 128):
-        yield _attention("backward", head, dtype="bf16")
-        yield _attention("backward", head, dropout=1)
-        yield _attention("backward", head, local=1)
-        yield _attention("backward", head, causal=1, alibi=1)
-        yield _attention("backward", head, softcap=1)
+    yield from (_attention("backward", head) for head in HEAD_DIMENSIONS)
+    yield from (_attention("backward", head, causal=1) for head in (64, 128))
+    yield _attention("backward", 64, dropout=1)
+    yield _attention("backward", 64, local=1)
+    yield _attention("backward", 64, softcap=1)
+    yield _attention("backward", 128, causal=1, alibi=1)
 
 
 def _attention(kind: str, head: int, **flags: ParameterValue) -> ExpertPoint:
