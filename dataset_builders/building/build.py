@@ -8,6 +8,7 @@ number of processes, or on interruptions.
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +26,7 @@ from dataset_builders.building.fingerprint import (
     representatives,
     working_agreement,
 )
-from dataset_builders.building.install import WORK_FOLDER, install, is_complete
+from dataset_builders.building.install import MANIFEST, WORK_FOLDER, install, is_complete
 from dataset_builders.building.progress import KernelBar
 from dataset_builders.compilers.built_kernel import Timings
 from dataset_builders.execution.storage import storage_errors_named
@@ -34,6 +35,7 @@ from dataset_builders.journal.journal import Journal, decode_document, encode_do
 from dataset_builders.journal.results import result_document, result_from_document
 from dataset_builders.release.writer import ReleaseSummary, write_dataset
 from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.files import read_data
 
 PointCompiler = Callable[[Any], bytes]
 """Makes the encoded journal document of a point; see `compile_point`."""
@@ -80,10 +82,12 @@ def build_dataset(
     execution: Execution | None = None,
     progress: bool = True,
     compiler: PointCompiler = compile_point,
+    beside: Path | None = None,
 ) -> BuildReport:
     """Builds the first `limit` points of a sweep into the folder `output`.
 
-    An interrupted build goes on; a complete one is left alone. Raises InputError
+    `beside` is a dataset folder whose functions kernels of experts must not be
+    near. An interrupted build goes on; a complete one is left alone. Raises InputError
     if the folder holds something else, or if a disk is full: finished work is
     kept.
     """
@@ -97,6 +101,11 @@ def build_dataset(
         "archs": sorted({point.arch for point in points}),
         "points": len(points),
         **made_by,
+        **(
+            {}
+            if beside is None
+            else {"beside": hashlib.sha256(read_data(beside / MANIFEST)).hexdigest()}
+        ),
     }
     if is_complete(output, manifest):
         return BuildReport(output, None)
@@ -108,10 +117,17 @@ def build_dataset(
     with storage_errors_named(output), Journal(output / WORK_FOLDER, made_by) as journal:
         journal.arrange([point.key for point in points])
         _compile_all(points, journal, execution, compiler, report, progress=progress)
-        report.summary = _release(points, journal, output, manifest, execution, progress=progress)
+        report.summary = _release(
+            points, journal, output, manifest, execution, progress=progress, beside=beside
+        )
         journal.remove()
     report.wall_seconds = time.perf_counter() - started
     return report
+
+
+def _manifest_hash(folder: Path) -> str:
+    """The SHA-256 of a dataset's manifest, which has the hashes of its files."""
+    return hashlib.sha256(read_data(folder / MANIFEST)).hexdigest()
 
 
 def _compile_all(
@@ -164,12 +180,19 @@ def _release(
     execution: Execution,
     *,
     progress: bool,
+    beside: Path | None,
 ) -> ReleaseSummary:
     staging = journal.folder / "dataset"
     if staging.exists():
         shutil.rmtree(staging)
     summary = write_dataset(
-        points, journal, staging, manifest, execution=execution, progress=progress
+        points,
+        journal,
+        staging,
+        manifest,
+        execution=execution,
+        progress=progress,
+        beside=beside,
     )
     install(staging, output)
     return summary

@@ -21,6 +21,7 @@ DATASET_PARTS = (
     "rows.jsonl",
     "leakage.json",
     "plots",
+    "licenses",
 )
 """The parts of a dataset folder besides its manifest."""
 

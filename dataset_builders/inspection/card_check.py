@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from dataset_builders.inspection.findings import CheckKind, Findings
-from dataset_builders.inspection.layout import CARD, ParquetPlace
+from dataset_builders.inspection.layout import (
+    CARD,
+    MANIFEST,
+    ParquetPlace,
+    files_in,
+    parquet_place,
+)
+from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_text
 
@@ -16,8 +24,14 @@ _Config = dict[str, set[str]]
 """Files by split."""
 
 
-def check_card(folder: Path, places: Sequence[ParquetPlace], findings: Findings) -> None:
-    """Compares the configs in the YAML head of the card with the existing Parquet files."""
+def check_card(
+    folder: Path, places: Sequence[ParquetPlace], findings: Findings, *, expert: bool = False
+) -> None:
+    """Compares the configs in the YAML head of the card with the existing Parquet files.
+
+    `expert` says that the rows are kernels of experts, which have no default config.
+    The card of a published dataset also has the configs of experts' kernels that lie in it.
+    """
     if not (folder / CARD).is_file():
         return  # another check reports it
 
@@ -26,14 +40,18 @@ def check_card(folder: Path, places: Sequence[ParquetPlace], findings: Findings)
 
     try:
         head = _yaml_head(read_text(folder / CARD))
-        configs = _configs(head, [place.file for place in places])
+        inner = _inner_places(folder)
+        configs = _configs(head, [place.file for place in (*places, *inner)])
         default = [each["config_name"] for each in head["configs"] if each.get("default")]
     except InputError as error:
         add(error.message)
         return
-    if default != ["default"]:
-        add(f"the default config is {default}, expected ['default']")
-    expected = _expected(places)
+    wanted = [] if expert else ["default"]
+    if default != wanted:
+        add(f"the default config is {default}, expected {wanted}")
+    expected = _expected(places, expert=expert)
+    if inner and EXPERT in configs:
+        expected |= _expected(inner, expert=True)
     for name in sorted(expected.keys() - configs.keys()):
         add(f"there is no config {name!r}")
     for name, config in configs.items():
@@ -42,6 +60,15 @@ def check_card(folder: Path, places: Sequence[ParquetPlace], findings: Findings)
             continue
         for message in _differences(config, expected[name]):
             add(f"config {name!r}, {message}")
+
+
+def _inner_places(folder: Path) -> list[ParquetPlace]:
+    """The files of rows in the folder of experts' kernels, with paths from the outer folder."""
+    inner = folder / EXPERT
+    if not (inner / MANIFEST).is_file():
+        return []
+    places = [parquet_place(file) for file in files_in(inner)]
+    return [replace(place, file=f"{EXPERT}/{place.file}") for place in places if place is not None]
 
 
 def _yaml_head(text: str) -> dict[str, Any]:
@@ -90,11 +117,16 @@ def _resolved(patterns: Iterable[str], files: Sequence[str]) -> Iterable[str]:
                 yield file
 
 
-def _expected(places: Sequence[ParquetPlace]) -> dict[str, _Config]:
-    """The assign track as a whole, by family and by architecture; the split track; raw rows."""
+def _expected(places: Sequence[ParquetPlace], *, expert: bool) -> dict[str, _Config]:
+    """The assign track as a whole, by family and by architecture; the split track; raw rows.
+
+    Kernels of experts are all in one config.
+    """
     configs: dict[str, _Config] = {}
     for place in places:
-        if place.raw:
+        if expert:
+            names = [EXPERT_RAW if place.raw else EXPERT]
+        elif place.raw:
             names = ["raw"]
         elif place.track == "split":
             names = ["split"]

@@ -42,6 +42,7 @@ from dataset_builders.inspection.parquet_stream import (
 from dataset_builders.inspection.relations_check import check_relations
 from dataset_builders.inspection.row_check import RowOrigin, row_problems
 from dataset_builders.sweeps.captured import CAPTURED
+from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.backends import backend_of, raw_bytes
 from verilocc_bench.dataset import RawRow, Row, row_digest
 from verilocc_bench.errors import InputError
@@ -70,7 +71,8 @@ def check_dataset(
 ) -> CheckReport:
     """Everything that is wrong with a dataset folder; see CheckKind.
 
-    Without `labels` no assignment is verified. With `execute` the machine code of
+    A dataset of experts' kernels in its folder `expert` is checked, too. Without
+    `labels` no assignment is verified. With `execute` the machine code of
     so many rows is run. Raises InputError if the folder
     is not a dataset, and MissingExtraError if distances in leakage.json cannot
     be computed.
@@ -92,7 +94,8 @@ def check_dataset(
         wanted = {entry[key] for entry in sampled_pairs(leakage) for key in ("id", "nearest")}
     origin = RowOrigin({}, {})
     if manifest is not None:
-        origin = RowOrigin(manifest["versions"], manifest["kernel_sources"], captured)
+        expert = manifest["sweep"] == EXPERT
+        origin = RowOrigin(manifest["versions"], manifest["kernel_sources"], captured, expert)
     work = partial(_look_at, origin=origin, labels=labels)
     batches = _batches(content, readable, wanted, findings, progress)
     for rows, raws, found in _results(work, batches, jobs):
@@ -103,7 +106,7 @@ def check_dataset(
     content.raws.sort(key=lambda raw: raw.file)
     check_relations(content, findings)
     check_lists(content, findings)
-    check_card(folder, places, findings)
+    check_card(folder, places, findings, expert=origin.expert)
     if leakage is not None:
         check_leakage(leakage, content, findings)
     executed = 0
@@ -111,8 +114,13 @@ def check_dataset(
         from dataset_builders.inspection.execution_check import check_execution
 
         executed = check_execution(content, execute, findings)
-    wrong = tuple(sorted(set(findings.found)))
-    return CheckReport(wrong, len(content.rows), len(files), executed)
+    report = CheckReport(
+        tuple(sorted(set(findings.found))), len(content.rows), len(files), executed
+    )
+    if not (folder / EXPERT / MANIFEST).is_file():
+        return report
+    inner = check_dataset(folder / EXPERT, jobs=jobs, labels=labels, progress=progress)
+    return report.with_inner(inner, EXPERT)
 
 
 def _has_its_columns(folder: Path, place: ParquetPlace, findings: Findings) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -89,6 +89,16 @@ class CheckReport:
     def passed(self) -> bool:
         """True if there are no findings."""
         return not self.findings
+
+    def with_inner(self, inner: CheckReport, place: str) -> CheckReport:
+        """The report of a dataset and of another one that lies in its folder `place`."""
+        found = [replace(each, file=f"{place}/{each.file}") for each in inner.findings]
+        return CheckReport(
+            (*self.findings, *found),
+            self.rows + inner.rows,
+            self.files + inner.files,
+            self.executed + inner.executed,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """The report as one JSON document."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.dataset import EMBEDDED, embedded_path
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
@@ -68,9 +69,17 @@ def parquet_places(folder: Path, *, raw: bool) -> list[ParquetPlace]:
 
 
 def files_in(folder: Path) -> list[str]:
-    """The paths of all files in a folder, relative to it and sorted."""
+    """The paths of all files of a dataset folder, relative to it and sorted.
+
+    The dataset of experts' kernels that may lie in it has files of its own.
+    """
     paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    return sorted(path for path in paths if path not in _IGNORED)
+    inner = f"{EXPERT}/" if (folder / EXPERT / MANIFEST).is_file() else None
+    return sorted(
+        path
+        for path in paths
+        if path not in _IGNORED and not (inner is not None and path.startswith(inner))
+    )
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import MANIFEST, REJECTED, ROW_LIST
 from dataset_builders.sweeps import SWEEPS, point_from_json
 from dataset_builders.sweeps.captured import CAPTURED
+from dataset_builders.sweeps.experts import EXPERT, expert_point_from_json
 from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.errors import InputError
 
@@ -30,8 +31,8 @@ def check_lists(content: Content, findings: Findings) -> None:
     rejected = dict(
         check_lines(content.folder, REJECTED, REJECTED_FORM, CheckKind.REJECTED, findings)
     )
-    captured = content.manifest is not None and content.manifest["sweep"] == CAPTURED
-    points = _check_rejected(rejected, findings, captured=captured)
+    sweep = None if content.manifest is None else content.manifest["sweep"]
+    points = _check_rejected(rejected, findings, sweep)
     if content.manifest is not None:
         _check_counts(content, content.manifest, rejected.values(), findings)
         _check_sweep(content, content.manifest, points, findings)
@@ -84,7 +85,7 @@ def _check_order(listed: list[str], rows: list[str], findings: Findings) -> None
 
 
 def _check_rejected(
-    rejected: Mapping[int, dict[str, Any]], findings: Findings, *, captured: bool
+    rejected: Mapping[int, dict[str, Any]], findings: Findings, sweep: str | None
 ) -> Counter[str]:
     """The points of the lines. Reports each whose parameters give another point.
 
@@ -93,10 +94,11 @@ def _check_rejected(
     points: Counter[str] = Counter()
     for number, line in rejected.items():
         points[line["point"]] += 1
-        if captured:
+        if sweep == CAPTURED:
             continue
         try:
-            point = point_from_json(line["arch"], line["kernel"], line["params"])
+            read = expert_point_from_json if sweep == EXPERT else point_from_json
+            point = read(line["arch"], line["kernel"], line["params"])
             expected = {"point": point.key, "family": point.family}
         except (InputError, KeyError) as error:
             message = f"line {number}: no sweep point: {error}"

@@ -22,6 +22,7 @@ from dataset_builders.building.compile_point import compile_point
 from dataset_builders.compilers.built_kernel import canonical_json
 from dataset_builders.compilers.toolchains import check_packages, toolchains_of
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
+from dataset_builders.experts.registry import SOURCES
 from dataset_builders.inspection.documents import ROW_LIST_FORM, check_lines
 from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import (
@@ -36,6 +37,7 @@ from dataset_builders.journal.journal import decode_document
 from dataset_builders.journal.results import result_from_document
 from dataset_builders.sweeps import point_from_json
 from dataset_builders.sweeps.captured import CAPTURED
+from dataset_builders.sweeps.experts import EXPERT_KERNELS, expert_point_from_json
 from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, tool_version
 from verilocc_bench.dataset import RawRow, Row, read_parquet
 from verilocc_bench.dataset.rows import RELEASE_COLUMNS
@@ -105,7 +107,7 @@ def rebuild_rows(
         )
     versions = differing_versions(folder)
     chosen = _chosen(_row_list(folder), sample, seed, ids, folder)
-    _need_tools({str(line["arch"]) for line in chosen})
+    _need_tools(chosen)
     results: dict[str, Rebuilt] = {}
     with (
         closing(run_tasks(partial(_difference, folder), chosen, Execution(jobs))) as outcomes,
@@ -137,8 +139,22 @@ def _version_here(name: str) -> str | None:
             if tool == name:
                 return tool_version(tool)
         return version(name)
-    except (InputError, PackageNotFoundError):
+    except PackageNotFoundError:
+        return _version_of_library(name)
+    except InputError:
         return None
+
+
+def _version_of_library(name: str) -> str | None:
+    """The version of a library of kernels, or of a tool that makes its rows."""
+    for source in SOURCES.values():
+        try:
+            versions = source.versions()
+        except InputError:
+            continue
+        if name in versions:
+            return versions[name]
+    return None
 
 
 def _row_list(folder: Path) -> list[dict[str, Any]]:
@@ -175,19 +191,28 @@ def _chosen(
     return [lines[place] for place in sorted(places)]
 
 
-def _need_tools(archs: Collection[str]) -> None:
-    """Raises MissingExtraError if a tool that compiles is not installed."""
+def _need_tools(lines: Sequence[dict[str, Any]]) -> None:
+    """Raises MissingExtraError if a tool that compiles is not installed.
+
+    Raises InputError if the archive of a library is missing.
+    """
     purpose = "making rows again"
-    check_packages({"triton": "triton"}, purpose)
-    for toolchain in toolchains_of(archs):
+    own = {str(line["arch"]) for line in lines if line["kernel"] not in EXPERT_KERNELS}
+    if own:
+        check_packages({"triton": "triton"}, purpose)
+    for toolchain in toolchains_of(own):
         toolchain.check(purpose)
+    kernels = {str(line["kernel"]) for line in lines} & EXPERT_KERNELS.keys()
+    for library in sorted({EXPERT_KERNELS[kernel][0] for kernel in kernels}):
+        SOURCES[library].check(purpose)
 
 
 def _difference(folder: Path, line: dict[str, Any]) -> str | None:
     """The first difference between a row and the result of compiling its line; None without one."""
     try:
         row, raw = _stored(folder, line)
-        point = point_from_json(line["arch"], line["kernel"], canonical_json(line["params"]))
+        read = expert_point_from_json if line["kernel"] in EXPERT_KERNELS else point_from_json
+        point = read(line["arch"], line["kernel"], canonical_json(line["params"]))
         if point.key != line["point"]:
             return f"the parameters are those of {point.key}"
     except InputError as error:

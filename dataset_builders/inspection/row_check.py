@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from dataset_builders.compilers.built_kernel import LICENSE, canonical_json
-from dataset_builders.compilers.toolchains import toolchain_of
+from dataset_builders.compilers.toolchains import Toolchain, toolchain_of
+from dataset_builders.experts.protocol import ExpertSource
+from dataset_builders.experts.registry import SOURCES
 from dataset_builders.inspection.findings import CheckKind
 from dataset_builders.inspection.label_check import label_problems, split_track_problems
 from dataset_builders.inspection.layout import ParquetPlace
 from dataset_builders.sweeps import SweepPoint, point_from_json
+from dataset_builders.sweeps.experts import EXPERT_KERNELS, ExpertPoint, expert_point_from_json
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.dataset.rows import BEST_COLUMNS
@@ -42,23 +45,32 @@ class RowOrigin:
     """The parts of a manifest that hold for all rows: versions by tool, source hashes by module.
 
     `captured` rows are of a user's own kernels: they have no sweep point, any license,
-    and no best label.
+    and no best label. `expert` rows are of open libraries.
     """
 
     versions: Mapping[str, str]
     kernel_sources: Mapping[str, str]
     captured: bool = False
+    expert: bool = False
+
+
+_Point = SweepPoint | ExpertPoint
+_Maker = Toolchain | ExpertSource
 
 
 def row_problems(
     row: Row, place: ParquetPlace, origin: RowOrigin, *, labels: bool
 ) -> Iterator[RowProblem]:
     """All faults of a row; without `labels` no assignment is verified."""
-    yield from _place_problems(row, place, any_license=origin.captured)
+    yield from _place_problems(row, place)
+    if not origin.captured:
+        yield from _license_problems(row, origin)
+    elif not row.license:
+        yield CheckKind.COLUMN, "the column 'license' is empty"
     yield from _null_problems(row, with_best=not origin.captured)
     documents, problems = _documents(row)
     yield from problems
-    point, problems = (None, []) if origin.captured else _point(row)
+    point, problems = (None, []) if origin.captured else _point(row, origin)
     yield from problems
     if "provenance" in documents:
         yield from _provenance_problems(row, documents["provenance"], point, origin)
@@ -77,9 +89,7 @@ def row_problems(
         yield CheckKind.TEXT, f"the function cannot be analysed: {error.message}"
 
 
-def _place_problems(
-    row: Row, place: ParquetPlace, *, any_license: bool = False
-) -> Iterator[RowProblem]:
+def _place_problems(row: Row, place: ParquetPlace) -> Iterator[RowProblem]:
     for column in ("arch", "family", "track"):
         found, expected = getattr(row, column), getattr(place, column)
         if found != expected:
@@ -87,8 +97,16 @@ def _place_problems(
                 CheckKind.COLUMN,
                 f"the column {column!r} is {found!r}, the file's path says {expected!r}",
             )
-    if row.license != LICENSE and not (any_license and row.license):
-        yield CheckKind.COLUMN, f"the column 'license' is {row.license!r}, expected {LICENSE!r}"
+
+
+def _license_problems(row: Row, origin: RowOrigin) -> Iterator[RowProblem]:
+    expected = LICENSE
+    if origin.expert:
+        if row.kernel not in EXPERT_KERNELS:
+            return  # another check reports it
+        expected = SOURCES[EXPERT_KERNELS[row.kernel][0]].license
+    if row.license != expected:
+        yield CheckKind.COLUMN, f"the column 'license' is {row.license!r}, expected {expected!r}"
 
 
 def _null_problems(row: Row, *, with_best: bool = True) -> Iterator[RowProblem]:
@@ -153,9 +171,10 @@ def _in_register_order(value: dict[str, Any]) -> dict[str, Any]:
     return {k: _in_register_order(v) if isinstance(v, dict) else v for k, v in value.items()}
 
 
-def _point(row: Row) -> tuple[SweepPoint | None, list[RowProblem]]:
+def _point(row: Row, origin: RowOrigin) -> tuple[_Point | None, list[RowProblem]]:
     try:
-        point = point_from_json(row.arch, row.kernel, row.params)
+        read = expert_point_from_json if origin.expert else point_from_json
+        point: _Point = read(row.arch, row.kernel, row.params)
     except InputError as error:
         return None, [(CheckKind.POINT, f"no sweep point: {error.message}")]
     problems = [
@@ -170,7 +189,7 @@ def _point(row: Row) -> tuple[SweepPoint | None, list[RowProblem]]:
     return point, problems
 
 
-def _group(point: SweepPoint) -> str | None:
+def _group(point: _Point) -> str | None:
     """The group of a point; None if a parameter has a value that no kernel knows."""
     try:
         return point.group
@@ -179,7 +198,7 @@ def _group(point: SweepPoint) -> str | None:
 
 
 def _provenance_problems(
-    row: Row, provenance: dict[str, Any], point: SweepPoint | None, origin: RowOrigin
+    row: Row, provenance: dict[str, Any], point: _Point | None, origin: RowOrigin
 ) -> Iterator[RowProblem]:
     def expect(what: str, found: object, expected: object) -> Iterator[RowProblem]:
         if found != expected:
@@ -195,7 +214,9 @@ def _provenance_problems(
     yield from expect("the format", provenance.get("format"), FORMAT_LINE)
     if row.arch not in TARGETS:
         return
-    toolchain = toolchain_of(row.arch)
+    toolchain: _Maker = toolchain_of(row.arch)
+    if isinstance(point, ExpertPoint):
+        toolchain = SOURCES[point.library]
     for name in toolchain.hashes:
         if not _is_sha256(provenance.get(name)):
             yield CheckKind.PROVENANCE, f"provenance: expected a SHA-256 as {name!r}"
@@ -205,6 +226,10 @@ def _provenance_problems(
     if point is None:
         return
     yield from expect("the point", provenance.get("point"), point.key)
+    if isinstance(point, ExpertPoint):
+        archive = SOURCES[point.library].archive.sha256
+        yield from expect("the archive", provenance.get("archive_sha256"), archive)
+        return
     module = point.specification.module
     if module in origin.kernel_sources:
         expected = origin.kernel_sources[module]

@@ -1,7 +1,8 @@
 """The files of the dataset: those of a folder, and those of a repository that belong to it.
 
 The card's examples are published with the name of the repository, and the
-manifest with that card's hash. The folder itself does not change.
+manifest with that card's hash. The folder itself does not change. If the folder
+has experts' kernels in its folder `expert`, the published card has their configs.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from dataset_builders.release.card import expert_configs, with_configs
 from dataset_builders.release.card_examples import named
+from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, read_text, write_atomically
 
 CARD, MANIFEST = "README.md", "manifest.json"
 
-FOLDERS = ("data", "split", "raw", "plots")
+FOLDERS = ("data", "split", "raw", "plots", "licenses", EXPERT)
 FILES = frozenset({"README.md", "manifest.json", "rows.jsonl", "rejected.jsonl", "leakage.json"})
 KEPT_FILES = frozenset({"eval.yaml"})
 """Files that are published if a folder has them, and are otherwise left alone.
@@ -30,6 +34,9 @@ KEPT_FILES = frozenset({"eval.yaml"})
 """
 
 BLOCK_BYTES = 1 << 20
+
+_TEST_ROWS = {("data", "", "", "test"): 1}
+"""Experts' kernels are of one split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +77,41 @@ def published_files(folder: Path, repository: str) -> Iterator[Mapping[str, Loca
 
 
 def _own_card(found: Mapping[str, LocalFile], repository: str, work: Path) -> dict[str, LocalFile]:
-    """The card with the repository's name, and the manifest; empty if the folder's card has it."""
-    if CARD not in found:
+    """The cards with the repository's name, and their manifests, as far as the folder's differ."""
+    inner = f"{EXPERT}/"
+    configs = [] if f"{inner}{CARD}" not in found else list(expert_configs(_TEST_ROWS, inner))
+    return {
+        **_card(found, "", repository, configs, work),
+        **_card(found, inner, repository, [], work),
+    }
+
+
+def _card(
+    found: Mapping[str, LocalFile],
+    place: str,
+    repository: str,
+    configs: list[dict[str, Any]],
+    work: Path,
+) -> dict[str, LocalFile]:
+    """The card in a folder of the dataset, with further configs, and that folder's manifest."""
+    card_path, manifest_path = f"{place}{CARD}", f"{place}{MANIFEST}"
+    if card_path not in found:
         return {}
-    text = read_text(found[CARD].location)
+    text = read_text(found[card_path].location)
     card = named(text, repository)
+    if configs:
+        card = with_configs(card, configs)
     if card == text:
         return {}
-    write_atomically(work / CARD, card)
-    changed = {CARD: _read(CARD, work / CARD)}
-    if MANIFEST in found:
-        manifest = read_json(found[MANIFEST].location)
-        manifest["files"][CARD] = changed[CARD].sha256
+    write_atomically(work / card_path, card)
+    changed = {card_path: _read(card_path, work / card_path)}
+    if manifest_path in found:
+        manifest = read_json(found[manifest_path].location)
+        manifest["files"][CARD] = changed[card_path].sha256
         # The same form as the release writes.
-        write_atomically(work / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
-        changed[MANIFEST] = _read(MANIFEST, work / MANIFEST)
+        text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+        write_atomically(work / manifest_path, text)
+        changed[manifest_path] = _read(manifest_path, work / manifest_path)
     return changed
 
 

@@ -16,7 +16,9 @@ import yaml
 from dataset_builders.release.card_sections import CardFacts, FolderCounts, card_text
 from dataset_builders.statistics import DatasetStatistics, draw_plots, statistics_of
 from dataset_builders.statistics.summary import in_order
+from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
 from dataset_builders.sweeps.splits import SPLITS
+from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 
 CARD = "README.md"
@@ -69,17 +71,21 @@ def _head(facts: CardFacts) -> dict[str, Any]:
     licenses = sorted(name.lower() for name in facts.licenses)
     return {
         "license": licenses[0] if len(licenses) == 1 else licenses,
-        "pretty_name": "Register allocation for GPU kernels",
+        "pretty_name": "Register allocation for GPU kernels"
+        + (", written by experts" if facts.is_expert else ""),
         "language": ["code"],
         "annotations_creators": ["machine-generated"],
         "source_datasets": ["original"],
         "size_categories": [_size_category(sum(facts.counts.values()))],
         "task_categories": ["text-generation"],
         "tags": [
-            *("code", "compilers", "register-allocation", "gpu", "machine-ir", "triton"),
+            *("code", "compilers", "register-allocation", "gpu", "machine-ir"),
+            *(() if facts.is_expert else ("triton",)),
             *("amdgpu", "cuda", "benchmark"),
         ],
-        "configs": list(card_configs(facts.counts)),
+        "configs": list(
+            expert_configs(facts.counts) if facts.is_expert else card_configs(facts.counts)
+        ),
     }
 
 
@@ -111,6 +117,33 @@ def card_configs(rows: FolderCounts) -> Iterator[dict[str, Any]]:
         if files:
             config: dict[str, Any] = {"config_name": name, "data_files": files}
             yield config | ({"default": True} if name == "default" else {})
+
+
+def expert_configs(rows: FolderCounts, place: str = "") -> Iterator[dict[str, Any]]:
+    """The configs of experts' kernels, for rows counted as for `card_configs`.
+
+    `place` is the path of their folder in the repository, with a slash. None of
+    them is the default: nobody trains on them by accident.
+    """
+    for name, folder in ((EXPERT, "data"), (EXPERT_RAW, "raw/data")):
+        for split in in_order(SPLITS, {key[3] for key in rows}):
+            path = f"{place}{folder}/*/*/{split}-*.parquet"
+            yield {"config_name": name, "data_files": [{"split": split, "path": path}]}
+
+
+def with_configs(card: str, configs: Sequence[Mapping[str, Any]]) -> str:
+    """A card with these configs behind those of its head, in place of equal names.
+
+    Raises InputError for a card whose head is not that of a dataset.
+    """
+    parts = card.split("---\n", 2)
+    head = yaml.safe_load(parts[1]) if len(parts) == 3 and not parts[0] else None
+    if not isinstance(head, dict) or not isinstance(head.get("configs"), list):
+        raise InputError("expected a YAML head with a list of configs", source=CARD)
+    names = {config["config_name"] for config in configs}
+    kept = [each for each in head["configs"] if each.get("config_name") not in names]
+    head["configs"] = [*kept, *map(dict, configs)]
+    return f"---\n{yaml.safe_dump(head, sort_keys=False)}---\n{parts[2]}"
 
 
 def _has_rows(rows: FolderCounts, folder: str, arch: str, family: str, split: str) -> bool:

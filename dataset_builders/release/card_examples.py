@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from dataset_builders.statistics.summary import in_order
+from dataset_builders.sweeps.experts import EXPERT
 from dataset_builders.sweeps.splits import SPLITS
 
 EMBEDDED = "mini"
@@ -20,6 +21,8 @@ def usage(counts: Mapping[tuple[str, str, str, str], int], sweep: str, repositor
     """
     if sweep == EMBEDDED:
         text = _EMBEDDED
+    elif sweep == EXPERT:
+        text = _OF_EXPERTS
     else:
         text = _ON_THE_HUB + _pair(counts) + _generalization(counts) + _COMMANDS
     split = in_order(SPLITS, {key[3] for key in counts})[0]
@@ -67,6 +70,26 @@ rows = load_dataset(str(embedded_path()), split="test")  # of the config `defaul
 print(rows[0]["normalized"])  # what a model is shown
 print(json.loads(rows[0]["assignment"]))  # the compiler's answer
 ```
+"""
+
+_OF_EXPERTS = """\
+```python
+import json
+from datasets import load_dataset
+
+rows = load_dataset("@NAME", "expert", split="@SPLIT")
+print(rows[0]["normalized"])  # what a model is shown
+print(json.loads(rows[0]["assignment"]))  # the answer of its authors or their compiler
+```
+
+An allocator is scored, every answer verified, with
+
+```
+verilocc-bench evaluate --dataset @NAME:expert --model linear-scan
+```
+
+The name `DATASET:expert` stands for these rows of a dataset on the Hub, and for the folder
+`expert` of a dataset folder.
 """
 
 _ON_THE_HUB = """\

@@ -10,6 +10,7 @@ from typing import Any
 
 from tabulate import tabulate
 
+from dataset_builders.release import card_experts as experts
 from dataset_builders.release import card_text as words
 from dataset_builders.release.card_examples import EMBEDDED, usage
 from dataset_builders.release.citation import bibtex, read_citation
@@ -17,6 +18,7 @@ from dataset_builders.release.duplicates import NEAR_DISTANCE
 from dataset_builders.statistics import PLOTS, DatasetStatistics, tables
 from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps import SWEEPS
+from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
@@ -46,6 +48,11 @@ class CardFacts:
         return in_order(SPLITS, {key[3] for key in self.counts})
 
     @property
+    def is_expert(self) -> bool:
+        """True if the rows are kernels of experts."""
+        return bool(self.manifest["sweep"] == EXPERT)
+
+    @property
     def licenses(self) -> set[str]:
         """The SPDX identifiers of the rows."""
         rows = () if self.statistics is None else self.statistics.rows
@@ -54,8 +61,11 @@ class CardFacts:
 
 def card_text(facts: CardFacts) -> str:
     """The card without its head."""
-    of_mini = ": the dataset `mini`" if facts.manifest["sweep"] == EMBEDDED else ""
-    sections = [f"# Register allocation for GPU kernels{of_mini}\n\n{words.ABOUT}"]
+    if facts.is_expert:
+        sections = [f"# Register allocation for GPU kernels that experts wrote\n\n{experts.ABOUT}"]
+    else:
+        of_mini = ": the dataset `mini`" if facts.manifest["sweep"] == EMBEDDED else ""
+        sections = [f"# Register allocation for GPU kernels{of_mini}\n\n{words.ABOUT}"]
     for title, section in _SECTIONS.items():
         text = section(facts)
         if text:
@@ -68,6 +78,9 @@ def _usage(facts: CardFacts) -> str:
 
 
 def _configs(facts: CardFacts) -> str:
+    if facts.is_expert:
+        both = [(f"`{EXPERT}`", "all rows"), (f"`{EXPERT_RAW}`", "their code, by `id`")]
+        return _names_table(both, ("config", "rows"))
     rows = [
         ("`default`", "the assign track: the compiler gave every virtual register one register"),
         (_codes({key[2] for key in facts.counts}), "the same by family"),
@@ -123,8 +136,9 @@ def _sizes(facts: CardFacts) -> str:
 
 
 def _origin(facts: CardFacts) -> str:
-    parts = [words.ORIGIN]
-    parts += [text for vendor, text in words.VENDORS.items() if vendor in facts.vendors]
+    own = experts if facts.is_expert else words
+    parts = [own.ORIGIN]
+    parts += [text for vendor, text in own.VENDORS.items() if vendor in facts.vendors]
     if facts.statistics is not None:
         parts.append(_explained(tables.kernel_table(facts.statistics)))
     return "\n\n".join(parts)
@@ -170,7 +184,8 @@ def _cluster_text(statistics: DatasetStatistics) -> str:
 
 def _rejected(facts: CardFacts) -> str:
     manifest = facts.manifest
-    points = f"{manifest['points']:,} points of the sweep `{manifest['sweep']}` were compiled"
+    made = "taken" if facts.is_expert else "compiled"
+    points = f"{manifest['points']:,} points of the sweep `{manifest['sweep']}` were {made}"
     if facts.statistics is None:
         return f"{points}; what was rejected is in `rejected.jsonl` with its reason."
     table = tables.rejected_table(facts.statistics.rejected)
@@ -186,8 +201,9 @@ def _uses(facts: CardFacts) -> str:
 
 
 def _limits(facts: CardFacts) -> str:
-    about = [key for key in words.LIMITS if key not in words.VENDORS or key in facts.vendors]
-    return "\n".join(f"- {words.LIMITS[key].strip()}".replace("\n", "\n  ") for key in about)
+    limits = {**words.LIMITS, **(experts.LIMITS if facts.is_expert else {})}
+    about = [key for key in limits if key not in words.VENDORS or key in facts.vendors]
+    return "\n".join(f"- {limits[key].strip()}".replace("\n", "\n  ") for key in about)
 
 
 def _rebuilding(facts: CardFacts) -> str:
@@ -208,12 +224,18 @@ whole of it is built by
 verilocc-bench build --sweep {manifest["sweep"]} --arch {archs}{_limit(manifest)} --output DIR
 ```
 
-which needs the extra `build` and no GPU. `manifest.json` has the hashes of all files, and of the
+which needs {_needs(facts)} and no GPU. `manifest.json` has the hashes of all files, and of the
 sources of the kernels; `rejected.jsonl` why a point of the sweep gave no row.
 
 Versions: {versions}. Flags:
 
 {_names_table(flags, ("stage", "flags"))}"""
+
+
+def _needs(facts: CardFacts) -> str:
+    if facts.is_expert:
+        return "the extra `expert`, the libraries (`make expert-archives`), g++"
+    return "the extra `build`"
 
 
 def _limit(manifest: Mapping[str, Any]) -> str:
@@ -230,6 +252,8 @@ def _points_of(sweep: str, archs: tuple[str, ...]) -> int | None:
 
 def _licence(facts: CardFacts) -> str:
     names = " and ".join(sorted(facts.licenses))
+    if facts.is_expert:
+        return f"{names}, as the libraries: by row in the column `license`. {experts.NOTICES}"
     return (
         f"{names}, as the sources of the kernels: by kernel in the table of kernels, by row in the "
         "column `license`."

@@ -7,6 +7,10 @@ one split. If a near pair lies in two splits, the kernel in the later split of
 `SPLITS` stays and the other one is left out: so training loses kernels, not the
 tests of generalization. Kernels of the embedded dataset `mini` count as one
 more test split, so that `mini` can test models that were trained on `train`.
+
+Kernels of experts are all in one split, and there only the first of several near
+ones stays. One that is near a function of `mini`, or of the dataset that the
+build is compared with, is left out.
 """
 
 from __future__ import annotations
@@ -15,10 +19,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dataset_builders.release.similarity import Corpus, Neighbour, Tokens
-from dataset_builders.sweeps import SweepPoint
+from dataset_builders.sweeps.point import RowPoint
 from dataset_builders.sweeps.splits import SPLITS, TRAINING
 
 NEAR_DISTANCE = 0.05
+EMBEDDED_DATASET = "the embedded dataset mini"
+"""How reasons call it."""
 
 Rejection = tuple[str, str]
 """Kind and reason."""
@@ -31,7 +37,7 @@ Pair = tuple[int, Neighbour]
 class RowCandidate:
     """A compiled kernel that may become a row."""
 
-    point: SweepPoint
+    point: RowPoint
     id: str
     track: str
     split: str
@@ -64,7 +70,8 @@ def near_duplicates_across(
     training splits only.
     """
     order = list(SPLITS)
-    rejected = _near_embedded(candidates, embedded)
+    training = [candidate for candidate in candidates if candidate.split in TRAINING]
+    rejected = near_duplicates_of(embedded, training, EMBEDDED_DATASET)
     for place, neighbour in pairs:
         both = (candidates[place], candidates[neighbour.place])
         lost, kept = sorted(both, key=lambda candidate: order.index(candidate.split))
@@ -74,19 +81,39 @@ def near_duplicates_across(
     return rejected
 
 
-def _near_embedded(
-    candidates: Sequence[RowCandidate], embedded: Mapping[str, Tokens]
+def near_duplicates_within(
+    candidates: Sequence[RowCandidate], pairs: Iterable[Pair]
 ) -> dict[str, Rejection]:
-    if not embedded:
+    """The rejections of candidates that are near an earlier one that stays; by point key."""
+    rejected: dict[str, Rejection] = {}
+    later: dict[int, list[Pair]] = {}
+    for place, neighbour in pairs:
+        later.setdefault(neighbour.place, []).append((place, neighbour))
+    for place, found in sorted(later.items()):
+        kept = [each for each in found if candidates[each[0]].point.key not in rejected]
+        if kept:
+            first, neighbour = min(kept, key=lambda each: (each[1].distance, each[0]))
+            reason = _near(neighbour.distance, candidates[first].id)
+            rejected[candidates[place].point.key] = reason
+    return rejected
+
+
+def near_duplicates_of(
+    known: Mapping[str, Tokens], candidates: Sequence[RowCandidate], dataset: str
+) -> dict[str, Rejection]:
+    """The rejections of candidates that are near a function of a dataset; by point key.
+
+    `known` has its functions by id, and `dataset` is how reasons call it.
+    """
+    if not known:
         return {}
-    training = [candidate for candidate in candidates if candidate.split in TRAINING]
-    corpus = Corpus([*embedded.values(), *(candidate.tokens for candidate in training)])
-    ids = list(embedded)
+    corpus = Corpus([*known.values(), *(candidate.tokens for candidate in candidates)])
+    ids = list(known)
     rejected: dict[str, Rejection] = {}
     for place, neighbour in corpus.pairs_within(NEAR_DISTANCE):
         if place < len(ids) <= neighbour.place:
-            candidate = training[neighbour.place - len(ids)]
-            reason = _near(neighbour.distance, f"{ids[place]} of the embedded dataset mini")
+            candidate = candidates[neighbour.place - len(ids)]
+            reason = _near(neighbour.distance, f"{ids[place]} of {dataset}")
             rejected[candidate.point.key] = min(rejected.get(candidate.point.key, reason), reason)
     return rejected
 

@@ -19,24 +19,39 @@ from typing import Any
 from tqdm import tqdm
 
 from dataset_builders.execution.tasks import Execution
+from dataset_builders.experts.registry import SOURCES
 from dataset_builders.journal.journal import Journal
 from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.release.better_labels import better_labels
 from dataset_builders.release.card import write_card
 from dataset_builders.release.duplicates import (
+    EMBEDDED_DATASET,
+    Pair,
     Rejection,
     RowCandidate,
     clusters,
     exact_duplicates,
     near_duplicates_across,
+    near_duplicates_of,
+    near_duplicates_within,
     near_pairs,
 )
 from dataset_builders.release.leakage import leakage_report
 from dataset_builders.release.probe import probe_splits
 from dataset_builders.release.similarity import Tokens, instruction_tokens
 from dataset_builders.sweeps import SweepPoint
-from dataset_builders.sweeps.splits import split_of
-from verilocc_bench.dataset import EMBEDDED, RawRow, Row, load_rows, row_digest, write_parquet
+from dataset_builders.sweeps.experts import EXPERT, ExpertPoint
+from dataset_builders.sweeps.splits import SPLITS, split_of
+from verilocc_bench.dataset import (
+    EMBEDDED,
+    RawRow,
+    Row,
+    iterate_rows,
+    load_rows,
+    row_digest,
+    write_parquet,
+)
+from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 
 ROWS_PER_FILE = 500
@@ -44,6 +59,8 @@ RAW_ROWS_PER_FILE = 200
 
 _Bucket = tuple[str, str, str, str]
 """Track folder, architecture, family, split."""
+
+_Points = Sequence[SweepPoint | ExpertPoint]
 
 
 @dataclass(slots=True)
@@ -64,21 +81,27 @@ class _Selection:
 
 
 def write_dataset(
-    points: Sequence[SweepPoint],
+    points: _Points,
     journal: Journal,
     output: Path,
     manifest: Mapping[str, Any],
     *,
     execution: Execution | None = None,
     progress: bool = True,
+    beside: Path | None = None,
 ) -> ReleaseSummary:
     """Writes the dataset of the points, in their order; the manifest comes last.
 
-    `execution` says where the search for better labels runs.
+    `execution` says where the search for better labels runs. `beside` is a
+    dataset whose functions kernels of experts must not be near. Raises InputError
+    if it cannot be read.
     """
     sweep = str(manifest["sweep"])
     embedded = _embedded_functions() if sweep != EMBEDDED else {}
-    selection = _select(points, journal, sweep, embedded)
+    others = {EMBEDDED_DATASET: embedded}
+    if beside is not None:
+        others["the dataset beside it"] = _functions_of(beside)
+    selection = _select(points, journal, sweep, others)
     better = better_labels(
         {
             candidate.id: partial(_journal_row, journal, candidate)
@@ -94,6 +117,8 @@ def write_dataset(
     writer.write_lines("rejected.jsonl", _rejections(points, selection.rejected))
     leakage = leakage_report(selection.candidates, embedded, progress=progress)
     leakage["probe"] = probe_splits(selection.candidates)
+    for library in sorted({p.library for p in points if isinstance(p, ExpertPoint)}):
+        writer.add_text(f"licenses/{library}.txt", SOURCES[library].archive.notice_text())
     writer.add_text("leakage.json", json.dumps(leakage, indent=1, sort_keys=True) + "\n")
     summary = ReleaseSummary(
         Counter(_bucket(candidate) for candidate in selection.candidates),
@@ -123,9 +148,24 @@ def _embedded_functions() -> dict[str, Tokens]:
     }
 
 
+def _functions_of(folder: Path) -> dict[str, Tokens]:
+    """The functions of a dataset folder by id, of all splits and tracks."""
+    found: dict[str, Tokens] = {}
+    for track in ("assign", "split"):
+        for split in SPLITS:
+            try:
+                rows = iterate_rows(str(folder), split=split, track=track)
+                found |= {row.id: instruction_tokens(row.normalized) for row in rows}
+            except InputError as error:
+                if not error.message.startswith("there is no split"):
+                    raise
+    return found
+
+
 def _select(
-    points: Sequence[SweepPoint], journal: Journal, sweep: str, embedded: Mapping[str, Tokens]
+    points: _Points, journal: Journal, sweep: str, others: Mapping[str, Mapping[str, Tokens]]
 ) -> _Selection:
+    """Chooses the rows; `others` has the functions of other datasets, by name and id."""
     rejected: dict[str, Rejection] = {}
     found: list[RowCandidate] = []
     for point in points:
@@ -139,7 +179,7 @@ def _select(
     rejected |= exact_duplicates([(c.point.key, c.id) for c in found])
     found = [c for c in found if c.point.key not in rejected]
     pairs = near_pairs(found)
-    rejected |= near_duplicates_across(found, pairs, embedded)
+    rejected |= _near_duplicates(found, pairs, sweep, others)
     places = [place for place, c in enumerate(found) if c.point.key not in rejected]
     new_place = {old: new for new, old in enumerate(places)}
     kept = [found[place] for place in places]
@@ -149,6 +189,25 @@ def _select(
         if place in new_place and neighbour.place in new_place
     ]
     return _Selection(kept, clusters([c.id for c in kept], kept_pairs), rejected)
+
+
+def _near_duplicates(
+    found: Sequence[RowCandidate],
+    pairs: Sequence[Pair],
+    sweep: str,
+    others: Mapping[str, Mapping[str, Tokens]],
+) -> dict[str, Rejection]:
+    if sweep != EXPERT:
+        return near_duplicates_across(found, pairs, others[EMBEDDED_DATASET])
+    rejected: dict[str, Rejection] = {}
+    for name, known in others.items():
+        rejected |= near_duplicates_of(known, found, name)
+    stay = [pair for pair in pairs if not {found[p].point.key for p in _both(pair)} & set(rejected)]
+    return rejected | near_duplicates_within(found, stay)
+
+
+def _both(pair: Pair) -> tuple[int, int]:
+    return pair[0], pair[1].place
 
 
 class _Writer:
@@ -276,9 +335,7 @@ def _line(candidate: RowCandidate, row: Row, file: str, raw_hash: str) -> dict[s
     }
 
 
-def _rejections(
-    points: Sequence[SweepPoint], rejected: Mapping[str, Rejection]
-) -> list[dict[str, str]]:
+def _rejections(points: _Points, rejected: Mapping[str, Rejection]) -> list[dict[str, str]]:
     return [
         {
             "point": point.key,

@@ -36,11 +36,16 @@ class CapturedPoint:
         return json.dumps(dict(self.parameters), sort_keys=True, separators=(",", ":"))
 
     @property
+    def digest(self) -> str:
+        """The SHA-256, in hex, of architecture, kernel and parameters."""
+        text = f"{self.arch}\n{self.kernel}\n{self.parameters_json}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
     def key(self) -> str:
         """The kernel's name, its architecture, and a hash of all parameters."""
-        text = f"{self.arch}\n{self.kernel}\n{self.parameters_json}"
         name = re.sub(r"\W", "_", self.kernel, flags=re.ASCII)[:60]
-        return f"{name}-{self.arch}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+        return f"{name}-{self.arch}-{self.digest[:10]}"
 
     @property
     def group(self) -> str:

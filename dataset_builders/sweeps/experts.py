@@ -18,6 +18,9 @@ from verilocc_bench.errors import InputError
 EXPERT = "expert"
 """The `sweep` in the manifest of such a dataset, and the name of its config."""
 
+EXPERT_RAW = f"{EXPERT}-raw"
+"""The name of the config with their code."""
+
 EXPERT_KERNELS: Mapping[str, tuple[str, str]] = {
     "cutlass_gemm": ("cutlass", "gemm"),
     "cutlass_gemm_batched": ("cutlass", "gemm"),
@@ -57,10 +60,15 @@ class ExpertPoint:
         return json.dumps(dict(self.parameters), sort_keys=True, separators=(",", ":"))
 
     @property
+    def digest(self) -> str:
+        """The SHA-256, in hex, of architecture, kernel and parameters."""
+        text = f"{self.arch}\n{self.kernel}\n{self.parameters_json}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
     def key(self) -> str:
         """The kernel's name, its architecture, and a hash of all parameters."""
-        text = f"{self.arch}\n{self.kernel}\n{self.parameters_json}"
-        return f"{self.kernel}-{self.arch}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+        return f"{self.kernel}-{self.arch}-{self.digest[:10]}"
 
     @property
     def group(self) -> str:

@@ -93,6 +93,11 @@ class RowPoint(Protocol):
         ...
 
     @property
+    def digest(self) -> str:
+        """The SHA-256, in hex, of architecture, kernel and parameters."""
+        ...
+
+    @property
     def key(self) -> str:
         """A short, stable identifier that is safe as a file name."""
         ...

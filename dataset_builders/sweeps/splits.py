@@ -20,6 +20,7 @@ from collections.abc import Callable
 from functools import cache
 
 from dataset_builders.sweeps import SweepPoint, sweep_named
+from dataset_builders.sweeps.experts import ExpertPoint
 
 SPLITS: dict[str, str] = {
     "train": "eight of ten sweep groups",
@@ -54,9 +55,13 @@ _PERIOD = 10
 _TENTHS = {4: "validation", 9: "test"}
 
 
-def split_of(sweep_name: str, point: SweepPoint) -> str:
-    """The split of a point. All points of the sweep `mini`, which is for evaluation, are `test`."""
-    if sweep_name == "mini":
+def split_of(sweep_name: str, point: SweepPoint | ExpertPoint) -> str:
+    """The split of a point.
+
+    All points of the sweep `mini`, and all kernels of experts, are `test`: they are
+    there to be evaluated on.
+    """
+    if isinstance(point, ExpertPoint) or sweep_name == "mini":
         return "test"
     return set_aside(point) or _splits_of_groups().get(point.group) or _by_hash(point.group)
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+from verilocc_bench.errors import InputError
+
 if TYPE_CHECKING:
     from dataset_builders.building.build import BuildReport
 
@@ -23,11 +25,18 @@ def run(options: argparse.Namespace) -> int:
     from dataset_builders.sweeps import sweep_named
     from dataset_builders.sweeps.experts import EXPERT
 
+    if options.beside is not None and options.sweep != EXPERT:
+        raise InputError(f"--beside is for the sweep {EXPERT!r}")
     sweep = ExpertSweep() if options.sweep == EXPERT else sweep_named(options.sweep)
     execution = Execution(options.jobs, options.scheduler, options.time_limit)
     with _terminated_as_interrupted():
         report = build_dataset(
-            sweep, options.arch, options.output, limit=options.limit, execution=execution
+            sweep,
+            options.arch,
+            options.output,
+            limit=options.limit,
+            execution=execution,
+            beside=options.beside,
         )
     if report.summary is None:
         print(f"{options.output} is complete: nothing to do", file=sys.stderr)

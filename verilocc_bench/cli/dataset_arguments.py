@@ -30,6 +30,12 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         help="compile on the workers of this Dask scheduler (tcp://…) instead of here",
     )
     parser.add_argument(
+        "--beside",
+        type=Path,
+        metavar="DATASET",
+        help="with the sweep expert: leave out kernels that are near a function of this folder",
+    )
+    parser.add_argument(
         "--time-limit",
         type=positive,
         default=600,

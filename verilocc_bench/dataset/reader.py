@@ -1,4 +1,8 @@
-"""Datasets by name: the embedded one, a folder that `build` wrote, or one on the Hub."""
+"""Datasets by name: the embedded one, a folder that `build` wrote, or one on the Hub.
+
+`NAME:expert` stands for the kernels of a dataset that experts wrote: the config
+`expert` on the Hub, the folder `expert` of a folder.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ from verilocc_bench.files import MIB, open_input, read_json
 
 EMBEDDED = "mini"
 MANIFEST = "manifest.json"
+EXPERT = "expert"
+_OF_EXPERTS = f":{EXPERT}"
 TRACKS = {"assign": "data", "split": "split"}
 """The folder of each track in a dataset on disk."""
 
@@ -47,9 +53,10 @@ def load_rows(
 ) -> Dataset:
     """The rows of one split of one track.
 
-    `name` is `mini`, a folder, or a dataset id on the Hugging Face Hub; `revision`
-    is for the Hub. Raises InputError if there are no such rows, if a row occurs
-    twice, or if a row contradicts its own text.
+    `name` is `mini`, a folder, or a dataset id on the Hugging Face Hub, or one of
+    these with `:expert` behind it; `revision` is for the Hub. Raises InputError if
+    there are no such rows, if a row occurs twice, or if a row contradicts its own
+    text.
     """
     config = _config(track)
     folder = _folder(name)
@@ -57,7 +64,7 @@ def load_rows(
     if folder is not None:
         rows = _rows_of_folder(folder, split, track, MemoryBudget())
     else:
-        rows = read_hub(name, config, split, revision, Row)
+        rows = read_hub(*_on_the_hub(name, config), split, revision, Row)
     checked = _checked(rows, name, track)
     return Dataset(name, revision, split, track, tuple(sorted(checked, key=_order)))
 
@@ -75,7 +82,8 @@ def iterate_rows(
     if folder is not None:
         yield from _checked(_rows_of_folder(folder, split, track), name, track)
     else:
-        yield from _checked(stream_hub(name, config, split, revision, Row), name, track)
+        streamed = stream_hub(*_on_the_hub(name, config), split, revision, Row)
+        yield from _checked(streamed, name, track)
 
 
 def _checked(rows: Iterable[Row], name: str, track: str) -> Iterator[Row]:
@@ -112,7 +120,7 @@ def load_raw_row(
         paths = sorted(folder.glob(f"raw/*/*/*/{split}-*.parquet"))
         rows = (row for _, row in _read(folder, paths, RawRow))
     else:
-        rows = read_hub(name, "raw", split, revision, RawRow)
+        rows = read_hub(*_on_the_hub(name, "raw"), split, revision, RawRow)
     for row in rows:
         if row.id == identifier:
             return row
@@ -134,12 +142,25 @@ def load_raw_rows(
         paths = sorted(folder.glob(f"raw/*/{arch}/*/{split}-*.parquet"))
         rows = (row for _, row in _read(folder, paths, RawRow))
     else:
-        rows = read_hub(name, "raw", split, revision, RawRow)
+        rows = read_hub(*_on_the_hub(name, "raw"), split, revision, RawRow)
     return {row.id: row for row in rows if row.format == raw_format}
+
+
+def _on_the_hub(name: str, config: str) -> tuple[str, str]:
+    """The id and the config on the Hub of a dataset's name."""
+    if not name.endswith(_OF_EXPERTS):
+        return name, config
+    config = f"{EXPERT}-raw" if config == "raw" else EXPERT
+    return name.removesuffix(_OF_EXPERTS), config
 
 
 def _folder(name: str) -> Path | None:
     """The folder of a dataset on disk; None for an id on the Hub."""
+    if name.endswith(_OF_EXPERTS):
+        around = _folder(name.removesuffix(_OF_EXPERTS))
+        if around is None or (around / EXPERT).is_dir():
+            return around and around / EXPERT
+        raise InputError(f"the dataset has no folder {EXPERT!r}", source=around)
     if name == EMBEDDED:
         return embedded_path()
     if Path(name).is_dir():
@@ -154,6 +175,7 @@ def _folder(name: str) -> Path | None:
 
 def is_local(name: str) -> bool:
     """True if a dataset's name means local files: `mini` or a folder."""
+    name = name.removesuffix(_OF_EXPERTS)
     return name == EMBEDDED or Path(name).is_dir()
 
 
