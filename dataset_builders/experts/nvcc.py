@@ -34,6 +34,9 @@ OPTIONS = (
 HEADERS_PACKAGE = "nvidia-cuda-cccl"
 EXTRA = "expert"
 _SECONDS = 900
+_VARIABLES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""The compiler fills gigabytes: with large pages it takes a fifth less time."""
+
 _REASON_LENGTH = 200
 
 
@@ -54,7 +57,7 @@ def compile_cubin(text: str, headers: Mapping[str, Path], options: Sequence[str]
         searched = [f"-I{link}" for link in folders]
         arguments = [*OPTIONS, *options, *searched, "kernel.cu", "--output-file", "kernel.cubin"]
         try:
-            ended = run_tool(nvcc, arguments, folder, _SECONDS)
+            ended = run_tool(nvcc, arguments, folder, _SECONDS, variables=_VARIABLES)
         except TimeoutError as error:
             raise RejectedKernel("nvcc-failed", str(error)) from None
         if ended.returncode:

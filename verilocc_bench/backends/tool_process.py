@@ -6,7 +6,7 @@ import contextlib
 import os
 import resource
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from verilocc_bench.errors import InputError
@@ -18,18 +18,20 @@ def run_tool(
     folder: Path,
     seconds: int,
     stderr: int = subprocess.PIPE,
+    *,
+    variables: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """The ended process of a tool, with its output.
 
-    The tool runs in `folder` and sees nothing of this process's environment. `stderr` is
-    as for `subprocess.Popen`. Raises InputError if the tool cannot be started, and
-    TimeoutError if it does not end in `seconds`.
+    The tool runs in `folder` and sees nothing of this process's environment; `variables` are
+    added to its own. `stderr` is as for `subprocess.Popen`. Raises InputError if the tool
+    cannot be started, and TimeoutError if it does not end in `seconds`.
     """
     try:
         process = subprocess.Popen(
             [tool, *arguments],
             cwd=folder,
-            env={"PATH": os.defpath, "LC_ALL": "C"},
+            env={"PATH": os.defpath, "LC_ALL": "C", **(variables or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=stderr,

@@ -71,11 +71,13 @@ def _datasets() -> list[dict[str, Any]]:
 def _sweeps() -> list[dict[str, Any]]:
     from collections import Counter
 
-    from dataset_builders.sweeps import SWEEPS
+    from dataset_builders.experts.sweep import ExpertSweep
+    from dataset_builders.sweeps import SWEEPS, Sweep
 
     rows: list[dict[str, Any]] = []
-    for sweep in SWEEPS.values():
-        found = Counter((p.arch, p.family) for p in sweep.points())
+    sweeps: list[Sweep | ExpertSweep] = [*SWEEPS.values(), ExpertSweep()]
+    for sweep in sweeps:
+        found = Counter((str(p.arch), str(p.family)) for p in sweep.points())
         rows += [
             {
                 "sweep": sweep.name,
