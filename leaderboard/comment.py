@@ -11,6 +11,7 @@ from typing import Any
 from tabulate import tabulate
 
 from leaderboard.shown_text import UNSEEN
+from verilocc_bench.evaluation.table import CODE_COLUMNS, code_change, code_runs
 
 MOST_REFUSALS = 20
 LENGTH = 500
@@ -59,6 +60,8 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
         yield _table(document["results"], board["track"])
     if document["executed"]:
         yield executed_words(document["executed"])
+    if document["machine_code"]:
+        yield code_words(document["machine_code"])
     if document["marks"]:
         yield "To be shown beside it:"
         yield "\n".join(f"- {each['message']}" for each in document["marks"])
@@ -85,6 +88,25 @@ def executed_words(executed: Mapping[str, Any]) -> str:
         return "No answer was executed as machine code" + (f": {plain(why)}." if why else ".")
     agree = "all give" if not wrong else f"{count - wrong:,} give"
     return f"{count:,} answers were executed as machine code; {agree} the right numbers."
+
+
+def code_words(counted: Mapping[str, Any]) -> str:
+    """What the answers to a sample of functions cost as machine code, against the compiler's."""
+    record, why = {"machine_code": counted["record"]}, counted["why_not"]
+    if not counted["record"]["kernels"]:
+        return "No answer was counted as machine code" + (f": {plain(why)}." if why else ".")
+    words = f"As machine code, {code_runs(record)} answers to {counted['functions']} functions run"
+    changes = code_changes(record)
+    return f"{words}; against the compiler's: {', '.join(changes)}." if changes else f"{words}."
+
+
+def code_changes(record: Mapping[str, Any]) -> list[str]:
+    """The change of each figure of machine code against the compiler's, in words."""
+    return [
+        f"{heading.removeprefix('code ')} {code_change(name, record)}"
+        for heading, name in CODE_COLUMNS.items()
+        if name in record["machine_code"]["figures"]
+    ]
 
 
 def _table(results: Mapping[str, Any], track: str) -> str:

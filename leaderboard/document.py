@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard.boards import Board
+from leaderboard.code_sample import CodeSample
 from leaderboard.executing import ExecutedSample
 from leaderboard.judging import EITHER, FunctionVerdict
 from leaderboard.submission import Refusal, Submission
@@ -52,11 +53,12 @@ def revalidated(
     files: Mapping[str, str],
     examples: Sequence[RevalidationDocument] = (),
     executed: ExecutedSample | None = None,
+    machine_code: CodeSample | None = None,
 ) -> RevalidationDocument:
     """The document of a submission whose answers were all judged.
 
     `examples` are answers for pictures: id, sample and assignment. `executed` is
-    None where no answer was to be executed.
+    None where no answer was to be executed, and so is `machine_code` where none was counted.
     """
     found = [verdicts[row.id].row_result(row, board.split) for row in rows]
     ks = tuple(k for k in KS if k <= submission.samples)
@@ -105,6 +107,7 @@ def revalidated(
         "claims": claims,
         "examples": list(examples),
         "executed": {} if executed is None else executed.to_json(),
+        "machine_code": {} if machine_code is None else machine_code.to_json(),
     }
 
 
@@ -138,6 +141,7 @@ def _document(
         "claims": [],
         "examples": [],
         "executed": {},
+        "machine_code": {},
     }
 
 

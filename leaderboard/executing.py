@@ -78,7 +78,7 @@ def execute_sample(
                 continue  # the kernel itself is beyond what is executed
         except VerilocError as error:
             return ExecutedSample(executed, tuple(wrong), str(error))
-        done = executor.execute(_answer(answers, row, verdicts[row.id]))
+        done = executor.execute(measured_answer(answers, row, verdicts[row.id]))
         if done.outcome == "refused":
             continue  # some edits are not lowered
         executed += 1
@@ -96,8 +96,8 @@ def _lot(identifier: str, answers: Answers) -> str:
     return hashlib.sha256(f"{identifier} {digest}".encode()).hexdigest()
 
 
-def _answer(answers: Answers, row: Row, verdict: FunctionVerdict) -> Answer:
-    """The measured answer to a function."""
+def measured_answer(answers: Answers, row: Row, verdict: FunctionVerdict) -> Answer:
+    """The answer that the figures of a function are about; there is one if any was valid."""
     assert verdict.outcome is not None
     offset, length = answers.lines[row.id].places[verdict.outcome.sample]
     with os.fdopen(open_file(answers.path), "rb") as file:

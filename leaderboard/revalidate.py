@@ -28,6 +28,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from leaderboard.code_sample import count_code
 from leaderboard.comment import comment
 from leaderboard.document import code_hash, document_text, refused, revalidated
 from leaderboard.examining import Answers, examine
@@ -36,6 +37,7 @@ from leaderboard.folder import open_file
 from leaderboard.judging import FunctionVerdict, judge_function
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.code_source import CodeSource
 from verilocc_bench.evaluation.fingerprints import fingerprint
 from verilocc_bench.evaluation.ledger import checked_line, read_checked
 from verilocc_bench.files import write_atomically
@@ -68,6 +70,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="N",
         help=f"answers that are executed as machine code (default: {EXECUTED})",
     )
+    add(
+        "--machine-code",
+        type=int,
+        default=0,
+        metavar="N",
+        help="functions whose answers are counted as machine code beside the compiler's "
+        "(default: none)",
+    )
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error("--jobs: expected at least 1")
@@ -80,6 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             revision=options.revision,
             jobs=options.jobs,
             execute=options.execute,
+            machine_code=options.machine_code,
         )
     except (InputError, OSError) as error:
         print(f"revalidate: {error}", file=sys.stderr)
@@ -99,12 +110,14 @@ def revalidate(
     revision: str | None = None,
     jobs: int = 1,
     execute: int = 0,
+    machine_code: int = 0,
 ) -> dict[str, Any]:
     """The verdict on a submission, which is also written to `output`.
 
     `dataset` is a copy that the reviewer trusts. `execute` answers are executed
-    as machine code. Raises InputError if there is
-    no such folder, or if the copy has other rows than the board.
+    as machine code, and the answers to `machine_code` functions are counted as such.
+    Raises InputError if there is no such folder, or if the copy has other rows than the
+    board.
     """
     if not folder.is_dir():
         raise InputError("expected the folder of a submission", source=folder)
@@ -112,7 +125,10 @@ def revalidate(
         raise InputError("expected a folder outside of the submission", source=output)
     for name in (COMMENT, REVALIDATION):  # the words of an earlier run are not about this one
         (output / name).unlink(missing_ok=True)
-    document = _revalidated(folder, output / WORK, dataset, revision, jobs=jobs, execute=execute)
+    work = output / WORK
+    document = _revalidated(
+        folder, work, dataset, revision, jobs=jobs, execute=execute, machine_code=machine_code
+    )
     write_atomically(output / COMMENT, comment(document))
     write_atomically(output / REVALIDATION, document_text(document))
     shutil.rmtree(output / WORK, ignore_errors=True)
@@ -127,6 +143,7 @@ def _revalidated(
     *,
     jobs: int,
     execute: int,
+    machine_code: int,
 ) -> dict[str, Any]:
     found = examine(folder, work, dataset, revision)
     if found.refusals:
@@ -137,17 +154,21 @@ def _revalidated(
     verdicts = _judge(found.answers, found.rows, work / JUDGED, jobs)
     rows = list(found.rows.values())
     examples = list(_examples(found.answers, rows, verdicts))
-    executed = None
+    executed = counted = None
+    copy = found.board.dataset if dataset is None else dataset
     if execute:
         executed = execute_sample(
             found.answers,
             found.rows,
             verdicts,
-            dataset=found.board.dataset if dataset is None else dataset,
+            dataset=copy,
             split=found.board.split,
             revision=revision,
             count=execute,
         )
+    if machine_code:
+        source = CodeSource(copy, (found.board.split,), revision)
+        counted = count_code(found.answers, found.rows, verdicts, source, machine_code)
     return revalidated(
         found.submission,
         found.board,
@@ -156,6 +177,7 @@ def _revalidated(
         files=found.files,
         examples=examples,
         executed=executed,
+        machine_code=counted,
     )
 
 

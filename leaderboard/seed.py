@@ -66,6 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--board", action="append", choices=names, help="only this board; may be given again")
     add("--only", action="append", metavar="NAME", help="only this entry; may be given again")
     add("--jobs", type=int, default=1, help="processes (default: 1)")
+    add(
+        "--machine-code",
+        type=int,
+        default=0,
+        metavar="N",
+        help="functions whose answers are counted as machine code (default: none)",
+    )
     add("--work", type=Path, default=WORK, help="where runs are kept (default: %(default)s)")
     add("--output", type=Path, default=ENTRIES, help="where entries go (default: %(default)s)")
     options = parser.parse_args(arguments)
@@ -78,7 +85,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise InputError("no such entry is of these boards")
         for board, each in chosen:
             copy = board.dataset if board.dataset == MINI else options.dataset or board.dataset
-            document = seed(each, board, copy, options.work, jobs=options.jobs)
+            document = seed(
+                each,
+                board,
+                copy,
+                options.work,
+                jobs=options.jobs,
+                machine_code=options.machine_code,
+            )
             name = Path(path_of(each.name, board.name)).name
             path = options.output / board.name / f"{name}.json"
             write_atomically(path, document_text(document))
@@ -120,8 +134,18 @@ def seeds() -> tuple[Seed, ...]:
     return tuple(found)
 
 
-def seed(entry: Seed, board: Board, dataset: str, work: Path, *, jobs: int = 1) -> dict[str, Any]:
+def seed(
+    entry: Seed,
+    board: Board,
+    dataset: str,
+    work: Path,
+    *,
+    jobs: int = 1,
+    machine_code: int = 0,
+) -> dict[str, Any]:
     """Evaluates an entry on a copy of the board's dataset, and revalidates it; its document.
+
+    The answers to `machine_code` functions are counted as machine code.
 
     Raises InputError if the run fails or is refused.
     """
@@ -144,7 +168,9 @@ def seed(entry: Seed, board: Board, dataset: str, work: Path, *, jobs: int = 1) 
     )
     fields = {**known, **entry.fields, "command": command}
     write_atomically(path, yaml.safe_dump(fields, sort_keys=False))
-    document = revalidate(submission, folder / "revalidated", dataset=dataset, jobs=jobs)
+    document = revalidate(
+        submission, folder / "revalidated", dataset=dataset, jobs=jobs, machine_code=machine_code
+    )
     if not document["accepted"]:
         reasons = "; ".join(f"{each['place']}: {each['message']}" for each in document["refusals"])
         raise InputError(f"refused: {reasons}", source=entry.name)

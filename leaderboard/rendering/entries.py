@@ -191,6 +191,12 @@ class BoardEntry:
         return (count - len(found["wrong"]), count) if count else None
 
     @property
+    def machine_code(self) -> dict[str, Any] | None:
+        """Its sample of machine code, counted; None if no answer of it was."""
+        found: dict[str, Any] = self.document.get("machine_code") or {}
+        return found if found and found["record"]["kernels"] else None
+
+    @property
     def is_split(self) -> bool:
         """True if its answers may have edits."""
         return bool(self.document["board"]["track"] == "split")

@@ -12,12 +12,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from leaderboard.boards import Board
+from leaderboard.comment import code_words
 from leaderboard.document import KS
 from leaderboard.rendering.entries import ALL, BoardEntry, EntryFigures, Scope, scopes
 from leaderboard.rendering.scatter import scatter_plot
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.evaluation.metrics import geometric_mean
-from verilocc_bench.evaluation.table import percent
+from verilocc_bench.evaluation.table import code_change, percent
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -130,7 +131,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"share": percent, "ratio": _ratio, "number": _number, "signed": _signed}
+    environment.filters |= {
+        "share": percent,
+        "ratio": _ratio,
+        "number": _number,
+        "signed": _signed,
+        "code_change": lambda record, name: code_change(name, {"machine_code": record}),
+        "code_words": code_words,
+    }
     return environment
 
 
@@ -161,6 +169,7 @@ def board_page(page: BoardPage) -> str:
         first=figures.get(Scope().key, {}),
         scatters=[scatter_plot(section.entries, figures) for section in page.sections],
         executed=any(entry.executed for entry in page.entries),
+        machine_code=any(entry.machine_code for entry in page.entries),
         bound=bound.get(Scope().key),
         data=_script_json(data),
     )

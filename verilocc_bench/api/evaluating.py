@@ -37,6 +37,7 @@ def evaluate(
     output_path: str | Path | None = None,
     resume: bool = True,
     jobs: int = 1,
+    machine_code: bool = False,
     **settings: Any,
 ) -> Results:
     """Asks allocators about the functions of a dataset, judges every answer, and sums up.
@@ -50,7 +51,9 @@ def evaluate(
 
     Samples are kept in `output_path` as soon as they are judged, and a run that
     was interrupted goes on from there, unless `resume` is False. Without a path
-    they are kept until the Results are gone; `Results.save` keeps them. A function
+    they are kept until the Results are gone; `Results.save` keeps them. With
+    `machine_code` the first valid answers and the labels are also taken to machine
+    code, and compared by what it costs; for gfx90a and gfx942 that needs llc. A function
     that no module has, as in a notebook, counts as the same while its own source is
     the same, whatever it calls: after other changes give `resume=False`. Raises
     InputError for a model, a dataset or a folder that cannot be used.
@@ -89,6 +92,7 @@ def evaluate(
         resume=resume,
         jobs=jobs,
         allocators=allocators,
+        machine_code=machine_code,
         **tell,
     )
     folders = run_folders(path.absolute(), [each.name for each in allocators])

@@ -124,6 +124,12 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
         action="store_false",
         help="throw away the samples of earlier runs in --output-path",
     )
+    parser.add_argument(
+        "--machine-code",
+        action="store_true",
+        help="also make machine code of valid answers and of the labels, and compare what the "
+        "two cost; needs --output-path, the dataset's raw code, and llc 22 for gfx90a and gfx942",
+    )
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="print results.json, and nothing else")
     shown.add_argument(

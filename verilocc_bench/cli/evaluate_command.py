@@ -40,6 +40,7 @@ def run(options: argparse.Namespace) -> int:
             output_path=options.output_path,
             resume=options.resume,
             jobs=options.jobs,
+            machine_code=options.machine_code,
         )
         if options.json:
             print(results_json(found[0].document), end="", file=stdout)

@@ -26,6 +26,7 @@ from verilocc_bench.evaluation.configuration import RunConfiguration, ledger_set
 from verilocc_bench.evaluation.few_shot import load_few_shot
 from verilocc_bench.evaluation.fingerprints import fingerprint
 from verilocc_bench.evaluation.ledger import LEDGER, Ledger
+from verilocc_bench.evaluation.machine_code import check_machine_code, measure_machine_code
 from verilocc_bench.evaluation.models import resolve_model
 from verilocc_bench.evaluation.records import RowResult
 from verilocc_bench.evaluation.results import RESULTS, make_results, write_run
@@ -57,10 +58,16 @@ def evaluate(
     resume: bool = True,
     jobs: int = 1,
     tell: Tell = _print_to_standard_error,
+    machine_code: bool = False,
 ) -> Evaluation:
     """Evaluates one allocator; see `evaluate_together`."""
     (found,) = evaluate_together(
-        [configuration], output_path=output_path, resume=resume, jobs=jobs, tell=tell
+        [configuration],
+        output_path=output_path,
+        resume=resume,
+        jobs=jobs,
+        tell=tell,
+        machine_code=machine_code,
     )
     return found
 
@@ -73,6 +80,7 @@ def evaluate_together(
     jobs: int = 1,
     tell: Tell = _print_to_standard_error,
     allocators: Sequence[Allocator] | None = None,
+    machine_code: bool = False,
 ) -> list[Evaluation]:
     """Asks allocators about the same functions, judges every answer, and sums up.
 
@@ -82,7 +90,8 @@ def evaluate_together(
     have a folder each below it. `jobs` is a number of processes. Raises
     InputError for a model, a dataset or a folder that cannot be used.
     `tell` gets lines for people, such as where the results are. `allocators` are
-    those of the configurations; None looks for them by their names.
+    those of the configurations; None looks for them by their names. With
+    `machine_code` valid answers are taken to machine code, too (`machine_code`).
     """
     # An allocator may change the current folder.
     path = None if output_path is None else output_path.absolute()
@@ -91,6 +100,8 @@ def evaluate_together(
     if rows.dropped:
         count = len(rows.rows) + rows.dropped
         tell(f"{rows.dropped} of {count} functions cannot gain occupancy (proved)")
+    if machine_code:
+        check_machine_code([each.row.arch for each in rows.rows], path)
     if allocators is None:
         allocators = [resolve_model(c.model, c.asked_settings(), jobs) for c in configurations]
     for allocator in allocators:
@@ -111,7 +122,8 @@ def evaluate_together(
                 stack.callback(run.ledger.close)
             runs.append((run, folder))
         try:
-            return list(_completed(runs, rows.hash, jobs, started, tell))
+            completed = _completed(runs, rows.hash, jobs, started, tell, machine_code=machine_code)
+            return list(completed)
         except KeyboardInterrupt:
             if path is not None:
                 tell("all samples so far are kept: the same command goes on")
@@ -189,6 +201,8 @@ def _completed(
     jobs: int,
     started: float,
     tell: Tell,
+    *,
+    machine_code: bool,
 ) -> Iterator[Evaluation]:
     """Asks, judges and keeps what is missing in the runs; then sums each up, and writes it."""
     missing = [run.missing_count for run, _ in runs]
@@ -199,7 +213,13 @@ def _completed(
         prepared_rows = complete_runs([run for run, _ in runs], jobs, bar.update)
     for (run, folder), new in zip(runs, missing, strict=True):
         results = run.results(prepared_rows)
-        document = make_results(run, results, dataset_hash, time.perf_counter() - started)
+        code = None
+        if machine_code and folder is not None:
+            valid = sum(result.outcome is not None for result in results)
+            with tqdm(total=valid, unit="kernel", disable=None, leave=False) as bar:
+                bar.set_description("machine code")
+                code = measure_machine_code(run, results, folder, jobs, bar.update)
+        document = make_results(run, results, dataset_hash, time.perf_counter() - started, code)
         if folder is not None and run.ledger is not None:
             write_run(folder, document, results, run.ledger, anything_new=new > 0)
             tell(f"wrote {folder / RESULTS}")

@@ -14,6 +14,7 @@ from typing import Any
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.configuration import allocator_record
 from verilocc_bench.evaluation.ledger import Ledger
+from verilocc_bench.evaluation.machine_code import MachineCode
 from verilocc_bench.evaluation.models import failure_to_json
 from verilocc_bench.evaluation.records import RowResult, Sample
 from verilocc_bench.evaluation.storing import AllocatorRun
@@ -27,9 +28,16 @@ _OF_LANGUAGE_MODELS = ("torch", "transformers", "tokenizers")
 
 
 def make_results(
-    run: AllocatorRun, results: Sequence[RowResult], dataset_hash: str, wall_seconds: float
+    run: AllocatorRun,
+    results: Sequence[RowResult],
+    dataset_hash: str,
+    wall_seconds: float,
+    machine_code: Mapping[str, MachineCode] | None = None,
 ) -> dict[str, Any]:
-    """The results document. Only `_seconds` and the date differ between equal runs."""
+    """The results document. Only `_seconds` and the date differ between equal runs.
+
+    `machine_code` is that of the valid answers by row id; None if it was not asked for.
+    """
     configuration, settings = run.configuration, run.allocator.settings
     described = allocator_record(run.allocator, run.prompt)
     how: dict[str, Any] = {
@@ -39,11 +47,12 @@ def make_results(
         "ks": configuration.ks,
         "seed": configuration.seed,
         "calls": settings.verifier_calls if settings.guided else None,
+        "machine_code": machine_code,
     }
     return {
         "results": summarise_by_task(results, **how),
         "groups": summarise_by_group(results, **how),
-        "kernels": [kernel_record(row, settings.guided) for row in results],
+        "kernels": [kernel_record(row, settings.guided, machine_code) for row in results],
         "config": {**described, **configuration.to_json()},
         "versions": versions(language_model=run.prompt is not None),
         "dataset": {

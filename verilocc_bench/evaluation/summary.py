@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from verilocc_bench.evaluation.machine_code import MachineCode, summarise_machine_code
 from verilocc_bench.evaluation.metrics import (
     bootstrap_interval,
     geometric_mean,
@@ -60,11 +61,14 @@ def summarise(
     ks: Sequence[int],
     seed: int = 0,
     calls: int | None = None,
+    machine_code: Mapping[str, MachineCode] | None = None,
 ) -> dict[str, Any]:
     """The record of some functions; what cannot be computed is None.
 
     `ks` are the k of pass@k, and `seed` is that of the bootstrap intervals.
     `calls` is the budget of verifier calls, None if the run is not guided.
+    `machine_code` is that of the valid answers by row id, None if nobody asked for it;
+    then the record does not have its key.
     """
     outcomes = [(row, row.outcome) for row in rows if row.outcome is not None]
     found = [outcome for _, outcome in outcomes]
@@ -99,6 +103,10 @@ def summarise(
     )
     record["findings"] = _count(kind for sample in counted for kind in sample.finding_kinds)
     record["infrastructure_failures"] = len(samples) - len(counted)
+    if machine_code is not None:
+        record["machine_code"] = summarise_machine_code(
+            [machine_code.get(row.row.id) for row in rows]
+        )
     return record
 
 
@@ -202,8 +210,10 @@ def _size_name(virtual_registers: int) -> str:
     return f"{below}-"
 
 
-def kernel_record(result: RowResult, guided: bool) -> dict[str, Any]:
-    """The figures of one function."""
+def kernel_record(
+    result: RowResult, guided: bool, machine_code: Mapping[str, MachineCode] | None = None
+) -> dict[str, Any]:
+    """The figures of one function; with `machine_code`, those of its machine code too."""
     row, outcome = result.row, result.outcome
     first = next((sample for sample in result.samples if sample.valid), None)
     record: dict[str, Any] = {
@@ -222,4 +232,7 @@ def kernel_record(result: RowResult, guided: bool) -> dict[str, Any]:
     conflicts = None if outcome is None else outcome.bank_conflicts
     record["bank_conflicts"] = None if conflicts is None else conflicts.any
     record["bank_conflicts_all"] = None if conflicts is None else conflicts.all
+    if machine_code is not None:
+        code = machine_code.get(row.id)
+        record["machine_code"] = None if code is None else code.to_json()
     return record

@@ -28,9 +28,19 @@ _NAMES = ("task", "allocator")
 PLAIN = "plain"
 """The form of tables on a terminal."""
 
+CODE_COLUMNS = {
+    "code instructions": "loop_instructions",
+    "code waits": "loop_waits",
+    "code conflicts": "bank_conflicts",
+    "code cycles": "loop_cycles",
+}
+"""The columns of machine code, and their figures."""
+
 _PRIORITY = (
     "calls",
     "registers/label",
+    "code runs",
+    *CODE_COLUMNS,
     "spill cost",
     "move cost",
     "bank conflicts",
@@ -97,7 +107,7 @@ def results_tables(documents: Sequence[dict[str, Any]], style: TableStyle = Tabl
     """
     kinds = dict.fromkeys(document["config"]["assistance"] for document in documents)
     groups = [[d for d in documents if d["config"]["assistance"] == kind] for kind in kinds]
-    known = {each.heading: None for group in groups for each in _columns(group[0]["config"])}
+    known = {each.heading: None for group in groups for each in _columns(group)}
     for heading in style.columns or ():
         if heading not in known:
             raise InputError(
@@ -134,7 +144,7 @@ def wrapped(text: str, width: int | None) -> str:
 
 def _table(documents: Sequence[dict[str, Any]], style: TableStyle) -> tuple[str, list[str]]:
     """The table, and the headings that it has no room for."""
-    columns = _columns(documents[0]["config"])
+    columns = _columns(documents)
     if style.columns is not None:
         by_heading = {each.heading: each for each in columns}
         chosen = [by_heading[name] for name in style.columns if name in by_heading]
@@ -214,8 +224,9 @@ def _coloured(text: str, code: str) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if code else text
 
 
-def _columns(config: Record) -> list[_FigureColumn]:
-    """The figures in their order, for the k, the track and the decoding."""
+def _columns(documents: Sequence[dict[str, Any]]) -> list[_FigureColumn]:
+    """The figures in their order, for the k, the track, the decoding, and the machine code."""
+    config = documents[0]["config"]
     columns = [_FigureColumn("kernels", lambda r: str(r["n"]))]
     for k in config["k"]:
         heading = "valid" if len(config["k"]) == 1 else f"pass@{k}"
@@ -239,7 +250,30 @@ def _columns(config: Record) -> list[_FigureColumn]:
         _FigureColumn("bank conflicts", lambda r: number(r["bank_conflicts"], 0)),
         _FigureColumn("seconds", lambda r: number(r["allocate_seconds"] + r["verify_seconds"], 2)),
     ]
+    if any("machine_code" in document["results"][OVERALL] for document in documents):
+        columns += [
+            _FigureColumn(heading, partial(code_change, name))
+            for heading, name in CODE_COLUMNS.items()
+        ]
+        columns.append(_FigureColumn("code runs", code_runs))
     return columns
+
+
+def code_change(name: str, record: Record) -> str:
+    """The cell of a sum of machine code's figures against the compiler's, in per cent."""
+    sums = record.get("machine_code", {}).get("figures", {}).get(name)
+    if sums is None:
+        return NONE
+    if not sums["label"]:
+        return f"+{number(sums['answer'])}" if sums["answer"] else "0.0 %"
+    change = round(100 * (sums["answer"] / sums["label"] - 1), 1)
+    return f"{change:+.1f} %".replace("-", "−") if change else "0.0 %"
+
+
+def code_runs(record: Record) -> str:
+    """On how many of the functions with a valid answer its machine code has no hazard."""
+    code = record.get("machine_code")
+    return NONE if code is None else f"{code['runnable']} of {code['kernels']}"
 
 
 def _pass(k: int, record: Record) -> str:

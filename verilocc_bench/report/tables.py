@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from verilocc_bench.evaluation.comparison import RunComparison
-from verilocc_bench.evaluation.table import NONE, number, percent
+from verilocc_bench.evaluation.table import (
+    CODE_COLUMNS,
+    NONE,
+    code_change,
+    code_runs,
+    number,
+    percent,
+)
 from verilocc_bench.report.pairing import Ranking, percent_interval, ratio_interval
 from verilocc_bench.report.runs import ComparableRuns, plain, size_order
 
@@ -149,6 +157,11 @@ def _code_table(section: ComparableRuns, ranking: Ranking) -> Table:
         _Column("in one bank", lambda r: number(r["bank_conflicts_all"])),
         _Column("spill cost", lambda r: number(r["spill_cost"], 1), optional=True),
         _Column("move cost", lambda r: number(r["move_cost"], 1), optional=True),
+        *(
+            _Column(heading, partial(code_change, name), optional=True)
+            for heading, name in CODE_COLUMNS.items()
+        ),
+        _Column("code runs", code_runs, optional=True),
     ]
     meaning = (
         "Over kernels with a valid sample, on its first: occupancy counts kernels that gain or "
@@ -161,6 +174,11 @@ def _code_table(section: ComparableRuns, ranking: Ranking) -> Table:
         meaning += (
             " Spill and move cost are means over kernels of the lanes that edits spill, reload, "
             "move or make again, weighted in the same way."
+        )
+    if any("machine_code" in each.run.overall for each in ranking.figures):
+        meaning += (
+            " Code compares sums of machine code with the compiler's: instructions, waits and "
+            "conflicts by loops, and cycles of loops as llvm-mca estimates them."
         )
     return _record_table("Code", meaning, ("run",), columns, _overall_rows(ranking))
 
