@@ -66,15 +66,19 @@ def unspillable(problem: AllocationProblem) -> set[int]:
         if not register_class.files or not target.spill_files.issuperset(register_class.files)
     }
     places = VectorPlaces(function, target)
+    last_places = [last_place(function, target, block) for block in range(len(function.blocks))]
     for block, place, instruction in function.instructions():
-        for register in _accesses(instruction):
-            if place >= last_place(function, target, block):
-                found.add(register)
-            files = function.virtual_registers[register].files
-            if not target.masked_files.isdisjoint(files) and any(
-                [*places.objections(block, place), *places.objections(block, place + 1)]
-            ):
-                found.add(register)
+        accessed = {register for register in _accesses(instruction) if register not in found}
+        if place >= last_places[block]:
+            found |= accessed
+        elif accessed and any(
+            [*places.objections(block, place), *places.objections(block, place + 1)]
+        ):
+            found |= {
+                register
+                for register in accessed
+                if not target.masked_files.isdisjoint(function.virtual_registers[register].files)
+            }
     return found
 
 

@@ -12,6 +12,7 @@ beat.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 
 from verilocc_bench.allocators.first_fit import first_fit
 from verilocc_bench.allocators.linear_scan import linear_scan, scan_order
@@ -168,7 +169,13 @@ class _Spiller:
         }
         chosen: list[int] = []
         while max(curve) > room:
-            covered = {n: c for n in candidates if (c := self._covered(curve, n, room))}
+            # excess[p] is the number of points before p with more than `room` lanes.
+            excess = list(accumulate((lanes > room for lanes in curve), initial=0))
+            points = {
+                n: sum(excess[last + 1] - excess[first] for first, last in self.segments[n])
+                for n in candidates
+            }
+            covered = {n: count for n, count in points.items() if count}
             if not covered:
                 break  # the rest cannot be spilled; perhaps it fits anyway
             best = min(covered, key=lambda n: (self.costs[n] / covered[n], n))
@@ -176,10 +183,3 @@ class _Spiller:
             chosen.append(best)
             self._add(curve, best, -1)
         return chosen
-
-    def _covered(self, curve: list[int], register: int, room: int) -> int:
-        """The lanes of a register at points of excess pressure, summed over these points."""
-        return sum(
-            sum(lanes > room for lanes in curve[first : last + 1])
-            for first, last in self.segments[register]
-        )

@@ -17,6 +17,7 @@ narrows EXEC and has no successor that widens it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -30,22 +31,21 @@ class VectorPlaces:
     def __init__(self, function: Function, target: Target) -> None:
         self.function, self.target = function, target
         self._changes: dict[int, list[MaskChange]] = {}
+        self._places: dict[int, tuple[int | None, list[int]]] = {}
 
     def objections(self, block: int, index: int) -> Iterator[str]:
         """The reasons why nothing can be inserted before an instruction of a block, if any.
 
         The place after the last instruction also stands for the edges out of the block.
         """
-        changes = self._changes_of(block)
-        narrowing = next((i for i, c in enumerate(changes) if c & MaskChange.NARROWS), None)
+        narrowing, widening = self._first_narrowing_and_widenings(block)
         if narrowing is not None and narrowing < index:
             what = f"instruction {narrowing} of bb{block}"
             yield f"{what} may stop threads: not all of them execute what is after it"
-        for later, change in enumerate(changes[index:], index):
-            if change & MaskChange.WIDENS:
-                what = f"instruction {later} of bb{block}"
-                yield f"{what} may wake threads: not all of them execute what is before it"
-                break
+        later = bisect_left(widening, index)
+        if later < len(widening):
+            what = f"instruction {widening[later]} of bb{block}"
+            yield f"{what} may wake threads: not all of them execute what is before it"
         if block in self._partial_blocks:
             yield f"bb{block} may be executed by a part of the threads whose paths pass it"
 
@@ -54,6 +54,15 @@ class VectorPlaces:
             instructions = self.function.blocks[block].instructions
             self._changes[block] = [self.target.mask_change(each) for each in instructions]
         return self._changes[block]
+
+    def _first_narrowing_and_widenings(self, block: int) -> tuple[int | None, list[int]]:
+        """The first instruction that may narrow EXEC, and all that may widen it, in order."""
+        if block not in self._places:
+            changes = list(enumerate(self._changes_of(block)))
+            narrowing = next((i for i, change in changes if change & MaskChange.NARROWS), None)
+            widening = [i for i, change in changes if change & MaskChange.WIDENS]
+            self._places[block] = narrowing, widening
+        return self._places[block]
 
     def _wakes(self, block: int) -> bool:
         """True if the first change of EXEC in a block widens it."""

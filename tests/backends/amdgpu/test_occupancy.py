@@ -16,7 +16,7 @@ from verilocc_bench.verification import Verifier
 
 pytestmark = pytest.mark.slow
 
-POINTS_OF_DEFAULT = 24
+POINTS_OF_DEFAULT = 12
 
 CAPPED = """\
 --- |
@@ -75,7 +75,7 @@ def test_waves_of_points_of_the_full_sweep(tmp_path: Path) -> None:
     checked = capped = 0
     with LLVMCompiler() as llvm:
         # More of those with a limit, of each some more than are needed: points may be rejected.
-        for point in [*_spread(limited, 22), *_spread(free, 13)]:
+        for point in [*_spread(limited, 12), *_spread(free, 7)]:
             if checked == POINTS_OF_DEFAULT:
                 break
             try:
