@@ -21,7 +21,7 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.code_source import CodeSource
 from verilocc_bench.evaluation.machine_code import (
-    MachineCode,
+    CountedCode,
     compare_code,
     summarise_machine_code,
 )
@@ -57,7 +57,7 @@ def count_code(
     drawn = sorted(
         rows.values(), key=lambda row: hashlib.sha256(f"machine code {row.id}".encode()).digest()
     )[:count]
-    found: list[MachineCode | None] = []
+    found: list[CountedCode | None] = []
     why_not = None
     try:
         for row in drawn:

@@ -108,6 +108,7 @@ WRITERS = {
     "verilocc_bench/files.py": {"os.open", "os.fdopen", "temporary.replace"},
     # Lines are only ever added, by several processes at once.
     "verilocc_bench/evaluation/ledger.py": {"os.open", "path.open", "file.truncate"},
+    "verilocc_bench/evaluation/machine_code.py": {"path.open"},
     "leaderboard/revalidate.py": {"path.open"},
     # A lock file has no content.
     "dataset_builders/journal/journal.py": {"open"},

@@ -13,7 +13,7 @@ from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import evaluate, machine_code
 from verilocc_bench.evaluation.configuration import RunConfiguration
-from verilocc_bench.evaluation.machine_code import MachineCode, summarise_machine_code
+from verilocc_bench.evaluation.machine_code import CountedCode, summarise_machine_code
 from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.evaluation.table import CODE_COLUMNS, code_change
 
@@ -27,11 +27,11 @@ def figures(**known: float) -> dict[str, float | None]:
 def test_sums_are_over_functions_with_both_figures() -> None:
     record = summarise_machine_code(
         [
-            MachineCode(figures(loop_waits=3), figures(loop_waits=5), True),
-            MachineCode(figures(loop_waits=4), figures(loop_waits=4), True),
-            MachineCode(figures(loop_waits=9), figures(loop_waits=1), False),
-            MachineCode(figures(bank_conflicts=7), figures(), True),
-            MachineCode(refused="llc cannot"),
+            CountedCode(figures(loop_waits=3), figures(loop_waits=5), True),
+            CountedCode(figures(loop_waits=4), figures(loop_waits=4), True),
+            CountedCode(figures(loop_waits=9), figures(loop_waits=1), False),
+            CountedCode(figures(bank_conflicts=7), figures(), True),
+            CountedCode(refused="llc cannot"),
             None,
         ]
     )
@@ -48,7 +48,7 @@ def test_sums_are_over_functions_with_both_figures() -> None:
 def test_close_cycles_are_equal() -> None:
     pairs = [(100.4, 100.0), (100.6, 100.0), (99.6, 100.0), (99.4, 100.0)]
     found = summarise_machine_code(
-        [MachineCode(figures(loop_cycles=a), figures(loop_cycles=b), True) for a, b in pairs]
+        [CountedCode(figures(loop_cycles=a), figures(loop_cycles=b), True) for a, b in pairs]
     )["figures"]["loop_cycles"]
     assert (found["less"], found["equal"], found["more"]) == (1, 2, 1)
 

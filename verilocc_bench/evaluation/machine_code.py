@@ -48,7 +48,7 @@ _Wanted = tuple[str, str, Answer, Mapping[str, str] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class MachineCode:
+class CountedCode:
     """The figures of an answer's machine code and of the compiler's.
 
     A figure is None if the target does not count it. `runnable` is False for code with
@@ -79,7 +79,7 @@ def compare_code(
     code: CodeSource,
     answer: Answer,
     label: Mapping[str, str] | None,
-) -> MachineCode:
+) -> CountedCode:
     """An answer and the label of a problem as machine code.
 
     Without a label the other side is the compiler's allocation in the same compile.
@@ -93,9 +93,9 @@ def compare_code(
         sides = (ComparedAllocation("answer", answer), other)
         document = backend.compare(kernel, sides, with_files=False).document
     except InputError as error:
-        return MachineCode(refused=str(error))
+        return CountedCode(refused=str(error))
     own, beside = document["answer"]["metrics"], document["other"]["metrics"]
-    return MachineCode(
+    return CountedCode(
         {name: own.get(name) for name in FIGURES},
         {name: beside.get(name) for name in FIGURES},
         bool(own.get("runnable", True)),
@@ -108,7 +108,7 @@ def measure_machine_code(
     folder: Path,
     jobs: int,
     progress: Callable[[int], object],
-) -> dict[str, MachineCode]:
+) -> dict[str, CountedCode]:
     """The machine code of the first valid answer of each function, by the function's id.
 
     `jobs` is a number of processes. `progress` is told of each function that is done.
@@ -119,7 +119,7 @@ def measure_machine_code(
     code = CodeSource(configuration.dataset, configuration.splits, configuration.revision)
     path = folder / MACHINE_CODE
     known = _read(path)
-    found: dict[str, MachineCode] = {}
+    found: dict[str, CountedCode] = {}
     wanted: dict[str, _Wanted] = {}
     keys: dict[str, str] = {}
     for result in results:
@@ -146,7 +146,7 @@ def measure_machine_code(
 
 def _compared(
     wanted: Mapping[str, _Wanted], code: CodeSource, jobs: int
-) -> Iterator[tuple[str, MachineCode]]:
+) -> Iterator[tuple[str, CountedCode]]:
     if jobs == 1 or len(wanted) < 2:
         for row_id, each in wanted.items():
             yield row_id, _compare(code, each)
@@ -157,13 +157,13 @@ def _compared(
             yield tasks[task], task.result()
 
 
-def _compare(code: CodeSource, wanted: _Wanted) -> MachineCode:
+def _compare(code: CodeSource, wanted: _Wanted) -> CountedCode:
     text, row_id, answer, label = wanted
     problem = AllocationProblem.from_text(text, f"row {row_id}")
     return compare_code(problem, code, answer, label)
 
 
-def _read(path: Path) -> dict[str, MachineCode]:
+def _read(path: Path) -> dict[str, CountedCode]:
     """What the file has, by key. Damaged lines are passed over: their code is made again."""
     if not path.is_file():
         return {}
@@ -173,11 +173,11 @@ def _read(path: Path) -> dict[str, MachineCode]:
         if document is not None:
             key = document.pop("key")
             del document["id"]
-            known[key] = MachineCode(**document)
+            known[key] = CountedCode(**document)
     return known
 
 
-def summarise_machine_code(found: Sequence[MachineCode | None]) -> dict[str, Any]:
+def summarise_machine_code(found: Sequence[CountedCode | None]) -> dict[str, Any]:
     """The record of some functions; those without a valid answer are None, and count nowhere.
 
     Sums are over the functions of which both sides have the figure.

@@ -14,7 +14,7 @@ from typing import Any
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.configuration import allocator_record
 from verilocc_bench.evaluation.ledger import Ledger
-from verilocc_bench.evaluation.machine_code import MachineCode
+from verilocc_bench.evaluation.machine_code import CountedCode
 from verilocc_bench.evaluation.models import failure_to_json
 from verilocc_bench.evaluation.records import RowResult, Sample
 from verilocc_bench.evaluation.storing import AllocatorRun
@@ -32,7 +32,7 @@ def make_results(
     results: Sequence[RowResult],
     dataset_hash: str,
     wall_seconds: float,
-    machine_code: Mapping[str, MachineCode] | None = None,
+    machine_code: Mapping[str, CountedCode] | None = None,
 ) -> dict[str, Any]:
     """The results document. Only `_seconds` and the date differ between equal runs.
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from verilocc_bench.evaluation.machine_code import MachineCode, summarise_machine_code
+from verilocc_bench.evaluation.machine_code import CountedCode, summarise_machine_code
 from verilocc_bench.evaluation.metrics import (
     bootstrap_interval,
     geometric_mean,
@@ -61,7 +61,7 @@ def summarise(
     ks: Sequence[int],
     seed: int = 0,
     calls: int | None = None,
-    machine_code: Mapping[str, MachineCode] | None = None,
+    machine_code: Mapping[str, CountedCode] | None = None,
 ) -> dict[str, Any]:
     """The record of some functions; what cannot be computed is None.
 
@@ -211,7 +211,7 @@ def _size_name(virtual_registers: int) -> str:
 
 
 def kernel_record(
-    result: RowResult, guided: bool, machine_code: Mapping[str, MachineCode] | None = None
+    result: RowResult, guided: bool, machine_code: Mapping[str, CountedCode] | None = None
 ) -> dict[str, Any]:
     """The figures of one function; with `machine_code`, those of its machine code too."""
     row, outcome = result.row, result.outcome
