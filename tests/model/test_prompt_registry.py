@@ -26,5 +26,5 @@ def test_help_and_documentation_name_every_format() -> None:
     parser = argparse.ArgumentParser()
     add_settings(parser)
     assert "--prompt-format " + "|".join(PROMPT_FORMATS) in " ".join(parser.format_help().split())
-    words = re.findall(r"`(\w+)`", (DOCUMENTS / "prompt-formats.md").read_text())
+    words = re.findall(r"`([\w-]+)`", (DOCUMENTS / "prompt-formats.md").read_text())
     assert set(PROMPT_FORMATS) <= set(words)

@@ -33,7 +33,7 @@ from verilocc_bench.training.examples import Examples, chosen_rows, make_example
 from verilocc_bench.training.recipe import ExampleSource
 from verilocc_bench.training.teacher import Policy
 from verilocc_bench.training.tokenizers import decisions_tokenizer
-from verilocc_bench.views import problem_of
+from verilocc_bench.views import parse_label, problem_of
 
 LABELLED = [{"format": "candidates", "label": "compiler"}]
 
@@ -146,15 +146,16 @@ def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
     assert same(make_examples(wanted, tokenizer(), rows[::-1], tmp_path / "other"), one)
 
 
-@pytest.mark.parametrize("style", ["candidates", "state", "whole", "window"])
+@pytest.mark.parametrize("style", ["candidates", "state", "whole", "window", "text-notes-json"])
 def test_they_are_what_the_harness_feeds(style: str, tmp_path: Path) -> None:
     # A model that says the label's registers is asked the examples' prompts.
     row = generated(1)[0]
-    label = row.label
+    kind = "notes-rule" if style == "text-notes-json" else "compiler"
+    label = parse_label(kind).answer(row)
     assert label is not None
     wanted = recipe(
         tmp_path,
-        sources=[{"format": style, "label": "compiler"}],
+        sources=[{"format": style, "label": kind}],
         training={"steps": 1, "maximum_tokens": 100_000},
     )
     found = make_examples(wanted, letters(), [row], tmp_path / "here")

@@ -100,8 +100,6 @@ def check_language_model_settings(
         raise InputError(f"top-p {settings.top_p}: expected a number above 0 and at most 1")
     if settings.maximum_tokens is not None and settings.maximum_tokens < 1:
         raise InputError(f"maximum tokens {settings.maximum_tokens}: expected at least 1")
-    if settings.decoding is Decoding.CHECKED:
-        raise InputError("decoding 'checked' is for models that keep notes")
     if settings.strategy is SamplingStrategy.PRIORITY and settings.guided:
         raise InputError("priority sampling ranks first attempts: it cannot be guided")
     prompt_format.check(settings)
@@ -167,6 +165,11 @@ class LanguageModelAllocator:
     def assistance(self) -> Assistance:
         """What the prompt format shows."""
         return self._format.assistance
+
+    @property
+    def tracks(self) -> tuple[str, ...]:
+        """The tracks that the prompt format has words for; `evaluate` refuses others by name."""
+        return self._format.tracks
 
     @property
     def prompt(self) -> PromptIdentity:

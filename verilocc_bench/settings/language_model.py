@@ -37,7 +37,7 @@ class LanguageModelSettings(AllocatorSettings):
         None,
         "--prompt-format",
         "what the model is shown (default: what it was trained on, else whole)",
-        metavar="whole|window|state|candidates",
+        metavar="whole|window|state|candidates|text-notes-json",
     )
     few_shot: int = setting(
         0,

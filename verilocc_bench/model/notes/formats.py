@@ -50,7 +50,7 @@ def _open_notes(function: Function, naming: random.Random) -> tuple[NotesLedger,
 
 def _open_text_notes(function: Function, naming: random.Random) -> tuple[NotesLedger, AnyReading]:
     ledger = empty_text_ledger(function)
-    return ledger, read_text(function, ledger, naming)
+    return ledger, read_text(function, ledger, naming, TextWindow)
 
 
 NOTES_FORMAT = NotesFormat(

@@ -29,6 +29,7 @@ from verilocc_bench.model.language_model import (
     Segment,
 )
 from verilocc_bench.model.prompts.conversation import (
+    TRACKS,
     Turn,
     check_settings,
     example_turns,
@@ -93,6 +94,7 @@ class DecisionFormat:
     system: str
     make_viewer: Callable[[AllocationProblem], Viewer]
     version: int = 1
+    tracks: tuple[str, ...] = TRACKS
     has_windows: bool = False
     ends_with_token: bool = False
 

@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json
@@ -32,6 +33,8 @@ class UnparsableReason(StrEnum):
     value that is no string). Of names: `not_a_register`. Of both: `empty`,
     `truncated` (the completion ended at its limit). `not_a_choice`: what a
     constraint does not allow, from a model that does not obey it.
+    `text-notes-json` wants an array: `not_an_array`; `contradiction` is what the
+    model's own notes do not allow.
     """
 
     EMPTY = "empty"
@@ -45,6 +48,8 @@ class UnparsableReason(StrEnum):
     NOT_A_NAME = "not_a_name"
     NOT_A_REGISTER = "not_a_register"
     NOT_A_CHOICE = "not_a_choice"
+    CONTRADICTION = "contradiction"
+    NOT_AN_ARRAY = "not_an_array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +60,12 @@ class Unparsable:
     message: str
 
 
-def read_object(completion: Completion) -> dict[str, str] | Unparsable:
-    """The one JSON object of a completion: virtual registers to names.
+def read_json(completion: Completion) -> Any | Unparsable:
+    """The one JSON document of a completion.
 
     White space around it, and one code fence (with or without the word
     `json`), are allowed; nothing else is. A completion that ended at its limit
-    counts if the object is whole.
+    counts if the document is whole.
     """
     text = completion.text.strip()
     if not text:
@@ -68,9 +73,16 @@ def read_object(completion: Completion) -> dict[str, str] | Unparsable:
     if fenced := _FENCE.fullmatch(text):
         text = fenced[1].strip()
     try:
-        document = parse_json(text, "<completion>")
+        return parse_json(text, "<completion>")
     except InputError as error:
         return _not_parsed(text, error, completion)
+
+
+def read_object(completion: Completion) -> dict[str, str] | Unparsable:
+    """The one JSON object of a completion: virtual registers to names."""
+    document = read_json(completion)
+    if isinstance(document, Unparsable):
+        return document
     if not isinstance(document, dict):
         kind = type(document).__name__
         return Unparsable(UnparsableReason.NOT_AN_OBJECT, f"expected an object, not a {kind}")
@@ -78,13 +90,18 @@ def read_object(completion: Completion) -> dict[str, str] | Unparsable:
         if not _KEY.fullmatch(key):
             reason = UnparsableReason.NOT_A_VIRTUAL_REGISTER
             return Unparsable(reason, f"{key[:SHOWN]!r} is no name of a virtual register")
-        if not isinstance(value, str):
-            kind = type(value).__name__
-            message = f"expected the name of a register for {key}, not a {kind}"
-            return Unparsable(UnparsableReason.NOT_A_NAME, message)
-        if not _REGISTER.fullmatch(value):
-            return _no_register(value)
+        if (wrong := wrong_name(key, value)) is not None:
+            return wrong
     return document
+
+
+def wrong_name(key: str, value: Any) -> Unparsable | None:
+    """What is wrong with the name of a register that an object has for a key."""
+    if not isinstance(value, str):
+        kind = type(value).__name__
+        message = f"expected the name of a register for {key}, not a {kind}"
+        return Unparsable(UnparsableReason.NOT_A_NAME, message)
+    return None if _REGISTER.fullmatch(value) else _no_register(value)
 
 
 def read_word(completion: Completion) -> str | Unparsable:
@@ -114,10 +131,11 @@ def _not_parsed(text: str, error: InputError, completion: Completion) -> Unparsa
     """Why a text is not one JSON document."""
     if _has_duplicate_keys(text):
         return Unparsable(UnparsableReason.DUPLICATE_KEY, error.message)
-    end = _end_of_document(text) if text.startswith("{") else None
+    end = _end_of_document(text) if text.startswith(("{", "[")) else None
     if end is not None and end < len(text):
+        kind = "object" if text.startswith("{") else "array"
         rest = text[end:].strip()[:SHOWN]
-        return Unparsable(UnparsableReason.TRAILING_TEXT, f"the object is followed by {rest!r}")
+        return Unparsable(UnparsableReason.TRAILING_TEXT, f"the {kind} is followed by {rest!r}")
     if completion.finish is Finish.LENGTH:
         message = "the completion ended at its limit, within the object"
         return Unparsable(UnparsableReason.TRUNCATED, message)

@@ -13,6 +13,7 @@ from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Ask, Episode, Message
 from verilocc_bench.model.prompts.conversation import (
+    TRACKS,
     ObjectConstraint,
     Turn,
     check_settings,
@@ -64,6 +65,7 @@ class WholeFormat:
     description: str = DESCRIPTION
     system: str = SYSTEM
     decisions: None = None
+    tracks: tuple[str, ...] = TRACKS
     has_windows: bool = False
     ends_with_token: bool = True
 

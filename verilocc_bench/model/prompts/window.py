@@ -15,6 +15,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass, format_class
 from verilocc_bench.model.language_model import Ask, Completion, Episode
 from verilocc_bench.model.prompts.conversation import (
+    TRACKS,
     ObjectConstraint,
     Turn,
     check_settings,
@@ -82,6 +83,7 @@ class WindowFormat:
     description: str = DESCRIPTION
     system: str = SYSTEM
     decisions: None = None
+    tracks: tuple[str, ...] = TRACKS
     has_windows: bool = True
     ends_with_token: bool = True
 

@@ -39,7 +39,7 @@ def text_function_lessons(
 def _function_lessons(
     function: Function, ledger: TextLedger, naming: random.Random
 ) -> Iterator[Lesson]:
-    for window in read_text(function, ledger, naming):
+    for window in read_text(function, ledger, naming, TextWindow):
         if isinstance(window, TextWindow) or window.mentions:
             lesson = text_answered(window)
             if any(lesson.said):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Generator
+from typing import TypeVar
 
 from verilocc_bench.ir import Function
 from verilocc_bench.model.prompts.notes.order import in_reading_order
@@ -12,13 +13,20 @@ from verilocc_bench.model.prompts.notes.window import DRY_MENTIONS, DryWindow
 from verilocc_bench.model.prompts.text_notes.ledger import TextLedger
 from verilocc_bench.model.prompts.text_notes.window import ITEMS, TextWindow, items_of
 
-TextReading = Generator[DryWindow | TextWindow, bool, None]
+Window = TypeVar("Window", bound=TextWindow)
+
+TextReading = Generator[DryWindow | Window, bool, None]
 """Each window is to be heard to its end before the next is asked for. Sent True, the reading
 gives the window again, with the notes as they were before it and other names."""
 
 
-def read_text(function: Function, ledger: TextLedger, naming: random.Random) -> TextReading:
-    """The windows of a function, which fill the notes.
+def read_text(
+    function: Function,
+    ledger: TextLedger,
+    naming: random.Random,
+    kind: type[Window],
+) -> TextReading[Window]:
+    """The windows of a function, which fill the notes; `kind` is how they are worded.
 
     Raises InputError for a class that the words have no way to speak of.
     """
@@ -39,11 +47,11 @@ def read_text(function: Function, ledger: TextLedger, naming: random.Random) -> 
         while first < len(items):
             saved, height = ledger.saved(), dict(highest)
             cut = items[first : first + most]
-            window = TextWindow(cut, classes, ledger, highest, naming)
+            window = kind(cut, classes, ledger, highest, naming)
             while (yield window):
                 ledger.restore(saved)
                 highest.clear()
                 highest.update(height)
-                window = TextWindow(cut, classes, ledger, highest, naming)
+                window = kind(cut, classes, ledger, highest, naming)
             first += window.answered
             most = ITEMS if window.answered else 1

@@ -1,0 +1,1 @@
+"""The prompt format `text-notes-json`: the notes of `text-notes`, for any language model."""
