@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 import torch
@@ -28,7 +28,8 @@ class WindowAnswer:
     """A window that is being answered, and how it went.
 
     `error` is None where the whole window was heard. `picking` draws words with a
-    `temperature` above 0; at 0 the likeliest is taken.
+    `temperature` above 0; at 0 the likeliest is taken. `words` are all words in their order, each
+    with whether the network said it.
     """
 
     window: AnyWindow
@@ -38,6 +39,7 @@ class WindowAnswer:
     said: int = 0
     read: int = 0
     log_probability: float = 0.0
+    words: list[tuple[str, bool]] = field(default_factory=list)
 
 
 @cache
@@ -80,12 +82,14 @@ class _AnsweredRow:
             self.answer.error = error
             return False
         self.answer.read += len(fed)
+        self.answer.words += [(each, False) for each in fed]
         self.feeding += fed
         return True
 
     def hear(self, word: str) -> bool:
         """Takes the network's word; False where the window has ended."""
         self.answer.said += 1
+        self.answer.words.append((word, True))
         self.feeding = [word]
         return self._go_on(word)
 
@@ -114,6 +118,7 @@ def _answer(network: NotesNetwork, rows: list[_AnsweredRow]) -> None:
     tokens = torch.full((len(rows), int(lengths.max())), numbers[PAD])
     for place, (row, prompt) in enumerate(zip(rows, prompts, strict=True)):
         row.answer.read += len(prompt)
+        row.answer.words[:0] = [(word, False) for word in prompt]
         tokens[place, : len(prompt)] = torch.tensor([numbers[word] for word in prompt])
     cache = Cache(network.configuration, len(rows), tokens.shape[1])
     network(tokens, cache, lengths)
