@@ -49,7 +49,7 @@ Words = list[tuple[str, bool]]
 
 
 @dataclass
-class Judge:
+class LabelledFunction:
     """A function, its verifier, and the vector registers of its label."""
 
     problem: AllocationProblem
@@ -57,7 +57,7 @@ class Judge:
     label: int
 
     @classmethod
-    def of(cls, row: Row) -> Judge:
+    def of(cls, row: Row) -> LabelledFunction:
         problem = AllocationProblem.from_text(row.normalized)
         verifier = FastVerifier(problem)
         used = verifier.verify(row.label or {}, 1).registers_used
@@ -82,7 +82,10 @@ class Played:
 
 
 def play(
-    network: NotesNetwork, judges: Sequence[Judge], seeds: Sequence[int], temperature: float
+    network: NotesNetwork,
+    judges: Sequence[LabelledFunction],
+    seeds: Sequence[int],
+    temperature: float,
 ) -> list[Played]:
     """An answer to each function, all side by side; at temperature 0 the likeliest."""
     games = [Played() for _ in judges]
@@ -108,7 +111,7 @@ def play(
     return games
 
 
-def _judge(game: Played, judge: Judge, ledger: Any) -> None:
+def _judge(game: Played, judge: LabelledFunction, ledger: Any) -> None:
     answer = answer_from_assignment(judge.problem, noted_assignment(ledger))
     verdict = judge.verifier.verify(answer, 1)
     if verdict.valid and verdict.registers_used is not None:
@@ -180,8 +183,8 @@ def reinforce(
 ) -> Iterator[dict[str, Any]]:
     """Trains the network further; yields what there is to say before, of each step, and after."""
     start = deepcopy(network).requires_grad_(requires_grad=False)
-    judges = [Judge.of(row) for row in train]
-    held_out = [Judge.of(row) for row in validation]
+    judges = [LabelledFunction.of(row) for row in train]
+    held_out = [LabelledFunction.of(row) for row in validation]
     yield {"train": len(judges), "before": told(play(network, held_out, range(len(held_out)), 0.0))}
     optimizer = torch.optim.AdamW(network.parameters(), lr=options.learning_rate, weight_decay=0.0)
     draw = random.Random(0)

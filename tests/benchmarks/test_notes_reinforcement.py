@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 from benchmarks.notes_reinforcement import (  # noqa: E402
     INVALID,
-    Judge,
+    LabelledFunction,
     Options,
     Played,
     learn,
@@ -38,8 +38,10 @@ def test_a_step_makes_the_words_of_the_better_answer_likelier() -> None:
     better, worse = Lesson((1, 5, 9), (False, False, True)), Lesson((1, 5, 8), (False, False, True))
 
     def probability(lesson: Lesson) -> float:
-        states = one(torch.tensor([lesson.tokens[:-1]]))
-        return float(one.scores(states, one.vectors()).softmax(-1)[0, -1, lesson.tokens[-1]].detach())
+        with torch.no_grad():
+            states = one(torch.tensor([lesson.tokens[:-1]]))
+            scores = one.scores(states, one.vectors())[0, -1]
+            return float(scores.softmax(-1)[lesson.tokens[-1]])
 
     before = probability(better), probability(worse)
     loss = learn(one, start, [(better, 1.0), (worse, -1.0)], 1.0, 0.1)
@@ -65,7 +67,7 @@ def test_answers_that_are_all_alike_teach_nothing() -> None:
 
 def test_the_words_of_an_answer_are_kept() -> None:
     row = min(load_rows("mini").rows, key=lambda row: row.n_instructions)
-    (game,) = play(network(), [Judge.of(row)], [0], 1.0)
+    (game,) = play(network(), [LabelledFunction.of(row)], [0], 1.0)
     words = [word for word, _ in game.windows[0]]
     assert words[0] in ("W", "D")
     said = [place for place, (_, said) in enumerate(game.windows[0]) if said]
