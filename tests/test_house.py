@@ -121,6 +121,7 @@ WRITERS = {
     # What the vendors' tools read, in temporary folders.
     "dataset_builders/experts/nvcc.py": {"write_text", "symlink_to"},
     "verilocc_bench/backends/amdgpu/tools.py": {"write_text"},
+    "verilocc_bench/backends/amdgpu/recovery/assembler.py": {"write_text"},
     "verilocc_bench/backends/nvidia/tools.py": {"write_text", "write_bytes"},
     "verilocc_bench/machine/disassembly.py": {"tempfile.NamedTemporaryFile"},
     # A library writes a folder of files; the run's last file is written when it is whole.

@@ -38,6 +38,9 @@ _SUB_REGISTER_RANGES = "_ZN4llvmL19SubRegIdxRangeTableE"
 _OPCODES = "_ZN4llvm11AMDGPUDescsE"
 _OPCODE_PLACES = "_ZN4llvm22AMDGPUInstrNameIndicesE"
 _OPCODE_NAMES = "_ZN4llvm19AMDGPUInstrNameDataE"
+_ENCODING_FUNCTION = "_ZN4llvm6AMDGPU11getMCOpcodeEtj"
+_MATRIX_FUNCTION = "_ZN4llvm6AMDGPU21getMFMAEarlyClobberOpEt"
+_MODE_CLASSES = "_ZN4llvm28AMDGPURegClassByHwModeTablesE"
 _ANCHOR = "LLVMPY_ParseAssembly"  # exported, so that its address in memory is known
 
 _REGISTER_RECORD_BYTES = 24  # llvm::MCRegisterDesc
@@ -72,7 +75,9 @@ class LLVMSubRegister:
     bits: int
 
 
-class _Image:
+class LLVMImage:
+    """The library inside llvmlite, and the places of LLVM's tables in it."""
+
     def __init__(self) -> None:
         try:
             import llvmlite.binding
@@ -93,6 +98,9 @@ class _Image:
                 _OPCODES,
                 _OPCODE_PLACES,
                 _OPCODE_NAMES,
+                _ENCODING_FUNCTION,
+                _MATRIX_FUNCTION,
+                _MODE_CLASSES,
                 _ANCHOR,
             },
         )
@@ -102,6 +110,7 @@ class _Image:
         self.base = anchor - self.symbols[_ANCHOR][0]
 
     def data(self, symbol: str) -> bytes:
+        """The bytes of a table."""
         address, size = self.symbols[symbol]
         return ctypes.string_at(self.base + address, size)
 
@@ -142,7 +151,7 @@ def _string(data: bytes, offset: int) -> str:
 
 def read_register_names() -> list[str]:
     """The names of all AMDGPU registers of LLVM, by LLVM's number (0 is no register)."""
-    image = _Image()
+    image = LLVMImage()
     records, names = image.data(_REGISTERS), image.data(_REGISTER_NAMES)
     return [
         _string(names, struct.unpack_from("<I", records, offset)[0])
@@ -152,7 +161,7 @@ def read_register_names() -> list[str]:
 
 def read_register_classes() -> list[LLVMRegisterClass]:
     """All AMDGPU register classes of LLVM with their members, in LLVM's order."""
-    image = _Image()
+    image = LLVMImage()
     registers = read_register_names()
     names = image.data(_CLASS_NAMES)
     classes: list[LLVMRegisterClass] = []
@@ -166,7 +175,7 @@ def read_register_classes() -> list[LLVMRegisterClass]:
 
 def read_sub_registers() -> list[LLVMSubRegister]:
     """All AMDGPU sub-register indices of LLVM, in LLVM's order."""
-    image = _Image()
+    image = LLVMImage()
     names = image.data(f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_NAMES}")
     ranges = image.data(f"{_SUB_REGISTER_FILE}:{_SUB_REGISTER_RANGES}")
     found: list[LLVMSubRegister] = []
@@ -242,7 +251,7 @@ def constraint_table_text() -> str:
 
 def _read_constraints() -> Iterator[tuple[str, list[str]]]:
     """The opcodes of machine IR, with the constraints on their operands."""
-    image = _Image()
+    image = LLVMImage()
     places, names, records = map(image.data, (_OPCODE_PLACES, _OPCODE_NAMES, _OPCODES))
     count = len(places) // 4
     operands_start = count * _OPCODE_RECORD.size

@@ -18,6 +18,7 @@ from verilocc_bench.targets.amdgpu_classes import (
     is_outside_allocation,
 )
 from verilocc_bench.targets.amdgpu_constraints import operand_constraints
+from verilocc_bench.targets.amdgpu_instructions import opcodes_encoded_as
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS, SubRegister
 
 pytestmark = pytest.mark.slow
@@ -32,6 +33,41 @@ def tables() -> object:
     from dataset_builders.compilers import llvm_tables
 
     return llvm_tables
+
+
+def test_the_shipped_instructions_are_fresh(tables) -> None:
+    from dataset_builders.compilers.llvm_instructions import instruction_table_text
+
+    shipped = files("verilocc_bench.targets").joinpath("amdgpu_instructions.json").read_text()
+    assert shipped == instruction_table_text()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "opcodes"),
+    [
+        ("V_ADD_U32_e64_gfx9", ["V_ADD_U32_e64"]),
+        ("BUFFER_LOAD_DWORD_OFFEN_gfx90a", ["BUFFER_LOAD_DWORD_OFFEN"]),
+        (
+            "V_MFMA_F32_32X32X8F16_gfx940_vcd",
+            ["V_MFMA_F32_32X32X8F16_mac_vgprcd_e64", "V_MFMA_F32_32X32X8F16_vgprcd_e64"],
+        ),
+        ("V_ADD_U32_e64_gfx10", []),
+    ],
+)
+def test_encodings_lead_back_to_opcodes(encoding: str, opcodes: list[str]) -> None:
+    assert [opcode.name for opcode in opcodes_encoded_as(encoding)] == opcodes
+
+
+def test_forms_say_what_operands_are() -> None:
+    (load,) = opcodes_encoded_as("BUFFER_LOAD_DWORDX4_OFFEN_gfx90a")
+    form = load.form
+    assert (form.definitions, form.implicit_uses, form.may_load) == (1, ("exec",), True)
+    names = [operand.class_name for operand in form.operands]
+    assert names == ["av_128_align2", "vgpr_32", "sreg_128_xnull", "sreg_32", None, None, None]
+    (saved,) = opcodes_encoded_as("S_AND_SAVEEXEC_B64_vi")
+    assert saved.form.implicit_definitions == ("exec", "scc")
+    (fmac,) = opcodes_encoded_as("V_FMAC_F32_e32_vi")
+    assert [operand.tied_to for operand in fmac.form.operands] == [None, None, None, 0]
 
 
 def test_the_shipped_tables_are_fresh(tables) -> None:

@@ -30,6 +30,7 @@ from verilocc_bench.backends.nvidia import compare as nvidia_compare
 from verilocc_bench.backends.nvidia import kernel as nvidia_kernel
 from verilocc_bench.backends.nvidia import lower as nvidia_lower
 from verilocc_bench.edits import Answer, NamedAssignment
+from verilocc_bench.machine.code_object import is_code_object
 from verilocc_bench.targets import Target, get_target
 
 __all__ = [
@@ -51,7 +52,10 @@ __all__ = [
 
 
 class AmdgpuBackend:
-    """gfx90a and gfx942. Files are LLVM IR, or machine IR before allocation; llc does the rest."""
+    """gfx90a and gfx942. Files are LLVM IR, machine IR before allocation, or code objects.
+
+    A code object's own registers are its label. llc does the rest.
+    """
 
     vendor = "amd"
     raw_format = "mir"
@@ -59,6 +63,8 @@ class AmdgpuBackend:
     own_allocation = "llc's own"
     inserts_waits = True
 
+    # Machine IR is text, and its first bytes do not identify it.
+    holds = staticmethod(is_code_object)
     read = staticmethod(amdgpu_kernel.read_kernel)
     read_all = staticmethod(amdgpu_kernel.read_kernels)
     read_raw = staticmethod(amdgpu_kernel.read_raw_kernel)
@@ -67,10 +73,6 @@ class AmdgpuBackend:
     compiler_answer = staticmethod(amdgpu_label.compiler_answer)
     check_comparison = staticmethod(amdgpu_compare.check_tools)
     compare = staticmethod(amdgpu_compare.compare)
-
-    def holds(self, _data: bytes) -> bool:
-        """Always False: machine IR is text, and its first bytes do not identify it."""
-        return False
 
     def raw_bytes(self, content: str) -> bytes:
         """See Backend."""
@@ -125,8 +127,8 @@ class NvidiaBackend:
         """Does nothing: reading the cubin has found nvdisasm already."""
 
 
-BACKENDS: tuple[Backend[Any], ...] = (NvidiaBackend(), AmdgpuBackend())
-"""The back ends in the order in which they are asked about a file; text comes last."""
+BACKENDS: tuple[Backend[Any], ...] = (AmdgpuBackend(), NvidiaBackend())
+"""The back ends in the order in which they are asked about a file."""
 
 
 def backend_of(target: Target | str) -> Backend[Any]:
@@ -137,7 +139,7 @@ def backend_of(target: Target | str) -> Backend[Any]:
 
 def backend_of_file(data: bytes) -> Backend[Any]:
     """The back end for the code in a file. Text of no known form counts as machine IR."""
-    return next((backend for backend in BACKENDS if backend.holds(data)), BACKENDS[-1])
+    return next((backend for backend in BACKENDS if backend.holds(data)), BACKENDS[0])
 
 
 def runnable_problem(

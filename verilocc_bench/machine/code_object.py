@@ -22,6 +22,8 @@ ARCHITECTURES = {0x3F: "gfx90a", 0x4C: "gfx942"}
 """By the low byte of the ELF file's flags."""
 
 _DESCRIPTOR_BYTES = 64
+_AMDGPU = b"\xe0\x00"  # EM_AMDGPU, in the field e_machine
+_MACHINE_FIELD = slice(18, 20)
 _NOTE_TYPE = 32
 
 
@@ -99,6 +101,11 @@ class CodeObject:
         return self.kernels[name]
 
 
+def is_code_object(data: bytes) -> bool:
+    """True for the bytes of an ELF file for AMD's GPUs."""
+    return data[:4] == b"\x7fELF" and data[_MACHINE_FIELD] == _AMDGPU
+
+
 def load_code_object(data: bytes) -> CodeObject:
     """The kernels of a code object for gfx90a or gfx942.
 
@@ -129,6 +136,30 @@ def load_code_object(data: bytes) -> CodeObject:
     if not kernels:
         raise InputError("the code object has no kernel")
     return CodeObject(data, arch, kernels)
+
+
+def code_of(data: bytes, kernel: KernelCode) -> bytes:
+    """The machine code of a kernel of the code object `data`."""
+    file = _elf_file(data)
+    section = file.get_section_by_name(kernel.section)
+    start = kernel.entry - section["sh_addr"]
+    return bytes(section.data()[start : start + kernel.size])
+
+
+def section_of(data: bytes, name: str) -> bytes:
+    """The contents of a section. Raises InputError if there is none."""
+    section = _elf_file(data).get_section_by_name(name)
+    if section is None:
+        raise InputError(f"the object has no section {name}")
+    return bytes(section.data())
+
+
+def _elf_file(data: bytes) -> Any:
+    try:
+        from elftools.elf.elffile import ELFFile
+    except ModuleNotFoundError:
+        raise MissingExtraError("pyelftools", "execute", "code objects") from None
+    return ELFFile(io.BytesIO(data))
 
 
 def _refuse_relocations(file: Any) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu.machine import MachineFunction, MachineModule
 from verilocc_bench.backends.amdgpu.normalize import (
@@ -14,11 +15,15 @@ from verilocc_bench.backends.amdgpu.normalize import (
     normalize_machine_function,
 )
 from verilocc_bench.backends.amdgpu.read import MirFile
+from verilocc_bench.backends.amdgpu.recovery.gates import check_encoding, check_virtual_registers
+from verilocc_bench.backends.amdgpu.recovery.recover import recover_kernel
 from verilocc_bench.backends.amdgpu.tools import SELECTION_OPTIONS, LlcFailed, run_llc
 from verilocc_bench.backends.kernel import Kernel, ReadOptions
-from verilocc_bench.errors import InputError
+from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.files import decode_text
+from verilocc_bench.machine.code_object import KernelCode, is_code_object, load_code_object
 from verilocc_bench.targets import Target, get_target
+from verilocc_bench.verification import FastVerifier
 
 _LLVM_IR = re.compile(r"^define\s.*\{\s*$", re.MULTILINE)
 _TARGET_CPU = re.compile(r'"target-cpu"="(gfx\w+)"')
@@ -48,6 +53,8 @@ def read_kernel(data: bytes, source: Path, options: ReadOptions) -> MachineKerne
     Raises InputError with the line if the file is not machine IR of the target, or
     if this package does not support the function.
     """
+    if is_code_object(data):
+        return _read_code_object(data, source, options)
     text, file, target = _open(data, source, options)
     return _kernel(text, file, options.function, target, options.max_threads)
 
@@ -56,6 +63,9 @@ def read_kernels(
     data: bytes, source: Path, options: ReadOptions
 ) -> Iterator[tuple[str, MachineKernel | str]]:
     """Each function of the file by its name, or the reason why it cannot be read."""
+    if is_code_object(data):
+        yield from _read_code_objects(data, source, options)
+        return
     text, file, target = _open(data, source, options)
     for name in file.names:
         try:
@@ -73,6 +83,65 @@ def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> Ma
             f"the machine IR is of another function, {kernel.problem.id}", source=source
         )
     return kernel
+
+
+def recovered_kernel(
+    data: bytes, code: KernelCode, source: str, max_threads: int | None = None
+) -> tuple[MachineKernel, int]:
+    """A kernel of a code object, with its registers as the label.
+
+    The second value counts the instructions that llc encodes in another way. Raises
+    RejectedKernel if the code cannot be recovered or does not pass a gate
+    (`recovery.gates`), and InputError without LLVM's tools.
+    """
+    recovered = recover_kernel(data, code)
+    check_virtual_registers(recovered)
+    file = MirFile(recovered.text, source)
+    try:
+        kernel = _kernel(recovered.text, file, None, get_target(code.arch), max_threads)
+    except InputError as error:
+        raise RejectedKernel("machine-ir", error.message) from None
+    label = {
+        number: recovered.bases[int(name[1:])] for number, name in enumerate(kernel.original_names)
+    }
+    answer = answer_from_assignment(kernel.problem, label)
+    verdict = FastVerifier(kernel.problem).verify(answer)
+    if not verdict.valid:
+        raise RejectedKernel("label-contradicts-text", verdict.findings[0].message)
+    parts = kernel.code
+    others = check_encoding(recovered, parts.machine, parts.normalized, label)
+    return replace(kernel, name=code.name, label=answer), others
+
+
+def _read_code_object(data: bytes, source: Path, options: ReadOptions) -> MachineKernel:
+    try:
+        code = load_code_object(data).kernel(options.function)
+        _check_architecture(code.arch, options, source)
+        return recovered_kernel(data, code, str(source), options.max_threads)[0]
+    except RejectedKernel as rejection:
+        raise InputError(rejection.reason, source=source) from None
+    except InputError as error:
+        raise error.located(source) from None
+
+
+def _read_code_objects(
+    data: bytes, source: Path, options: ReadOptions
+) -> Iterator[tuple[str, MachineKernel | str]]:
+    try:
+        code_object = load_code_object(data)
+    except InputError as error:
+        raise error.located(source) from None
+    _check_architecture(code_object.arch, options, source)
+    for name, code in code_object.kernels.items():
+        try:
+            yield name, recovered_kernel(data, code, str(source), options.max_threads)[0]
+        except RejectedKernel as rejection:
+            yield name, rejection.reason
+
+
+def _check_architecture(arch: str, options: ReadOptions, source: Path) -> None:
+    if options.arch is not None and get_target(options.arch).name != arch:
+        raise InputError(f"expected code for {options.arch}, this is for {arch}", source=source)
 
 
 def check_work_group(kernel: MachineKernel) -> None:

@@ -28,9 +28,14 @@ _FIRST_UNIT = {"v": 0, "a": 256, "s": 512, "vcc": 640}
 _FILE_SIZES = {"v": 256, "a": 256, "s": 128, "vcc": 2}
 
 
+def unit_number(units: FixedUnits) -> int:
+    """The number of the first of some units, over all files."""
+    return _FIRST_UNIT[units.file] + units.first
+
+
 def unit_mask(units: FixedUnits) -> int:
     """The bits of some units."""
-    return ((1 << units.count) - 1) << (_FIRST_UNIT[units.file] + units.first)
+    return ((1 << units.count) - 1) << unit_number(units)
 
 
 def units_of_mask(mask: int) -> Iterator[FixedUnits]:

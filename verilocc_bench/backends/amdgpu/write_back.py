@@ -225,9 +225,18 @@ class _Lowering:
                 # While LLVM places the lanes of spilled SGPRs it reserves all other vector
                 # registers, and its verifier forbids `renamable` on reserved registers.
                 block.lines = [line.replace("renamable ", "") for line in block.lines]
+        # SCC and the like are never allocated, and stay as the text has them. A block on an
+        # edge is new, and keeps for its only successor what that one needs.
+        others = {
+            block.number: [name for name in block.live_ins if fixed_units(name) is None]
+            for block in self.machine.blocks
+        }
         live_ins = [
-            [register_name(unit) for unit in units_of_mask(mask & ~self.reserved)]
-            for mask in flow.live_ins
+            [
+                *others.get(block.number, others.get((block.successors or (0,))[0], [])),
+                *[register_name(unit) for unit in units_of_mask(mask & ~self.reserved)],
+            ]
+            for block, mask in zip(machine.blocks, flow.live_ins, strict=True)
         ]
         return LoweredMir(
             self.text.text(lambda index: live_ins[index]),

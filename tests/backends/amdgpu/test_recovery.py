@@ -1,0 +1,322 @@
+"""Code objects back into machine IR: small kernels of our own, assembled by llvm-mc."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.machine.assembly import assembled
+from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.backends.amdgpu.kernel import MachineKernel, read_kernel, read_kernels
+from verilocc_bench.backends.amdgpu.lower import write_answer
+from verilocc_bench.backends.amdgpu.recovery.gates import check_encoding
+from verilocc_bench.backends.amdgpu.recovery.recover import recover_kernel
+from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, run_llc
+from verilocc_bench.backends.kernel import ReadOptions
+from verilocc_bench.cli import main
+from verilocc_bench.edits import Answer
+from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.ir import PhysicalRegister
+from verilocc_bench.machine.code_object import load_code_object
+from verilocc_bench.machine.execution import load_kernel
+from verilocc_bench.verification import FastVerifier
+
+pytestmark = pytest.mark.slow
+
+START = """
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    s_load_dword s8, s[0:1], 0x10
+    v_and_b32_e32 v0, 0x3ff, v0
+    v_lshlrev_b32_e32 v1, 2, v0
+    s_waitcnt lgkmcnt(0)
+"""
+# Every lane adds s8 times; the odd ones go on under their own mask.
+LOOP = f"""
+    {START}
+    global_load_dword v2, v1, s[4:5]
+    v_mov_b32_e32 v3, 0
+    s_mov_b32 s9, 0
+    s_waitcnt vmcnt(0)
+again:
+    v_add_u32_e32 v3, v3, v2
+    s_add_u32 s9, s9, 1
+    s_cmp_lt_u32 s9, s8
+    s_cbranch_scc1 again
+    v_and_b32_e32 v4, 1, v0
+    v_cmp_eq_u32_e32 vcc, 1, v4
+    s_and_saveexec_b64 s[10:11], vcc
+    s_cbranch_execz rest
+    v_mul_u32_u24_e32 v5, 3, v3
+    v_add_u32_e32 v3, 7, v5
+rest:
+    s_mov_b64 exec, s[10:11]
+    global_store_dword v1, v3, s[6:7]
+    s_endpgm
+"""
+
+
+def read(body: str, **options: object) -> MachineKernel:
+    data = assembled(body, **options)  # type: ignore[arg-type]
+    return read_kernel(data, Path("kernel.o"), ReadOptions())
+
+
+def lines_of(kernel: MachineKernel, opcode: str) -> list[str]:
+    return [line.strip() for line in kernel.code.text.split("\n") if f" {opcode} " in f"{line} "]
+
+
+def test_the_own_registers_are_the_label() -> None:
+    kernel = read(LOOP)
+    assert kernel.name == "k"
+    assert kernel.label is not None
+    assert FastVerifier(kernel.problem).verify(kernel.label).valid
+    lowered = write_answer(kernel, Answer(kernel.label))
+    assert "$vgpr5 = V_MUL_U32_U24_e32 3, " in lowered.text
+    assert "S_AND_SAVEEXEC_B64 $vcc" in lowered.text
+    header = kernel.problem.normalized.split("bb0", maxsplit=1)[0]
+    assert "registers v:256 a:256 s:102" not in header  # 128 registers leave room for 4 waves
+    assert "registers v:64 a:64" in header
+
+
+def numbers_left_by(data: bytes) -> np.ndarray:  # type: ignore[type-arg]
+    given = np.arange(64, dtype=np.uint32) * 5 + 1
+    arguments = [given, np.zeros(64, np.uint32), np.int32(4)]
+    left = load_kernel(data).run(arguments, (1,)).buffers[1]
+    assert left is not None
+    return left
+
+
+@pytest.mark.parametrize("shift", [0, 7, 20])
+def test_other_registers_compute_the_same(shift: int) -> None:
+    data = assembled(LOOP)
+    kernel = read_kernel(data, Path("kernel.o"), ReadOptions())
+    assert kernel.label is not None
+    files = {"v": shift, "s": 4 * (shift // 2)}
+    recovered = recover_kernel(data, load_code_object(data).kernel())
+    bases = [recovered.bases[int(name[1:])] for name in kernel.original_names]
+    moved = {n: PhysicalRegister(b.file, b.index + files[b.file]) for n, b in enumerate(bases)}
+    answer = answer_from_assignment(kernel.problem, moved)
+    assert FastVerifier(kernel.problem).verify(answer).valid
+    text = write_answer(kernel, Answer(answer)).text
+    made = run_llc(text, "gfx942", "obj", LLC_OPTIONS)
+    expected = (np.arange(64) * 5 + 1) * 4
+    expected = np.where(np.arange(64) % 2, 3 * expected + 7, expected)
+    assert numbers_left_by(data).tolist() == expected.tolist()
+    assert numbers_left_by(made).tolist() == expected.tolist()
+
+
+def test_a_write_under_a_mask_keeps_the_other_lanes() -> None:
+    kernel = read(LOOP)
+    (line,) = lines_of(kernel, "V_ADD_U32_e32 7,") or [""]
+    match = re.match(r"(%\d+) = V_ADD_U32_e32 7, %\d+, implicit \$exec, implicit (%\d+)$", line)
+    assert match is not None, line
+    assert match[1] == match[2]
+    (temporary,) = lines_of(kernel, "V_MUL_U32_U24_e32")
+    assert temporary.count("%") == 2  # nobody reads its other lanes
+
+
+def test_a_value_from_before_a_mask_is_dead_where_only_the_mask_reads() -> None:
+    kernel = read(f"""
+        {START}
+        v_mov_b32_e32 v3, 5
+        v_add_u32_e32 v4, v3, v0
+        v_cmp_eq_u32_e32 vcc, 1, v4
+        s_and_saveexec_b64 s[10:11], vcc
+        v_mov_b32_e32 v3, 9
+        global_store_dword v1, v3, s[6:7]
+        s_mov_b64 exec, s[10:11]
+        s_endpgm
+    """)
+    first, second = (line.split(" = ", maxsplit=1)[0] for line in lines_of(kernel, "V_MOV_B32_e32"))
+    assert first != second
+
+
+def test_reading_other_lanes_sees_what_the_mask_hides() -> None:
+    body = """
+        v_mov_b32_e32 v3, 5
+        v_cmp_eq_u32_e32 vcc, 1, v0
+        s_and_saveexec_b64 s[10:11], vcc
+        v_mov_b32_e32 v3, 9
+        v_readlane_b32 s12, v3, 7
+        v_mov_b32_e32 v4, s12
+        global_store_dword v1, v4, s[6:7]
+        s_endpgm
+    """
+    moves = lines_of(read(START + body), "V_MOV_B32_e32")
+    assert moves[0].split(" = ", maxsplit=1)[0] == moves[1].split(" = ", maxsplit=1)[0]
+    assert moves[1].count("%") == 2  # the definition, and the lanes that stay
+
+
+def test_a_full_mask_is_known_again_after_the_constant() -> None:
+    kernel = read(f"""
+        {START}
+        v_cmp_eq_u32_e32 vcc, 1, v0
+        s_mov_b64 exec, vcc
+        v_mov_b32_e32 v3, 9
+        global_store_dword v1, v3, s[6:7]
+        s_mov_b64 exec, -1
+        v_mov_b32_e32 v3, 4
+        global_store_dword v1, v3, s[6:7]
+        s_endpgm
+    """)
+    assert all(line.count("%") == 1 for line in lines_of(kernel, "V_MOV_B32_e32"))
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "v_add_f32_sdwa v3, v0, v1 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD "
+        "src1_sel:DWORD",
+        "v_mad_f16 v3, v0, v1, v1 op_sel:[0,0,0,1]",
+        "global_load_short_d16_hi v3, v1, s[4:5]",
+        "v_mov_b32_dpp v3, v1 row_shr:1 row_mask:0xf bank_mask:0xf",
+    ],
+)
+def test_instructions_that_write_a_part_read_the_rest(instruction: str) -> None:
+    kernel = read(f"""
+        {START}
+        v_mov_b32_e32 v3, 5
+        {instruction}
+        s_waitcnt vmcnt(0)
+        global_store_dword v1, v3, s[6:7]
+        s_endpgm
+    """)
+    (line,) = lines_of(kernel, "V_MOV_B32_e32")
+    register = line.split(" = ", maxsplit=1)[0]
+    body = kernel.code.text.split("body:", maxsplit=1)[1]
+    (changed,) = [each for each in body.split("\n") if each.startswith(f"    {register} = ")][1:]
+    assert changed.count(f"{register}") == 2, changed
+    assert f"undef {register}" not in changed
+
+
+def test_a_shift_that_fills_every_lane_reads_nothing_old() -> None:
+    kernel = read(f"""
+        {START}
+        v_mov_b32_dpp v3, v1 row_ror:1 row_mask:0xf bank_mask:0xf
+        global_store_dword v1, v3, s[6:7]
+        s_endpgm
+    """)
+    (line,) = lines_of(kernel, "V_MOV_B32_dpp")
+    assert re.match(r"(%\d+) = V_MOV_B32_dpp undef \1\(tied-def 0\), ", line), line
+
+
+def test_registers_that_nothing_wrote_are_undef() -> None:
+    kernel = read(f"{START}\nglobal_store_dword v1, v9, s[6:7]\ns_endpgm")
+    (line,) = lines_of(kernel, "GLOBAL_STORE_DWORD_SADDR")
+    assert "undef %" in line
+
+
+def test_a_register_that_one_path_writes_is_defined_on_the_other() -> None:
+    kernel = read(f"""
+        {START}
+        s_cmp_eq_u32 s8, 0
+        s_cbranch_scc1 there
+        v_mov_b32_e32 v9, 3
+    there:
+        global_store_dword v1, v9, s[6:7]
+        s_endpgm
+    """)
+    (line,) = lines_of(kernel, "IMPLICIT_DEF") or [""]
+    (written,) = lines_of(kernel, "V_MOV_B32_e32")
+    assert line.split(" = ", maxsplit=1)[0] == written.split(" = ", maxsplit=1)[0]
+
+
+def test_conditions_live_through_blocks() -> None:
+    kernel = read(f"""
+        {START}
+        s_cmp_eq_u32 s8, 3
+        s_cbranch_execz there
+        v_mov_b32_e32 v1, 3
+    there:
+        s_cselect_b32 s9, s8, 7
+        v_mov_b32_e32 v2, s9
+        global_store_dword v1, v2, s[6:7]
+        s_endpgm
+    """)
+    assert kernel.code.text.count("liveins: $scc") == 2
+
+
+def test_operands_tie_registers_into_tuples() -> None:
+    kernel = read(f"""
+        {START}
+        global_load_dwordx4 v[4:7], v1, s[4:5]
+        s_waitcnt vmcnt(0)
+        v_pk_mul_f32 v[6:7], v[6:7], v[4:5]
+        v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[6:7], 0
+        global_store_dwordx4 v1, a[0:3], s[6:7]
+        s_endpgm
+    """)
+    assert "V4.2-3" not in kernel.problem.normalized.split("bb0", maxsplit=1)[0]
+    (load,) = lines_of(kernel, "GLOBAL_LOAD_DWORDX4_SADDR")
+    (store,) = lines_of(kernel, "GLOBAL_STORE_DWORDX4_SADDR")
+    register = load.split(" = ", maxsplit=1)[0]
+    (product,) = lines_of(kernel, "V_PK_MUL_F32")
+    assert f"{register}.sub2_sub3, 8, {register}.sub0_sub1" in product
+    assert ":: (load (s128), addrspace 1)" in load
+    assert ":: (store (s32), addrspace 1)" in store
+    assert {"v4", "a0"} <= set((kernel.label or {}).values())
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("s_set_gpr_idx_on s2, gpr_idx(SRC0)\ns_endpgm", "indexed-registers"),
+        ("s_setpc_b64 s[2:3]", "computed-jump"),
+        ("s_getpc_b64 s[4:5]\ns_endpgm", "computed-jump"),
+        ("scratch_load_dword v1, off, s2\ns_endpgm", "scratch-memory"),
+        (".long 0xffffffff\ns_endpgm", "undecodable"),
+        ("s_branch 100\ns_endpgm", "control-flow"),
+        ("s_nop 0", "control-flow"),
+        (".long 0x7e020000\ns_endpgm", "undecodable"),  # v_nop with bits of a destination
+        (".long 0xbe8000ff\n.long 1\ns_endpgm", "operand-form"),  # the long form of a constant
+        ("v_mov_b32_e32 v100, 0\nv_accvgpr_write_b32 a1, v0\ns_endpgm", "register-division"),
+    ],
+)
+def test_kernels_are_rejected_by_name(body: str, kind: str) -> None:
+    data = assembled(body)
+    with pytest.raises(RejectedKernel) as rejection:
+        recover_kernel(data, load_code_object(data).kernel())
+    assert rejection.value.kind == kind
+    ((name, reason),) = read_kernels(data, Path("kernel.o"), ReadOptions())
+    assert (name, reason) == ("k", rejection.value.reason)
+    with pytest.raises(InputError, match=r"^kernel\.o: "):
+        read_kernel(data, Path("kernel.o"), ReadOptions())
+
+
+def test_the_gate_of_bytes_notices_other_registers() -> None:
+    data = assembled(LOOP)
+    kernel = read_kernel(data, Path("kernel.o"), ReadOptions())
+    recovered = recover_kernel(data, load_code_object(data).kernel())
+    label = {n: recovered.bases[int(name[1:])] for n, name in enumerate(kernel.original_names)}
+    parts = kernel.code
+    assert check_encoding(recovered, parts.machine, parts.normalized, label) == 0
+    number = next(n for n, base in label.items() if base == PhysicalRegister("v", 5))
+    label[number] = PhysicalRegister("v", 30)
+    with pytest.raises(RejectedKernel, match="llc makes v_mul_u32_u24_e32 v30"):
+        check_encoding(recovered, parts.machine, parts.normalized, label)
+
+
+def test_another_architecture_is_refused() -> None:
+    data = assembled(LOOP)
+    with pytest.raises(InputError, match="expected code for gfx90a, this is for gfx942"):
+        read_kernel(data, Path("kernel.o"), ReadOptions("gfx90a"))
+
+
+def test_the_command_line_takes_code_objects(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, answer = tmp_path / "kernel.co", tmp_path / "answer.json"
+    code.write_bytes(assembled(LOOP))
+    assert main(["normalize", str(code)]) == 0
+    assert capsys.readouterr().out.startswith("verilocc-bench 1\ntarget gfx942\n")
+    assert main(["normalize", str(code), "--list"]) == 0
+    assert re.search(r"^k +yes ", capsys.readouterr().out, re.M)
+    assert main(["allocate", str(code), "--model", "linear-scan", "-o", str(answer)]) == 0
+    assert main(["verify", str(code), str(answer)]) == 0
+    assert main(["lower", str(code), str(answer), "-o", str(tmp_path / "new.o")]) == 0
+    assert main(["compare", str(code), str(answer)]) == 0
+    assert numbers_left_by((tmp_path / "new.o").read_bytes()).tolist() == (
+        numbers_left_by(code.read_bytes()).tolist()
+    )

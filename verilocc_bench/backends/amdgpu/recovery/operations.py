@@ -1,0 +1,149 @@
+"""Instructions of the assembler to instructions of machine IR.
+
+LLVM's tables give the opcode of machine IR and its operands. Some facts stand in no
+table: which instructions leave a part of their destination as it was, and which read
+lanes that EXEC does not select. They follow AMD's "Instinct MI300 Instruction Set
+Architecture", sections 6.3 (SDWA), 6.4 (DPP), 7 (matrix) and 11 (data share).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from verilocc_bench.backends.amdgpu.recovery.assembler import AssembledInstruction
+from verilocc_bench.backends.amdgpu.recovery.records import (
+    RecoveredInstruction,
+    RecoveredOperand,
+    units_of,
+)
+from verilocc_bench.errors import RejectedKernel
+from verilocc_bench.targets.amdgpu_classes import fixed_units, is_outside_allocation
+from verilocc_bench.targets.amdgpu_instructions import EncodedOpcode, opcodes_encoded_as
+
+_ENCODED_REGISTER = re.compile(r"_(vi|gfxpre11|gfx9plus)$")
+_BRANCH = re.compile(r"S_C?BRANCH_?\w*")
+_REFUSED = {
+    re.compile(r"S_(SWAPPC|CALL|SETPC|RFE|GETPC|CBRANCH_G_FORK|CBRANCH_I_FORK|CBRANCH_JOIN)\w*"):
+        "computed-jump",
+    re.compile(r"S_SET_GPR_IDX\w*|[SV]_MOVREL\w*"): "indexed-registers",
+    re.compile(r"S_(SETVSKIP|CBRANCH_CDBG\w*|TRAP|SENDMSG\w*)"): "unmodelled-state",
+    re.compile(r"SCRATCH_\w*"): "scratch-memory",
+}  # fmt: skip
+_ALL_LANES = re.compile(
+    r"V_(SM?FMAC|MFMA|SMFMAC|READLANE|READFIRSTLANE|PERMLANE|ACCVGPR)\w*"
+    r"|DS_(B?PERMUTE|SWIZZLE)\w*|\w+_dpp"
+)
+_KEEPS = re.compile(r"S_CMOV\w*|\w+_D16(_HI)?(_\w+)?|V_\w*MIX(LO|HI)\w*")
+_HIGH_HALF = re.compile(r"op_sel:\[[01],(?:[01],){0,2}1\]")
+_DPP_WHOLE = re.compile(r"quad_perm:|row_ror:|row_mirror|row_half_mirror|row_newbcast:|wave_ror:")
+
+
+def recover_instruction(assembled: AssembledInstruction, address: int) -> RecoveredInstruction:
+    """The instruction in LLVM's machine IR.
+
+    Raises RejectedKernel with the instruction for an opcode without a counterpart there,
+    for one that cannot be analysed, and for unknown registers.
+    """
+    chosen = _opcode(assembled)
+    for pattern, kind in _REFUSED.items():
+        if pattern.fullmatch(chosen.name):
+            raise RejectedKernel(kind, f"{assembled.text}, at 0x{address:x}")
+    operands = _operands(assembled, chosen)
+    target = None
+    if _BRANCH.fullmatch(chosen.name):
+        (distance,) = assembled.operands
+        assert isinstance(distance, int)
+        target = address + 4 + 4 * ((distance + 0x8000) % 0x10000 - 0x8000)
+    return RecoveredInstruction(
+        address=address,
+        text=assembled.text,
+        encoding=assembled.encoding,
+        opcode=chosen.name,
+        form=chosen.form,
+        operands=operands,
+        target=target,
+        keeps_lanes=_keeps_part(chosen.name, assembled.text),
+        reads_all_lanes=_ALL_LANES.fullmatch(chosen.name) is not None,
+    )
+
+
+def _opcode(assembled: AssembledInstruction) -> EncodedOpcode:
+    encoding = assembled.opcode
+    found: tuple[EncodedOpcode, ...] = ()
+    if encoding.startswith("DS_"):  # gfx9 needs no M0 there
+        found = opcodes_encoded_as(encoding.removesuffix("_vi") + "_gfx9_vi")
+    found = found or opcodes_encoded_as(encoding)
+    if not found:
+        raise RejectedKernel("unknown-opcode", f"{assembled.text}: {encoding} has no machine IR")
+    if len(found) == 1:
+        return found[0]
+    # Of a matrix operation's two opcodes one ties the accumulator to the result; the other
+    # one is for an accumulator elsewhere, and its result must not overlap any source.
+    in_place = assembled.operands[0] == assembled.operands[3]
+    tied = [each for each in found if any(o.tied_to is not None for o in each.form.operands)]
+    chosen = tied if in_place else [each for each in found if each not in tied]
+    if len(chosen) != 1:
+        raise RejectedKernel("unknown-opcode", f"{assembled.text}: {encoding} is ambiguous")
+    return chosen[0]
+
+
+def _operands(
+    assembled: AssembledInstruction, opcode: EncodedOpcode
+) -> tuple[RecoveredOperand, ...]:
+    form, values = opcode.form, assembled.operands
+    if values[len(form.operands) :] == (0,):
+        values = values[:-1]  # buffer atomics: a bit that only the assembler's form has
+    last = form.operands[-1] if form.operands else None
+    if last is not None and last.tied_to is not None:
+        # The assembler may leave out an operand that only repeats a definition, or write 0.
+        if len(values) == len(form.operands) and values[-1] == 0:
+            values = values[:-1]
+        if len(values) == len(form.operands) - 1:
+            values = (*values, values[last.tied_to])
+    if len(values) != len(form.operands):
+        raise RejectedKernel(
+            "operand-form",
+            f"{assembled.text}: {len(values)} operands, {opcode.name} has {len(form.operands)}",
+        )
+    old_is_dead = opcode.name.endswith("_dpp") and _overwrites_all(assembled.text)
+    operands = []
+    for place, (value, shape) in enumerate(zip(values, form.operands, strict=True)):
+        if isinstance(value, int):
+            operands.append(RecoveredOperand(None, value))
+            continue
+        register = _ENCODED_REGISTER.sub("", value)
+        if fixed_units(register) is None and not is_outside_allocation(register):
+            raise RejectedKernel("unknown-register", f"{assembled.text}: {register}")
+        operand = RecoveredOperand(
+            register,
+            None,
+            units_of(register),
+            definition=place < form.definitions,
+            class_name=shape.class_name,
+            early_clobber=shape.early_clobber,
+            tied_to=shape.tied_to,
+        )
+        if old_is_dead and shape.tied_to is not None:
+            operand = replace(operand, undef=True)
+        operands.append(operand)
+    for names, definition in ((form.implicit_definitions, True), (form.implicit_uses, False)):
+        operands += [
+            RecoveredOperand(name, None, units_of(name), definition=definition, implicit=True)
+            for name in names
+        ]
+    return tuple(operands)
+
+
+def _overwrites_all(text: str) -> bool:
+    """True if a DPP operation writes every lane that EXEC selects, if EXEC selects all."""
+    full = "row_mask:0xf" in text and "bank_mask:0xf" in text
+    return full and ("bound_ctrl:" in text or _DPP_WHOLE.search(text) is not None)
+
+
+def _keeps_part(opcode: str, text: str) -> bool:
+    if "UNUSED_PRESERVE" in text and "dst_sel:DWORD" not in text:
+        return True
+    if _KEEPS.fullmatch(opcode):
+        return True
+    return _HIGH_HALF.search(text) is not None and "_pk_" not in text

@@ -1,0 +1,102 @@
+"""A kernel of a code object, recovered as machine IR with virtual registers.
+
+The steps: disassembly; LLVM's own operands of the reassembled text, which must give the
+same bytes; control flow; EXEC; webs; tuples with their classes; the text.
+
+Kernels are rejected by name: code that llvm-mc cannot decode or reassembles to other
+bytes, computed jumps, registers chosen by an index, scratch memory, and registers that
+operands tie as no class of LLVM's has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from verilocc_bench.backends.amdgpu.mir_flow import unit_number
+from verilocc_bench.backends.amdgpu.recovery.assembler import assemble, disassemble
+from verilocc_bench.backends.amdgpu.recovery.execution_mask import analyse_mask
+from verilocc_bench.backends.amdgpu.recovery.flow import find_blocks
+from verilocc_bench.backends.amdgpu.recovery.header import argument_units, header
+from verilocc_bench.backends.amdgpu.recovery.operations import recover_instruction
+from verilocc_bench.backends.amdgpu.recovery.records import (
+    CodeBlock,
+    RecoveredInstruction,
+    file_of,
+    index_of,
+)
+from verilocc_bench.backends.amdgpu.recovery.tuples import group_webs
+from verilocc_bench.backends.amdgpu.recovery.webs import find_webs
+from verilocc_bench.backends.amdgpu.recovery.writing import write_body
+from verilocc_bench.errors import RejectedKernel
+from verilocc_bench.ir import FixedUnits, PhysicalRegister
+from verilocc_bench.machine.code_object import KernelCode, code_of
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredCode:
+    """A kernel as machine IR.
+
+    `text` is a whole file; `bases[n]` is the register that `%n` of the text has in the
+    machine code; `blocks` is the code itself, as far as the entry reaches it.
+    """
+
+    name: str
+    arch: str
+    text: str
+    bases: tuple[PhysicalRegister, ...]
+    blocks: tuple[CodeBlock, ...]
+
+
+def recover_kernel(data: bytes, kernel: KernelCode) -> RecoveredCode:
+    """The kernel as machine IR. `data` is the code object.
+
+    Raises RejectedKernel if the code cannot be recovered, and InputError without llvm-mc.
+    """
+    code = read_instructions(code_of(data, kernel), kernel.arch, kernel.entry)
+    blocks = find_blocks(code)
+    webs = find_webs(blocks, analyse_mask(blocks), _live_in(kernel))
+    tuples = group_webs(blocks, webs)
+    body = write_body(blocks, webs, tuples)
+    text = header(kernel, body.classes, _used(blocks)) + "\n".join(body.lines) + "\n...\n"
+    bases = tuple(PhysicalRegister(file_of(r.base), index_of(r.base)) for r in tuples.registers)
+    return RecoveredCode(kernel.name, kernel.arch, text, bases, blocks)
+
+
+def read_instructions(code: bytes, arch: str, address: int) -> list[RecoveredInstruction]:
+    """The instructions of machine code that begins at an address.
+
+    Raises RejectedKernel, `reassembly`, if the disassembly does not give the same bytes.
+    """
+    lines = disassemble(code, arch)
+    found = []
+    assembled = assemble([text for text, _ in lines], arch)
+    for (text, encoding), instruction in zip(lines, assembled, strict=True):
+        if instruction.encoding != encoding:
+            raise RejectedKernel("reassembly", f"{text}, at 0x{address:x}: gives other bytes")
+        found.append(recover_instruction(instruction, address))
+        address += len(encoding)
+    return found
+
+
+def _live_in(kernel: KernelCode) -> list[int]:
+    """The units that hold arguments at the entry."""
+    return [
+        unit_number(FixedUnits(file, index, 1))
+        for file, first, count in argument_units(kernel.descriptor).values()
+        for index in range(first, first + count)
+    ]
+
+
+def _used(blocks: Sequence[CodeBlock]) -> dict[str, int]:
+    """The number of registers that the code uses, by file, counted from the first."""
+    used: dict[str, int] = {}
+    for unit in {
+        unit
+        for block in blocks
+        for instruction in block.instructions
+        for operand in instruction.operands
+        for unit in operand.units
+    }:
+        used[file_of(unit)] = max(used.get(file_of(unit), 0), index_of(unit) + 1)
+    return used
