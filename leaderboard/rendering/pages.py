@@ -15,6 +15,7 @@ from leaderboard.boards import Board
 from leaderboard.comment import code_words
 from leaderboard.document import KS
 from leaderboard.rendering.entries import ALL, BoardEntry, EntryFigures, Scope, scopes
+from leaderboard.rendering.history import history_plot
 from leaderboard.rendering.scatter import scatter_plot
 from verilocc_bench.errors import MissingExtraError
 from verilocc_bench.evaluation.metrics import geometric_mean
@@ -168,6 +169,7 @@ def board_page(page: BoardPage) -> str:
         ks=ks or [1],
         first=figures.get(Scope().key, {}),
         scatters=[scatter_plot(section.entries, figures) for section in page.sections],
+        histories=[history_plot(section.entries, figures) for section in page.sections],
         executed=any(entry.executed for entry in page.entries),
         machine_code=any(entry.machine_code for entry in page.entries),
         bound=bound.get(Scope().key),

@@ -65,8 +65,8 @@ def scatter_plot(
             found.append((rank, entry, share, cost, ends))
     if len(found) < 2:
         return None
-    xs = _scale([end for *_, ends in found for end in ends], 1.0)
-    ys = _scale([cost for *_, cost, _ in found], None)
+    xs = round_scale([end for *_, ends in found for end in ends], 1.0)
+    ys = round_scale([cost for *_, cost, _ in found], None)
     split = found[0][1].is_split
     spots = []
     for rank, entry, share, cost, (low, high) in found:
@@ -79,7 +79,7 @@ def scatter_plot(
                 path=entry.path,
                 base_line=entry.is_base_line,
                 x=_across(xs, share),
-                y=_up(ys, cost),
+                y=up(ys, cost),
                 low=_across(xs, low),
                 high=_across(xs, high),
                 told=f"{rank}. {name}: pass@1 {100 * share:.1f} %, {words}",
@@ -92,12 +92,12 @@ def scatter_plot(
         HEIGHT - BOTTOM,
         tuple(spots),
         tuple(Tick(_across(xs, value), f"{100 * value:.4g} %") for value in xs),
-        tuple(Tick(_up(ys, value), f"{value:,.4g}") for value in ys),
+        tuple(Tick(up(ys, value), f"{value:,.4g}") for value in ys),
         "spill cost a kernel" if split else "registers over the compiler's",
     )
 
 
-def _scale(values: Sequence[float], most: float | None) -> list[float]:
+def round_scale(values: Sequence[float], most: float | None) -> list[float]:
     """Round numbers from below the least value to above the greatest, or to `most`."""
     low, high = min(values), max(values)
     spread = max(high - low, 0.02 * max(abs(high), 1e-9))
@@ -116,6 +116,7 @@ def _across(scale: Sequence[float], value: float) -> float:
     return round(LEFT + 10 + part * (WIDTH - LEFT - RIGHT - 10), 1)
 
 
-def _up(scale: Sequence[float], value: float) -> float:
+def up(scale: Sequence[float], value: float) -> float:
+    """The height of a value in the picture; greater values are nearer to the top."""
     part = (value - scale[0]) / (scale[-1] - scale[0])
     return round(HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM), 1)

@@ -27,7 +27,8 @@ from leaderboard import examining, render
 from leaderboard.boards import Board
 from leaderboard.document import document_text
 from leaderboard.rendering import pages
-from leaderboard.rendering.entries import EntryFigures, Scope, read_entries
+from leaderboard.rendering.entries import OWN, BoardEntry, EntryFigures, Scope, read_entries
+from leaderboard.rendering.history import History, history_plot
 from leaderboard.rendering.pages import BoardPage
 from leaderboard.rendering.scatter import scatter_plot
 from leaderboard.revalidate import COMMENT, REVALIDATION, revalidate
@@ -62,8 +63,10 @@ def entries_of(arena: Arena) -> dict[str, Submitted]:
         "compiler": submitted(arena),
         "drawn": drawn(1, 1, name="Another", authors=[SHARP]),
         "part": part,
-        "small": drawn(2, 10, name="Small model", parameters=1_000_000, **model),
-        "large": drawn(3, 10, name="Large model", parameters=7_000_000_000, **model),
+        "small": drawn(2, 10, name="Small model", parameters=1_000_000, date="2026-01-05", **model),
+        "large": drawn(
+            3, 10, name="Large model", parameters=7_000_000_000, date="2026-03-01", **model
+        ),
     }
 
 
@@ -427,6 +430,35 @@ def test_places_in_a_plot() -> None:
         assert 0 <= spot.y <= plot.bottom
     assert plot.across[-1].text == "100 %"
     assert scatter_plot(entries[:1], {Scope().key: {entries[0].path: figures(1.0, 1.0)}}) is None
+
+
+def test_the_history_has_a_step_for_each_new_leader() -> None:
+    def entry(name: str, day: str | None, authors: str = "Somebody") -> BoardEntry:
+        told = {"name": name, "date": day, "authors": [authors]}
+        return BoardEntry({"submission": told, "board": {"name": "x", "track": "assign"}})
+
+    def history(*dated: tuple[BoardEntry, float]) -> History | None:
+        found = {
+            each.path: EntryFigures(4, 4, ((1, 1.0, None, None),), cost, 0.0, 1.0, 0, 0, None, None)
+            for each, cost in dated
+        }
+        return history_plot([each for each, _ in dated], {Scope().key: found})
+
+    # Sorted by rank: the best came last.
+    best, second = entry("best", "2026-03-01"), entry("second", "2026-01-01")
+    third, base = entry("third", "2026-02-01"), entry("base", None, OWN)
+    plot = history((best, 0.9), (second, 1.0), (third, 1.1), (base, 1.2))
+    assert plot is not None
+    assert [spot.rank for spot in plot.spots] == [4, 2, 3, 1]  # by date, the base line first
+    assert plot.spots[0].x < plot.spots[1].x < plot.spots[2].x < plot.spots[3].x
+    line = [tuple(map(float, point.split(","))) for point in plot.leader.split()]
+    heights = {spot.rank: spot.y for spot in plot.spots}
+    assert list(dict.fromkeys(y for _, y in line)) == [heights[4], heights[2], heights[1]]
+    assert [tick.text for tick in plot.across][:: len(plot.across) - 1] == [
+        "2026-01-01",
+        "2026-03-01",
+    ]
+    assert history((second, 1.0), (base, 1.2)) is None  # one day alone
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from verilocc_bench.allocators import (
     PromptIdentity,
     Request,
     Response,
+    SpeaksInTokens,
 )
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import AllocationFailed, InfrastructureError, InputError
@@ -117,6 +118,17 @@ def test_what_it_is() -> None:
     assert (allocator.name, allocator.revision, allocator.group_size) == ("folder", "r1", 4)
     assert allocator.assistance is Assistance.STATE
     assert allocator.prompt == PromptIdentity("words", 3, "abc", 2)
+
+
+def test_it_counts_aloud_before_a_response_is_there() -> None:
+    allocator, _, _ = make(GREEDY)
+    told: list[int] = []
+    assert isinstance(allocator, SpeaksInTokens)
+    allocator.tell_tokens = told.append
+    responses = allocator.respond([Request(PROBLEMS[3])])  # four asks of two tokens each
+    _, response = next(responses)
+    assert told == [2, 2, 2, 2]
+    assert response.details["completion_tokens"] == 8
 
 
 @pytest.mark.parametrize(

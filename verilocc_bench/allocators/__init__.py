@@ -13,6 +13,7 @@ from verilocc_bench.allocators.protocol import (
     PromptIdentity,
     Request,
     Response,
+    SpeaksInTokens,
     answer_from_assignment,
 )
 from verilocc_bench.allocators.registry import BUILT_IN, LabelReplay
@@ -37,6 +38,7 @@ __all__ = [
     "Response",
     "SearchAllocator",
     "SingleAllocator",
+    "SpeaksInTokens",
     "answer_from_assignment",
     "graph_coloring",
     "linear_scan",

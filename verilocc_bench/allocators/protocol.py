@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum, StrEnum, auto
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, NamedAssignment
@@ -237,3 +237,11 @@ def answer_from_assignment(problem: AllocationProblem, assignment: Assignment) -
         name = placements.legal[classes[number]].get(unit)
         answer[f"%{number}"] = name if name is not None else f"{register.file}{register.index}"
     return answer
+
+
+@runtime_checkable
+class SpeaksInTokens(Protocol):
+    """An allocator whose answers take long, and that counts aloud meanwhile."""
+
+    tell_tokens: Callable[[int], object]
+    """Is told, again and again, how many tokens more the model has said."""

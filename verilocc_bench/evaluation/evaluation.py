@@ -210,7 +210,15 @@ def _completed(
     if sum(missing) < every and sys.stderr.isatty():
         tell(f"{every - sum(missing)} of {every} samples are there already")
     with tqdm(total=sum(missing), unit="sample", disable=None, leave=False) as bar:
-        prepared_rows = complete_runs([run for run, _ in runs], jobs, bar.update)
+        said = 0
+
+        def tell_tokens(count: int) -> None:
+            # A whole sample of a language model may take minutes.
+            nonlocal said
+            said += count
+            bar.set_postfix_str(f"{said:,} tokens")
+
+        prepared_rows = complete_runs([run for run, _ in runs], jobs, bar.update, tell_tokens)
     for (run, folder), new in zip(runs, missing, strict=True):
         results = run.results(prepared_rows)
         code = None

@@ -7,13 +7,13 @@ requests. What a ledger has already is not asked again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from verilocc_bench.allocators import Allocator
+from verilocc_bench.allocators import Allocator, SpeaksInTokens
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.asking import WantedSample, settled_samples
@@ -33,8 +33,16 @@ SAMPLES_PER_TASK = 64
 """How many samples of one function are one task of a process."""
 
 
-def complete_runs(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -> PreparedRows:
-    """Does all that is missing in the runs. Returns the rows that were made ready last."""
+def complete_runs(
+    runs: Sequence[AllocatorRun],
+    jobs: int,
+    progress: Progress,
+    tell_tokens: Callable[[int], object] = lambda _: None,
+) -> PreparedRows:
+    """Does all that is missing in the runs. Returns the rows that were made ready last.
+
+    `tell_tokens` is told how many tokens more a language model has said.
+    """
     prepared_rows = PreparedRows(PREPARED_ROWS, _code_source(runs))
     for run in runs:
         _judge_again(run, prepared_rows, progress)
@@ -51,6 +59,8 @@ def complete_runs(runs: Sequence[AllocatorRun], jobs: int, progress: Progress) -
                     run.add(_ask_one_by_one(prepared, missing, run.allocator, seed, keeper))
     for run in runs:
         if run.allocator.group_size is not None:
+            if isinstance(run.allocator, SpeaksInTokens):
+                run.allocator.tell_tokens = tell_tokens
             try:
                 _by_groups(run, run.allocator.group_size, prepared_rows, progress)
             finally:

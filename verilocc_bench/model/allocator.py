@@ -145,6 +145,7 @@ class LanguageModelAllocator:
         if isinstance(model, RemoteModel):
             self._width = ROUNDS * model.concurrency
         self._searches: OrderedDict[str, PrioritySearch] = OrderedDict()
+        self.tell_tokens: Callable[[int], object] = lambda _: None
 
     @property
     def name(self) -> str:
@@ -293,6 +294,8 @@ class LanguageModelAllocator:
         outcomes = self._outcomes(lanes)
         for lane in lanes:
             lane.seconds += (time.perf_counter() - started) / len(lanes)
+        said = [each.completion_tokens for each in outcomes if isinstance(each, Completion)]
+        self.tell_tokens(sum(said))
         return outcomes
 
     def _outcomes(self, lanes: Sequence[Lane]) -> list[Completion | InfrastructureError]:

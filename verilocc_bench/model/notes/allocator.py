@@ -76,6 +76,7 @@ class NotesAllocator:
         self._format = network.prompt_format
         _check(name, settings, self._format.name)
         self._name, self._network = name, network
+        self.tell_tokens: Callable[[int], object] = lambda _: None
         self._settings = replace(
             settings,
             decoding=settings.decoding or Decoding.FREE,
@@ -144,6 +145,7 @@ class NotesAllocator:
             started = time.perf_counter()
             answers = [attempt.ask() for attempt in asked]
             answer_windows(self._network, answers)
+            self.tell_tokens(sum(answer.said for answer in answers))
             for attempt, answer in zip(asked, answers, strict=True):
                 attempt.seconds += (time.perf_counter() - started) / len(asked)
                 attempt.take(answer)
