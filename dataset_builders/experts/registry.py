@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dataset_builders.experts.aiter import AITER
 from dataset_builders.experts.cuda_sources import CUTLASS, FLASH_ATTENTION
 from dataset_builders.experts.protocol import ExpertSource
 
 _CUTLASS: ExpertSource = CUTLASS
 _FLASH_ATTENTION: ExpertSource = FLASH_ATTENTION
+_AITER: ExpertSource = AITER
 
 SOURCES: Mapping[str, ExpertSource] = {
-    source.library: source for source in (_CUTLASS, _FLASH_ATTENTION)
+    source.library: source for source in (_CUTLASS, _FLASH_ATTENTION, _AITER)
 }
 """Every library, in the order of their rows."""

@@ -22,6 +22,16 @@ EXPERT_RAW = f"{EXPERT}-raw"
 """The name of the config with their code."""
 
 EXPERT_KERNELS: Mapping[str, tuple[str, str]] = {
+    "aiter_attention_backward": ("aiter", "mha"),
+    "aiter_attention_forward": ("aiter", "mha"),
+    "aiter_gemm_bf16": ("aiter", "gemm"),
+    "aiter_gemm_fp8": ("aiter", "gemm"),
+    "aiter_gemm_int8": ("aiter", "gemm"),
+    "aiter_latent_attention": ("aiter", "mha"),
+    "aiter_moe_fused": ("aiter", "moe"),
+    "aiter_moe_stages": ("aiter", "moe"),
+    "aiter_paged_attention": ("aiter", "mha"),
+    "aiter_top_k_softmax": ("aiter", "moe"),
     "cutlass_gemm": ("cutlass", "gemm"),
     "cutlass_gemm_batched": ("cutlass", "gemm"),
     "cutlass_gemm_split_k_parallel": ("cutlass", "gemm"),

@@ -23,6 +23,9 @@ _CHECK = ("-run-pass=none", "-verify-machineinstrs")
 _EMIT = ("-O3", "-start-after=branch-relaxation")
 """No pass of LLVM's runs that would change an instruction."""
 
+GATE_OPTIONS = {"llc, check": _CHECK, "llc, encode": _EMIT}
+"""The options of llc by what it is run for."""
+
 
 def check_virtual_registers(recovered: RecoveredCode) -> None:
     """Raises RejectedKernel, `llc-virtual`, if llc's verifier refuses the machine IR."""
