@@ -10,7 +10,7 @@ from verilocc_bench.allocators import FailureKind, Request, SingleAllocator
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Answer, edit_function, parse_edits
-from verilocc_bench.errors import ContradictionError, InputError
+from verilocc_bench.errors import ContradictionError, InputError, MissingExtraError
 from verilocc_bench.evaluation.few_shot import FewShot
 from verilocc_bench.evaluation.outcome import edit_costs, measure_outcome
 from verilocc_bench.evaluation.prepared import PreparedRow
@@ -108,10 +108,27 @@ class _ForeignContradicting(_Contradicting):
     foreign = True
 
 
+class _WithoutItsPackage(SingleAllocator):
+    def allocate(self, _: Request) -> Answer:
+        raise MissingExtraError("numba", "exact", "the search")
+
+
+class _ForeignWithoutItsPackage(_WithoutItsPackage):
+    foreign = True
+
+
 def test_a_contradiction_is_no_failure_among_others() -> None:
     """Of this package's own allocators: foreign code can raise what it likes."""
     request = Request(AllocationProblem(parse_function(LOOP)))
     with pytest.raises(ContradictionError):
         next(_Contradicting().respond([request]))
     ((_, response),) = _ForeignContradicting().respond([request])
+    assert response.failure is FailureKind.CRASHED
+
+
+def test_a_package_that_is_missing_is_no_failure_of_the_allocator() -> None:
+    request = Request(AllocationProblem(parse_function(LOOP)))
+    with pytest.raises(MissingExtraError, match="exact"):
+        next(_WithoutItsPackage().respond([request]))
+    ((_, response),) = _ForeignWithoutItsPackage().respond([request])
     assert response.failure is FailureKind.CRASHED

@@ -12,7 +12,12 @@ from typing import ClassVar
 
 from verilocc_bench.allocators.protocol import FailureKind, Request, Response
 from verilocc_bench.edits import Answer
-from verilocc_bench.errors import AllocationFailed, ContradictionError, InfrastructureError
+from verilocc_bench.errors import (
+    AllocationFailed,
+    ContradictionError,
+    InfrastructureError,
+    MissingExtraError,
+)
 
 _CLAIMS = frozenset(FailureKind) - {FailureKind.INFRASTRUCTURE, FailureKind.BEYOND_ANALYSIS}
 """The failures that an allocator may report of itself."""
@@ -42,7 +47,8 @@ class SingleAllocator(ABC):
     def respond(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
         """See Allocator. Whatever `respond_to` raises is a failure of its own.
 
-        A ContradictionError of this package's own allocators is none, and passes.
+        Two errors of this package's own allocators pass: a ContradictionError, and a
+        MissingExtraError, which says nothing of the allocator.
         """
         for place, request in enumerate(requests):
             yield place, self._guarded(request)
@@ -60,7 +66,7 @@ class SingleAllocator(ABC):
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            if isinstance(error, ContradictionError) and not self.foreign:
+            if isinstance(error, ContradictionError | MissingExtraError) and not self.foreign:
                 raise
             failure, message = _failure_of(error, foreign=self.foreign)
             told = foreign_traceback(error) if self.foreign else None

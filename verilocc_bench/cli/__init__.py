@@ -11,11 +11,13 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import importlib.util
 import io
 import os
 import re
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from verilocc_bench import __version__
@@ -29,6 +31,9 @@ INTERNAL_ERROR = 70
 """EX_SOFTWARE of sysexits.h."""
 
 _INVALID_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)$")
+_SHARED_NAMES = frozenset({"leaderboard", "dataset_builders"})
+"""Packages of verilocc-bench whose names another project may use, too."""
+
 _OUTPUT_ERRORS = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT})
 
 
@@ -38,6 +43,16 @@ class _Parser(argparse.ArgumentParser):
         if wrong := _INVALID_CHOICE.search(message):
             message += did_you_mean(wrong[1], re.findall(r"'([^']*)'", wrong[2]))
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def _other_package(name: str) -> str:
+    """The words for a package that another project installed under the name of one of ours."""
+    found = importlib.util.find_spec(name)
+    where = "" if found is None or found.origin is None else f" in {Path(found.origin).parent}"
+    return (
+        f"the package {name!r}{where} is another project's: expected that of verilocc-bench; "
+        "install it into an environment of its own"
+    )
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -100,6 +115,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except InputError as error:
         print(f"verilocc-bench {options.command}: {error}", file=sys.stderr)
+        return 2
+    except ImportError as error:
+        package = (error.name or "").split(".")[0]
+        if package not in _SHARED_NAMES:
+            raise
+        message = _other_package(package)
+        print(f"verilocc-bench {options.command}: {message}", file=sys.stderr)
         return 2
     except ContradictionError as error:
         message = f"internal error, please report it: {error}"
