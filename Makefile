@@ -20,7 +20,7 @@ LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
 MUTANT_JOBS ?= 2
 
-.PHONY: help evaluate test test-fast check build-mini build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study train-tiny figures model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast check build-mini build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study expert-study train-tiny figures model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -109,6 +109,10 @@ study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are;
 	$(BIN)/python -m benchmarks.allocation_study measure --dataset $(DATASET) --kernels-per-cell $(KERNELS_PER_CELL) --jobs $(STUDY_JOBS) -o $(STUDY)/study.jsonl
 	$(BIN)/python -m benchmarks.allocation_study compare --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/comparisons.json
 	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --comparisons $(STUDY)/comparisons.json -o docs/allocation-study.md --images docs/images
+
+expert-study: $(VENV)/dev ## Measure on DATASET/expert how experts' kernels differ, and how good their registers are
+	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert $(addprefix --model ,compiler first-fit-orders linear-scan graph-coloring) --jobs $(STUDY_JOBS) --output-path results/expert-study
+	$(BIN)/python -m benchmarks.expert_study $(DATASET)/expert --sweep $(DATASET) --results results/expert-study -o docs/expert-study.md --images docs/images
 
 train-tiny: $(VENV)/dev ## Train the small recipe twice, and compare with what is written down of it; takes minutes
 	$(BIN)/python -m benchmarks.tiny_model --output results/tiny

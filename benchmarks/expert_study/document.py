@@ -1,0 +1,91 @@
+"""Writes the page: what the kernels are like, and how far from bounds and `best`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.allocation_study.plots import svg
+from benchmarks.expert_study import picture, prose, tables
+from benchmarks.expert_study.facts import KernelFacts, facts_of
+from dataset_builders.inspection.layout import locate_dataset, read_manifest
+from verilocc_bench.dataset import load_rows
+from verilocc_bench.errors import InputError
+from verilocc_bench.files import read_json, write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PICTURE = "expert-functions.svg"
+_HEIGHT_INCHES = 6.5
+
+
+def write_study(options: argparse.Namespace) -> None:
+    """Writes the page and its picture. Raises InputError for datasets without better labels."""
+    experts = facts_of(load_rows(options.experts).rows)
+    if not experts:
+        raise InputError("expected rows with better labels", source=options.experts)
+    archs = {each.arch for each in experts}
+    own = [each for each in facts_of(load_rows(options.sweep).rows) if each.arch in archs]
+    sides: Mapping[str, Sequence[KernelFacts]] = {"experts": experts, "ours": own}
+
+    def drawing(figure: Figure, _measurements: object) -> None:
+        picture.draw(figure, sides)
+
+    write_atomically(options.images / PICTURE, svg(drawing, (), _HEIGHT_INCHES))
+    image = f"{os.path.relpath(options.images, options.output.parent)}/{PICTURE}"
+    manifest = read_manifest(locate_dataset(options.experts))
+    text = "\n\n".join(_parts(experts, own, manifest, _results(options.results), image))
+    write_atomically(options.output, text + "\n")
+
+
+def _parts(
+    experts: Sequence[KernelFacts],
+    own: Sequence[KernelFacts],
+    manifest: Mapping[str, Any],
+    results: Mapping[str, Mapping[str, Any]],
+    image: str,
+) -> list[str]:
+    groups = tables.groups_of([*experts, *own])
+    parts = [
+        prose.TITLE,
+        prose.found(experts, own),
+        "## What was measured",
+        prose.sample(experts, own, manifest),
+        tables.size_table(groups),
+        "## Registers",
+        prose.REGISTERS,
+        tables.register_table(groups),
+        "## What experts do instead",
+        prose.occupancy(experts),
+        tables.occupancy_table(groups),
+        "The largest savings of each library and family:",
+        tables.example_table(experts),
+        "## Bank conflicts",
+        prose.CONFLICTS,
+        tables.conflict_table(groups),
+        "## Other functions",
+        prose.FUNCTIONS,
+        f"![Opcodes, widths, bounds and loops of experts' kernels and of ours]({image})",
+    ]
+    for arch in sorted({each.arch for each in experts}):
+        pair = [[each for each in side if each.arch == arch] for side in (experts, own)]
+        if all(pair):
+            parts += [f"Opcodes of {arch} whose shares differ most:", tables.opcode_table(*pair)]
+    if results:
+        parts += ["## Allocators", prose.ALLOCATORS, tables.allocator_table(results)]
+    return [*parts, "## What is not known", prose.UNKNOWN, "## To repeat it", prose.REPEAT]
+
+
+def _results(folder: Path | None) -> dict[str, Mapping[str, Any]]:
+    """The overall result of each run in a folder, by the name of its model."""
+    if folder is None:
+        return {}
+    found: dict[str, Mapping[str, Any]] = {}
+    for path in sorted(folder.rglob("results.json")):
+        document = read_json(path)
+        found[path.parent.name] = document["results"]["overall"]
+    return found

@@ -1,0 +1,93 @@
+"""The words of the page; figures are of the kernels that were measured."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.expert_study.facts import KernelFacts
+
+TITLE = """\
+# Experts' kernels: how many registers they take, and why
+
+For readers who ask how good the registers of kernels are that experts wrote.
+[experts.md](experts.md) says where the kernels come from."""
+
+REGISTERS = """\
+The gap is the number of vector registers above the proved lower bound, a mean over kernels.
+`best` is the search of verilocc-bench ([search.md](search.md)), at its default effort, on the
+very same order of instructions."""
+
+CONFLICTS = """\
+An instruction with three vector sources that want more of a bank than it delivers at once, ten
+times for each loop around it."""
+
+FUNCTIONS = """\
+Shares of all instructions, registers or kernels of the two sides."""
+
+ALLOCATORS = """\
+Each allocator on experts' kernels, one answer each. Gap and ratio count valid answers alone, so
+an allocator with few valid answers is measured on the kernels that it could do."""
+
+UNKNOWN = """\
+- On sm_80 the order of instructions is ptxas's own, made for the very registers that are the
+  label: `best` answers a problem that was cut to fit the label, and its answers need other waits
+  before they run ([sm_80.md](sm_80.md)).
+- Nothing was run. Fewer registers are worth something where they change the occupancy, and a
+  kernel whose local memory allows one block at a time gains nothing from them.
+- Waits are not counted here."""
+
+REPEAT = """\
+```
+make expert-study DATASET=regalloc
+```
+
+reads `regalloc/expert` and `regalloc` (or `mini`), and runs of `evaluate` in
+`results/expert-study`."""
+
+
+def found(experts: Sequence[KernelFacts], own: Sequence[KernelFacts]) -> str:
+    """The result in a few sentences."""
+    fewer = sum(each.best < each.label for each in experts)
+    more = sum(each.best_occupancy > each.occupancy for each in experts)
+    optimal = sum(each.gap == 0 for each in experts)
+    words = (
+        f"Of {len(experts)} kernels of experts, {optimal} labels are proved optimal in registers, "
+        f"and `best` has fewer for {fewer}. The mean label is {_mean(experts):.1f} registers above "
+        "its bound"
+    )
+    if own:
+        words += f", that of our own kernels {_mean(own):.1f}"
+    return f"{words}. For {more} kernels fewer registers mean a higher occupancy."
+
+
+def sample(
+    experts: Sequence[KernelFacts], own: Sequence[KernelFacts], manifest: Mapping[str, Any]
+) -> str:
+    """The kernels that were measured, and those that have no row."""
+    counts = Counter(each.library for each in experts)
+    listed = ", ".join(f"{count} of {name}" for name, count in sorted(counts.items()))
+    rejected = manifest.get("rejected") or {}
+    lost = ", ".join(f"{kind} {count}" for kind, count in sorted(rejected.items())) or "none"
+    return (
+        f"The dataset has {listed}, of {manifest['points']} candidates (rejected: {lost}). Beside "
+        f"them stand {len(own)} kernels of our own for the same architectures. Instructions, loop "
+        "depth and registers are medians; spills are stores to the stack that the compiler added."
+    )
+
+
+def occupancy(experts: Sequence[KernelFacts]) -> str:
+    """What the registers are held against, if not the least number."""
+    tight = sum(each.room <= 1 for each in experts)
+    wide = sum(each.room >= 8 for each in experts)
+    return (
+        "Experts do not minimise registers. They choose a tile, and with it how many warps or "
+        "waves shall run at once; the compiler then takes what that leaves. The room is the number "
+        "of registers that a kernel could take besides its own at the same occupancy: "
+        f"{tight} of {len(experts)} kernels have at most one left, {wide} have eight or more."
+    )
+
+
+def _mean(kernels: Sequence[KernelFacts]) -> float:
+    return sum(each.gap for each in kernels) / len(kernels)
