@@ -20,7 +20,7 @@ LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
 MUTANT_JOBS ?= 2
 
-.PHONY: help evaluate test test-fast check build-mini build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study expert-study train-tiny figures model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study expert-study train-tiny figures model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -40,6 +40,7 @@ $(VENV)/mutants: $(VENV)/dev pyproject.toml constraints.txt
 
 evaluate: $(VENV)/core ## Score the baselines on the embedded dataset
 	$(BIN)/verilocc-bench evaluate --dataset mini $(addprefix --model ,$(MODELS)) --output-path results
+	$(BIN)/verilocc-bench evaluate --dataset mini:expert $(addprefix --model ,$(MODELS)) --output-path results/mini-expert
 
 test: $(VENV)/dev ## Run the tests
 	$(BIN)/python -m pytest $(PYTEST_PROCESSES)
@@ -61,6 +62,12 @@ build-mini: $(VENV)/dev ## Rebuild the embedded dataset: the same bytes
 	$(BIN)/verilocc-bench build --sweep mini --output $(MINI).new
 	rm -rf $(MINI)
 	mv $(MINI).new $(MINI)
+
+build-mini-expert: expert-archives ## Rebuild the embedded kernels of experts: the same bytes
+	rm -rf $(MINI)-expert.new
+	$(BIN)/verilocc-bench build --sweep expert-mini --output $(MINI)-expert.new
+	rm -rf $(MINI)-expert
+	mv $(MINI)-expert.new $(MINI)-expert
 
 build-full: $(VENV)/dev ## Build the published dataset into DATASET; takes hours, and goes on where it was interrupted
 	$(BIN)/verilocc-bench build --sweep default --output $(DATASET)

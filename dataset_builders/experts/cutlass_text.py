@@ -58,8 +58,8 @@ _ELEMENTS: Mapping[str, _ElementType] = {
     ),
     "f32": _ElementType("float", "float", "float", "float", _SIMT, "1, 1, 1", _PLAIN, 1, 1),
 }  # fmt: skip
-_WIDE_OUTPUT_COLUMNS = 128
-"""Tiles of 8-bit results with fewer columns store half as many at once."""
+_WIDE_COLUMNS, _LOW_ROWS = 128, 32
+"""Tiles of 8-bit results with fewer columns, or so few rows, store half as many at once."""
 
 _EPILOGUES: Mapping[str, tuple[str, str]] = {
     "linear": ("LinearCombination", "linear_combination.h"),
@@ -147,8 +147,8 @@ def _result(point: ExpertPoint, element: _ElementType) -> str:
 
 def _outputs(point: ExpertPoint, element: _ElementType, name: str) -> list[str]:
     count = element.output_alignment
-    columns = int(str(point.parameters["tile"]).split("x")[1])
-    if point.parameters["dtype"] == "s8" and columns < _WIDE_OUTPUT_COLUMNS:
+    rows, columns, _ = (int(part) for part in str(point.parameters["tile"]).split("x"))
+    if point.parameters["dtype"] == "s8" and (rows == _LOW_ROWS or columns < _WIDE_COLUMNS):
         count //= 2
     result = _result(point, element)
     if point.kernel == "cutlass_gemm_split_k_parallel":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dataset_builders.experts.registry import SOURCES
-from dataset_builders.sweeps.experts import EXPERT, ExpertPoint
+from dataset_builders.sweeps.experts import EXPERT, EXPERT_MINI, ExpertPoint
 from dataset_builders.sweeps.point import architecture_named
 
 
@@ -14,8 +14,10 @@ from dataset_builders.sweeps.point import architecture_named
 class ExpertSweep:
     """The kernels of all libraries, mixed evenly: so a prefix has its share of each."""
 
-    name: str = EXPERT
-    description: str = "kernels of open libraries, written by experts; for evaluation alone"
+    name: str
+    description: str
+    keys: frozenset[str] | None = None
+    """The points that it has; None for all."""
 
     def points(self, archs: Sequence[str] | None = None, /) -> tuple[ExpertPoint, ...]:
         """The candidates for these architectures, or for all.
@@ -33,4 +35,26 @@ class ExpertSweep:
                 for library, points in enumerate(lists)
                 for place, point in enumerate(points)
             )
+            if self.keys is None or point.key in self.keys
         )
+
+
+EXPERT_SWEEPS_BY_NAME: Mapping[str, ExpertSweep] = {
+    sweep.name: sweep
+    for sweep in (
+        ExpertSweep(
+            EXPERT_MINI,
+            "a few small kernels of experts; ships inside the package",
+            frozenset(
+                {
+                    "cutlass_gemm-sm_80-72697b9344",
+                    "cutlass_gemm-sm_80-9d045e8032",
+                    "flash_attention_forward-sm_80-53b096ba2b",
+                    "flash_attention_forward-sm_80-04f6db3a06",
+                }
+            ),
+        ),
+        ExpertSweep(EXPERT, "kernels of open libraries, written by experts; for evaluation alone"),
+    )
+}
+"""Every sweep of experts' kernels."""

@@ -42,7 +42,7 @@ from dataset_builders.inspection.parquet_stream import (
 from dataset_builders.inspection.relations_check import check_relations
 from dataset_builders.inspection.row_check import RowOrigin, row_problems
 from dataset_builders.sweeps.captured import CAPTURED
-from dataset_builders.sweeps.experts import EXPERT
+from dataset_builders.sweeps.experts import EXPERT, EXPERT_SWEEPS
 from verilocc_bench.backends import backend_of, raw_bytes
 from verilocc_bench.dataset import RawRow, Row, row_digest
 from verilocc_bench.errors import InputError
@@ -94,7 +94,7 @@ def check_dataset(
         wanted = {entry[key] for entry in sampled_pairs(leakage) for key in ("id", "nearest")}
     origin = RowOrigin({}, {})
     if manifest is not None:
-        expert = manifest["sweep"] == EXPERT
+        expert = manifest["sweep"] in EXPERT_SWEEPS
         origin = RowOrigin(manifest["versions"], manifest["kernel_sources"], captured, expert)
     work = partial(_look_at, origin=origin, labels=labels)
     batches = _batches(content, readable, wanted, findings, progress)

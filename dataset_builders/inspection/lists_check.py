@@ -18,7 +18,7 @@ from dataset_builders.inspection.findings import CheckKind, Findings
 from dataset_builders.inspection.layout import MANIFEST, REJECTED, ROW_LIST
 from dataset_builders.sweeps import SWEEPS, point_from_json
 from dataset_builders.sweeps.captured import CAPTURED
-from dataset_builders.sweeps.experts import EXPERT, expert_point_from_json
+from dataset_builders.sweeps.experts import EXPERT_SWEEPS, expert_point_from_json
 from dataset_builders.sweeps.splits import split_of
 from verilocc_bench.errors import InputError
 
@@ -97,7 +97,7 @@ def _check_rejected(
         if sweep == CAPTURED:
             continue
         try:
-            read = expert_point_from_json if sweep == EXPERT else point_from_json
+            read = expert_point_from_json if sweep in EXPERT_SWEEPS else point_from_json
             point = read(line["arch"], line["kernel"], line["params"])
             expected = {"point": point.key, "family": point.family}
         except (InputError, KeyError) as error:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from dataset_builders.statistics.summary import in_order
-from dataset_builders.sweeps.experts import EXPERT
+from dataset_builders.sweeps.experts import EXPERT_SWEEPS
 from dataset_builders.sweeps.splits import SPLITS
 
 EMBEDDED = "mini"
@@ -21,7 +21,7 @@ def usage(counts: Mapping[tuple[str, str, str, str], int], sweep: str, repositor
     """
     if sweep == EMBEDDED:
         text = _EMBEDDED
-    elif sweep == EXPERT:
+    elif sweep in EXPERT_SWEEPS:
         text = _OF_EXPERTS
     else:
         text = _ON_THE_HUB + _pair(counts) + _generalization(counts) + _COMMANDS

@@ -18,7 +18,7 @@ from dataset_builders.release.duplicates import NEAR_DISTANCE
 from dataset_builders.statistics import PLOTS, DatasetStatistics, tables
 from dataset_builders.statistics.summary import in_order
 from dataset_builders.sweeps import SWEEPS
-from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW
+from dataset_builders.sweeps.experts import EXPERT, EXPERT_RAW, EXPERT_SWEEPS
 from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.report.tables import Table
 from verilocc_bench.targets import get_target
@@ -50,7 +50,7 @@ class CardFacts:
     @property
     def is_expert(self) -> bool:
         """True if the rows are kernels of experts."""
-        return bool(self.manifest["sweep"] == EXPERT)
+        return self.manifest["sweep"] in EXPERT_SWEEPS
 
     @property
     def licenses(self) -> set[str]:

@@ -40,7 +40,7 @@ from dataset_builders.release.leakage import leakage_report
 from dataset_builders.release.probe import probe_splits
 from dataset_builders.release.similarity import Tokens, instruction_tokens
 from dataset_builders.sweeps import SweepPoint
-from dataset_builders.sweeps.experts import EXPERT, ExpertPoint
+from dataset_builders.sweeps.experts import EXPERT_SWEEPS, ExpertPoint
 from dataset_builders.sweeps.splits import SPLITS, split_of
 from verilocc_bench.dataset import (
     EMBEDDED,
@@ -197,7 +197,7 @@ def _near_duplicates(
     sweep: str,
     others: Mapping[str, Mapping[str, Tokens]],
 ) -> dict[str, Rejection]:
-    if sweep != EXPERT:
+    if sweep not in EXPERT_SWEEPS:
         return near_duplicates_across(found, pairs, others[EMBEDDED_DATASET])
     rejected: dict[str, Rejection] = {}
     for name, known in others.items():

@@ -21,6 +21,11 @@ EXPERT = "expert"
 EXPERT_RAW = f"{EXPERT}-raw"
 """The name of the config with their code."""
 
+EXPERT_MINI = f"{EXPERT}-mini"
+"""The `sweep` of the few such kernels that the package embeds."""
+
+EXPERT_SWEEPS = (EXPERT, EXPERT_MINI)
+
 EXPERT_KERNELS: Mapping[str, tuple[str, str]] = {
     "aiter_attention_backward": ("aiter", "mha"),
     "aiter_attention_forward": ("aiter", "mha"),

@@ -21,13 +21,14 @@ def run(options: argparse.Namespace) -> int:
     """Builds the dataset and says what became of the points."""
     from dataset_builders.building.build import build_dataset
     from dataset_builders.execution.tasks import Execution
-    from dataset_builders.experts.sweep import ExpertSweep
+    from dataset_builders.experts.sweep import EXPERT_SWEEPS_BY_NAME
     from dataset_builders.sweeps import sweep_named
     from dataset_builders.sweeps.experts import EXPERT
 
-    if options.beside is not None and options.sweep != EXPERT:
+    experts = EXPERT_SWEEPS_BY_NAME.get(options.sweep)
+    if options.beside is not None and experts is None:
         raise InputError(f"--beside is for the sweep {EXPERT!r}")
-    sweep = ExpertSweep() if options.sweep == EXPERT else sweep_named(options.sweep)
+    sweep = experts or sweep_named(options.sweep)
     execution = Execution(options.jobs, options.scheduler, options.time_limit)
     with _terminated_as_interrupted():
         report = build_dataset(

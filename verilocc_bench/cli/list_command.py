@@ -71,11 +71,11 @@ def _datasets() -> list[dict[str, Any]]:
 def _sweeps() -> list[dict[str, Any]]:
     from collections import Counter
 
-    from dataset_builders.experts.sweep import ExpertSweep
+    from dataset_builders.experts.sweep import EXPERT_SWEEPS_BY_NAME, ExpertSweep
     from dataset_builders.sweeps import SWEEPS, Sweep
 
     rows: list[dict[str, Any]] = []
-    sweeps: list[Sweep | ExpertSweep] = [*SWEEPS.values(), ExpertSweep()]
+    sweeps: list[Sweep | ExpertSweep] = [*SWEEPS.values(), *EXPERT_SWEEPS_BY_NAME.values()]
     for sweep in sweeps:
         found = Counter((str(p.arch), str(p.family)) for p in sweep.points())
         rows += [

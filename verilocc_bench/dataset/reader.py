@@ -158,6 +158,8 @@ def _folder(name: str) -> Path | None:
     """The folder of a dataset on disk; None for an id on the Hub."""
     if name.endswith(_OF_EXPERTS):
         around = _folder(name.removesuffix(_OF_EXPERTS))
+        if around == embedded_path():
+            return around.with_name(f"{EMBEDDED}-{EXPERT}")
         if around is None or (around / EXPERT).is_dir():
             return around and around / EXPERT
         raise InputError(f"the dataset has no folder {EXPERT!r}", source=around)
