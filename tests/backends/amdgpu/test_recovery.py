@@ -8,17 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.backends.amdgpu.machine_ir import ROWS, answer_of, load
 from tests.machine.assembly import assembled
-from verilocc_bench.allocators import answer_from_assignment
-from verilocc_bench.backends.amdgpu.kernel import MachineKernel, read_kernel, read_kernels
+from verilocc_bench.allocators import BUILT_IN, Request, answer_from_assignment
+from verilocc_bench.backends.amdgpu.kernel import (
+    MachineKernel,
+    read_kernel,
+    read_kernels,
+    recovered_kernel,
+)
 from verilocc_bench.backends.amdgpu.lower import write_answer
 from verilocc_bench.backends.amdgpu.recovery.gates import check_encoding
 from verilocc_bench.backends.amdgpu.recovery.recover import recover_kernel
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, run_llc
 from verilocc_bench.backends.kernel import ReadOptions
 from verilocc_bench.cli import main
-from verilocc_bench.edits import Answer
+from verilocc_bench.edits import Answer, assignment_alone
 from verilocc_bench.errors import InputError, RejectedKernel
+from verilocc_bench.execution.answers import AnswerExecutor
 from verilocc_bench.ir import PhysicalRegister
 from verilocc_bench.machine.code_object import load_code_object
 from verilocc_bench.machine.execution import load_kernel
@@ -147,6 +154,29 @@ def test_reading_other_lanes_sees_what_the_mask_hides() -> None:
     moves = lines_of(read(START + body), "V_MOV_B32_e32")
     assert moves[0].split(" = ", maxsplit=1)[0] == moves[1].split(" = ", maxsplit=1)[0]
     assert moves[1].count("%") == 2  # the definition, and the lanes that stay
+
+
+def test_lanes_that_leave_a_loop_need_nothing_that_only_the_loop_reads() -> None:
+    # As in a loop of compare and swap: two values share v4, and nobody reads them afterwards.
+    kernel = read(f"""
+        {START}
+        v_mov_b32_e32 v3, 0
+    again:
+        v_add_u32_e32 v4, v3, v1
+        v_mul_u32_u24_e32 v3, 3, v4
+        v_add_u32_e32 v4, v3, v0
+        v_cmp_lt_u32_e32 vcc, v4, v1
+        s_and_b64 exec, exec, vcc
+        s_cbranch_execnz again
+        s_mov_b64 exec, -1
+        global_store_dword v1, v3, s[6:7]
+        s_endpgm
+    """)
+    first, second = lines_of(kernel, "V_ADD_U32_e32")
+    assert first.split(" = ", maxsplit=1)[0] != second.split(" = ", maxsplit=1)[0]
+    assert first.count("%") == second.count("%") == 3
+    (product,) = lines_of(kernel, "V_MUL_U32_U24_e32")
+    assert product.count("%") == 3  # it is stored for all lanes
 
 
 def test_a_full_mask_is_known_again_after_the_constant() -> None:
@@ -283,6 +313,38 @@ def test_kernels_are_rejected_by_name(body: str, kind: str) -> None:
     assert (name, reason) == ("k", rejection.value.reason)
     with pytest.raises(InputError, match=r"^kernel\.o: "):
         read_kernel(data, Path("kernel.o"), ReadOptions())
+
+
+@pytest.mark.parametrize(
+    "option", [".amdhsa_user_sgpr_count 8", ".amdhsa_system_sgpr_workgroup_info 1"]
+)
+def test_unknown_arguments_are_refused(option: str) -> None:
+    data = assembled("s_endpgm", options=option)
+    with pytest.raises(RejectedKernel) as rejection:
+        recover_kernel(data, load_code_object(data).kernel())
+    assert rejection.value.kind == "argument-registers"
+
+
+def test_a_compiled_kernel_is_recovered_and_computes_the_same_in_other_registers() -> None:
+    row = next(row for row in ROWS if row.kernel == "gemm_reduce_partials" and row.arch == "gfx942")
+    compiled = load(row)
+    label = answer_of(compiled, "compiler", row)
+    data = run_llc(compiled.lower(label).text, row.arch, "obj", LLC_OPTIONS)
+    code = load_code_object(data).kernel()
+    assert code.descriptor.preload_length  # its first arguments come in registers
+    kernel, other_encodings = recovered_kernel(data, code, "kernel.o")
+    assert other_encodings == 0
+    assert kernel.problem.function.instruction_count > 100
+    assert len(kernel.original_names) == pytest.approx(row.n_virtual_registers, rel=0.05)
+    assert kernel.label is not None
+    for answer in (Answer(kernel.label), allocate(kernel, "linear-scan")):
+        executed = AnswerExecutor.of_row(kernel, row).execute(answer, with_bits=False)
+        assert executed.outcome == "right numbers", executed.why
+
+
+def allocate(kernel: MachineKernel, model: str) -> Answer:
+    """The answer of a built-in allocator."""
+    return Answer(assignment_alone(BUILT_IN[model].allocate(Request(kernel.problem))))
 
 
 def test_the_gate_of_bytes_notices_other_registers() -> None:

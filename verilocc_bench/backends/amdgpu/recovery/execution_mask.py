@@ -63,7 +63,7 @@ def analyse_mask(blocks: Sequence[CodeBlock]) -> MaskFlow:
         for instruction in block.instructions:
             full = facts & _EXEC == _EXEC
             masked.append(not full)
-            wider.append(_writes_mask(instruction) and not (full or _narrows(instruction)))
+            wider.append(writes_mask(instruction) and not (full or _narrows(instruction)))
             facts = _after(instruction, facts)  # noqa: PLW2901
         partial.append(tuple(masked))
         widens.append(tuple(wider))
@@ -105,7 +105,8 @@ def _bits(units: Sequence[int]) -> int:
     return mask
 
 
-def _writes_mask(instruction: RecoveredInstruction) -> bool:
+def writes_mask(instruction: RecoveredInstruction) -> bool:
+    """True if an instruction writes EXEC or half of it."""
     return any(o.definition and o.register in _EXEC_UNITS for o in instruction.operands)
 
 

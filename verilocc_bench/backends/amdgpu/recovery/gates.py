@@ -53,7 +53,8 @@ def check_encoding(
         data = run_llc(text, recovered.arch, "obj", _EMIT)
     except LlcFailed as failure:
         raise RejectedKernel("llc-physical", failure.message) from None
-    made = read_instructions(section_of(data, ".text"), recovered.arch, 0)
+    code = section_of(data, ".text")[recovered.start :]
+    made = read_instructions(code, recovered.arch, recovered.start)
     return _other_encodings([i for block in recovered.blocks for i in block.instructions], made)
 
 

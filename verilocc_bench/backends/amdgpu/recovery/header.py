@@ -24,13 +24,19 @@ _MODES = (
 
 
 _ARGUMENT_SIZES = (1, 2, 4, 8)
+PRELOADED = "firstKernArgPreloadReg"
+"""LLVM's name of the registers that hold the first arguments themselves."""
 
 
 def argument_units(descriptor: Descriptor) -> dict[str, tuple[str, int, int]]:
     """LLVM's name of each argument in registers: (file, first register, count).
 
     Source: LLVM, "User Guide for AMDGPU Backend", section "Initial Kernel Execution State".
+    Raises RejectedKernel, `argument-registers`, for arguments that this package does not
+    know how to ask LLVM for.
     """
+    if descriptor.work_group_info or descriptor.private_segment or descriptor.preload_offset:
+        raise RejectedKernel("argument-registers", "scratch, work-group information or an offset")
     found: dict[str, tuple[str, int, int]] = {}
     at = 0
     for name, count, present in (
@@ -45,7 +51,12 @@ def argument_units(descriptor: Descriptor) -> dict[str, tuple[str, int, int]]:
         if present:
             found[name] = ("s", at, count)
             at += count
-    at = max(at, descriptor.user_scalars)
+    if descriptor.preload_length:
+        found[PRELOADED] = ("s", at, descriptor.preload_length)
+        at += descriptor.preload_length
+    if at != descriptor.user_scalars:
+        reason = f"{descriptor.user_scalars} user SGPRs, {at} of them known"
+        raise RejectedKernel("argument-registers", reason)
     for name, present in zip(
         ("workGroupIDX", "workGroupIDY", "workGroupIDZ"), descriptor.work_group_ids, strict=True
     ):
@@ -149,22 +160,30 @@ def _parameters(kernel: KernelCode) -> str:
         kind = "ptr addrspace(1)" if argument.kind == "global_buffer" else f"i{8 * argument.size}"
         end = -(-end // argument.size) * argument.size if argument.size else end
         if argument.size not in _ARGUMENT_SIZES or argument.offset != end:
-            return f"[{-(-kernel.descriptor.kernarg_bytes // 4)} x i32] %arguments"
-        found.append(f"{kind} %a{len(found)}")
+            return f"[{-(-_argument_bytes(kernel) // 4)} x i32] %arguments"
+        loaded = " inreg" if end < 4 * kernel.descriptor.preload_length else ""
+        found.append(f"{kind}{loaded} %a{len(found)}")
         end += argument.size
     return ", ".join(found)
+
+
+def _argument_bytes(kernel: KernelCode) -> int:
+    """The size of the arguments in memory; descriptors written by hand may say 0."""
+    ends = [argument.offset + argument.size for argument in kernel.arguments]
+    return max([kernel.descriptor.kernarg_bytes, *ends])
 
 
 def _information(kernel: KernelCode) -> list[str]:
     descriptor = kernel.descriptor
     lines = [
-        f"  explicitKernArgSize: {descriptor.kernarg_bytes}",
+        f"  explicitKernArgSize: {_argument_bytes(kernel)}",
         "  maxKernArgAlign: 16",
         f"  ldsSize:         {descriptor.lds_bytes}",
         "  isEntryFunction: true",
         "  argumentInfo:",
     ]
-    for name, (file, first, count) in argument_units(descriptor).items():
+    for name, (file, first, size) in argument_units(descriptor).items():
+        count = 1 if name == PRELOADED else size
         register = "_".join(f"{file}gpr{index}" for index in range(first, first + count))
         kind = f"{{ reg: '${register}'"
         lines.append(f"    {name}: {kind}{', mask: 1023' if name == 'workItemIDX' else ''} }}")
@@ -175,4 +194,6 @@ def _information(kernel: KernelCode) -> list[str]:
         "fp64-fp16-input-denormals": bool(denormals & 4),
         "fp64-fp16-output-denormals": bool(denormals & 8),
     }
+    if descriptor.preload_length:
+        lines.append(f"  numKernargPreloadSGPRs: {descriptor.preload_length}")
     return [*lines, "  mode:", *(f"    {n}: {str(v).lower()}" for n, v in flags.items())]

@@ -32,13 +32,17 @@ from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import FixedUnits, PhysicalRegister
 from verilocc_bench.machine.code_object import KernelCode, code_of
 
+PRELOAD_SKIP_BYTES = 256
+"""Code before this is for firmware that does not put arguments into registers."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecoveredCode:
     """A kernel as machine IR.
 
     `text` is a whole file; `bases[n]` is the register that `%n` of the text has in the
-    machine code; `blocks` is the code itself, as far as the entry reaches it.
+    machine code; `blocks` is the code itself, as far as the entry reaches it. `start` is
+    the number of bytes before that code, which llc writes by itself.
     """
 
     name: str
@@ -46,6 +50,7 @@ class RecoveredCode:
     text: str
     bases: tuple[PhysicalRegister, ...]
     blocks: tuple[CodeBlock, ...]
+    start: int
 
 
 def recover_kernel(data: bytes, kernel: KernelCode) -> RecoveredCode:
@@ -53,14 +58,15 @@ def recover_kernel(data: bytes, kernel: KernelCode) -> RecoveredCode:
 
     Raises RejectedKernel if the code cannot be recovered, and InputError without llvm-mc.
     """
-    code = read_instructions(code_of(data, kernel), kernel.arch, kernel.entry)
+    start = PRELOAD_SKIP_BYTES if kernel.descriptor.preload_length else 0
+    code = read_instructions(code_of(data, kernel)[start:], kernel.arch, kernel.entry + start)
     blocks = find_blocks(code)
     webs = find_webs(blocks, analyse_mask(blocks), _live_in(kernel))
     tuples = group_webs(blocks, webs)
     body = write_body(blocks, webs, tuples)
     text = header(kernel, body.classes, _used(blocks)) + "\n".join(body.lines) + "\n...\n"
     bases = tuple(PhysicalRegister(file_of(r.base), index_of(r.base)) for r in tuples.registers)
-    return RecoveredCode(kernel.name, kernel.arch, text, bases, blocks)
+    return RecoveredCode(kernel.name, kernel.arch, text, bases, blocks, start)
 
 
 def read_instructions(code: bytes, arch: str, address: int) -> list[RecoveredInstruction]:

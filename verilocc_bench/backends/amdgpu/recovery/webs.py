@@ -5,8 +5,8 @@ and sites that reach a common use form a web. What differs is the mask: a vector
 instruction writes only the lanes that EXEC selects. So a definition under a partial
 EXEC *hides* the values before it: a use under the same or a narrower mask sees the new
 value alone, and once EXEC may select other lanes, the hidden values are seen again, in
-these lanes. A definition whose web has a hidden site in it must keep what the register
-held: it reads its own register.
+these lanes. A definition must keep what it hides if that is read later
+(`inactive_lanes`): it reads its own register.
 
 State at a place: for each unit the visible and the hidden sites. Both only grow at a
 block's entry, so the dataflow ends. Cost: a few passes over the code.
@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from verilocc_bench.backends.amdgpu.recovery.execution_mask import MaskFlow
+from verilocc_bench.backends.amdgpu.recovery.inactive_lanes import needed_inactive_lanes
 from verilocc_bench.backends.amdgpu.recovery.records import (
     FIRST_VCC,
     CodeBlock,
@@ -80,6 +81,7 @@ def replaced(instruction: RecoveredInstruction) -> Iterator[tuple[int, Recovered
 class _Finder:
     def __init__(self, blocks: Sequence[CodeBlock], mask: MaskFlow, live_in: Sequence[int]) -> None:
         self.blocks, self.mask, self.live_in = blocks, mask, live_in
+        self.needed = needed_inactive_lanes(blocks, mask)
         self.count = 0
         self.bit_sites: dict[int, list[int]] = defaultdict(list)  # by unit: the site of each bit
         self.bits: dict[int, int] = {}  # by site: its bit among the sites of its unit
@@ -271,9 +273,9 @@ class _Finder:
                 continue
             sites = [self.site_of[b, i, number, n] for n in range(len(operand.units))]
             if (b, i, number) in self.keeps_values or any(
-                self.root(site) == self.root(other)
-                for site in sites
-                for other in self.hidden_at.get(site, ())
+                self.needed[b][i] >> unit & 1
+                and any(self.root(site) == self.root(o) for o in self.hidden_at.get(site, ()))
+                for site, unit in zip(sites, operand.units, strict=True)
             ):
                 found.add(number)
         return frozenset(found)
