@@ -18,7 +18,7 @@ from leaderboard.rendering.scatter import (
     up,
 )
 
-MOST_DATES = 6
+MOST_DATES = 4
 """How many days are written along the axis."""
 
 
@@ -74,9 +74,9 @@ def history_plot(
 
     def across(day: date | None) -> float:
         if day is None:
-            return float(LEFT)
+            return LEFT + 12.0
         part = (day - days[0]) / (days[-1] - days[0])
-        return round(LEFT + 20 + part * (WIDTH - LEFT - RIGHT - 30), 1)
+        return round(LEFT + 40 + part * (WIDTH - LEFT - RIGHT - 50), 1)
 
     spots, line = [], []
     leading: tuple[int, float] | None = None
