@@ -3,7 +3,9 @@
 It comes from PyPI, with ptxas of the same release. The PATH is not searched for
 it, but the compiler needs a C++ compiler of the system there. Each run has its own
 folder, in which the folders of headers have fixed names: so a cubin contains no
-path of the machine, and equal input gives equal bytes.
+path of the machine. Names of internal variables contain the number of the process,
+which a fixed seed replaces, and a hash of the folder, which zeros replace. So equal
+input gives equal bytes.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ OPTIONS = (
     "-O3",
     "--expt-relaxed-constexpr",
     "--expt-extended-lambda",
+    # Otherwise names of variables have the number of the process in them.
+    "--frandom-seed=1",
 )
 """The options of every run."""
 
@@ -38,6 +42,7 @@ _VARIABLES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 """The compiler fills gigabytes: with large pages it takes a fifth less time."""
 
 _REASON_LENGTH = 200
+_FOLDER_HASH = re.compile(rb"(?<=_)[0-9a-f]{8}(?=_9_kernel_cu_)")
 
 
 def compile_cubin(text: str, headers: Mapping[str, Path], options: Sequence[str] = ()) -> bytes:
@@ -62,7 +67,12 @@ def compile_cubin(text: str, headers: Mapping[str, Path], options: Sequence[str]
             raise RejectedKernel("nvcc-failed", str(error)) from None
         if ended.returncode:
             raise RejectedKernel("nvcc-failed", _first_error(ended.stderr + ended.stdout))
-        return (folder / "kernel.cubin").read_bytes()
+        return without_folder((folder / "kernel.cubin").read_bytes())
+
+
+def without_folder(cubin: bytes) -> bytes:
+    """The cubin with zeros for the hash of the folder in names of internal variables."""
+    return _FOLDER_HASH.sub(b"00000000", cubin)
 
 
 @cache
