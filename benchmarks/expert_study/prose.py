@@ -53,13 +53,13 @@ def found(experts: Sequence[KernelFacts], own: Sequence[KernelFacts]) -> str:
     more = sum(each.best_occupancy > each.occupancy for each in experts)
     optimal = sum(each.gap == 0 for each in experts)
     words = (
-        f"Of {len(experts)} kernels of experts, {optimal} labels are proved optimal in registers, "
-        f"and `best` has fewer for {fewer}. The mean label is {_mean(experts):.1f} registers above "
-        "its bound"
+        f"Of {len(experts)} kernels of experts, the label is proved optimal in registers for "
+        f"{optimal}, and `best` has fewer for {fewer}. The mean label is {_mean(experts):.1f} "
+        "registers above its bound"
     )
     if own:
         words += f", that of our own kernels {_mean(own):.1f}"
-    return f"{words}. For {more} kernels fewer registers mean a higher occupancy."
+    return f"{words}. Fewer registers mean a higher occupancy for {more}."
 
 
 def sample(
@@ -71,9 +71,10 @@ def sample(
     rejected = manifest.get("rejected") or {}
     lost = ", ".join(f"{kind} {count}" for kind, count in sorted(rejected.items())) or "none"
     return (
-        f"The dataset has {listed}, of {manifest['points']} candidates (rejected: {lost}). Beside "
-        f"them stand {len(own)} kernels of our own for the same architectures. Instructions, loop "
-        "depth and registers are medians; spills are stores to the stack that the compiler added."
+        f"The dataset has {listed}, of {manifest['points']:,} candidates (rejected: {lost}). "
+        f"Beside them stand {len(own)} kernels of our own for the same architectures. "
+        "Instructions, loop depth and registers are medians; spills are stores to the stack that "
+        "the compiler added."
     )
 
 
@@ -82,10 +83,11 @@ def occupancy(experts: Sequence[KernelFacts]) -> str:
     tight = sum(each.room <= 1 for each in experts)
     wide = sum(each.room >= 8 for each in experts)
     return (
-        "Experts do not minimise registers. They choose a tile, and with it how many warps or "
-        "waves shall run at once; the compiler then takes what that leaves. The room is the number "
-        "of registers that a kernel could take besides its own at the same occupancy: "
-        f"{tight} of {len(experts)} kernels have at most one left, {wide} have eight or more."
+        "Experts do not minimise registers, and neither does their compiler. The tile decides how "
+        "many warps or waves run at once, and within that a label takes what is convenient. The "
+        "room is the number of registers that a kernel could take besides its own at the same "
+        f"occupancy: {tight} of {len(experts)} kernels have at most one left, {wide} have eight or "
+        "more."
     )
 
 
