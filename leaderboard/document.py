@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -70,21 +70,7 @@ def revalidated(
     }
     results = summarise_by_task(found, **how)
     judged = [verdicts[row.id] for row in rows]
-    disagreements = sum(verdict.disagreements for verdict in judged)
-    refusals = []
-    if disagreements:
-        message = (
-            f"the two checkers disagree about {disagreements} samples; this is no fault of the "
-            "submission's, and must be looked into before it counts"
-        )
-        refusals.append(Refusal("checkers-disagree", message, "answers").to_json())
-    if executed is not None and executed.wrong:
-        message = (
-            f"{len(executed.wrong)} of {executed.executed} executed answers give other numbers, "
-            f"the first to {executed.wrong[0]}, though both checkers accept them; this must be "
-            "looked into before the submission counts"
-        )
-        refusals.append(Refusal("execution-disagrees", message, "answers").to_json())
+    refusals = [each.to_json() for each in _disagreements(judged, executed)]
     claims = _compare(submission, results)
     return _document(submission, board, files) | {
         "accepted": not refusals,
@@ -109,6 +95,26 @@ def revalidated(
         "executed": {} if executed is None else executed.to_json(),
         "machine_code": {} if machine_code is None else machine_code.to_json(),
     }
+
+
+def _disagreements(
+    judged: Sequence[FunctionVerdict], executed: ExecutedSample | None
+) -> Iterator[Refusal]:
+    """Refusals that are no fault of the submission: judges contradict each other."""
+    count = sum(verdict.disagreements for verdict in judged)
+    if count:
+        message = (
+            f"the two checkers disagree about {count} samples; this is no fault of the "
+            "submission's, and must be looked into before it counts"
+        )
+        yield Refusal("checkers-disagree", message, "answers")
+    if executed is not None and executed.wrong:
+        message = (
+            f"{len(executed.wrong)} of {executed.executed} executed answers give other numbers, "
+            f"the first to {executed.wrong[0]}, though both checkers accept them; this must be "
+            "looked into before the submission counts"
+        )
+        yield Refusal("execution-disagrees", message, "answers")
 
 
 def _document(
