@@ -142,12 +142,12 @@ def test_files_are_looked_at_first_where_they_divide_the_lanes(
 def test_unions_of_kinds_are_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of few units are joined first; the whole is always there, and is the last."""
     units = [0b1110, 0b10000, 0b1110, 0b100000]
-    unions = residues._unions(units)
+    unions = residues._unions(units, units)
     assert sorted(unions.sizes) == [0, 1, 1, 2, 3, 4, 4, 5]
     assert unions.sizes[-1] == 5
     assert unions.within[-1].tolist() == [1, 1, 1, 1]
     monkeypatch.setattr(residues, "MOST_UNIONS", 4)
-    unions = residues._unions(units)
+    unions = residues._unions(units, units)
     found = sorted(zip(unions.sizes, unions.within.tolist(), strict=True))
     assert found == [
         (0, [0, 0, 0, 0]), (1, [0, 0, 0, 1]), (1, [0, 1, 0, 0]), (2, [0, 1, 0, 1]),
@@ -164,7 +164,8 @@ def test_unions_of_files_have_the_units_that_kinds_have_there() -> None:
     assert residues._mask_of_file(problem, "a", 2) == 0b11 << 256
     assert residues._mask_of_file(problem, "a", 0) == 0
     either = 0b10 | 0b10 << 256
-    unions = residues._unions_of_files(problem, shape, [0b110, 0b10 << 256, either])
+    units = [0b110, 0b10 << 256, either]
+    unions = residues._unions_of_files(problem, shape, units, units)
     assert unions.sizes == (2, 1, 3)
     assert unions.within.tolist() == [[1, 0, 0], [0, 1, 0], [1, 1, 1]]
 

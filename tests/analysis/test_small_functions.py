@@ -80,7 +80,34 @@ def test_points_segments_and_sets_say_the_same(kind: str) -> None:
             if isinstance(u, FixedUnits)
             for n in range(u.count)
         ]
-        assert liveness.fixed_lanes == tuple(dict.fromkeys(named))
+        assert liveness.named_units == tuple(dict.fromkeys(named))
+        assert set(liveness.fixed_lanes) - set(named) == unnamed_destroyed(function)
+        assert len(set(liveness.fixed_lanes)) == len(liveness.fixed_lanes)
+
+
+def destroyed(instruction: Instruction) -> set[tuple[object, int]]:
+    """The units that an instruction destroys and does not define."""
+    gone = {(u.file, u.first + n) for u in instruction.destroys for n in range(u.count)}
+    for operand in instruction.definitions:
+        if isinstance(u := operand.location, FixedUnits):
+            gone -= {(u.file, u.first + n) for n in range(u.count)}
+    return gone
+
+
+def unnamed_destroyed(function: Function) -> set[tuple[object, int]]:
+    """The units in masks that a register may have and that the function does not name."""
+    budgets = {file.name: file.count for file in function.files}
+    closed = {(u.file, u.first + n) for u in function.reserved for n in range(u.count)}
+    for units in function.live_ins:
+        closed |= {(units.file, units.first + n) for n in range(units.count)}
+    found = set()
+    for _, _, instruction in function.instructions():
+        operands = [o.location for o in instruction.definitions + instruction.uses]
+        for u in operands:
+            if isinstance(u, FixedUnits):
+                closed |= {(u.file, u.first + n) for n in range(u.count)}
+        found |= {(u.file, u.first + n) for u in instruction.destroys for n in range(u.count)}
+    return {unit for unit in found - closed if unit[1] < budgets[unit[0]]}
 
 
 def defined_points(problem: AllocationProblem) -> tuple[int, ...]:
@@ -97,6 +124,8 @@ def defined_points(problem: AllocationProblem) -> tuple[int, ...]:
                 found[lanes[owner, number]] |= 1 << point
                 if operand.early_clobber:
                     found[lanes[owner, number]] |= 1 << point - 1
+        for unit in destroyed(instruction) & lanes.keys():
+            found[lanes[unit]] |= 1 << point
     return tuple(found)
 
 
@@ -130,6 +159,7 @@ def certain(function: Function, problem: AllocationProblem) -> list[int]:
             if operand.undef and not isinstance(operand.location, FixedUnits)
             for number in range(function.virtual_registers[operand.location.register].width)
         }
+        gone |= {1 << lanes[unit] for unit in destroyed(instruction) & lanes.keys()}
         return sum(gone) & ~mask(instruction)
 
     entry = sum(1 << lane for lane, points in enumerate(liveness.defined) if points & 1)
@@ -158,7 +188,8 @@ def certain(function: Function, problem: AllocationProblem) -> list[int]:
                 found.append(early if held is None else held | early)
             if held is not None:
                 held = held & ~ended(instruction) | now
-            found.append(now if held is None else held)
+            now |= sum(1 << lanes[unit] for unit in destroyed(instruction) & lanes.keys())
+            found.append(now if held is None else held | now)
     return [
         sum(
             1 << lane
@@ -169,7 +200,7 @@ def certain(function: Function, problem: AllocationProblem) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("kind", ["plain", "gfx942"])
+@pytest.mark.parametrize("kind", ["plain", "gfx942", "gfx942 calls"])
 def test_what_is_counted_is_live_and_defined_on_every_path(kind: str) -> None:
     for seed in range(60):
         function = random_function(seed, registers=7, blocks=5, **KINDS[kind])
@@ -188,7 +219,8 @@ def test_pressure_counts_lanes_of_each_group(kind: str) -> None:
         problem = AllocationProblem(function)
         target, pressure = problem.target, problem.pressure
         files = [c.files[0] for c in function.virtual_registers for _ in range(c.width)]
-        files += [file for file, _ in problem.liveness.fixed_lanes]
+        files += [file for file, _ in problem.liveness.named_units]
+        files += ["none"] * (len(problem.liveness.live) - len(files))
         groups = [VECTOR if file in target.vector_files else file for file in files]
         names = {VECTOR if f.name in target.vector_files else f.name for f in target.files}
         assert pressure.curves.keys() == pressure.maximum.keys() == pressure.peak.keys() == names

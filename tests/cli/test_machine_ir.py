@@ -23,7 +23,7 @@ name: callee
 body: |
   bb.0:
     %0:vgpr_32 = COPY $vgpr0
-    SI_RETURN implicit %0
+    S_SETPC_B64_return $sgpr30_sgpr31, implicit %0
 ...
 ---
 name: "one two"   # said
@@ -84,7 +84,7 @@ def test_the_list_says_which_can_be_read(
     rows = output.read_text().splitlines()[2:]
     assert [row.split()[0] for row in rows] == ["damaged", "callee", "one"]
     assert "line 6: expected an instruction, not 'what is this'" in rows[0]
-    assert "line 15: 'callee' is no kernel (it ends in SI_RETURN)" in rows[1]
+    assert "line 15: a function that ends in S_SETPC_B64_return is not supported" in rows[1]
     assert rows[2].split() == ["one", "two", "yes", "4", "2"]
     assert main([*arguments, "--map", str(output)]) == 2
     assert "--list" in capsys.readouterr().err

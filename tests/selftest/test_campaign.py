@@ -89,6 +89,30 @@ class NoEarlyClobbers(Careless):
         )
 
 
+class NoDestruction(Careless):
+    """Takes calls for instructions that destroy nothing."""
+
+    def misread(self, function: Function) -> Function:
+        return without_destruction(function)
+
+
+def without_destruction(function: Function) -> Function:
+    return replace(
+        function,
+        blocks=tuple(
+            replace(block, instructions=tuple(replace(i, destroys=()) for i in block.instructions))
+            for block in function.blocks
+        ),
+    )
+
+
+class NoDestructionEither(SymbolicChecker):
+    """A checker for which calls destroy nothing."""
+
+    def __init__(self, function: Function) -> None:
+        super().__init__(without_destruction(function))
+
+
 class NoGuards(Careless):
     """Takes every guard for unconditional."""
 
@@ -182,7 +206,31 @@ def test_a_fast_check_without_fixed_registers_is_found(monkeypatch: pytest.Monke
     function = found_by(3, "fast accepts what executor rejects").case.function
     assert function.instruction_count <= 3
     named = [o.location for _, _, i in function.instructions() for o in i.definitions + i.uses]
-    assert any(isinstance(location, FixedUnits) for location in (*named, *function.live_ins))
+    assert function.masks() or any(
+        isinstance(location, FixedUnits) for location in (*named, *function.live_ins)
+    )
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "judge", "kind"),
+    [
+        (judges_module, "FastVerifier", NoDestruction, "fast accepts what executor rejects"),
+        (
+            verifier_module,
+            "SymbolicChecker",
+            NoDestructionEither,
+            "independent accepts what executor rejects",
+        ),
+    ],
+)
+def test_a_judge_for_which_calls_destroy_nothing_is_found(
+    module: Any, name: str, judge: type, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, judge)
+    function = found_by(3, kind).case.function
+    assert function.instruction_count <= 4
+    (mask,) = function.masks()
+    assert len(mask) == 1
 
 
 def test_a_fast_check_without_guards_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,9 +76,10 @@ def test_most_functions_have_an_answer_and_edits_that_are_valid(target: str) -> 
 def test_every_operator_applies_somewhere() -> None:
     applied: Counter[str] = Counter()
     invalid = 0
-    for seed in range(150):
+    for seed in range(220):
         target = ("gfx90a", "sm_80")[seed % 2]
-        problem = AllocationProblem(random_function(seed, target=target))
+        calls = seed // 2 % 3 == 2
+        problem = AllocationProblem(random_function(seed, target=target, calls=calls))
         generator = random.Random(seed)
         answer = random_answer(problem, generator)
         if not answer:
@@ -98,3 +99,28 @@ def test_every_operator_applies_somewhere() -> None:
     assert applied.keys() == OPERATORS.keys() | TARGETED.keys() | EDIT_OPERATORS.keys()
     assert all(count >= 3 for count in applied.values()), applied
     assert invalid == applied["invalid_edit"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_functions_with_calls_are_canonical_and_destroy_registers(target: str) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(100):
+        plain = random_function(seed, target=target, varied=seed % 2 == 1)
+        function = random_function(seed, target=target, varied=seed % 2 == 1, calls=True)
+        assert parse_function(print_function(function)) == function
+        AllocationProblem(function)
+        for (_, _, before), (_, _, after) in zip(
+            plain.instructions(), function.instructions(), strict=True
+        ):
+            assert after.definitions[: len(before.definitions)] == before.definitions
+            if not after.destroys:
+                assert after == before
+                continue
+            seen["destroys"] += 1
+            seen["defines one"] += len(after.definitions) > len(before.definitions)
+            seen["reads one"] += len(after.uses) > len(before.uses)
+            seen["guarded"] += after.guard is not None
+        seen["two masks"] += len(function.masks()) > 1
+    wanted = {"destroys", "defines one", "reads one", "two masks"}
+    wanted |= {"guarded"} if target == "sm_80" else set()
+    assert all(seen[feature] >= 10 for feature in wanted), seen

@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.selftest.test_campaign import NoEarlyClobbers, NoFixedRegisters, NoGuards, NoMeets
+from tests.selftest.test_campaign import (
+    NoDestruction,
+    NoEarlyClobbers,
+    NoFixedRegisters,
+    NoGuards,
+    NoMeets,
+)
 from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import (
@@ -187,14 +193,15 @@ def test_parts_are_in_one_order_and_have_functions_that_can_be_read() -> None:
 
 
 def test_judges_agree_on_the_smallest_functions() -> None:
-    families = [FAMILIES[name] for name in ("guards", "four-operands", "guarded-lanes")]
+    names = ("guards", "four-operands", "guarded-lanes", "destroyed", "destroyed-guards")
+    families = [FAMILIES[name] for name in names]
     enumeration = Enumeration(families, instructions=1, smt=True)
     total = enumeration.run().total
     assert enumeration.complete
     assert not total.disagreements, total.told
     counts = total.counts
-    assert counts["functions"] == 280
-    assert counts["answers"] == 4192
+    assert counts["functions"] == 392
+    assert counts["answers"] == 5224
     kinds = ("illegal", "tied", "wrong values", "valid")
     assert counts["answers"] == sum(counts[kind] for kind in kinds)
     assert counts["shown"] == counts["wrong values"] > 40
@@ -230,6 +237,7 @@ bb1
         (NoEarlyClobbers, ONE_FILE, "fast accepts what independent rejects"),
         (NoFixedRegisters, FAMILIES["fixed"], "fast accepts what oracle rejects"),
         (NoGuards, replace(GUARDS, operands=3), "oracle accepts what fast rejects"),
+        (NoDestruction, FAMILIES["destroyed-fixed"], "fast accepts what oracle rejects"),
     ],
 )
 def test_a_careless_fast_check_is_found(

@@ -29,6 +29,8 @@ KINDS = {
     "guarded": {"guarded": True},
     "gfx942": {"target": "gfx942"},
     "sm_80": {"target": "sm_80"},
+    "gfx942 calls": {"target": "gfx942", "calls": True},
+    "sm_80 calls": {"target": "sm_80", "calls": True},
 }
 
 Bases = Mapping[int, tuple[str, int]]

@@ -47,6 +47,8 @@ class RegisterState:
             unit = placements.first_unit[file] + index
             self._fixed[unit] = liveness.live[lane], liveness.defined[lane]
             self._live[unit], self._defined[unit] = self._fixed[unit]
+        named = {placements.first_unit[file] + index for file, index in liveness.named_units}
+        self._destroyed = self._fixed.keys() - named
         self._placed: dict[int, int] = {}
         self._occupants: list[set[int]] = [set() for _ in self._live]
         self._ties = tie_distances(problem)
@@ -56,6 +58,7 @@ class RegisterState:
         """An independent copy of the state."""
         twin = RegisterState.__new__(RegisterState)
         twin.problem, twin._ties, twin._fixed = self.problem, self._ties, self._fixed
+        twin._destroyed = self._destroyed
         twin._collisions = self._collisions
         twin._occupants = [others.copy() for others in self._occupants]
         twin._live, twin._defined = self._live.copy(), self._defined.copy()
@@ -103,7 +106,10 @@ class RegisterState:
         }
 
     def is_used(self, unit: int) -> bool:
-        """True if a lane of the function's own or of a placed register is ever live in a unit."""
+        """True if a unit that the function names, or a placed register, is ever live in a unit."""
+        if unit in self._destroyed:
+            others = self._occupants[unit]
+            return any(self.lifetimes(other)[unit - self._placed[other]][0] for other in others)
         return bool(self._live[unit])
 
     def is_free(self, lifetime: Lifetime, unit: int) -> bool:

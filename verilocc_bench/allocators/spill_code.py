@@ -175,6 +175,7 @@ class _Inserter:
             tuple(operands[:definition_count]),
             tuple(operands[definition_count:]),
             instruction.guard,
+            instruction.destroys,
         )
         return [*before, changed, *after]
 

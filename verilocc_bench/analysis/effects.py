@@ -17,7 +17,8 @@ class Effects(NamedTuple):
 
     `defined` lanes get a value; the instruction writes the `early` ones among
     them before it reads its uses. `ended` lanes lose their value and get no
-    other. `used` lanes are read. The guard's lane is always read and is not in
+    other. `destroyed` are fixed lanes among the ended ones: whatever is in their units is
+    gone, too. `used` lanes are read. The guard's lane is always read and is not in
     `used`. `redefined` lists the defined lanes that guard something in the
     function.
     """
@@ -28,6 +29,7 @@ class Effects(NamedTuple):
     used: int
     guard: Literal | None
     redefined: tuple[int, ...]
+    destroyed: int = 0
 
     @property
     def is_plain(self) -> bool:
@@ -43,8 +45,9 @@ class Effects(NamedTuple):
 class LaneNumbering:
     """Numbers the lanes: first the lanes of the virtual registers in order, then the fixed ones.
 
-    `offsets[r]` is the first lane of virtual register r. `fixed[file, unit]` is
-    the lane of a physical unit that the function names.
+    `offsets[r]` is the first lane of virtual register r. `fixed[file, unit]` is the lane of a
+    physical unit that the function names. From `destroyed_from` on follow units that some
+    instruction destroys and none names, as far as a virtual register may lie there.
     """
 
     def __init__(self, function: Function) -> None:
@@ -62,6 +65,27 @@ class LaneNumbering:
                 self._number(instruction.guard.location)
             for operand in instruction.definitions + instruction.uses:
                 self._number(operand.location)
+        self.destroyed_from = self.count
+        masks = function.masks()
+        self.masks: dict[tuple[FixedUnits, ...], int] = {}
+        if masks:
+            self._number_destroyed(function, masks)
+
+    def _number_destroyed(
+        self, function: Function, masks: tuple[tuple[FixedUnits, ...], ...]
+    ) -> None:
+        closed = {(u.file, u.first + n) for u in function.reserved for n in range(u.count)}
+        budgets = {file.name: file.count for file in function.files}
+        for mask in masks:
+            found = 0
+            for units in mask:
+                for index in range(units.first, units.first + units.count):
+                    unit = units.file, index
+                    if unit not in self.fixed and (index >= budgets[units.file] or unit in closed):
+                        continue
+                    self._number(FixedUnits(*unit, 1))
+                    found |= 1 << self.fixed[unit]
+            self.masks[mask] = found
 
     def _number(self, location: VirtualLanes | FixedUnits) -> None:
         if isinstance(location, FixedUnits):
@@ -115,11 +139,16 @@ def _effects(instruction: Instruction, lanes: LaneNumbering, guards: int) -> Eff
         if not operand.undef:
             used |= lanes.mask(operand.location)
     redefined: tuple[int, ...] = ()
+    destroyed = 0
+    if instruction.destroys:
+        destroyed = lanes.masks[instruction.destroys] & ~defined
+        ended |= destroyed
     if common := defined & guards:
         redefined = tuple(iterate_bits(common))
     # One definition may end a lane that another definition of the instruction writes.
     ended &= ~defined
-    return Effects(defined, early, ended, used, lanes.literal(instruction.guard), redefined)
+    guard = lanes.literal(instruction.guard)
+    return Effects(defined, early, ended, used, guard, redefined, destroyed)
 
 
 def iterate_bits(mask: int) -> Iterator[int]:

@@ -25,6 +25,10 @@ destroys nothing. Definitions that no path can bring about define nothing. A
 guard that nothing has written still decides: its lane holds a value from the
 entry on.
 
+An instruction may destroy units, as a call does. A destroyed unit is a fixed lane, too. It
+is live and defined at the point after the instruction, so that no other lane can be in the
+unit there, and holds nothing from then on.
+
 Two lanes cannot share a unit exactly when one is *defined* at a point where
 the other is live: only a definition can destroy a value. Where every lane is
 defined on all paths to its uses, and nothing is guarded, that is the same as
@@ -66,7 +70,8 @@ class Liveness:
     follow, in the order of `fixed_lanes` ((file, unit) pairs).
     `live[lane]` and `defined[lane]` are sets of points as bit masks.
     `points[p]` is the (block, instruction) of point p; the entry is (0, -1).
-    `after[block][i]` is the point after an instruction.
+    `after[block][i]` is the point after an instruction. The lanes from `destroyed_from`
+    on are units that the function does not name: instructions destroy them.
     """
 
     lane_offsets: tuple[int, ...]
@@ -76,11 +81,17 @@ class Liveness:
     points: tuple[tuple[int, int], ...]
     after: tuple[tuple[int, ...], ...]
     segments: tuple[Segment, ...]
+    destroyed_from: int
 
     @property
     def virtual_lane_count(self) -> int:
         """The number of lanes that belong to virtual registers."""
         return len(self.live) - len(self.fixed_lanes)
+
+    @property
+    def named_units(self) -> tuple[tuple[str, int], ...]:
+        """The fixed lanes that the function names: the first of `fixed_lanes`."""
+        return self.fixed_lanes[: self.destroyed_from - self.virtual_lane_count]
 
 
 def analyse_liveness(function: Function) -> Liveness:
@@ -116,6 +127,7 @@ def analyse_liveness(function: Function) -> Liveness:
         points=tuple(walker.points),
         after=tuple(walker.after),
         segments=tuple(walker.segments),
+        destroyed_from=lanes.destroyed_from,
     )
 
 
@@ -181,7 +193,8 @@ class _Walker:
         rows: list[tuple[int, int]] = []
         for index in range(len(effects) - 1, -1, -1):
             effect = effects[index]
-            rows.append(self._plain_row(effect.defined, live, *facts[index + 1]))
+            written = effect.defined | effect.destroyed
+            rows.append(self._plain_row(written, live, *facts[index + 1]))
             live &= ~(effect.defined | effect.ended)
             live |= effect.used
             if effect.early:
@@ -219,7 +232,7 @@ class _Walker:
                 unguarded = effect._replace(guard=None)
                 acted = flow.reached_after(acting, unguarded)
                 missed = flow.unreached_after(missing, unguarded)
-            rows.append(self._row(effect.defined, live, acted, missed))
+            rows.append(self._row(effect.defined | effect.destroyed, live, acted, missed))
             live = flow.before(live, effect)
             if effect.early:
                 # The instruction writes these before it reads its uses.
@@ -267,7 +280,7 @@ class _Walker:
                 for lane in iterate_bits(effect.early):
                     self.defined[lane] |= 1 << len(self.points)
                 self.points.append((block, index))
-            for lane in iterate_bits(effect.defined):
+            for lane in iterate_bits(effect.defined | effect.destroyed):
                 self.defined[lane] |= 1 << len(self.points)
             after.append(len(self.points))
             self.points.append((block, index))

@@ -177,11 +177,19 @@ def _check_fixed_units(function: Function, target: Target) -> None:
         if units.first + units.count > budgets[units.file]:
             raise InputError(f"the reserved {units.file}{units.first} is beyond the budget")
     order = list(budgets)
+    masks = function.masks()
+    for mask in masks:
+        if any(u.file in target.guard_files for u in mask):
+            raise InputError("a mask destroys a register that may guard instructions")
+        ends = [(order.index(u.file), u.first + u.count) for u in mask]
+        starts = [(order.index(u.file), u.first) for u in mask]
+        if any(start < end for start, end in zip(starts[1:], ends, strict=False)):
+            raise InputError("the registers of a mask must be in order, each once")
     for what, listed in (("reserved", function.reserved), ("live-in", function.live_ins)):
         keys = [(order.index(u.file), u.first, u.count) for u in listed]
         if keys != sorted(set(keys)):
             raise InputError(f"{what} registers must be in order, each once")
-    fixed = [*function.reserved, *function.live_ins]
+    fixed = [*function.reserved, *function.live_ins, *(units for mask in masks for units in mask)]
     for _, _, instruction in function.instructions():
         operands = instruction.definitions + instruction.uses
         locations = [operand.location for operand in operands]

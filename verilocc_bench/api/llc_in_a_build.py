@@ -30,8 +30,8 @@ _WITH_A_VALUE = frozenset(
 
 _NOT_OURS = (
     "O0", "start-before", "start-after", "stop-before", "stop-after", "run-pass", "regalloc",
-    "sgpr-regalloc", "vgpr-regalloc", "wwm-regalloc", "passes", "print-pipeline-passes", "version",
-    "help", "help-hidden", "help-list", "help-list-hidden",
+    "enable-ipra", "sgpr-regalloc", "vgpr-regalloc", "wwm-regalloc", "passes",
+    "print-pipeline-passes", "version", "help", "help-hidden", "help-list", "help-list-hidden",
 )  # fmt: skip
 _SUFFIXES = {"asm": ".s", "obj": ".o"}
 _TO_MACHINE_IR = ("-stop-before=greedy",)

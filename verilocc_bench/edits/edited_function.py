@@ -119,6 +119,7 @@ def replaced_function(edited: EditedFunction) -> tuple[Function, dict[int, int]]
             tuple(operand(o, (block, index, n)) for n, o in enumerate(old.definitions)),
             tuple(operand(o, (block, index, n)) for n, o in enumerate(old.uses, count)),
             guard,
+            old.destroys,
         )
 
     blocks = tuple(

@@ -66,12 +66,19 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """An opcode with its register operands and perhaps a guard."""
+    """An opcode with its register operands and perhaps a guard.
+
+    After it has read its uses, the instruction destroys the units `destroys`, except
+    those that it defines: they hold nothing then. A call destroys what its callee may
+    write. The units are in the order of their files, apart from each other; they do not
+    count as units that the function names.
+    """
 
     opcode: str
     definitions: tuple[Operand, ...] = ()
     uses: tuple[Operand, ...] = ()
     guard: Guard | None = None
+    destroys: tuple[FixedUnits, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +137,11 @@ class Function:
         for block_index, block in enumerate(self.blocks):
             for index, instruction in enumerate(block.instructions):
                 yield block_index, index, instruction
+
+    def masks(self) -> tuple[tuple[FixedUnits, ...], ...]:
+        """The different sets of units that instructions destroy, in order."""
+        found = (i.destroys for block in self.blocks for i in block.instructions if i.destroys)
+        return tuple(dict.fromkeys(found))
 
     def classes(self) -> tuple[RegisterClass, ...]:
         """The classes in use: first the most frequent one, then the others by name."""

@@ -20,6 +20,12 @@ text. Its class stands there, too, unless it is the first class of the header, w
 the most frequent one. `.0` and `.2-3` are lanes; `!` marks undef, `&` early clobber,
 `~0` a use tied to definition 0, a leading `+` an implicit operand. A guard stands
 before its instruction: `@%4 %7=MOV %5`, `@!%4 BRA`.
+
+What instructions destroy stands in the header, after `occupancy`, numbered by its
+first place in the text. An instruction names it after its operands:
+
+    mask m0 v[0:39] v[48:55] s[0:29] vcc
+    v0=SI_CALL %7,+v0 ^m0
 """
 
 from __future__ import annotations
@@ -50,6 +56,10 @@ def print_function(function: Function) -> str:
         lines.append("reserved " + " ".join(printer.fixed(units) for units in function.reserved))
     if function.maximum_occupancy is not None:
         lines.append(f"occupancy {function.maximum_occupancy}")
+    lines += [
+        f"mask {name} " + " ".join(printer.fixed(units) for units in mask)
+        for mask, name in printer.masks.items()
+    ]
     lines += [f"class {format_class(c, printer.files)}" for c in function.classes()]
     for index, block in enumerate(function.blocks):
         head = f"bb{index}"
@@ -87,6 +97,7 @@ class _Printer:
         self.function = function
         self.files = {file.name: file for file in function.files}
         self.mentioned: set[int] = set()
+        self.masks = {mask: f"m{number}" for number, mask in enumerate(function.masks())}
         classes = function.classes()
         self.default = classes[0] if classes else None
 
@@ -98,7 +109,8 @@ class _Printer:
         definitions = ",".join([self.operand(operand) for operand in instruction.definitions])
         uses = ",".join([self.operand(operand) for operand in instruction.uses])
         text = f"{definitions}={instruction.opcode}" if definitions else instruction.opcode
-        return f"{guard}{text} {uses}" if uses else guard + text
+        text = f"{guard}{text} {uses}" if uses else guard + text
+        return f"{text} ^{self.masks[instruction.destroys]}" if instruction.destroys else text
 
     def guard(self, guard: Guard) -> str:
         return f"@{'!' if guard.negated else ''}{self.operand(Operand(guard.location))} "

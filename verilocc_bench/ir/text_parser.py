@@ -99,6 +99,7 @@ class _TextParser:
         self.target = ""
         self.files: dict[str, RegisterFile] = {}
         self.unit_names: dict[str, FixedUnits] = {}
+        self.masks: dict[str, tuple[FixedUnits, ...]] = {}
         self.classes: dict[str, RegisterClass] = {}
         self.virtual_registers: list[RegisterClass] = []
         self.operands: dict[str, Operand] = {}
@@ -126,6 +127,8 @@ class _TextParser:
             reserved = [self.fixed(name) for name in names]
             self.at += 1
         maximum_occupancy = self.parse_occupancy()
+        while self.lines[self.at].startswith("mask "):
+            self.parse_mask(self.lines[self.at].removeprefix("mask "))
         while self.lines[self.at].startswith("class "):
             self.parse_class(self.header("class "))
         live_ins, blocks = self.parse_blocks()
@@ -147,6 +150,13 @@ class _TextParser:
             raise self.error(f"expected a number of waves or warps, not {text[:40]!r}")
         self.at += 1
         return int(text)
+
+    def parse_mask(self, text: str) -> None:
+        name, *units = text.split(" ")
+        if name != f"m{len(self.masks)}" or not units:
+            raise self.error(f"expected a line 'mask m{len(self.masks)} …', not {text[:40]!r}")
+        self.masks[name] = tuple([self.fixed(unit) for unit in units])
+        self.at += 1
 
     def check_spelling(self, function: Function) -> None:
         """Raises InputError at the first line that the printer spells differently."""
@@ -247,6 +257,12 @@ class _TextParser:
         if line.startswith("@"):
             text, _, line = line.partition(" ")
             guard = self.parse_guard(text)
+        destroys: tuple[FixedUnits, ...] = ()
+        if "^" in line:
+            line, _, name = line.rpartition(" ^")
+            if name not in self.masks:
+                raise self.error(f"expected a mask of the header, not {name[:40]!r}")
+            destroys = self.masks[name]
         left, separator, right = line.partition("=")
         if not separator:
             left, right = "", line
@@ -266,7 +282,7 @@ class _TextParser:
         for definition in definitions:
             if definition.tied_to is not None:
                 raise self.error("only a use is tied, to a definition")
-        return Instruction(opcode, definitions, uses, guard)
+        return Instruction(opcode, definitions, uses, guard, destroys)
 
     def parse_guard(self, text: str) -> Guard:
         negated = text.startswith("@!")

@@ -22,6 +22,7 @@ from verilocc_bench.ir import (
     RegisterClass,
     VirtualLanes,
 )
+from verilocc_bench.selftest.calls import with_calls
 from verilocc_bench.selftest.register_pools import RegisterPool, plain_pool, varied_pool
 from verilocc_bench.selftest.renumber import renumber
 from verilocc_bench.targets import TARGETS, Target
@@ -35,13 +36,15 @@ def random_function(
     guarded: bool = False,
     target: str | None = None,
     varied: bool = False,
+    calls: bool = False,
 ) -> Function:
     """A random function with at most that many virtual registers and blocks.
 
     Without `target`, a `guarded` function is of sm_80, with guards on
     instructions and branches, and any other of gfx942; it has no features that
     only its target has. With `varied` and a target, the function has register
-    files and classes of its own.
+    files and classes of its own. With `calls`, it is the same function, but some of
+    its instructions destroy registers.
     """
     known = TARGETS[target or ("sm_80" if guarded else "gfx942")]
     generator = random.Random(seed)  # noqa: S311
@@ -50,7 +53,8 @@ def random_function(
     else:
         pool = plain_pool(known, uniform=target is not None)
     maker = _Maker(generator, known, pool, special=target is not None)
-    return maker.function(registers, blocks)
+    function = maker.function(registers, blocks)
+    return with_calls(function, known, generator) if calls else function
 
 
 class _Maker:

@@ -238,6 +238,30 @@ def fixed_register(
     _put(problem, answer, lane, PhysicalRegister(units.file, units.first))
 
 
+def destroyed_register(
+    problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
+) -> None:
+    """A register takes a unit that an instruction destroys; if possible it lives across that."""
+    calls = [
+        (problem.liveness.after[block][index], instruction.destroys)
+        for block, index, instruction in problem.function.instructions()
+        if instruction.destroys
+    ]
+    point, mask = choose(calls, generator)
+    units = generator.choice(mask)
+    classes, liveness = problem.function.virtual_registers, problem.liveness
+    lanes = [
+        (VirtualLanes(number, lane, 1), liveness.live[first + lane] >> point & 1)
+        for number, first in enumerate(liveness.lane_offsets)
+        if units.file in classes[number].files and f"%{number}" in answer
+        for lane in range(classes[number].width)
+    ]
+    across = [lane for lane, alive in lanes if alive]
+    lane = choose(across or [lane for lane, _ in lanes], generator)
+    unit = units.first + generator.randrange(units.count)
+    _put(problem, answer, lane, PhysicalRegister(units.file, unit))
+
+
 def early_clobber(
     problem: AllocationProblem, answer: MutableAssignment, generator: random.Random
 ) -> None:
@@ -301,6 +325,7 @@ TARGETED: dict[str, Operator] = {
         beyond_budget,
         live_overlap,
         fixed_register,
+        destroyed_register,
         early_clobber,
         tied_mismatch,
         one_unit_over,

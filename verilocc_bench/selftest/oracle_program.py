@@ -2,7 +2,8 @@
 
 Every instruction and the end of every block is a place. An instruction has two
 moments: at 2 * place, before the uses are read, it writes its early clobbers; at
-2 * place + 1, after the uses are read, it writes the other definitions. The
+2 * place + 1, after the uses are read, it writes the other definitions, and it
+destroys units. The
 moment of the entry is -1. The cost is linear in the operands.
 """
 
@@ -87,7 +88,12 @@ class OracleProgram:
                     moments = {2 * place + 1} | ({2 * place} if early else set())
                     self.writes[lane] |= moments
                     self.definitions[lane].append(place)
-                self.stops[place] = written.keys() | ended
+                destroyed = {
+                    lane for units in instruction.destroys for lane in lanes_of(Operand(units))
+                } - written.keys()
+                for lane in destroyed:
+                    self.writes[lane].add(2 * place + 1)
+                self.stops[place] = written.keys() | ended | destroyed
                 self.uses[place] = {
                     lane
                     for operand in instruction.uses

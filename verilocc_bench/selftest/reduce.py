@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from verilocc_bench.edits import At, Edits, Insertion, OnEdge, Replacement
-from verilocc_bench.ir import Block, Function, Instruction, Operand
+from verilocc_bench.ir import Block, FixedUnits, Function, Instruction, Operand
 from verilocc_bench.selftest.case import Case
 
 MovePlace = Callable[[int, int], tuple[int, int] | None]
@@ -149,6 +149,31 @@ def without_marks(case: Case, block: int, index: int, operand: int) -> Case | No
         instruction, definitions=tuple(operands[:count]), uses=tuple(operands[count:])
     )
     return replace(case, function=_with_instruction(case.function, block, index, changed))
+
+
+def without_destruction(case: Case, block: int, index: int) -> Case | None:
+    """The case with an instruction that destroys nothing."""
+    instruction = case.function.blocks[block].instructions[index]
+    if not instruction.destroys:
+        return None
+    changed = replace(instruction, destroys=())
+    return replace(case, function=_with_instruction(case.function, block, index, changed))
+
+
+def without_destroyed(case: Case, mask: tuple[FixedUnits, ...], number: int) -> Case | None:
+    """The case whose instructions leave one run of a mask alone."""
+    left = _without(mask, number)
+    blocks = tuple(
+        replace(
+            block,
+            instructions=tuple(
+                replace(each, destroys=left) if each.destroys == mask else each
+                for each in block.instructions
+            ),
+        )
+        for block in case.function.blocks
+    )
+    return replace(case, function=replace(case.function, blocks=blocks))
 
 
 def without_insertion(case: Case, number: int) -> Case:

@@ -58,4 +58,5 @@ def _renamed(instruction: Instruction, numbers: dict[int, int]) -> Instruction:
         tuple(operand(each) for each in instruction.definitions),
         tuple(operand(each) for each in instruction.uses),
         None if guard is None else Guard(moved(guard.location), guard.negated),
+        instruction.destroys,
     )

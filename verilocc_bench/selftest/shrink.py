@@ -22,6 +22,8 @@ from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.reduce import (
     with_joined_blocks,
     without_block,
+    without_destroyed,
+    without_destruction,
     without_edge,
     without_insertion,
     without_instructions,
@@ -205,6 +207,7 @@ def _edits_of(case: Case) -> Parts:
 
 def _operands(case: Case) -> Parts:
     for block, index, each in case.function.instructions():
+        yield lambda b=block, i=index: without_destruction(case, b, i)  # type: ignore[misc]
         for operand in range(-1, len(each.definitions + each.uses)):
             at = block, index, operand
             yield lambda a=at: without_operand(case, *a)  # type: ignore[misc]
@@ -219,6 +222,9 @@ def _header(case: Case) -> Parts:
     for units in function.reserved:
         left = tuple(each for each in function.reserved if each != units)
         yield lambda n=left: replace(case, function=replace(function, reserved=n))  # type: ignore[misc]
+    for mask in function.masks():
+        for number in range(len(mask)):
+            yield lambda m=mask, n=number: without_destroyed(case, m, n)  # type: ignore[misc]
 
 
 def _without_new(case: Case, register: int) -> Case:

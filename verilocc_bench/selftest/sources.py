@@ -48,6 +48,7 @@ FAVOURED = frozenset(
         "place_anywhere",
         "live_overlap",
         "fixed_register",
+        "destroyed_register",
         "early_clobber",
         "one_unit_over",
         "tied_mismatch",
@@ -103,13 +104,16 @@ class CaseSource:
     def generated(self, number: int) -> Cases | None:
         """The cases of a generated function, or None if there is nothing to ask about it.
 
-        Every other function draws on a target's plain pool.
+        Half of the functions draw on a target's plain pool. Half of these and half of the
+        others have instructions that destroy registers.
         """
         generator = self.generator
+        round_of_targets = number // len(TARGETS)
         function = random_function(
             generator.randrange(1 << 40),
             target=list(TARGETS)[number % len(TARGETS)],
-            varied=number // len(TARGETS) % 2 == 1,
+            varied=round_of_targets % 2 == 1,
+            calls=round_of_targets // 2 % 2 == 1,
         )
         problem = AllocationProblem(function)
         try:

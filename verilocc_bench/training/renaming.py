@@ -126,6 +126,7 @@ def _fixed(function: Function) -> Iterator[FixedUnits]:
         locations = [each.location for each in instruction.definitions + instruction.uses]
         if instruction.guard is not None:
             locations.append(instruction.guard.location)
+        yield from instruction.destroys
         yield from (location for location in locations if isinstance(location, FixedUnits))
 
 

@@ -63,7 +63,9 @@ class BulkCheck:
         sides = [self._side(tie.definition) + self._side(tie.use) for tie in ties]
         self._ties = np.array(sides, np.int64).reshape(-1, 4).T
         self._fixed_touched = np.zeros(problem.placements.unit_count, np.uint8)
-        self._fixed_touched[self._offsets[problem.liveness.virtual_lane_count :]] = 1
+        liveness = problem.liveness
+        named = slice(liveness.virtual_lane_count, liveness.destroyed_from)
+        self._fixed_touched[self._offsets[named]] = 1
 
     def _place_lanes(self) -> None:
         """Computes the row of each lane and the distance of its unit from the base."""

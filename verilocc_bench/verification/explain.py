@@ -248,6 +248,9 @@ class Explainer:
             both = f"both {written.name} and {_owned(held, unit)}"
             verb = f"writes {both} to {unit}" if place[1] >= 0 else f"leaves {both} in {unit}"
             message = f"{moment.text} {verb}: {_reading(written)}, {_reading(held)}"
+        elif place[1] >= 0 and self._operand(destroyer, moment) is None:
+            held, history = self._held(victim, moment)
+            message = f"{moment.text} destroys {unit}, which holds {held.name}, {history}"
         else:
             held, history = self._held(victim, moment)
             message = (

@@ -262,7 +262,7 @@ def _registers_used(problem: AllocationProblem, units: Mapping[int, int]) -> dic
     """Highest index + 1 by file, and the scored number; None if a base is not legal."""
     placements, target = problem.placements, problem.target
     highest = dict.fromkeys((file.name for file in target.files), 0)
-    for file_name, index in problem.liveness.fixed_lanes:
+    for file_name, index in problem.liveness.named_units:
         highest[file_name] = max(highest[file_name], index + 1)
     for number, register_class in enumerate(problem.function.virtual_registers):
         if units.get(number) not in placements.legal[register_class]:

@@ -102,6 +102,12 @@ class ValueTracker:
         first = self.problem.liveness.lane_offsets[location.register] + location.first
         return range(first, first + location.count)
 
+    def _known(self, units: FixedUnits) -> list[int]:
+        """The lanes of destroyed units; units where no virtual register may lie have none."""
+        numbers = range(units.first, units.first + units.count)
+        lanes = [self._fixed.get((units.file, index)) for index in numbers]
+        return [lane for lane in lanes if lane is not None]
+
     def literal(self, guard: Guard | None) -> Literal | None:
         """The predicate and the value that it has when an instruction with this guard acts."""
         return None if guard is None else (self.lanes(guard.location)[0], not guard.negated)
@@ -121,6 +127,8 @@ class ValueTracker:
             if definition.undef and isinstance(location, VirtualLanes):
                 whole = VirtualLanes(location.register, 0, classes[location.register].width)
                 ended.update(self.lanes(whole))
+        for units in instruction.destroys:
+            ended.update(self._known(units))
         ended |= defined
         for lane in read | ended if guard is None else read | ended | {guard[0]}:
             guards = guard is not None and guard[0] == lane

@@ -99,7 +99,7 @@ def test_a_waterfall_loop_falls_through() -> None:
         ("    S_NOP $vgpr01", 5, "unknown physical register"),
         ("    %0:vgpr_32 = S_NOP %0.sub1", 5, "no 'sub1'"),
         ("    %0:no_class = S_NOP", 5, "unknown register class"),
-        ("    S_NOP csr_amdgpu", 5, "calls are not supported"),
+        ("    S_NOP csr_amdgpu", 5, "calls by S_NOP are not supported"),
         ("    S_NOP %bb." + "9" * 5000, 5, "expected a block"),
         ("  bb.0:", 5, "occurs twice"),
         ("    S_NOP {\n      S_NOP", 5, "end of the bundle"),

@@ -17,6 +17,8 @@ from verilocc_bench.targets.amdgpu_opcodes import foreign_instruction
 
 ENTRY = "machineFunctionInfo:\n  isEntryFunction: true\n"
 CALLEE = "machineFunctionInfo:\n  isEntryFunction: false\n"
+CHAIN = "machineFunctionInfo: { isChainFunction: true }\n"
+WHOLE_WAVE = "machineFunctionInfo:\n  isWholeWaveFunction: true\n"
 
 
 def normalized(body: str, head: str = "", ir: str = "", arch: str = "gfx942") -> Function:
@@ -40,23 +42,48 @@ KERNEL = "    %0:vgpr_32 = IMPLICIT_DEF\n    S_ENDPGM 0"
 @pytest.mark.parametrize(
     ("head", "ir", "body", "words"),
     [
-        (CALLEE, "", KERNEL, "'f' is no kernel .isEntryFunction: false.: .* callee-saved"),
-        ("machineFunctionInfo: { isEntryFunction: false }\n", "", KERNEL, "is no kernel"),
-        (CALLEE, "define amdgpu_kernel void @f() {", KERNEL, "isEntryFunction: false"),
-        ("", "define void @f() {", KERNEL, "calling convention ccc"),
-        ("", "define fastcc void @f() {", KERNEL, "calling convention fastcc"),
-        ("", "define amdgpu_gfx void @f() {", KERNEL, "calling convention amdgpu_gfx"),
-        ("", "define amdgpu_cs_chain void @f() {", KERNEL, "amdgpu_cs_chain"),
-        ("", "define void\n  @f(\n  i32 %x)\n{", KERNEL, "calling convention ccc"),
-        # Nothing says how it is called, but it returns.
-        ("", "", KERNEL.replace("S_ENDPGM 0", "SI_RETURN implicit %0"), "it ends in SI_RETURN"),
+        (CHAIN, "", KERNEL, "chain functions are not supported: isChainFunction"),
+        (WHOLE_WAVE, "", KERNEL, "whole-wave functions are not supported: isWholeWaveFunction"),
+        ("", "define amdgpu_cs_chain void @f() {", KERNEL, "convention amdgpu_cs_chain are not"),
+        ("", "define amdgpu_cs_chain_preserve void @f() {", KERNEL, "chain_preserve are not"),
+        ("", "define amdgpu_gfx_whole_wave void @f() {", KERNEL, "amdgpu_gfx_whole_wave are not"),
         ("", "", KERNEL.replace("S_ENDPGM 0", "S_SETPC_B64_return $sgpr30_sgpr31"), "_return"),
         (ENTRY, "", KERNEL.replace("S_ENDPGM 0", "S_SETPC_B64 $sgpr30_sgpr31"), "S_SETPC_B64"),
         (ENTRY, "", KERNEL.replace("S_ENDPGM 0", "SI_TCRETURN %0, @g, 0"), "SI_TCRETURN"),
     ],
 )
-def test_functions_that_others_call(head: str, ir: str, body: str, words: str) -> None:
+def test_functions_that_end_in_other_ways(head: str, ir: str, body: str, words: str) -> None:
     refused(words, body, head, ir)
+
+
+@pytest.mark.parametrize(
+    ("head", "ir"),
+    [
+        (CALLEE, ""),
+        (CALLEE, "define amdgpu_kernel void @f() {"),
+        ("", "define void @f() {"),
+        ("", "define fastcc void @f() {"),
+        ("", "define amdgpu_gfx void @f() {"),
+        ("", ""),
+    ],
+)
+def test_functions_that_others_call_are_read(head: str, ir: str) -> None:
+    body = KERNEL.replace("S_ENDPGM 0", "SI_RETURN implicit %0")
+    last = normalized(body, head, ir).blocks[0].instructions[-1]
+    assert (last.opcode, len(last.uses)) == ("SI_RETURN", 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("SI_CALL %0, @g, csr_amdgpu_other", "an unknown register mask: csr_amdgpu_other"),
+        ("SI_CALL %0, @g, CustomRegMask($q)", "an unknown register mask"),
+        ("SI_CALL_ISEL %0, @g, csr_amdgpu", "calls by SI_CALL_ISEL are not supported"),
+        ("BUNDLE {\n      SI_CALL %0, @g, csr_amdgpu\n    }", "a call in a bundle"),
+    ],
+)
+def test_calls_that_are_refused(call: str, words: str) -> None:
+    refused(words, f"    %0:sreg_64 = IMPLICIT_DEF\n    {call}\n    S_ENDPGM 0")
 
 
 @pytest.mark.parametrize(
@@ -176,8 +203,8 @@ def test_instructions_that_an_architecture_lacks_are_those_of_llvm(arch: str, ll
 
 
 def test_a_text_of_no_file_is_called_mir() -> None:
-    module = parse_mir(f"---\nname: f\n{CALLEE}body: |\n  bb.0:\n{KERNEL}\n...\n")
-    with pytest.raises(InputError, match="is no kernel") as caught:
+    module = parse_mir(f"---\nname: f\n{CHAIN}body: |\n  bb.0:\n{KERNEL}\n...\n")
+    with pytest.raises(InputError, match="isChainFunction") as caught:
         normalize_machine_function(module.functions[0], module, get_target("gfx942"))
     assert caught.value.source == "<mir>"
 

@@ -1,7 +1,7 @@
 """How many lanes of each kind hold values together at each point.
 
 A *kind* is a class with one of its lanes, or a physical unit that the function
-names. All lanes of a kind may lie in the same units. At each point the lanes of
+names or destroys. All lanes of a kind may lie in the same units. At each point the lanes of
 its clique count, of which no two can share a unit.
 """
 

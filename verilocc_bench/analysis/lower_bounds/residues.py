@@ -49,14 +49,24 @@ def refute_by_residues(demands: Demands, shape: Shape) -> Refutation | None:
     if not demands.kinds:
         return None
     points = demands.hottest
-    units = [
-        sum(1 << unit for unit in units_of_kind(demands.problem, kind, shape))
-        for kind in demands.kinds
-    ]
-    first_file = _mask_of_file(demands.problem, *shape[0])
-    divided = any(own and not own & first_file for own in units)
+    problem, liveness = demands.problem, demands.problem.liveness
+    # A destroyed unit takes its place in a union, but none if it lies beyond the shape.
+    destroyed = set(liveness.fixed_lanes) - set(liveness.named_units)
+    units: list[int] = []
+    needed: list[int] = []
+    for each in demands.kinds:
+        if isinstance(each[0], str) and each in destroyed:
+            units.append(1 << problem.placements.first_unit[each[0]] + each[1])
+        else:
+            units.append(sum(1 << unit for unit in units_of_kind(problem, each, shape)))
+            needed.append(units[-1])
+    first_file = _mask_of_file(problem, *shape[0])
+    divided = any(own and not own & first_file for own in needed)
     for by_files in (divided, not divided):
-        unions = _unions_of_files(demands.problem, shape, units) if by_files else _unions(units)
+        if by_files:
+            unions = _unions_of_files(problem, shape, needed, units)
+        else:
+            unions = _unions(needed, units)
         wanted = unions.within @ demands.counts[:, points]
         excess = wanted - np.array(unions.sizes)[:, None]
         # The last union is of all kinds. If it fails, readers expect to be told so.
@@ -64,7 +74,7 @@ def refute_by_residues(demands: Demands, shape: Shape) -> Refutation | None:
         column = int(excess[row].argmax())
         if excess[row, column] > 0:
             kinds = frozenset(int(k) for k in np.flatnonzero(unions.within[row]))
-            all_kinds = len(kinds) == len(demands.kinds)
+            all_kinds = len(kinds) == len(demands.kinds) or row == len(excess) - 1
             kind = BoundKind.PRESSURE if all_kinds else BoundKind.RESIDUES
             return Refutation(kind, shape, (demands.clique(int(points[column]), kinds),))
     return None
@@ -76,11 +86,11 @@ def _mask_of_file(problem: AllocationProblem, file: str, limit: int) -> int:
     return ((1 << limit) - 1) << first
 
 
-def _unions(units: list[int]) -> _Unions:
-    """All unions of the sets of units of the kinds; the last one is the union of all."""
+def _unions(needed: list[int], units: list[int]) -> _Unions:
+    """All unions of the sets `needed`, the last one of all, with the kinds of `units` in them."""
     unions = {0}
     whole = 0
-    for mask in sorted(set(units), key=lambda m: (m.bit_count(), m)):
+    for mask in sorted(set(needed), key=lambda m: (m.bit_count(), m)):
         whole |= mask
         if 2 * len(unions) <= MOST_UNIONS:
             unions |= {union | mask for union in unions}
@@ -88,13 +98,15 @@ def _unions(units: list[int]) -> _Unions:
     return _Unions(tuple(union.bit_count() for union in chosen), _within(chosen, units))
 
 
-def _unions_of_files(problem: AllocationProblem, shape: Shape, units: list[int]) -> _Unions:
-    """For each choice of files the units of the kinds in them; the last choice is all files."""
+def _unions_of_files(
+    problem: AllocationProblem, shape: Shape, needed: list[int], units: list[int]
+) -> _Unions:
+    """For each choice of files the union of what is `needed` there; the last is all files."""
     masks = [_mask_of_file(problem, file, limit) for file, limit in shape]
     chosen = [
         reduce(or_, some) for size in range(1, len(masks) + 1) for some in combinations(masks, size)
     ]
-    had = [reduce(or_, (own for own in units if own & ~mask == 0), 0) for mask in chosen]
+    had = [reduce(or_, (own for own in needed if own & ~mask == 0), 0) for mask in chosen]
     return _Unions(tuple(union.bit_count() for union in had), _within(had, units))
 
 

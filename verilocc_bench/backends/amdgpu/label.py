@@ -1,11 +1,12 @@
 """The compiler's own assignment, read off its machine IR before and after allocation.
 
 LLVM keeps the order of instructions while it allocates. So walking both
-versions in parallel gives each virtual register its physical one. Three
+versions in parallel gives each virtual register its physical one. Four
 differences are harmless: a copy that became an identity and vanished, the KILL
-that such a copy may leave, and implicit operands appended after an
-instruction's own. Any other difference (a copy, a spill, a rematerialization)
-means that a live range was split, and no mapping can express that.
+that such a copy may leave, implicit operands appended after an instruction's own,
+and the saves of SGPRs that the callers of a function need. Any other difference (a
+copy, a spill, a rematerialization) means that a live range was split, and no mapping
+can express that.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from verilocc_bench.ir import Assignment, PhysicalRegister
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 from verilocc_bench.verification import FastVerifier
+
+_SAVE, _RELOAD, _RETURN = "SI_SPILL_S32_TO_VGPR", "SI_RESTORE_S32_FROM_VGPR", "SI_RETURN"
 
 
 class LiveRangesSplit(Exception):
@@ -79,9 +82,11 @@ def read_label(
         )
     registers: dict[str, PhysicalRegister] = {}
     copies: list[tuple[list[MachineInstruction], list[MachineInstruction]]] = []
+    entry = after.blocks[0]
     for left_block, right_block in zip(before.blocks, after.blocks, strict=True):
         left = [i for i in left_block.instructions if not is_ignored(i)]
         right = [i for i in right_block.instructions if not is_ignored(i)]
+        right = _without_saves(right, is_entry=right_block is entry)
         for pair, runs in _align(left, right):
             if pair is not None:
                 for name, base in _bases(pair):
@@ -97,6 +102,25 @@ def read_label(
     if missing:
         raise RejectedKernel("label-alignment", f"no register found for {missing[0]}")
     return {number: registers[name.removeprefix("%")] for number, name in enumerate(names)}
+
+
+def _without_saves(
+    instructions: list[MachineInstruction], *, is_entry: bool
+) -> list[MachineInstruction]:
+    """A block without the saves and reloads of SGPRs that the function's callers need.
+
+    LLVM inserts them after it has allocated SGPRs, as lanes of a VGPR: the saves at the
+    start of the function, the reloads before it returns. Where live ranges of the function
+    itself were put into lanes, their saves and reloads stand elsewhere, too.
+    """
+    start, end = 0, len(instructions)
+    while is_entry and start < end and instructions[start].opcode == _SAVE:
+        start += 1
+    if start < end and instructions[-1].opcode == _RETURN:
+        while end - 1 > start and instructions[end - 2].opcode == _RELOAD:
+            end -= 1
+        return [*instructions[start : end - 1], instructions[-1]]
+    return instructions[start:]
 
 
 _Runs = tuple[list[MachineInstruction], list[MachineInstruction]]

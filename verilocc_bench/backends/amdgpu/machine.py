@@ -40,7 +40,7 @@ class MachineInstruction:
     operands: tuple[tuple[int, MachineOperand], ...]
     targets: tuple[int, ...]  # blocks named as operands
     line: int
-    is_call: bool = False  # has a register mask
+    register_mask: str = ""  # of a call: what its callee keeps
     bundled: tuple[MachineInstruction, ...] = ()  # the members, if it is the head of a bundle
 
 
@@ -67,6 +67,8 @@ class MachineFunction:
     is_ssa: bool = False
     no_virtual_registers: bool | None = None  # noVRegs, if the text has it
     whole_wave: dict[str, int] = field(default_factory=dict)  # WWM_REG registers, their lines
+    stack_alignment: int = 1  # the largest alignment of an object, in bytes
+    has_fixed_stack: bool = False  # its callers pass arguments on the stack
     blocks: list[MachineBlock] = field(default_factory=list)
 
 

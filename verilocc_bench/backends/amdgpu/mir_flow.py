@@ -21,6 +21,7 @@ from verilocc_bench.backends.amdgpu.machine import (
 from verilocc_bench.backends.amdgpu.machine import MachineOperandFlag as Flag
 from verilocc_bench.backends.amdgpu.normalize import is_half
 from verilocc_bench.ir import FixedUnits
+from verilocc_bench.targets.amdgpu_calls import destroyed_units
 from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
@@ -83,10 +84,11 @@ def analyse_flow(machine: MachineFunction, live_in: int) -> PhysicalFlow:
     """The flow of an assigned function; the units `live_in` are defined at its entry."""
     codes = [[part for i in b.instructions for part in _parts(i)] for b in machine.blocks]
     effects = [[_effects(i) for i in code] for code in codes]
+    gone = [[_destroyed(i) for i in code] for code in codes]
     order: Mapping[int, int] = {block.number: i for i, block in enumerate(machine.blocks)}
     successors = [tuple(order[n] for n in block.successors or ()) for block in machine.blocks]
     live = _backward(effects, successors)
-    defined = _forward(effects, successors, live_in)
+    defined = _forward(effects, gone, successors, live_in)
     steps = []
     for block, code in enumerate(codes):
         after = 0
@@ -98,11 +100,11 @@ def analyse_flow(machine: MachineFunction, live_in: int) -> PhysicalFlow:
             after = (after & ~full) | reads
         before = defined[block]
         each = []
-        for instruction, (reads, _, writes), live_after in zip(
-            code, effects[block], reversed(lives), strict=True
+        for instruction, (reads, _, writes), lost, live_after in zip(
+            code, effects[block], gone[block], reversed(lives), strict=True
         ):
             each.append(FlowStep(instruction, before, live_after, reads, writes))
-            before |= writes
+            before = before & ~lost | writes
         steps.append(tuple(each))
     pairs = zip(live, defined, strict=True)
     return PhysicalFlow(tuple(a & b for a, b in pairs), tuple(steps))
@@ -117,8 +119,9 @@ def _parts(instruction: MachineInstruction) -> tuple[MachineInstruction, ...]:
 
 
 def _effects(instruction: MachineInstruction) -> tuple[int, int, int]:
-    """(units read, units written as a whole, units written)."""
-    reads = full = writes = 0
+    """(units read, units written as a whole or destroyed, units written)."""
+    reads = writes = 0
+    full = _destroyed(instruction)
     for _, operand in instruction.operands:
         mask = operand_mask(operand)
         if Flag.DEFINITION in operand.flags:
@@ -128,6 +131,14 @@ def _effects(instruction: MachineInstruction) -> tuple[int, int, int]:
         elif not operand.flags & (Flag.UNDEF | Flag.INTERNAL):
             reads |= mask
     return reads, full, writes
+
+
+def _destroyed(instruction: MachineInstruction) -> int:
+    """The units that a call destroys."""
+    mask = 0
+    for units in destroyed_units(instruction.register_mask) or ():
+        mask |= unit_mask(units)
+    return mask
 
 
 def _backward(
@@ -156,21 +167,27 @@ def _backward(
 
 
 def _forward(
-    effects: list[list[tuple[int, int, int]]], successors: list[tuple[int, ...]], live_in: int
+    effects: list[list[tuple[int, int, int]]],
+    gone: list[list[int]],
+    successors: list[tuple[int, ...]],
+    live_in: int,
 ) -> list[int]:
     written = []
-    for code in effects:
-        mask = 0
-        for _, _, writes in code:
-            mask |= writes
+    kept = []
+    for code, destroyed in zip(effects, gone, strict=True):
+        mask, left = 0, -1
+        for (_, _, writes), lost in zip(code, destroyed, strict=True):
+            mask = mask & ~lost | writes
+            left &= ~lost
         written.append(mask)
+        kept.append(left)
     defined = [0] * len(effects)
     defined[0] = live_in
     changed = True
     while changed:
         changed = False
         for block, targets in enumerate(successors):
-            out = defined[block] | written[block]
+            out = defined[block] & kept[block] | written[block]
             for target in targets:
                 new = defined[target] | out
                 changed |= new != defined[target]

@@ -85,7 +85,7 @@ class InstructionParser:
             raise self.error(f"expected an instruction, not {line[:60]!r}")
         operands: list[tuple[int, MachineOperand]] = []
         targets: list[int] = []
-        is_call = False
+        register_mask = ""
         place = 0
         for part in left.split(", ") if left else ():
             operand = self.operand("def " + part)
@@ -98,7 +98,7 @@ class InstructionParser:
             if isinstance(parsed, MachineOperand):
                 operands.append((place, parsed))
             elif parsed is _CALL:
-                is_call = True
+                register_mask = part
             elif parsed is not None:
                 targets.append(parsed)
             place += 1
@@ -108,7 +108,9 @@ class InstructionParser:
                 operand = operands[early][1]
                 flags = operand.flags | MachineOperandFlag.EARLY_CLOBBER
                 operands[early] = (early, replace(operand, flags=flags))
-        return MachineInstruction(match[1], tuple(operands), tuple(targets), self.number, is_call)
+        return MachineInstruction(
+            match[1], tuple(operands), tuple(targets), self.number, register_mask
+        )
 
     def without_tail(self, line: str) -> str:
         """The instruction without memory operands, debug location, symbols and comments."""

@@ -34,6 +34,7 @@ from verilocc_bench.ir import (
 from verilocc_bench.targets import MaskChange, Target
 from verilocc_bench.targets.amdgpu import MASK_MARK, MAXIMUM_WAVES
 from verilocc_bench.targets.amdgpu_budget import budget_from_attributes
+from verilocc_bench.targets.amdgpu_calls import destroyed_units
 from verilocc_bench.targets.amdgpu_classes import (
     class_bases,
     fixed_units,
@@ -59,6 +60,10 @@ _RESERVED_INFO = (
 _ENCODING = re.compile(r"(?:_e32|_e64|_vi|_vgprcd|_PSEUDO|_gfx\d\w*)+$")
 OUTSIDE = ".outside"
 """The suffix for the opcode of a move from a register that the text does not name."""
+BASE_POINTER = FixedUnits("s", 34, 1)
+STACK_ALIGNMENT = 16
+"""LLVM sets a base pointer aside if an object of the stack needs more, in bytes, and the callers
+pass arguments on the stack (SIRegisterInfo::hasBasePointer)."""
 _NO_ATTRIBUTES: dict[str, str] = {}
 _UNSEEN = "unseen"
 
@@ -129,6 +134,7 @@ class _MirNormalizer:
         self.registers: list[RegisterClass] = []
         self.operands: dict[MachineOperand, Operand | None] = {}
         self.opcodes: dict[str, str] = {}
+        self.masks: dict[str, tuple[FixedUnits, ...]] = {}
 
     def error(self, message: str, line: int | None = None) -> InputError:
         return InputError(message, source=self.source, line=line)
@@ -163,7 +169,19 @@ class _MirNormalizer:
             room = self.budgets[found.file] - found.first if found is not None else 0
             if found is not None and room > 0:
                 units.append(replace(found, count=min(found.count, room)))
+        if self.machine.has_fixed_stack and self.machine.stack_alignment > STACK_ALIGNMENT:
+            units.append(BASE_POINTER)
         return self.in_order(set(units))
+
+    def destroyed(self, mask: str) -> tuple[FixedUnits, ...]:
+        """The units within the budget that a call with a register mask destroys, or none."""
+        if mask not in self.masks:
+            units = destroyed_units(mask) or ()
+            room = [min(u.count, self.budgets[u.file] - u.first) for u in units]
+            self.masks[mask] = tuple(
+                replace(u, count=count) for u, count in zip(units, room, strict=True) if count > 0
+            )
+        return self.masks[mask]
 
     def live_ins(self, entry: MachineBlock) -> tuple[FixedUnits, ...]:
         units = [self.units(name, entry.line) for name in entry.live_ins]
@@ -223,7 +241,8 @@ class _MirNormalizer:
         opcode = self.opcode(machine.opcode)
         if outside and opcode in self.target.constant_opcodes:
             opcode += OUTSIDE  # it copies EXEC, M0 or the like, so it is not a constant
-        instruction = Instruction(opcode, tuple(definitions), tuple(uses))
+        destroys = self.destroyed(machine.register_mask)
+        instruction = Instruction(opcode, tuple(definitions), tuple(uses), None, destroys)
         if is_misnamed_mask_writer(operands, instruction, self.target):
             return replace(instruction, opcode=opcode + MASK_MARK)
         return instruction

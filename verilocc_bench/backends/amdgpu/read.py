@@ -200,18 +200,23 @@ class _FunctionParser:
         elif key == "noVRegs":
             self.function.no_virtual_registers = read_scalar(value) == "true"
         elif key == "machineFunctionInfo":
-            self.parse_info(value)
+            self.function.info = self.settings(value)
+        elif key == "frameInfo":
+            alignment = self.settings(value).get("maxAlignment", "")
+            self.function.stack_alignment = int(alignment) if alignment.isdecimal() else 1
+        elif key == "fixedStack":
+            self.function.has_fixed_stack = read_scalar(value) != "[]"
         elif key == "body" and not value.startswith("|"):
             raise self.error("expected 'body: |'")
 
-    def parse_info(self, value: str) -> None:
+    def settings(self, value: str) -> dict[str, str]:
         rows = []
         for line in self.lines[self.at + 1 : self.last]:
             if line and not line[0].isspace() and line[0] != "#":
                 break
             rows.append(line)
         try:
-            self.function.info = read_settings(value, rows)
+            return read_settings(value, rows)
         except InputError as error:
             raise error.located(self.source, self.at + 1) from None
 

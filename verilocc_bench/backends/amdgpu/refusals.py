@@ -5,12 +5,9 @@
   in an instruction that needs an even one (as on gfx90a and gfx942).
 - MIR from another place in the pipeline: in SSA form, before tied operands became
   one register, or with assigned registers.
-- Functions that others call: they must keep callee-saved registers, which would
-  count as free here. `isEntryFunction` in `machineFunctionInfo` decides, as in
-  LLVM; without it, the calling convention of the LLVM IR; without IR, only a
-  function that returns to a caller counts as called. A function that returns is
-  always refused.
-- Calls: the registers that they keep and destroy are not modelled.
+- Functions that neither end the program nor return to their caller by SI_RETURN: tail
+  calls, chains, and returns to an address in a register.
+- Calls whose register mask is not known.
 - Whole-wave mode: it writes lanes of a register that are live outside the control
   flow graph's liveness. LLVM sets registers aside for it.
 """
@@ -28,15 +25,16 @@ from verilocc_bench.backends.amdgpu.machine import (
 )
 from verilocc_bench.errors import InputError
 from verilocc_bench.targets import Target
+from verilocc_bench.targets.amdgpu_calls import destroyed_units
 from verilocc_bench.targets.amdgpu_classes import class_bases, fixed_units
 from verilocc_bench.targets.amdgpu_constraints import operand_constraints
 from verilocc_bench.targets.amdgpu_opcodes import foreign_instruction
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
 _EXPECTED = "expected MIR from llc -stop-before=greedy"
-_ENTRY_CONVENTIONS = re.compile(r"amdgpu_(kernel|[vgpceh]s|ls)|spir_kernel")
-_RETURNS = re.compile(
-    r"S_SETPC_B64_return\w*|SI_RETURN|SI_TCRETURN\w*|SI_CS_CHAIN_TC\w*|SI_WHOLE_WAVE_FUNC_RETURN"
+_OTHER_CONVENTIONS = re.compile(r"amdgpu_cs_chain\w*|amdgpu_gfx_whole_wave")
+_OTHER_ENDS = re.compile(
+    r"S_SETPC_B64_return\w*|SI_TCRETURN\w*|SI_CS_CHAIN_TC\w*|SI_WHOLE_WAVE_FUNC_RETURN"
 )
 _WHOLE_WAVE = re.compile(
     r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
@@ -72,14 +70,18 @@ class _Check:
     def run(self) -> None:
         self.check_target()
         self.check_stage()
-        self.check_entry()
+        self.check_kind()
         for block in self.machine.blocks:
             for instruction in block.instructions:
                 self.check_instruction(instruction)
                 for part in instruction.bundled:
+                    if part.register_mask:
+                        raise self.error("a call in a bundle is not supported", part.line)
                     self.check_instruction(part)
                 if instruction.opcode == "S_SETPC_B64" and not block.successors:
-                    self.refuse_callee("it ends in S_SETPC_B64", instruction.line)
+                    raise self.error(
+                        "a function that ends in S_SETPC_B64 is not supported", instruction.line
+                    )
 
     def check_target(self) -> None:
         triple = self.module.triple
@@ -111,26 +113,21 @@ class _Check:
         if names := machine.info.get("wwmReservedRegs"):
             raise self.error(f"registers reserved for whole-wave mode are not supported: {names}")
 
-    def check_entry(self) -> None:
-        said = self.machine.info.get("isEntryFunction")
-        convention = self.module.calling_conventions.get(self.machine.name)
-        if said is not None:
-            if said != "true":
-                self.refuse_callee("isEntryFunction: false")
-        elif convention is not None and not _ENTRY_CONVENTIONS.fullmatch(convention):
-            self.refuse_callee(f"calling convention {convention}")
-
-    def refuse_callee(self, reason: str, line: int | None = None) -> None:
-        raise self.error(
-            f"{self.machine.name!r} is no kernel ({reason}): a function that others call keeps "
-            "callee-saved registers, which is not modelled",
-            line,
-        )
+    def check_kind(self) -> None:
+        for key, what in (
+            ("isChainFunction", "chain functions"),
+            ("isWholeWaveFunction", "whole-wave functions"),
+        ):
+            if self.machine.info.get(key) == "true":
+                raise self.error(f"{what} are not supported: {key}")
+        convention = self.module.calling_conventions.get(self.machine.name, "")
+        if _OTHER_CONVENTIONS.fullmatch(convention):
+            raise self.error(f"functions of calling convention {convention} are not supported")
 
     def check_instruction(self, instruction: MachineInstruction) -> None:
         opcode, line = instruction.opcode, instruction.line
-        if instruction.is_call:
-            raise self.error(f"calls are not supported: {opcode}", line)
+        if instruction.register_mask:
+            self.check_call(instruction)
         known = self.opcodes.get(opcode)
         if known is None:
             self.check_opcode(opcode, line)
@@ -144,13 +141,20 @@ class _Check:
             if operand.virtual and (operand.name, operand.sub_register) not in self.aligned:
                 self.check_alignment(operand, instruction)
 
+    def check_call(self, instruction: MachineInstruction) -> None:
+        mask, line = instruction.register_mask, instruction.line
+        if destroyed_units(mask) is None:
+            raise self.error(f"a call with an unknown register mask: {mask[:40]}", line)
+        if instruction.opcode != "SI_CALL":
+            raise self.error(f"calls by {instruction.opcode} are not supported", line)
+
     def check_opcode(self, opcode: str, line: int) -> None:
         if opcode in ("PHI", "G_PHI"):
             raise self.error(f"PHI: {_EXPECTED}", line)
         if _WHOLE_WAVE.fullmatch(opcode):
             raise self.error(f"whole-wave mode is not supported: {opcode}", line)
-        if _RETURNS.fullmatch(opcode):
-            self.refuse_callee(f"it ends in {opcode}", line)
+        if _OTHER_ENDS.fullmatch(opcode):
+            raise self.error(f"a function that ends in {opcode} is not supported", line)
         if place := foreign_instruction(opcode, self.target.name):
             raise self.error(
                 f"expected MIR for {self.target.name}: {opcode} is an instruction {place}", line

@@ -22,15 +22,23 @@ from verilocc_bench.backends.tool_process import run_tool
 from verilocc_bench.errors import InputError
 
 LLVM_RELEASE = 22
+BY_THE_CONVENTION = "-enable-ipra=0"
+"""Callees keep the registers that the calling convention says.
+
+By default llc lets a function that only its own module calls destroy more, and tells the callers
+before their allocation. Where llc starts with allocation, they would not hear of it.
+"""
+
 LLC_OPTIONS = (
     "-O3",
     "-start-before=greedy",
+    BY_THE_CONVENTION,
     "-verify-machineinstrs",
     "-amdgpu-spill-vgpr-to-agpr=0",  # spills go to memory: the answer decides about AGPRs
 )
 """The options of each run, without the architecture and the kind of output."""
 
-OWN_ALLOCATION_OPTIONS = ("-O3", "-start-before=greedy")
+OWN_ALLOCATION_OPTIONS = ("-O3", "-start-before=greedy", BY_THE_CONVENTION)
 """The options of a run in which llc allocates."""
 
 LABEL_OPTIONS = (*OWN_ALLOCATION_OPTIONS, "-stop-after=virtregrewriter,2")

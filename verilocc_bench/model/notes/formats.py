@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from verilocc_bench.allocators import Assistance
+from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Function
 from verilocc_bench.model.prompts.notes.episode import empty_ledger, read_function
 from verilocc_bench.model.prompts.notes.ledger import NotesLedger
@@ -43,12 +44,19 @@ class NotesFormat:
     open: Callable[[Function, random.Random], tuple[NotesLedger, AnyReading]]
 
 
+def _refuse_calls(name: str, function: Function) -> None:
+    if function.masks():
+        raise InputError(f"the prompt format {name} has no words for registers that calls destroy")
+
+
 def _open_notes(function: Function, naming: random.Random) -> tuple[NotesLedger, AnyReading]:
+    _refuse_calls("notes", function)
     ledger = empty_ledger(function)
     return ledger, read_function(function, ledger, naming)
 
 
 def _open_text_notes(function: Function, naming: random.Random) -> tuple[NotesLedger, AnyReading]:
+    _refuse_calls("text-notes", function)
     ledger = empty_text_ledger(function)
     return ledger, read_text(function, ledger, naming, TextWindow)
 

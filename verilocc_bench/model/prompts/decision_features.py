@@ -109,7 +109,7 @@ class DecisionFeatures:
     def _files(self) -> set[str]:
         """The files that classes and fixed operands of the function name."""
         function = self.problem.function
-        found = {file for file, _ in self.problem.liveness.fixed_lanes}
+        found = {file for file, _ in self.problem.liveness.named_units}
         return found.union(*(each.files for each in function.virtual_registers))
 
     @cached_property

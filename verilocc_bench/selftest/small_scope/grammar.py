@@ -3,7 +3,8 @@
 A function is a sequence of up to three instructions on one of the layouts: one
 block, alone or with an edge to itself, or two non-empty blocks with a back edge.
 An instruction has definitions, then uses, each in any order, and in some
-families a guard; it has at least one of these. An operand is one of
+families a guard, and destroys the family's mask or not; it has at least one of these.
+An operand is one of
 
 - a definition of all lanes of a register; in a family with `partial`
   definitions also of one lane of two, with and without `undef`;
@@ -86,8 +87,9 @@ class Family:
     not named. `operands` is the most operands of a function without its guards;
     `definitions` and `uses` are the most of an instruction. The family contains
     only functions with a register of each kind in `needed`, with a guard if it
-    has `guards`, and with a fixed register if it has `fixed`. A fixed predicate
-    guards; with `fixed_operands` it is also defined and used.
+    has `guards`, with a fixed register if it has `fixed`, and with an instruction that
+    destroys the units of `mask` if it has one. A fixed predicate guards; with
+    `fixed_operands` it is also defined and used.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Family:
     guards: bool = False
     fixed: FixedUnits | None = None
     fixed_operands: bool = True
+    mask: tuple[FixedUnits, ...] = ()
     needed: tuple[int, ...] = ()
     environments: tuple[Environment, ...] = (Environment(),)
 
@@ -181,6 +184,8 @@ class Grammar:
                 continue
             if family.fixed is not None and not any(choice.fixed for choice in sequence):
                 continue
+            if family.mask and not any(choice.instruction.destroys for choice in sequence):
+                continue
             for environment in family.environments:
                 yield Function(
                     target=self.target.name,
@@ -212,7 +217,7 @@ class Grammar:
         for guard, mentioned in self._guards(kinds):
             counts = itertools.product(range(family.definitions + 1), range(family.uses + 1))
             for definitions, uses in counts:
-                if definitions + uses > operands or (definitions + uses == 0 and guard is None):
+                if definitions + uses > operands:
                     continue
                 reads = uses > 0 or guard is not None
                 early = (False, True) if family.early_clobbers and reads else (False,)
@@ -221,13 +226,16 @@ class Grammar:
                         locations = [operand.location for operand in defined + used]
                         if guard is not None:
                             locations.append(guard.location)
-                        yield _Choice(
-                            Instruction(OPCODE, defined, used, guard),
-                            last,
-                            definitions + uses,
-                            guard is not None,
-                            family.fixed in locations,
-                        )
+                        for mask in (family.mask, ()) if family.mask else ((),):
+                            if not (locations or mask):
+                                continue
+                            yield _Choice(
+                                Instruction(OPCODE, defined, used, guard, mask),
+                                last,
+                                definitions + uses,
+                                guard is not None,
+                                family.fixed in locations,
+                            )
 
     def _guards(self, kinds: Kinds) -> Iterator[tuple[Guard | None, Kinds]]:
         yield None, kinds

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits.findings import OF_VALUES, Finding, FindingKind
-from verilocc_bench.ir import Function, Instruction, parse_function, print_function
+from verilocc_bench.ir import Function, Instruction, Operand, parse_function, print_function
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.selftest.oracle_program import lanes_of
@@ -209,14 +209,15 @@ def _is_idle(function: Function, answer: Mapping[str, str]) -> bool:
         return file, int(base.removeprefix(file)) + number
 
     def clashes(instruction: Instruction) -> bool:
-        lanes = {lane for operand in instruction.definitions for lane in lanes_of(operand)}
+        operands = [*instruction.definitions, *map(Operand, instruction.destroys)]
+        lanes = {lane for operand in operands for lane in lanes_of(operand)}
         return len({unit(lane) for lane in lanes}) < len(lanes)
 
     blocks = tuple(
         replace(
             block,
             instructions=tuple(
-                replace(i, definitions=(), uses=()) if i.guard and clashes(i) else i
+                replace(i, definitions=(), uses=(), destroys=()) if i.guard and clashes(i) else i
                 for i in block.instructions
             ),
         )

@@ -43,6 +43,8 @@ class ConcreteEffects(NamedTuple):
     written to one unit. `own_uses` read lanes that the instruction's early
     clobbers write in the same place: they are checked before the write. `torn`
     lanes are written by two operands in two places; neither then holds the value.
+    `destroyed` are (lane, unit) of the physical units that the instruction destroys
+    and does not define.
     """
 
     definitions: tuple[tuple[int, int, int, Made | None], ...]
@@ -52,6 +54,7 @@ class ConcreteEffects(NamedTuple):
     ended: tuple[int, ...]
     clashes: tuple[tuple[int, int], ...]
     torn: tuple[int, ...]
+    destroyed: tuple[tuple[int, int], ...] = ()
 
 
 class ExecutionStep(NamedTuple):
@@ -251,7 +254,15 @@ class Code:
             tuple(ended),
             _clashes(found),
             _torn(found),
+            self._destroyed(instruction, {lane for _, lane, _, _ in found}),
         )
+
+    def _destroyed(
+        self, instruction: Instruction, defined: set[int]
+    ) -> tuple[tuple[int, int], ...]:
+        places = [place for units in instruction.destroys for _, place in _lanes(units)]
+        pairs = [(self.lane(place), self.unit(self.place(place))) for place in places]
+        return tuple(pair for pair in pairs if pair[0] not in defined)
 
     def _without_masked(self, effects: ConcreteEffects) -> tuple[ConcreteEffects, tuple[int, ...]]:
         """The effects that a sleeping thread has, too, and the lanes that it leaves alone."""
@@ -260,6 +271,7 @@ class Code:
         kept = [n for n, d in enumerate(effects.definitions) if not self._is_masked(d[1])]
         definitions = tuple(effects.definitions[n] for n in kept)
         written = [d[1] for d in effects.definitions]
+        written += [lane for lane, _ in effects.destroyed]
         return (
             ConcreteEffects(
                 definitions,
@@ -269,6 +281,7 @@ class Code:
                 tuple(lane for lane in effects.ended if not self._is_masked(lane)),
                 _clashes(definitions),
                 _torn(definitions),
+                tuple(each for each in effects.destroyed if not self._is_masked(each[0])),
             ),
             tuple(lane for lane in (*written, *effects.ended) if self._is_masked(lane)),
         )

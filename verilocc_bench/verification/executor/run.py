@@ -19,6 +19,8 @@ These rules (docs/verification.md, docs/split-track.md) decide here:
   early clobber must not overwrite the guard of an instruction that acts. Two
   lanes written at once into one unit are a difference. A lane that two operands
   write in two places has its value in neither.
+- An instruction may destroy physical units after it has read its uses: they hold nothing
+  then. A definition in such a unit is a difference, unless it is the unit's own.
 - A predicate is true or false at random, and chosen anew with every value. A
   predicate that nothing has written holds a value from the entry on. Two entry
   values in one unit are a difference once both have been read.
@@ -193,12 +195,27 @@ class _PathRun:
         for (_, lane, unit, _), value in zip(effects.definitions, made, strict=True):
             by_lane[lane] = by_unit[unit] = value
             self.truth.pop(lane, None)
+        if effects.destroyed:
+            found = self.destroy(block, index, effects)
+            if found is not None:
+                return found
         for lane in effects.torn:
             by_lane[lane] = (block, index, GUARD, lane, self.step)
         for first, second in effects.clashes:
             operand, lane, unit, _ = effects.definitions[first]
             by_lane[lane], by_unit[unit] = made[first], made[second]
             return self.differs(block, index, operand, lane, unit)
+        return None
+
+    def destroy(self, block: int, index: int, effects: ConcreteEffects) -> Miscompile | None:
+        """Empties the destroyed units. None of the definitions may be in one of them."""
+        units = {unit for _, unit in effects.destroyed}
+        for lane, unit in effects.destroyed:
+            self.by_lane.pop(lane, None)
+            self.by_unit.pop(unit, None)
+        for operand, lane, unit, _ in effects.definitions:
+            if unit in units:
+                return self.differs(block, index, operand, lane, unit)
         return None
 
     def holds_its_value(self, lane: int, unit: int) -> bool:

@@ -23,6 +23,9 @@ from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, Operand,
 
 GUARD_OPERAND = -1
 
+DESTROYED_OPERAND = -2
+"""Stands for the units that an instruction destroys, which are no operand."""
+
 Use: TypeAlias = tuple[int, int, int]
 """(operand, lane, the index of the lane in the operand)."""
 
@@ -42,7 +45,8 @@ class SymbolicEffects:
     """The effects of an instruction that acts.
 
     `guard` is the lane of its guard and the value with which the instruction
-    acts. `ended` are the lanes that hold no value afterwards. `redefined` are the
+    acts. `ended` are the lanes that hold no value afterwards. `destroyed` are those among
+    them whose own units lose whatever they hold. `redefined` are the
     predicates that it writes or ends, by their numbers as predicates.
     """
 
@@ -52,6 +56,7 @@ class SymbolicEffects:
     definitions: tuple[Definition, ...]
     ended: tuple[int, ...]
     redefined: tuple[int, ...]
+    destroyed: tuple[int, ...] = ()
 
 
 class Lanes:
@@ -109,7 +114,12 @@ class Lanes:
                 width = self.function.virtual_registers[each.location.register].width
                 ended.update(range(first, first + width))
         written = {definition.lane for definition in definitions}
-        ended -= written
+        destroyed = {
+            self.fixed[units.file, units.first + offset]
+            for units in instruction.destroys
+            for offset in range(units.count)
+        } - written
+        ended = ended - written | destroyed
         predicates = self.predicates
         redefined = [predicates[lane] for lane in written | ended if lane in predicates]
         return SymbolicEffects(
@@ -119,6 +129,7 @@ class Lanes:
             tuple(definitions),
             tuple(sorted(ended)),
             tuple(sorted(redefined)),
+            tuple(sorted(destroyed)),
         )
 
     def _uses(self, operands: tuple[Operand, ...], first: int) -> tuple[Use, ...]:
@@ -209,6 +220,7 @@ def _fixed_units(function: Function) -> list[tuple[str, int]]:
         if instruction.guard is not None:
             operands.append(instruction.guard.location)
         locations += [location for location in operands if isinstance(location, FixedUnits)]
+        locations += instruction.destroys
     return [
         (location.file, unit)
         for location in locations

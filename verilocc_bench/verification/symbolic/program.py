@@ -19,6 +19,7 @@ from typing import TypeAlias
 from verilocc_bench.edits import Action, EditedFunction, Move, Reload, SlotSpan, Spill
 from verilocc_bench.ir import VirtualLanes
 from verilocc_bench.verification.symbolic.lanes import (
+    DESTROYED_OPERAND,
     GUARD_OPERAND,
     Definition,
     Lanes,
@@ -49,7 +50,7 @@ class Read:
 class Execute:
     """One instruction.
 
-    `written` are the bits that it overwrites, `values` the lanes that are there
+    `written` are the bits that it overwrites or destroys, `values` the lanes that are there
     afterwards. `redefined` are the predicates that get a new value; `decided` are
     the predicates whose value no longer matters afterwards. `collisions` are
     (definition, definition, bit) of two lanes written to one place.
@@ -165,6 +166,7 @@ class Compiler:
         collisions: list[tuple[Definition, Definition, int]] = []
         values: dict[int, int] = {}
         owners: dict[int, Definition] = {}
+        destroyed: list[int] = []
         for definition, bit in zip(definitions, bits, strict=True):
             lane = definition.lane
             # If two operands write one lane in two places, it is in neither.
@@ -174,6 +176,13 @@ class Compiler:
                 collisions.append((owner, definition, bit))
             if definition.early:
                 early[bit] = lane
+        for lane in effects.destroyed:
+            bit = self.home(lane)
+            if bit in owners:
+                gone = Definition(DESTROYED_OPERAND, lane, 0, early=False)
+                collisions.append((owners[bit], gone, bit))
+            else:
+                destroyed.append(bit)
         if (block, index) in self._constants:
             for definition in definitions:
                 values[definition.lane] |= self._constant(block, index, definition.offset)
@@ -190,7 +199,7 @@ class Compiler:
             guard,
             guard_read,
             tuple(self._reads(block, index, effects, guard_read, early)),
-            tuple(owners),
+            (*owners, *destroyed),
             effects.ended,
             tuple(values.items()),
             effects.redefined,

@@ -8,7 +8,12 @@ from verilocc_bench.edits.findings import Finding, FindingKind, InvolvedLane
 from verilocc_bench.ir import FixedUnits, Operand
 from verilocc_bench.verification.symbolic.conditional import Diagram
 from verilocc_bench.verification.symbolic.flow import Flow, FlowState
-from verilocc_bench.verification.symbolic.lanes import GUARD_OPERAND, Definition, Lanes
+from verilocc_bench.verification.symbolic.lanes import (
+    DESTROYED_OPERAND,
+    GUARD_OPERAND,
+    Definition,
+    Lanes,
+)
 from verilocc_bench.verification.symbolic.origins import NOTHING, Origins
 from verilocc_bench.verification.symbolic.places import Places
 from verilocc_bench.verification.symbolic.program import (
@@ -102,7 +107,9 @@ class Reporter:
         unit = self.unit_name(bit)
         place = (step.block, step.index)
         message = f"{self._where(step)} writes both {names[0]} and {names[1]} to {unit}"
-        if first.early != second.early:
+        if second.operand == DESTROYED_OPERAND:
+            message = f"{self._where(step)} writes {names[0]} to {unit}, which it destroys"
+        elif first.early != second.early:
             early = names[0] if first.early else names[1]
             message += f", {early} before it reads its uses"
         return Finding(
@@ -111,7 +118,7 @@ class Reporter:
             *place,
             self._registers(first.lane, second.lane),
             unit,
-            second.operand,
+            first.operand if second.operand == DESTROYED_OPERAND else second.operand,
             tuple(InvolvedLane(name, (place,)) for name in names),
         )
 
