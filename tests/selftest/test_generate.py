@@ -76,9 +76,9 @@ def test_most_functions_have_an_answer_and_edits_that_are_valid(target: str) -> 
 def test_every_operator_applies_somewhere() -> None:
     applied: Counter[str] = Counter()
     invalid = 0
-    for seed in range(220):
+    for seed in range(190):
         target = ("gfx90a", "sm_80")[seed % 2]
-        calls = seed // 2 % 3 == 2
+        calls = seed >= 150
         problem = AllocationProblem(random_function(seed, target=target, calls=calls))
         generator = random.Random(seed)
         answer = random_answer(problem, generator)
