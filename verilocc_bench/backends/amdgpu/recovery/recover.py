@@ -11,7 +11,7 @@ operands tie as no class of LLVM's has.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from verilocc_bench.backends.amdgpu.mir_flow import unit_number
 from verilocc_bench.backends.amdgpu.recovery.assembler import assemble, disassemble
@@ -72,15 +72,18 @@ def recover_kernel(data: bytes, kernel: KernelCode) -> RecoveredCode:
 def read_instructions(code: bytes, arch: str, address: int) -> list[RecoveredInstruction]:
     """The instructions of machine code that begins at an address.
 
-    Raises RejectedKernel, `reassembly`, if the disassembly does not give the same bytes.
+    Raises RejectedKernel, `reassembly`, if the disassembly gives neither the same bytes nor
+    another encoding of the same text. (Loads of scalars with an offset in a register have two.)
     """
     lines = disassemble(code, arch)
-    found = []
     assembled = assemble([text for text, _ in lines], arch)
-    for (text, encoding), instruction in zip(lines, assembled, strict=True):
-        if instruction.encoding != encoding:
-            raise RejectedKernel("reassembly", f"{text}, at 0x{address:x}: gives other bytes")
-        found.append(recover_instruction(instruction, address))
+    if any(made.encoding != own for made, (_, own) in zip(assembled, lines, strict=True)):
+        again = disassemble(b"".join(made.encoding for made in assembled), arch)
+        if [text for text, _ in again] != [text for text, _ in lines]:
+            raise RejectedKernel("reassembly", "the disassembly gives other instructions")
+    found = []
+    for (_, encoding), instruction in zip(lines, assembled, strict=True):
+        found.append(recover_instruction(replace(instruction, encoding=encoding), address))
         address += len(encoding)
     return found
 
