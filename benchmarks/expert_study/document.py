@@ -46,7 +46,7 @@ def _parts(
     experts: Sequence[KernelFacts],
     own: Sequence[KernelFacts],
     manifest: Mapping[str, Any],
-    results: Mapping[str, Mapping[str, Any]],
+    results: Mapping[str, Mapping[str, Mapping[str, Any]]],
     image: str,
 ) -> list[str]:
     groups = tables.groups_of([*experts, *own])
@@ -80,12 +80,12 @@ def _parts(
     return [*parts, "## What is not known", prose.UNKNOWN, "## To repeat it", prose.REPEAT]
 
 
-def _results(folder: Path | None) -> dict[str, Mapping[str, Any]]:
-    """The overall result of each run in a folder, by the name of its model."""
+def _results(folder: Path | None) -> dict[str, Mapping[str, Mapping[str, Any]]]:
+    """The results of each run in a folder, by the name of its model and by task."""
     if folder is None:
         return {}
-    found: dict[str, Mapping[str, Any]] = {}
+    found: dict[str, Mapping[str, Mapping[str, Any]]] = {}
     for path in sorted(folder.rglob("results.json")):
         document = read_json(path)
-        found[path.parent.name] = document["results"]["overall"]
+        found[path.parent.name] = document["results"]
     return found

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.expert_study.facts import KernelFacts
+from dataset_builders.experts.sweep import EXPERT_SWEEPS_BY_NAME
+from dataset_builders.sweeps.experts import EXPERT
 
 TITLE = """\
 # Experts' kernels: how many registers they take, and why
@@ -27,8 +29,8 @@ FUNCTIONS = """\
 Shares of all instructions, registers or kernels of the two sides."""
 
 ALLOCATORS = """\
-Each allocator on experts' kernels, one answer each. Gap and ratio count valid answers alone, so
-an allocator with few valid answers is measured on the kernels that it could do."""
+Each allocator on experts' kernels, one answer each. The ratio counts valid answers alone, so an
+allocator with few of them is measured on the kernels that it could do."""
 
 UNKNOWN = """\
 - On sm_80 the order of instructions is ptxas's own, made for the very registers that are the
@@ -69,9 +71,10 @@ def sample(
     counts = Counter(each.library for each in experts)
     listed = ", ".join(f"{count} of {name}" for name, count in sorted(counts.items()))
     rejected = manifest.get("rejected") or {}
+    all_points = len(EXPERT_SWEEPS_BY_NAME[EXPERT].points(manifest["archs"]))
     lost = ", ".join(f"{kind} {count}" for kind, count in sorted(rejected.items())) or "none"
     return (
-        f"The dataset has {listed}, of {manifest['points']:,} candidates (rejected: {lost}). "
+        f"The dataset has {listed}, of {_candidates(manifest, all_points)} (rejected: {lost}). "
         f"Beside them stand {len(own)} kernels of our own for the same architectures. "
         "Instructions, loop depth and registers are medians; spills are stores to the stack that "
         "the compiler added."
@@ -89,6 +92,13 @@ def occupancy(experts: Sequence[KernelFacts]) -> str:
         f"occupancy: {tight} of {len(experts)} kernels have at most one left, {wide} have eight or "
         "more."
     )
+
+
+def _candidates(manifest: Mapping[str, Any], all_points: int) -> str:
+    taken = manifest["points"]
+    if taken >= all_points:
+        return f"{taken:,} candidates"
+    return f"the first {taken:,} of the sweep's {all_points:,} candidates for their architectures"
 
 
 def _mean(kernels: Sequence[KernelFacts]) -> float:

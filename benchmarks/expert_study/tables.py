@@ -129,22 +129,24 @@ def opcode_table(experts: Sequence[KernelFacts], own: Sequence[KernelFacts], mos
     return _table(rows, ("opcode", "experts", "ours"), named=1)
 
 
-def allocator_table(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Results of `evaluate` on all kernels, by the name of the run."""
+def allocator_table(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
+    """Results of `evaluate`, by the name of the run and by task."""
     rows = [
         (
+            task,
             name,
             result["n"],
             f"{100 * result['pass@1']:.0f} %",
             _number(result["registers_ratio"]),
             _share(result["share_better"]),
             _share(result["share_worse"]),
-            _number(result["gap_to_bound"], 1),
         )
-        for name, result in results.items()
+        for task in sorted({task for tasks in results.values() for task in tasks})
+        for name, result in ((name, tasks.get(task)) for name, tasks in results.items())
+        if result is not None
     ]
-    headers = ("kernels", "valid", "registers / label", "fewer", "more", "gap to the bound")
-    return _table(rows, ("allocator", *headers), named=1)
+    headers = ("kernels", "valid", "registers / label", "fewer", "more")
+    return _table(rows, ("task", "allocator", *headers))
 
 
 def _shares(found: Sequence[KernelFacts]) -> dict[str, float]:
@@ -185,8 +187,8 @@ def _share(value: float | None) -> str:
     return "" if value is None else f"{100 * value:.0f} %"
 
 
-def _number(value: float | None, digits: int = 3) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
 
 
 def _table(rows: Sequence[Sequence[Any]], headers: Sequence[str], named: int = 2) -> str:

@@ -46,7 +46,7 @@ def test_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command.main() == 0
     text = page.read_text()
     assert "Of 4 kernels of experts" in text
-    assert "2 of cutlass, 2 of flash-attention, of 4 candidates (rejected: none)" in text
+    assert "2 of cutlass, 2 of flash-attention, of the first 4 of the sweep's " in text
     assert "| linear-scan" in text
     assert "50 %" in text
     assert (images / "expert-functions.svg").read_text().startswith("<?xml")
