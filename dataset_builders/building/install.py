@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dataset_builders.sweeps.experts import EXPERT
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
 
@@ -46,8 +47,10 @@ def is_complete(output: Path, manifest: Mapping[str, Any]) -> bool:
         return True
     if output.exists() and not output.is_dir():
         raise InputError("expected a folder", source=output)
-    if output.exists() and any(p.name != WORK_FOLDER for p in output.iterdir()):
-        strangers = {p.name for p in output.iterdir()} - {WORK_FOLDER, *DATASET_PARTS}
+    # A dataset of experts' kernels may lie in the folder.
+    present = {p.name for p in output.iterdir()} - {EXPERT} if output.exists() else set()
+    if present - {WORK_FOLDER}:
+        strangers = present - {WORK_FOLDER, *DATASET_PARTS}
         if strangers or not (output / WORK_FOLDER).exists():
             raise InputError("the folder is not empty and holds no unfinished build", source=output)
     return False

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dataset_builders.building.install import is_complete
 from dataset_builders.experts import fetch
 from dataset_builders.experts.archives import Archive
 from dataset_builders.experts.cuda_sources import CUTLASS, FLASH_ATTENTION
@@ -114,3 +115,11 @@ def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_an_unknown_library_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert fetch.main(["no-such"]) == 2
     assert "unknown library 'no-such'" in capsys.readouterr().err
+
+
+def test_a_dataset_may_be_built_around_experts(tmp_path: Path) -> None:
+    (tmp_path / "expert").mkdir()
+    assert not is_complete(tmp_path, {})
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="not empty"):
+        is_complete(tmp_path, {})
