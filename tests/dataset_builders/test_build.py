@@ -176,14 +176,14 @@ def test_the_folder_loads_with_datasets(built: Path, tmp_path: Path) -> None:
 
 
 def test_mini_is_rebuilt_to_the_same_bytes(tmp_path: Path) -> None:
-    """All is compiled anew; two thirds of the searches are taken from an interrupted build."""
+    """All is compiled anew; five sixths of the searches are taken from an interrupted build."""
     output = tmp_path / "mini"
     work = output / WORK_FOLDER
     columns = (*BEST_COLUMNS, "bank_conflicts")
     points = sweep_named("mini").points()
     with Journal(work, fingerprint(points)), open_journal(work / "best") as found:
         for row in load_rows("mini").rows:
-            if int(row.id[0], 16) % 3:
+            if int(row.id[:2], 16) % 6:
                 found.store(row.id, {name: getattr(row, name) for name in columns})
     assert main(["build", "--sweep", "mini", "--output", str(output)]) == 0
     assert files_in(output) == files_in(embedded_path())
