@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from dataclasses import fields
 from typing import Any
 
 from verilocc_bench import __version__
@@ -16,7 +15,7 @@ from verilocc_bench.backends import Kernel
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.evaluation import settled_samples
-from verilocc_bench.settings.search import Objective
+from verilocc_bench.settings.search import Objective, PlacementSettings, SearchSettings
 from verilocc_bench.verification import Verifier
 
 
@@ -24,16 +23,17 @@ class CodeAllocator:
     """Asks one allocator about kernels, one at a time, from any thread.
 
     `settings` are those of the allocator's kind, by their names on the command line. The
-    answers go into code that runs: where the kind knows `runnable`, it is on, and where it
-    knows `objective`, that is `machine-code` unless another is given. Raises InputError for
-    an unknown model or setting.
+    answers go into code that runs: a built-in allocator keeps to machine live ranges, and
+    a search has the objective `machine-code`, unless settings say something else. Raises
+    InputError for an unknown model or setting.
     """
 
     def __init__(self, model: AnyModel, settings: dict[str, Any], seed: int = 0) -> None:
         chosen = settings_of(model, {})
-        known = {each.name for each in fields(chosen)}
-        usual = {"runnable": True, "objective": Objective.MACHINE_CODE}
-        settings = {name: usual[name] for name in usual if name in known} | settings
+        if isinstance(chosen, SearchSettings):
+            settings = {"objective": Objective.MACHINE_CODE, **settings}
+        if isinstance(chosen, PlacementSettings):
+            settings = {"runnable": True, **settings}
         self.name, self.seed = model_name(model), seed
         self._settings = settings_of(model, settings)
         self._allocator = allocator_of(model, self._settings)

@@ -26,7 +26,7 @@ from verilocc_bench.evaluation.judging import feedback_of, judge
 from verilocc_bench.evaluation.prepared import PreparedProblem
 from verilocc_bench.evaluation.records import Judged
 from verilocc_bench.settings.allocator import FeedbackKind
-from verilocc_bench.settings.search import PlacementSettings, SearchSettings
+from verilocc_bench.settings.search import SearchSettings
 
 _Prepared = TypeVar("_Prepared", bound=PreparedProblem)
 
@@ -82,7 +82,7 @@ def _request(
     own_seed = sample_seed(seed, prepared.problem.id, attempt.index, len(attempt.judged))
     problem = prepared.lent_problem if allocator.foreign else prepared.problem
     settings = allocator.settings
-    if isinstance(settings, PlacementSettings) and settings.runnable:
+    if settings.on_machine_live_ranges:
         problem = prepared.runnable_problem
     compiles = isinstance(settings, SearchSettings) and settings.compiled > 0
     code_cost = prepared.code_cost if compiles else None

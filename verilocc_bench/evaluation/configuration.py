@@ -12,7 +12,7 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.fingerprints import code_fingerprint
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
 from verilocc_bench.settings.language_model import LanguageModelSettings, SamplingStrategy
-from verilocc_bench.settings.search import PlacementSettings, SearchSettings
+from verilocc_bench.settings.search import SearchSettings
 from verilocc_bench.targets import get_target
 
 
@@ -46,8 +46,7 @@ class RunConfiguration:
         if self.track == "split" and self.budget is not BudgetChoice.FULL:
             raise InputError("--budget is for the assign track")
         settings = self.settings
-        runnable = isinstance(settings, PlacementSettings) and settings.runnable
-        if runnable and self.budget is not BudgetChoice.FULL:
+        if settings.on_machine_live_ranges and self.budget is not BudgetChoice.FULL:
             raise InputError("--runnable is for --budget full: the code has its own budget")
         compiled = isinstance(settings, SearchSettings) and settings.compiled
         if compiled and self.budget is not BudgetChoice.FULL:

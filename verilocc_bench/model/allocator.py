@@ -102,6 +102,11 @@ def check_language_model_settings(
         raise InputError(f"maximum tokens {settings.maximum_tokens}: expected at least 1")
     if settings.strategy is SamplingStrategy.PRIORITY and settings.guided:
         raise InputError("priority sampling ranks first attempts: it cannot be guided")
+    if settings.runnable and prompt_format.decisions is None:
+        raise InputError(
+            f"--runnable is for the prompt formats state and candidates: {prompt_format.name} "
+            "does not show which registers are free"
+        )
     prompt_format.check(settings)
 
 

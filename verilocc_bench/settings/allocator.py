@@ -75,6 +75,11 @@ class AllocatorSettings:
         return self.decoding is Decoding.GUIDED
 
     @property
+    def on_machine_live_ranges(self) -> bool:
+        """True if the allocator works on live ranges as the machine sees them."""
+        return False
+
+    @property
     def attempts(self) -> int:
         """How many attempts a sample may have."""
         return self.verifier_calls if self.guided else 1

@@ -82,6 +82,16 @@ def at_least(
     return read
 
 
+def machine_live_ranges() -> Any:
+    """The field `runnable` of allocators that are shown which registers are free."""
+    return setting(
+        False,
+        "--runnable",
+        "also keep registers apart that the machine still reads or writes, so that the answer "
+        "runs by the compiler's own rules (sm_80; needs the dataset's raw code or a cubin)",
+    )
+
+
 def time_limit(*, in_results: bool) -> Any:
     """The field `time_limit_seconds`, which programs and endpoints have in common."""
     return setting(

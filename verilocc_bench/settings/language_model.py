@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from verilocc_bench.settings.allocator import AllocatorSettings
-from verilocc_bench.settings.flags import at_least, setting, time_limit
+from verilocc_bench.settings.flags import at_least, machine_live_ranges, setting, time_limit
 
 WINDOW_REGISTERS = 16
 """A prompt of `window` places at most so many new virtual registers, unless settings say more."""
@@ -96,11 +96,22 @@ class LanguageModelSettings(AllocatorSettings):
         "ask by chat messages (default: where the model has a chat template)",
         read=bool,
     )
+    runnable: bool = machine_live_ranges()
+
+    @property
+    def on_machine_live_ranges(self) -> bool:
+        """See AllocatorSettings."""
+        return self.runnable
 
     def described(self) -> dict[str, Any]:
-        """See AllocatorSettings. Only a format with windows has a width of windows."""
+        """As in AllocatorSettings, but for two settings.
+
+        `window_registers` is there in a format with windows, `runnable` where it is asked for.
+        """
         # Written out: super() without arguments does not work in a class with slots.
         found = AllocatorSettings.described(self)
+        if not self.runnable:
+            del found["runnable"]
         width = found.pop("window_registers")
         return found if width is None else {**found, "window_registers": width}
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.settings.allocator import AllocatorSettings
-from verilocc_bench.settings.flags import at_least, setting
+from verilocc_bench.settings.flags import at_least, machine_live_ranges, setting
 
 
 class Objective(StrEnum):
@@ -35,12 +35,12 @@ class PlacementSettings(AllocatorSettings):
 
     FLAG_GROUP: ClassVar[str] = "allocators that place registers"
 
-    runnable: bool = setting(
-        False,
-        "--runnable",
-        "also keep registers apart that the machine still reads or writes, so that the answer "
-        "runs by the compiler's own rules (sm_80; needs the dataset's raw code or a cubin)",
-    )
+    runnable: bool = machine_live_ranges()
+
+    @property
+    def on_machine_live_ranges(self) -> bool:
+        """See AllocatorSettings."""
+        return self.runnable
 
     def described(self) -> dict[str, Any]:
         """As in AllocatorSettings; `runnable` is named only where it is asked for."""

@@ -257,6 +257,7 @@ def _check(name: str, settings: LocalModelSettings, known: str) -> None:
         (settings.maximum_tokens, "--max-tokens"),
         (settings.model_revision, "--model-revision"),
         (settings.chat, "--chat"),
+        (settings.runnable, "--runnable"),
     ):
         if value:
             raise InputError(f"{flag} means nothing to the format {known}", source=name)
