@@ -231,6 +231,22 @@ def test_a_shift_that_fills_every_lane_reads_nothing_old() -> None:
     assert re.match(r"(%\d+) = V_MOV_B32_dpp undef \1\(tied-def 0\), ", line), line
 
 
+def test_short_constants_have_a_sign() -> None:
+    kernel = read(f"""
+        {START}
+        s_movk_i32 s9, -64
+        s_addk_i32 s9, -3
+        s_cmpk_eq_u32 s9, 0xfff0
+        s_cselect_b32 s9, s9, 0
+        v_mov_b32_e32 v2, s9
+        global_store_dword v1, v2, s[6:7]
+        s_endpgm
+    """)
+    assert lines_of(kernel, "S_MOVK_I32")[0].endswith("S_MOVK_I32 -64")
+    assert "S_CMPK_EQ_U32 " in kernel.code.text
+    assert ", 65520, implicit-def $scc" in kernel.code.text
+
+
 def test_registers_that_nothing_wrote_are_undef() -> None:
     kernel = read(f"{START}\nglobal_store_dword v1, v9, s[6:7]\ns_endpgm")
     (line,) = lines_of(kernel, "GLOBAL_STORE_DWORD_SADDR")

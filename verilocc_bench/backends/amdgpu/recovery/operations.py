@@ -35,6 +35,7 @@ _ALL_LANES = re.compile(
     r"|DS_(B?PERMUTE|SWIZZLE)\w*|\w+_dpp"
 )
 _KEEPS = re.compile(r"S_CMOV\w*|\w+_D16(_HI)?(_\w+)?|V_\w*MIX(LO|HI)\w*")
+_SHORT_SIGNED = re.compile(r"S_(C?MOVK|ADDK|MULK|CMPK_\w+)_I32")
 _HIGH_HALF = re.compile(r"op_sel:\[[01],(?:[01],){0,2}1\]")
 _DPP_WHOLE = re.compile(r"quad_perm:|row_ror:|row_mirror|row_half_mirror|row_newbcast:|wave_ror:")
 
@@ -110,6 +111,8 @@ def _operands(
     operands = []
     for place, (value, shape) in enumerate(zip(values, form.operands, strict=True)):
         if isinstance(value, int):
+            if _SHORT_SIGNED.fullmatch(opcode.name):  # the assembler counts from 0 to 65535
+                value = (value + 0x8000) % 0x10000 - 0x8000  # noqa: PLW2901
             operands.append(RecoveredOperand(None, value))
             continue
         register = _ENCODED_REGISTER.sub("", value)
