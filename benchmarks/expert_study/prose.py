@@ -29,8 +29,11 @@ FUNCTIONS = """\
 Shares of all instructions, registers or kernels of the two sides."""
 
 ALLOCATORS = """\
-Each allocator on experts' kernels, one answer each. The ratio counts valid answers alone, so an
-allocator with few of them is measured on the kernels that it could do."""
+Each allocator on experts' kernels, one answer each; a run with fewer kernels had the smallest ones
+of each task. The ratio counts valid answers alone, so an allocator with few of them is measured on
+the kernels that it could do. `reference` is a language model that chooses among legal registers
+(assistance `candidates`). It learned from our own kernels and from made-up states of registers, and
+was not trained again."""
 
 UNKNOWN = """\
 - On sm_80 the order of instructions is ptxas's own, made for the very registers that are the
