@@ -231,6 +231,18 @@ def test_a_shift_that_fills_every_lane_reads_nothing_old() -> None:
     assert re.match(r"(%\d+) = V_MOV_B32_dpp undef \1\(tied-def 0\), ", line), line
 
 
+def test_a_whole_register_that_is_said_to_stay_is_tied_and_undef() -> None:
+    kernel = read(f"""
+        {START}
+        v_cvt_f32_f16_sdwa v3, v1 dst_sel:DWORD dst_unused:UNUSED_PRESERVE src0_sel:WORD_1
+        global_store_dword v1, v3, s[6:7]
+        s_endpgm
+    """)
+    (line,) = lines_of(kernel, "V_CVT_F32_F16_sdwa")
+    register = line.split(" = ", maxsplit=1)[0]
+    assert line.endswith(f"implicit undef {register}(tied-def 0)")
+
+
 def test_short_constants_have_a_sign() -> None:
     kernel = read(f"""
         {START}

@@ -192,7 +192,8 @@ class _BodyWriter:
             else:
                 operands.append(text)
         # LLVM wants this use tied where an operand says that the rest of a register stays.
-        tied = instruction.keeps_lanes and instruction.opcode.endswith("_sdwa")
+        # That operand may stand there even if the instruction writes the whole register.
+        tied = "UNUSED_PRESERVE" in instruction.text
         for number in {*self.webs.kept[b][i], *((0,) if tied else ())}:
             kept = replaced[number]
             undef = "" if number in self.webs.kept[b][i] else "undef "
