@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from collections.abc import Mapping
@@ -103,6 +104,14 @@ def command_of(document: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
+def name_of(label: str) -> str:
+    """A name for an entry: that of the model, or its last part; empty if neither can stand."""
+    for name in (label, re.split("[/:]", label)[-1]):
+        if NAME.fullmatch(name):
+            return name
+    return ""
+
+
 def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
     config, digest = document["config"], document["dataset"]["hash"]
     known = [each for each in boards() if (each.hash, each.track) == (digest, config["track"])]
@@ -123,9 +132,8 @@ def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
         for task, record in document["results"].items()
     }
     guided = config["decoding"] == Decoding.GUIDED
-    label = allocator_label(config)
     found = {
-        "name": label if NAME.fullmatch(label) else "",
+        "name": name_of(allocator_label(config)),
         "command": command_of(document),
         "date": document["date"][:10],
         "format": FORMAT,

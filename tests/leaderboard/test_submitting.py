@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from leaderboard.drafting import command_of, draft
+from leaderboard.drafting import command_of, draft, name_of
 from leaderboard.packing import path_of
 from leaderboard.revalidate import COMMENT, REVALIDATION
 from leaderboard.revalidate import main as revalidate_main
@@ -344,3 +344,17 @@ def test_bad_submissions_are_not_sent(
     said = capsys.readouterr().err
     assert "would be refused: answers: 1 of 6 functions have no answer" in said
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("best", "best"),
+        ("python:package.module:allocator", "allocator"),
+        ("command:./folder/program", "program"),
+        ("owner/model", "model"),
+        ("python:module:<lambda>", ""),
+    ],
+)
+def test_the_name_is_that_of_the_model_or_its_last_part(label: str, name: str) -> None:
+    assert name_of(label) == name
