@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from verilocc_bench.backends import AmdgpuBackend
 from verilocc_bench.cli import main
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import evaluate, machine_code
@@ -110,6 +111,21 @@ def test_answers_and_labels_become_code(
     again = evaluate(ONE_EACH, output_path=tmp_path, machine_code=True, tell=told.append)
     assert len(asked) == 1
     assert again.document["kernels"] == found.document["kernels"]
+
+    # Another release of llc makes all code of its targets anew, and what it refuses is not kept.
+    asked.clear()
+    monkeypatch.setattr(AmdgpuBackend, "check_comparison", lambda _: {"llc": "another"})
+    monkeypatch.setattr(
+        machine_code,
+        "compare_code",
+        lambda *each: asked.append(each) or machine_code.CountedCode(refused="no"),
+    )
+    for _ in range(2):
+        refused = evaluate(ONE_EACH, output_path=tmp_path, machine_code=True, tell=told.append)
+    assert len(asked) == 2
+    record = refused.document["results"]["overall"]["machine_code"]
+    assert (record["kernels"], record["refused"], record["runnable"]) == (2, 1, 0)
+    monkeypatch.undo()
 
     # Without the flag nothing of it is there; the table has the columns on demand.
     plain = evaluate(ONE_EACH, output_path=tmp_path, tell=told.append)

@@ -201,7 +201,7 @@ def read_problem(
     source: str,
     place: DatasetPlace,
     options: ReadOptions,
-    check: Callable[[Backend[Any]], None] = lambda _: None,
+    check: Callable[[Backend[Any]], object] = lambda _: None,
 ) -> Problem:
     """See `load_problem`. `check` is called with the back end before any code is read."""
     path = Path(source)

@@ -123,8 +123,9 @@ class NvidiaBackend:
         assert kernel.label is not None
         return kernel.label, "ptxas"
 
-    def check_comparison(self) -> None:
-        """Does nothing: reading the cubin has found nvdisasm already."""
+    def check_comparison(self) -> dict[str, str]:
+        """No tools: reading the cubin has found nvdisasm already."""
+        return {}
 
 
 BACKENDS: tuple[Backend[Any], ...] = (AmdgpuBackend(), NvidiaBackend())

@@ -9,7 +9,7 @@ and `tools` (the programs that it runs). `__init__` joins these modules to a Bac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -113,8 +113,11 @@ class Backend(Protocol[Code]):
         """
         ...
 
-    def check_comparison(self) -> None:
-        """Raises InputError if a tool for `compare` is missing, before any work."""
+    def check_comparison(self) -> Mapping[str, str]:
+        """The versions of the tools for `compare`, by their names.
+
+        Raises InputError if one is missing, before any work.
+        """
         ...
 
     def compare(

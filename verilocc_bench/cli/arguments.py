@@ -115,8 +115,7 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
         "--output-path",
         type=output_folder,
         metavar="DIR",
-        help="keep every sample there, resume from there, and write results.json, samples.jsonl "
-        "and answers.jsonl there",
+        help="keep every sample there, go on from there, and write results and answers there",
     )
     parser.add_argument(
         "--no-resume",
@@ -127,8 +126,7 @@ def _evaluate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--machine-code",
         action="store_true",
-        help="also make machine code of valid answers and of the labels, and compare what the "
-        "two cost; needs --output-path, the dataset's raw code, and llc 22 for gfx90a and gfx942",
+        help="compare the machine code of valid answers and labels (needs --output-path, llc 22)",
     )
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--json", action="store_true", help="print results.json, and nothing else")

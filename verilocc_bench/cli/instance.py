@@ -17,7 +17,7 @@ from verilocc_bench.verification import Verifier
 
 
 def load_instance(
-    options: argparse.Namespace, check: Callable[[Backend[Any]], None] = lambda _: None
+    options: argparse.Namespace, check: Callable[[Backend[Any]], object] = lambda _: None
 ) -> Problem:
     """The problem that the options name. Raises InputError if there is none.
 

@@ -18,7 +18,7 @@ from verilocc_bench.allocators import Answer
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends import ComparedAllocation, backend_of
 from verilocc_bench.edits.answer_files import answer_to_json
-from verilocc_bench.errors import InputError
+from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.evaluation.code_source import CodeSource
 from verilocc_bench.evaluation.fingerprints import code_fingerprint, fingerprint
 from verilocc_bench.evaluation.ledger import checked_line, read_checked
@@ -92,6 +92,8 @@ def compare_code(
         backend.check_answer(answer, f"function {problem.id}")
         sides = (ComparedAllocation("answer", answer), other)
         document = backend.compare(kernel, sides, with_files=False).document
+    except MissingExtraError:
+        raise
     except InputError as error:
         return CountedCode(refused=str(error))
     own, beside = document["answer"]["metrics"], document["other"]["metrics"]
@@ -122,6 +124,7 @@ def measure_machine_code(
     found: dict[str, CountedCode] = {}
     wanted: dict[str, _Wanted] = {}
     keys: dict[str, str] = {}
+    tools: dict[str, dict[str, str]] = {}
     for result in results:
         if result.outcome is None:
             continue
@@ -129,7 +132,10 @@ def measure_machine_code(
         answer, _ = run.ledger.read(run.ledger.entries[row.id, result.outcome.sample])
         assert answer is not None
         document = answer_to_json(row.id, answer)
-        key = keys[row.id] = fingerprint([code_fingerprint(), document, row.assignment])
+        if row.arch not in tools:
+            tools[row.arch] = dict(backend_of(get_target(row.arch)).check_comparison())
+        made_by = code_fingerprint(), tools[row.arch]
+        key = keys[row.id] = fingerprint([made_by, document, row.assignment])
         if key in known:
             found[row.id] = known[key]
             progress(1)
@@ -138,7 +144,9 @@ def measure_machine_code(
     with path.open("ab") as file:
         for row_id, each in _compared(wanted, code, jobs):
             found[row_id] = each
-            file.write(checked_line({"key": keys[row_id], "id": row_id, **each.to_json()}))
+            # What was refused is tried again: another llc may take it.
+            if each.refused is None:
+                file.write(checked_line({"key": keys[row_id], "id": row_id, **each.to_json()}))
             file.flush()
             progress(1)
     return found

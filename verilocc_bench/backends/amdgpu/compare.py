@@ -57,10 +57,15 @@ class _Side:
         )
 
 
-def check_tools() -> None:
-    """Raises InputError without llc, or if llvm-mca exists but cannot be run."""
+def check_tools() -> dict[str, str]:
+    """The versions of llc and, if there is one, of llvm-mca.
+
+    Raises InputError without llc, or if llvm-mca exists but cannot be run.
+    """
     find_llc()
-    find_analyzer()
+    analyzer = find_analyzer()
+    found = {"llc": llc_version()}
+    return found if analyzer.version is None else {**found, "llvm-mca": analyzer.version}
 
 
 def compare(
