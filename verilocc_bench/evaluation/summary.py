@@ -67,8 +67,8 @@ def summarise(
 
     `ks` are the k of pass@k, and `seed` is that of the bootstrap intervals.
     `calls` is the budget of verifier calls, None if the run is not guided.
-    `machine_code` is that of the valid answers by row id, None if nobody asked for it;
-    then the record does not have its key.
+    `machine_code` has the counted code of valid answers by row id. Without it the record
+    has no key `machine_code`.
     """
     outcomes = [(row, row.outcome) for row in rows if row.outcome is not None]
     found = [outcome for _, outcome in outcomes]

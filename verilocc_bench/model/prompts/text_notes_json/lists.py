@@ -1,8 +1,8 @@
-"""The lists of free blocks as a window's prompt shows them, and what becomes of them in it.
+"""The lists of free blocks that a window's prompt shows, and how they change within it.
 
-They are kept as `text-notes` has its models keep them: a block that is taken leaves its list,
-what is left of it and what is given back goes to the heads of the lists, and nothing is joined.
-Demonstrations write them down; what a model says of its lists is not held against these.
+The rules are those of `text-notes`. A block that is taken leaves its list. Its rest, and
+lanes that are given back, go to the heads of the lists. Blocks are never joined.
+Demonstrations write the lists down. The lists that a model writes are not checked.
 """
 
 from __future__ import annotations

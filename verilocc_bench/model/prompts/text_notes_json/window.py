@@ -43,7 +43,7 @@ class JsonWindow(TextWindow):
     def asked(self) -> Iterator[tuple[int, Item]]:
         """(place, item) of those that the model is asked about.
 
-        Those where something gives lanes back of which there is no line are left out.
+        An item that gives lanes back is left out if the notes have no line for them.
         """
         live = set(self.ledger.live)
         for place, item in enumerate(self.items):
@@ -57,8 +57,8 @@ class JsonWindow(TextWindow):
     def freed(self) -> dict[int, int]:
         """By the place of each item that is asked about: the lanes that are free after it.
 
-        As the text has it: lanes that begin or are lent, so far as names of this window
-        without a line may take them. It does not depend on what these are going to be given.
+        The text and the notes decide. A register that the window still has to place gets an
+        imagined place beyond all others, so that the choice of the model plays no part.
         """
         found: dict[int, int] = {}
         saved = self.ledger.saved()
