@@ -20,7 +20,10 @@ LEADERBOARD_JOBS ?= 2
 MODEL_STUDY := results/model-study
 MUTANT_JOBS ?= 2
 
-.PHONY: help evaluate test test-fast check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study expert-study train-tiny figures model-study leaderboard leaderboard-page clean
+# Tests start hundreds of processes: none of them should compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help evaluate test test-fast test-exhaustive check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study expert-study train-tiny figures model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -47,6 +50,9 @@ test: $(VENV)/dev ## Run the tests
 
 test-fast: $(VENV)/dev ## Run the quick tests: no compiler, no server, no training; takes a minute or two
 	$(BIN)/python -m pytest $(PYTEST_PROCESSES) -m "not slow"
+
+test-exhaustive: $(VENV)/dev ## Run the further cases of what `make test` asks about some; takes ten minutes
+	$(BIN)/python -m pytest $(PYTEST_PROCESSES) -m exhaustive
 
 check: $(VENV)/dev ## Lint, format, types, import layers
 	$(BIN)/ruff check .

@@ -6,6 +6,9 @@ second of processor time. A whole folder is slow if it stands in SLOW_FOLDERS,
 and a test if it asks for one of SLOW_FIXTURES. A slow file says `pytestmark =
 pytest.mark.slow` below its imports; a slow test in a quick file has the
 decorator `@pytest.mark.slow`.
+
+`make test` leaves out the tests with the marker `exhaustive`: further cases of
+what it asks about some (`tests/sampling.py`). `make test-exhaustive` asks about them.
 """
 
 from __future__ import annotations
@@ -36,13 +39,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return folder in SLOW_FOLDERS or slow is not None or None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests of slow folders and fixtures."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks the tests of slow folders and fixtures; leaves out what is asked for by name alone."""
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         fixtures = set(getattr(item, "fixturenames", ()))
         if folder in SLOW_FOLDERS or fixtures & SLOW_FIXTURES:
             item.add_marker(pytest.mark.slow)
+    if "exhaustive" not in config.option.markexpr:
+        further = [item for item in items if item.get_closest_marker("exhaustive")]
+        if further:
+            config.hook.pytest_deselected(items=further)
+            items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
 
 
 def find_llc() -> str | None:

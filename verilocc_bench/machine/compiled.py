@@ -43,9 +43,14 @@ def compiled(function: Function) -> Function:
     Division by zero gives infinity or NaN, as the hardware does it. Code of the
     functions that it calls is part of it: what is kept is of no use as soon as
     any file of this room changes. (numba by itself looks at the function's own
-    file alone.)
+    file alone.) A number written at a call is an int64 like any other: numba would
+    compile the function, and all that it calls, once for each of them.
     """
-    dispatcher = numba.njit(cache=True, error_model="numpy")(function)
+    dispatcher = numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    typed_call, plain = dispatcher.get_call_template, types.unliteral  # type: ignore[attr-defined]
+    dispatcher.get_call_template = lambda arguments, keywords: typed_call(
+        tuple(map(plain, arguments)), {name: plain(each) for name, each in keywords.items()}
+    )
     kept = dispatcher._cache._impl
     dispatcher._cache._cache_file = IndexDataCacheFile(
         kept.locator.get_cache_path(), f"{kept.filename_base}-{_sources()}", _sources()
