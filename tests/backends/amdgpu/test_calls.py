@@ -20,7 +20,6 @@ from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import run_llc
 from verilocc_bench.backends.amdgpu.write_back import write_assignment
-from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits, print_function
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_calls import destroyed_units
@@ -30,7 +29,6 @@ from verilocc_bench.verification.verifier import IndependentVerifier
 Llc = Callable[..., str]
 SOURCE = Path(__file__).parent / "kernels" / "with_calls.ll"
 NAMES = re.findall(r"^define.*?@(\w+)", SOURCE.read_text(), re.MULTILINE)
-READ = [name for name in NAMES if name != "tail_call"]
 ARCHITECTURES = ("gfx90a", "gfx942")
 MASKS = (
     "csr_amdgpu",
@@ -61,7 +59,7 @@ def test_llvms_own_assignment_gives_llvms_own_assembly(arch: str, llc: Llc) -> N
     text = selected(llc, arch)
     after = llc(text, arch, *GREEDY, "-stop-after=virtregrewriter,2")
     expected = llc(text, arch, *GREEDY)
-    for name in READ:
+    for name in NAMES:
         kernel = load(text, arch, name)
         allocated = parse_mir(after, "after", name).functions[0]
         own = read_label(kernel.machine, allocated, kernel.normalized)
@@ -80,7 +78,7 @@ def test_llvms_own_assignment_gives_llvms_own_assembly(arch: str, llc: Llc) -> N
 @each_architecture
 def test_llvm_makes_machine_code_of_valid_answers(arch: str, model: str, llc: Llc) -> None:
     text = selected(llc, arch)
-    for name in READ:
+    for name in NAMES:
         kernel = load(text, arch, name)
         answer = answer_of(kernel, model)
         assert IndependentVerifier(kernel.problem).verify(answer).valid
@@ -105,9 +103,36 @@ def test_a_function_names_what_its_calls_destroy(llc: Llc) -> None:
     assert "mask" not in leaf
 
 
-def test_a_tail_call_is_refused_by_name(llc: Llc) -> None:
-    with pytest.raises(InputError, match="calls by SI_TCRETURN are not supported"):
-        load(selected(llc, "gfx942"), "gfx942", "tail_call")
+def test_a_tail_call_reads_its_arguments_and_destroys_nothing(llc: Llc) -> None:
+    text = print_function(load(selected(llc, "gfx942"), "gfx942", "tail_call").problem.function)
+    assert "mask" not in text
+    last = text.splitlines()[-1]
+    assert re.fullmatch(r"SI_TCRETURN %\d+(,\+s\S+){8},\+v31,\+v0,\+v1", last), last
+
+
+def test_what_a_function_saves_is_back_before_its_tail_call(llc: Llc) -> None:
+    """LLVM restores what callers count on, the return address too, and keeps the arguments."""
+    kernel = load(selected(llc, "gfx942"), "gfx942", "tail_call_after_loop")
+    answer = answer_of(kernel, "linear-scan")
+    kept = {1: iter(("v40", "v41", "v56", "v57")), 2: iter(("s30", "s34", "s36", "s38"))}
+    for number, register in enumerate(kernel.problem.function.virtual_registers):
+        if register.files == (("v",) if register.width == 1 else ("s",)):
+            trial = {**answer, f"%{number}": next(kept[register.width], "v0")}
+            if IndependentVerifier(kernel.problem).verify(trial).valid:
+                answer = trial
+    assert {"v40", "v41", "s30", "s34"} <= set(answer.values())
+    assembly = run_llc(kernel.lower(answer).text, "gfx942", "asm").decode()
+    code = assembly.partition("\ntail_call_after_loop:")[2].partition(".Lfunc_end")[0]
+    saved = set(re.findall(r"v_writelane_b32 v\d+, (s\d+)", code))
+    saved |= set(re.findall(r"scratch_store_dword off, (v\d+)", code))
+    assert {"v40", "v41", "s30", "s31", "s34", "s35"} < saved
+    ends = [line for line in instructions(code) if line.startswith("s_setpc_b64")]
+    assert sorted(ends)[1:] == ["s_setpc_b64 s[30:31]"]
+    for end in ends:
+        block = code[: code.index(end)].rpartition("\n.LBB")[2]
+        back = set(re.findall(r"v_readlane_b32 (s\d+)", block))
+        back |= set(re.findall(r"scratch_load_dword (v\d+), off", block))
+        assert back == saved
 
 
 def test_values_across_a_call_are_where_the_callee_keeps_them(llc: Llc) -> None:

@@ -19,7 +19,6 @@ from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 KERNELS = sorted(Path(__file__).parent.joinpath("kernels").glob("*.ll"))
 ARCHITECTURES = ("gfx90a", "gfx942")
 REFUSED = {
-    "tail_call": r"mir:\d+: calls by SI_TCRETURN are not supported",
     "whole_wave": r"mir:\d+: whole-wave mode is not supported: ENTER_STRICT_WWM",
 }
 Llc = Callable[..., str]

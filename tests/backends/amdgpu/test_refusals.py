@@ -49,7 +49,7 @@ KERNEL = "    %0:vgpr_32 = IMPLICIT_DEF\n    S_ENDPGM 0"
         ("", "define amdgpu_gfx_whole_wave void @f() {", KERNEL, "amdgpu_gfx_whole_wave are not"),
         ("", "", KERNEL.replace("S_ENDPGM 0", "S_SETPC_B64_return $sgpr30_sgpr31"), "_return"),
         (ENTRY, "", KERNEL.replace("S_ENDPGM 0", "S_SETPC_B64 $sgpr30_sgpr31"), "S_SETPC_B64"),
-        (ENTRY, "", KERNEL.replace("S_ENDPGM 0", "SI_TCRETURN %0, @g, 0"), "SI_TCRETURN"),
+        (ENTRY, "", KERNEL.replace("S_ENDPGM 0", "SI_TCRETURN_GFX_WholeWave %0, @g, 0"), "Whole"),
     ],
 )
 def test_functions_that_end_in_other_ways(head: str, ir: str, body: str, words: str) -> None:
@@ -84,6 +84,36 @@ def test_functions_that_others_call_are_read(head: str, ir: str) -> None:
 )
 def test_calls_that_are_refused(call: str, words: str) -> None:
     refused(words, f"    %0:sreg_64 = IMPLICIT_DEF\n    {call}\n    S_ENDPGM 0")
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ("SI_TCRETURN %0, @g, 0", "an unknown register mask"),
+        ("SI_TCRETURN %0, @g, 0, csr_amdgpu_other", "an unknown register mask"),
+        # All of these may be registers that LLVM restores just before.
+        ("SI_TCRETURN %1, @g, 0, csr_amdgpu", "SI_TCRETURN reads %1, which may be"),
+        ("SI_TCRETURN_GFX %0, @g, 0, csr_amdgpu_si_gfx", "SI_TCRETURN_GFX reads %0"),
+        ("SI_TCRETURN $sgpr30_sgpr31, @g, 0, csr_amdgpu", r"reads \$sgpr30_sgpr31"),
+        ("SI_TCRETURN %0, @g, 0, csr_amdgpu, implicit $vgpr40", r"reads \$vgpr40"),
+        ("SI_TCRETURN %0, @g, 0, csr_amdgpu_gfx90ainsts, implicit $agpr32", r"\$agpr32"),
+    ],
+)
+def test_tail_calls_that_are_refused(end: str, words: str) -> None:
+    refused(words, f"{TAIL_CALL}    {end}")
+
+
+TAIL_CALL = "    %0:ccr_sgpr_64 = IMPLICIT_DEF\n    %1:sreg_64 = IMPLICIT_DEF\n"
+
+
+def test_tail_calls_that_are_read() -> None:
+    for end in (
+        "SI_TCRETURN %0, @g, 0, csr_amdgpu, implicit $vgpr0, implicit $exec, implicit %0",
+        "SI_TCRETURN $sgpr4_sgpr5, @g, 0, csr_amdgpu_gfx90ainsts, implicit undef $agpr31",
+    ):
+        last = normalized(f"{TAIL_CALL}    {end}").blocks[0].instructions[-1]
+        assert last.opcode == "SI_TCRETURN"
+        assert not last.destroys
 
 
 @pytest.mark.parametrize(

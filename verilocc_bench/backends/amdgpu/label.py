@@ -22,6 +22,7 @@ from verilocc_bench.backends.amdgpu.machine import (
 )
 from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction, is_half, is_ignored
 from verilocc_bench.backends.amdgpu.read import MirFile
+from verilocc_bench.backends.amdgpu.refusals import TAIL_CALLS
 from verilocc_bench.backends.amdgpu.tools import LABEL_OPTIONS, llc_version, run_llc
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError, RejectedKernel
@@ -30,7 +31,8 @@ from verilocc_bench.targets.amdgpu_classes import fixed_units
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 from verilocc_bench.verification import FastVerifier
 
-_SAVE, _RELOAD, _RETURN = "SI_SPILL_S32_TO_VGPR", "SI_RESTORE_S32_FROM_VGPR", "SI_RETURN"
+_SAVE, _RELOAD = "SI_SPILL_S32_TO_VGPR", "SI_RESTORE_S32_FROM_VGPR"
+_RETURNS = TAIL_CALLS | {"SI_RETURN"}
 
 
 class LiveRangesSplit(Exception):
@@ -116,7 +118,7 @@ def _without_saves(
     start, end = 0, len(instructions)
     while is_entry and start < end and instructions[start].opcode == _SAVE:
         start += 1
-    if start < end and instructions[-1].opcode == _RETURN:
+    if start < end and instructions[-1].opcode in _RETURNS:
         while end - 1 > start and instructions[end - 2].opcode == _RELOAD:
             end -= 1
         return [*instructions[start : end - 1], instructions[-1]]

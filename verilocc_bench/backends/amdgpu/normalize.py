@@ -20,7 +20,7 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineOperand,
     MachineOperandFlag,
 )
-from verilocc_bench.backends.amdgpu.refusals import refuse_unsupported
+from verilocc_bench.backends.amdgpu.refusals import TAIL_CALLS, refuse_unsupported
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import (
     Block,
@@ -241,7 +241,8 @@ class _MirNormalizer:
         opcode = self.opcode(machine.opcode)
         if outside and opcode in self.target.constant_opcodes:
             opcode += OUTSIDE  # it copies EXEC, M0 or the like, so it is not a constant
-        destroys = self.destroyed(machine.register_mask)
+        # Nothing of this function comes after a tail call.
+        destroys = () if machine.opcode in TAIL_CALLS else self.destroyed(machine.register_mask)
         instruction = Instruction(opcode, tuple(definitions), tuple(uses), None, destroys)
         if is_misnamed_mask_writer(operands, instruction, self.target):
             return replace(instruction, opcode=opcode + MASK_MARK)

@@ -5,9 +5,11 @@
   in an instruction that needs an even one (as on gfx90a and gfx942).
 - MIR from another place in the pipeline: in SSA form, before tied operands became
   one register, or with assigned registers.
-- Functions that neither end the program nor return to their caller by SI_RETURN: tail
-  calls, chains, and returns to an address in a register.
-- Calls whose register mask is not known.
+- Functions that neither end the program, nor return to their caller by SI_RETURN, nor
+  leave that to another function by a tail call: chains, and returns to an address in a
+  register.
+- Calls whose register mask is not known, and tail calls that read what they have to
+  restore first.
 - Whole-wave mode: it writes lanes of a register that are live outside the control
   flow graph's liveness. LLVM sets registers aside for it.
 """
@@ -24,6 +26,7 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineOperandFlag,
 )
 from verilocc_bench.errors import InputError
+from verilocc_bench.ir import FixedUnits
 from verilocc_bench.targets import Target
 from verilocc_bench.targets.amdgpu_calls import destroyed_units
 from verilocc_bench.targets.amdgpu_classes import class_bases, fixed_units
@@ -34,8 +37,10 @@ from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 _EXPECTED = "expected MIR from llc -stop-before=greedy"
 _OTHER_CONVENTIONS = re.compile(r"amdgpu_cs_chain\w*|amdgpu_gfx_whole_wave")
 _OTHER_ENDS = re.compile(
-    r"S_SETPC_B64_return\w*|SI_TCRETURN\w*|SI_CS_CHAIN_TC\w*|SI_WHOLE_WAVE_FUNC_RETURN"
+    r"S_SETPC_B64_return\w*|SI_TCRETURN_(?!GFX$)\w+|SI_CS_CHAIN_TC\w*"
+    r"|SI_WHOLE_WAVE_FUNC_RETURN"
 )
+TAIL_CALLS = frozenset({"SI_TCRETURN", "SI_TCRETURN_GFX"})
 _WHOLE_WAVE = re.compile(
     r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
     r"|SI_WHOLE_WAVE_FUNC_(SETUP|RETURN)|SI_(SPILL|RESTORE)_S32_(TO|FROM)_VGPR"
@@ -126,7 +131,7 @@ class _Check:
 
     def check_instruction(self, instruction: MachineInstruction) -> None:
         opcode, line = instruction.opcode, instruction.line
-        if instruction.register_mask:
+        if instruction.register_mask or opcode in TAIL_CALLS:
             self.check_call(instruction)
         known = self.opcodes.get(opcode)
         if known is None:
@@ -143,10 +148,41 @@ class _Check:
 
     def check_call(self, instruction: MachineInstruction) -> None:
         mask, line = instruction.register_mask, instruction.line
-        if destroyed_units(mask) is None:
+        destroyed = destroyed_units(mask)
+        if destroyed is None:
             raise self.error(f"a call with an unknown register mask: {mask[:40]}", line)
-        if instruction.opcode != "SI_CALL":
+        if instruction.opcode in TAIL_CALLS:
+            self.check_tail_call(instruction, destroyed)
+        elif instruction.opcode != "SI_CALL":
             raise self.error(f"calls by {instruction.opcode} are not supported", line)
+
+    def check_tail_call(
+        self, instruction: MachineInstruction, destroyed: tuple[FixedUnits, ...]
+    ) -> None:
+        """Checks that a tail call reads only registers that the function need not restore.
+
+        LLVM restores the registers that callers count on just before the tail call. A value
+        in one of them would be lost there, so LLVM's class for the address has none of them.
+        """
+        free = {(units.file, units.first + n) for units in destroyed for n in range(units.count)}
+        for _, operand in instruction.operands:
+            places = [fixed_units(operand.name)]
+            if operand.virtual:
+                class_name = self.machine.classes.get(operand.name, "")
+                width, bases = class_bases(class_name) or (1, {})
+                places = [
+                    FixedUnits(file, base, width)
+                    for file, ranges in bases.items()
+                    for each in ranges
+                    for base in each
+                ]
+            units = [(p.file, p.first + n) for p in places if p is not None for n in range(p.count)]
+            if not free.issuperset(units):
+                name = f"%{operand.name}" if operand.virtual else f"${operand.name}"
+                raise self.error(
+                    f"{instruction.opcode} reads {name}, which may be a register to restore before",
+                    instruction.line,
+                )
 
     def check_opcode(self, opcode: str, line: int) -> None:
         if opcode in ("PHI", "G_PHI"):

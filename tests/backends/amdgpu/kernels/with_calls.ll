@@ -165,6 +165,26 @@ define float @tail_call(float %x) {
   ret float %r
 }
 
+define float @tail_call_after_loop(ptr addrspace(1) inreg %p, i32 inreg %n, float %x) {
+entry:
+  %c0 = icmp slt i32 %n, 1
+  br i1 %c0, label %early, label %loop
+early:
+  ret float %x
+loop:
+  %k = phi i32 [0, %entry], [%k1, %loop]
+  %acc = phi float [%x, %entry], [%acc1, %loop]
+  %o = getelementptr float, ptr addrspace(1) %p, i32 %k
+  %v = load float, ptr addrspace(1) %o
+  %acc1 = fadd float %acc, %v
+  %k1 = add i32 %k, 1
+  %c = icmp slt i32 %k1, %n
+  br i1 %c, label %loop, label %exit
+exit:
+  %r = tail call float @outside(float %acc1, float %x)
+  ret float %r
+}
+
 define float @arguments_on_stack(<32 x float> %v, float %x, float %y) {
   %e = extractelement <32 x float> %v, i32 31
   %s = fadd float %e, %y
