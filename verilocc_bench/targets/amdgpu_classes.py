@@ -26,7 +26,8 @@ _VCC["vcc_hi"] = FixedUnits("vcc", 1, 1)
 # Registers outside all allocatable classes of these targets, or always reserved by LLVM.
 _OUTSIDE = re.compile(
     r"(noreg|exec(_lo|_hi)?|scc|m0|mode|flat_scr(_lo|_hi)?(_ci|_vi)?|xnack_mask(_lo|_hi)?"
-    r"|sgpr_null(64|_hi)?|lds_direct|t(ba|ma)(_lo|_hi)?|ttmp\d+(_ttmp\d+)*|src_\w+"
+    r"|sgpr10[2-5](_sgpr10[2-5])*|sgpr_null(64|_hi)?|lds_direct|t(ba|ma)(_lo|_hi)?"
+    r"|ttmp\d+(_ttmp\d+)*|src_\w+"
     r"|(private_rsrc|fp|sp)_reg|\w+cnt)(_lo16|_hi16)?"
 )
 

@@ -108,7 +108,7 @@ TAIL_CALL = "    %0:ccr_sgpr_64 = IMPLICIT_DEF\n    %1:sreg_64 = IMPLICIT_DEF\n"
 
 def test_tail_calls_that_are_read() -> None:
     for end in (
-        "SI_TCRETURN %0, @g, 0, csr_amdgpu, implicit $vgpr0, implicit $exec, implicit %0",
+        "SI_TCRETURN %0, @g, 0, csr_amdgpu, implicit $vgpr0, implicit $exec, implicit %1",
         "SI_TCRETURN $sgpr4_sgpr5, @g, 0, csr_amdgpu_gfx90ainsts, implicit undef $agpr31",
     ):
         last = normalized(f"{TAIL_CALL}    {end}").blocks[0].instructions[-1]

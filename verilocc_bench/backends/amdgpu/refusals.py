@@ -168,6 +168,8 @@ class _Check:
         for _, operand in instruction.operands:
             places = [fixed_units(operand.name)]
             if operand.virtual:
+                if MachineOperandFlag.IMPLICIT in operand.flags:
+                    continue  # a token of LLVM's, which no machine code reads
                 class_name = self.machine.classes.get(operand.name, "")
                 width, bases = class_bases(class_name) or (1, {})
                 places = [
