@@ -185,6 +185,42 @@ def test_a_script_that_fails_keeps_what_it_compiled(
     assert "new or empty folder" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("arch", ["gfx942", "sm_80"])
+def test_a_whole_script_runs_to_its_end(
+    arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Queries of the GPU, comparisons and benchmarks: tests/triton/whole_script.py."""
+    import torch
+
+    script = Path(tutorial_kernels.__file__).with_name("whole_script.py")
+    monkeypatch.chdir(tmp_path)
+    assert main(["capture", "--arch", arch, "-o", "set", "--json", str(script)]) == 0
+    out, err = capsys.readouterr()
+    assert "the whole script ran" in err
+    assert "ended with" not in err
+    rows = json.loads(out)["rows"]
+    assert {each["kernel"] for each in rows} == {"scaled_rows"}
+    assert len(rows) == 3  # blocks of 128, 64 and 256 in two types
+    assert not (tmp_path / "plots").exists()
+    assert not torch.cuda.is_available()
+    assert torch.version.hip is None
+    assert not torch.ones(1).is_cuda
+
+
+def test_large_products_are_not_computed() -> None:
+    import torch
+
+    with vb.capture("gfx90a"):
+        wide = torch.empty(2, 1 << 14, 1 << 14, device="cuda", dtype=torch.float16)
+        product = torch.bmm(wide, wide)
+        assert (product.shape, product.dtype) == (wide.shape, wide.dtype)
+        assert (wide @ wide[0]).shape == wide.shape
+        narrow = torch.ones(3, 3, device=torch.device("cuda", 0))
+        assert (narrow @ narrow)[0, 0].item() == 3.0
+        assert narrow.device == torch.device("cuda:0")
+        assert torch.equal(narrow, narrow + 1)
+
+
 @pytest.mark.parametrize(
     ("text", "word"), [("", "compiled nothing"), ("raise SystemExit(3)", "compiled nothing")]
 )

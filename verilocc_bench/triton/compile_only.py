@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,16 +11,50 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.targets import get_target
 
 _FIRST_DEVICE = 1 << 20
+_REGISTERS = 64
+"""The registers that a kernel is said to take: scripts divide by it to size their grids."""
 _devices = itertools.count(_FIRST_DEVICE)
-_LIMITS = {
-    "max_shared_mem": 1 << 30,
-    "multiprocessor_count": 104,
+_AMD = {
+    "max_shared_mem": 65_536,
     "max_num_regs": 65_536,
+    "max_threads_per_sm": 2_048,
     "warpSize": 64,
-    "sm_clock_rate": 1_000_000,
-    "mem_clock_rate": 1_000_000,
-    "mem_bus_width": 4_096,
+    "sm_clock_rate": 1_700_000,
+    "mem_clock_rate": 1_600_000,
+    "hip": "6.4",
 }
+_GPU = "no GPU, compiled for "
+DEVICES: Mapping[str, Mapping[str, Any]] = {
+    "gfx90a": {
+        **_AMD,
+        "name": _GPU + "gfx90a",
+        "capability": (9, 0),
+        "multiprocessor_count": 104,
+        "mem_bus_width": 4_096,
+    },
+    "gfx942": {
+        **_AMD,
+        "name": _GPU + "gfx942",
+        "capability": (9, 4),
+        "multiprocessor_count": 304,
+        "mem_bus_width": 8_192,
+    },
+    "sm_80": {
+        "name": _GPU + "sm_80",
+        "capability": (8, 0),
+        "max_shared_mem": 166_912,
+        "max_num_regs": 65_536,
+        "max_threads_per_sm": 2_048,
+        "warpSize": 32,
+        "multiprocessor_count": 108,
+        "sm_clock_rate": 1_410_000,
+        "mem_clock_rate": 1_215_000,
+        "mem_bus_width": 5_120,
+        "hip": None,
+    },
+}
+"""What scripts ask of a GPU: an MI250X's half, an MI300X and an A100, as the vendors' manuals
+say. Scripts choose configurations and grids by it; nothing of it gets into a kernel's row."""
 
 
 class CompileOnlyDriver:
@@ -34,10 +68,9 @@ class CompileOnlyDriver:
     def __init__(self, arch: str) -> None:
         self.target = triton_target(arch)
         self._device = next(_devices)
-        properties = _LIMITS | {"warpSize": self.target.warp_size}
         self.utils = SimpleNamespace(
-            get_device_properties=lambda _device: properties,
-            load_binary=lambda *_: (None, None, 0, 0, 1 << 20),
+            get_device_properties=lambda _device: dict(DEVICES[arch]),
+            load_binary=lambda *_: (None, None, _REGISTERS, 0, 1 << 20),
         )
 
     @classmethod
@@ -61,16 +94,16 @@ class CompileOnlyDriver:
         return 0
 
     def get_active_torch_device(self) -> Any:
-        """The CPU, where a script's tensors go."""
+        """torch's first GPU, which a capture takes as the CPU."""
         import torch
 
-        return torch.device("cpu")
+        return torch.device("cuda", 0)
 
     def get_device_interface(self) -> Any:
         """The part of torch that stands for the device."""
         import torch
 
-        return torch.cpu
+        return torch.cuda
 
     def get_benchmarker(self) -> Callable[..., Sequence[float]]:
         """Runs a call once, so that it is compiled, and says the same time of every call."""
