@@ -10,6 +10,7 @@ from typing import Any
 
 from tabulate import tabulate
 
+from leaderboard.measured import UNVERIFIED, figure_words
 from leaderboard.shown_text import UNSEEN
 from verilocc_bench.evaluation.table import CODE_COLUMNS, code_change, code_runs
 
@@ -62,6 +63,13 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
         yield executed_words(document["executed"])
     if document["machine_code"]:
         yield code_words(document["machine_code"])
+    if document["accepted"] and submission["measured"]:
+        yield f"On GPUs, {UNVERIFIED}:"
+        yield "\n".join(
+            f"- `{each['id']}` on {plain(each['device'])}, against {plain(each['against'])}: "
+            f"{figure_words(each)}"
+            for each in submission["measured"]
+        )
     if document["marks"]:
         yield "To be shown beside it:"
         yield "\n".join(f"- {each['message']}" for each in document["marks"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,21 @@ from typing import Any
 import yaml
 
 from leaderboard.boards import boards
-from leaderboard.folder import ANSWERS, SUBMISSION
+from leaderboard.examining import examine
+from leaderboard.folder import ANSWERS, SUBMISSION, answers_file, check_folder, read_small
+from leaderboard.measured import answer_hash
 from leaderboard.shown_text import NAME
+from leaderboard.strict_yaml import LIMIT_BYTES as YAML_BYTES
+from leaderboard.strict_yaml import parse_yaml
 from leaderboard.submission import CLAIMED, FORMAT
+from verilocc_bench.edits.answer_files import read_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import allocator_label, settings_kind
 from verilocc_bench.evaluation.models.predictions import LIMIT_BYTES
 from verilocc_bench.evaluation.results import RESULTS
 from verilocc_bench.evaluation.schema import read_results
-from verilocc_bench.files import MIB, open_input, opened_to_write, write_atomically
+from verilocc_bench.files import MIB, decode_text, open_input, opened_to_write, write_atomically
+from verilocc_bench.measuring.results import GpuMeasurement, read_measurement
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.flags import flag_of
 
@@ -58,6 +65,52 @@ def draft(run: Path, folder: Path) -> None:
     with answers.open("rb") as found, opened_to_write(folder / ANSWERS[0]) as copy:
         shutil.copyfileobj(found, copy, 1 << 20)
     write_atomically(folder / SUBMISSION, HEAD + text)
+
+
+def add_measurements(
+    folder: Path, measurements: Sequence[Path], dataset: str | None, revision: str | None
+) -> int:
+    """Adds what `measure` read back to a submission, as figures that nobody has verified.
+
+    Returns how many there are. Raises InputError for a folder without results, and if the
+    submission, with them, would be refused: each is of one of its answers.
+    """
+    if not folder.is_dir():
+        raise InputError("expected the folder of a submission", source=folder)
+    check_folder(folder)
+    place = folder / SUBMISSION
+    data = read_small(place, YAML_BYTES)
+    document, text = parse_yaml(data, place), decode_text(data, place)
+    if isinstance(document, dict) and "measured" in document:
+        raise InputError("there are measured figures already: take them out first", source=place)
+    figures = [_measured_figure(read_measurement(path)) for path in measurements]
+    added = text.rstrip("\n") + "\n" + yaml.safe_dump({"measured": figures}, sort_keys=False)
+    with tempfile.TemporaryDirectory(prefix="verilocc-bench-") as temporary:
+        trial = Path(temporary, "submission")
+        answers = answers_file(folder)
+        write_atomically(trial / SUBMISSION, added)
+        write_atomically(trial / answers.name, answers.read_bytes())
+        found = examine(trial, Path(temporary, "work"), dataset, revision)
+    if found.refusals:
+        reasons = "; ".join(f"{each.place}: {each.message}" for each in found.refusals)
+        raise InputError(f"would be refused: {reasons}", source=folder)
+    write_atomically(place, added)
+    return len(figures)
+
+
+def _measured_figure(measurement: GpuMeasurement) -> dict[str, Any]:
+    known = measurement.to_json()
+    times = known["median_milliseconds"]
+    _, answer = read_answer(measurement.folder / "answer" / "answer.json")
+    return {
+        "id": known["id"],
+        "answer_sha256": answer_hash(known["id"], answer),
+        "against": measurement.names[1],
+        **{key: known[key] for key in ("device", "driver_version", "grid", "rounds")},
+        "milliseconds": times["answer"],
+        "against_milliseconds": times["other"],
+        **{key: known[key] for key in ("ratio", "ratio_low", "ratio_high", "same_bits")},
+    }
 
 
 def _check_complete(document: dict[str, Any], answers: Path, run: Path) -> None:

@@ -17,9 +17,13 @@ from leaderboard.answer_lines import (
 )
 from leaderboard.boards import Board, BoardCopy, boards
 from leaderboard.folder import SUBMISSION, answers_file, check_folder, open_file
+from leaderboard.measured import answer_hash
 from leaderboard.submission import Refusal, Submission, read_submission
 from verilocc_bench.dataset import Row
+from verilocc_bench.edits import Answer
+from verilocc_bench.edits.answer_files import parse_answer
 from verilocc_bench.errors import InputError
+from verilocc_bench.files import decode_text, parse_json
 
 NAMED = 5
 """The most functions that a refusal names."""
@@ -87,8 +91,33 @@ def examine(
     except InputError as error:
         found.refusals = [_refusal("answers", error, folder)]
         return found
-    found.refusals = list(_mismatches(found.answers, found.rows, found.submission, copy))
+    found.refusals = [
+        *_mismatches(found.answers, found.rows, found.submission, copy),
+        *_strange_figures(found.answers, found.submission),
+    ]
     return found
+
+
+def _strange_figures(answers: Answers, submission: Submission) -> Iterator[Refusal]:
+    """Measured figures that belong to no answer of the submission."""
+    for number, figure in enumerate(submission.measured, 1):
+        lines = answers.lines.get(figure.id)
+        given = () if lines is None else answers_of(answers.path, lines)
+        if figure.answer_sha256 not in {answer_hash(figure.id, each) for each in given}:
+            message = f"measured of an answer to {figure.id} that is not in the submission"
+            yield Refusal("submission", message, f"{SUBMISSION}: measured, {number}")
+
+
+def answers_of(path: Path, lines: FunctionLines) -> Iterator[Answer]:
+    """The answers among some lines of a file, without what is no answer."""
+    with os.fdopen(open_file(path), "rb") as file:
+        for offset, length in lines.places:
+            file.seek(offset)
+            try:
+                text = decode_text(file.read(length), path)
+                yield parse_answer(parse_json(text, path), path)[1]
+            except InputError:
+                continue
 
 
 def _board(submission: Submission) -> Board:

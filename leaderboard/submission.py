@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard.folder import SUBMISSION, read_small
+from leaderboard.measured import MOST_MEASURED, MeasuredFigure, read_figure
 from leaderboard.shown_text import NAME, text_problem, url_problem
 from leaderboard.strict_yaml import LIMIT_BYTES, parse_yaml
 from verilocc_bench.allocators import (
@@ -63,7 +64,8 @@ class Submission:
     `date` is the day of the run, as YYYY-MM-DD, if it is stated.
     `parameters` is None if there is no model or no count. `samples` is the
     number of answers to each function, `verifier_calls` the most attempts at
-    each of them, `architectures` the architectures that it answers.
+    each of them, `architectures` the architectures that it answers. Nobody
+    verifies what was `measured`.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Submission:
     date: str | None = None
     links: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    measured: tuple[MeasuredFigure, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """All fields by name."""
@@ -94,6 +97,7 @@ class Submission:
             **asdict(self),
             "authors": list(self.authors),
             "architectures": list(self.architectures),
+            "measured": [asdict(each) | {"grid": list(each.grid)} for each in self.measured],
         }
 
 
@@ -145,6 +149,7 @@ class _ManifestReader:
             date=self._checked("date", _date_problem, required=False) or None,
             links=self._links(),
             claims=self._claims(),
+            measured=self._measured(),
         )
         if found.decoding != Decoding.GUIDED and found.verifier_calls != 1:
             self._refuse("verifier_calls", "only guided decoding may call the verifier: expected 1")
@@ -264,6 +269,19 @@ class _ManifestReader:
             else:
                 found[task] = {key: float(figures[key]) for key in CLAIMED if key in figures}
         return found
+
+    def _measured(self) -> tuple[MeasuredFigure, ...]:
+        value = self._take("measured", required=False)
+        if value is None:
+            return ()
+        if not isinstance(value, list) or not 1 <= len(value) <= MOST_MEASURED:
+            self._refuse("measured", f"expected a list of 1 to {MOST_MEASURED} figures")
+            return ()
+        found = [read_figure(each) for each in value]
+        for number, each in enumerate(found, 1):
+            if isinstance(each, str):
+                self._refuse(f"measured, {number}", each)
+        return tuple(each for each in found if isinstance(each, MeasuredFigure))
 
 
 def _is_number(value: Any) -> bool:

@@ -197,6 +197,12 @@ class BoardEntry:
         return found if found and found["record"]["kernels"] else None
 
     @property
+    def measured(self) -> Sequence[Mapping[str, Any]]:
+        """What the submitter measured, and nobody has verified."""
+        found: Sequence[Mapping[str, Any]] = self.submission.get("measured") or ()
+        return found
+
+    @property
     def is_split(self) -> bool:
         """True if its answers may have edits."""
         return bool(self.document["board"]["track"] == "split")

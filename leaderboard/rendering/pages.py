@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from leaderboard.boards import Board
 from leaderboard.comment import code_words
 from leaderboard.document import KS
+from leaderboard.measured import UNVERIFIED, figure_words
 from leaderboard.rendering.entries import ALL, BoardEntry, EntryFigures, Scope, scopes
 from leaderboard.rendering.history import history_plot
 from leaderboard.rendering.scatter import scatter_plot
@@ -139,6 +140,7 @@ def _environment() -> Environment:
         "signed": _signed,
         "code_change": lambda record, name: code_change(name, {"machine_code": record}),
         "code_words": code_words,
+        "figure_words": figure_words,
     }
     return environment
 
@@ -190,6 +192,7 @@ def entry_page(entry: BoardEntry, page: BoardPage, pictures: Mapping[str, str]) 
         ks=[k for k in KS if k <= entry.submission["samples"]],
         kernels={kernel["id"]: kernel for kernel in entry.kernels},
         pictures=pictures,
+        unverified=UNVERIFIED,
     )
 
 

@@ -27,6 +27,7 @@ from verilocc_bench.cli.dataset_arguments import (
     add_build_options,
     add_dataset_actions,
     add_publish_options,
+    add_submit_options,
 )
 from verilocc_bench.cli.run_arguments import add_run_options
 from verilocc_bench.cli.selftest_arguments import add_selftest_options
@@ -304,32 +305,6 @@ def _show(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _submit(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder of a submission")
-    parser.add_argument(
-        "--from-run",
-        type=Path,
-        metavar="RUN",
-        help="begin it: write DIR from the folder of a run of evaluate, and send nothing",
-    )
-    parser.add_argument(
-        "--repo-id",
-        default="verilocc/submissions",
-        metavar="OWNER/NAME",
-        help="the submissions dataset on the Hub",
-    )
-    parser.add_argument("--dataset", help="a copy of the board's dataset (default: its name)")
-    parser.add_argument("--revision", help="a branch, tag or commit of it on the Hub")
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="only check it, verify every answer, and compare claims with what is found",
-    )
-    parser.add_argument(
-        "--output", type=output_folder, metavar="FOLDER", help="write it there, and send nothing"
-    )
-
-
 def _failures(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folder", metavar="DIR", type=Path, help="the --output-path of evaluate, with its files"
@@ -390,7 +365,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "build": ("compile a sweep of kernels into a dataset", add_build_options),
     "dataset": ("check, count, compare or rebuild datasets", add_dataset_actions),
     "publish": ("publish a dataset folder on the Hub, in one commit", add_publish_options),
-    "submit": ("send a submission to the leaderboard", _submit),
+    "submit": ("send a submission to the leaderboard", add_submit_options),
     "train": ("train a language model by a recipe", add_train_options),
     "report": ("compare runs side by side", _report),
     "failures": ("say of a run's failures what was wrong, with tracebacks", _failures),

@@ -1,4 +1,4 @@
-"""The options of `build`, `dataset` and `publish`. Nothing heavy is imported here."""
+"""The options of `build`, `dataset`, `publish` and `submit`. Nothing heavy is imported here."""
 
 from __future__ import annotations
 
@@ -114,4 +114,40 @@ def add_publish_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tag", metavar="NAME", help="tag the commit, for a release")
     parser.add_argument(
         "--jobs", type=positive, default=os.cpu_count() or 1, help="processes and connections"
+    )
+
+
+def add_submit_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `submit`."""
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder of a submission")
+    parser.add_argument(
+        "--from-run",
+        type=Path,
+        metavar="RUN",
+        help="begin it: write DIR from the folder of a run of evaluate, and send nothing",
+    )
+    parser.add_argument(
+        "--measured",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="MEASUREMENT",
+        help="add what was measured of its answers, from folders of measure, and send nothing; "
+        "shown as not verified",
+    )
+    parser.add_argument(
+        "--repo-id",
+        default="verilocc/submissions",
+        metavar="OWNER/NAME",
+        help="the submissions dataset on the Hub",
+    )
+    parser.add_argument("--dataset", help="a copy of the board's dataset (default: its name)")
+    parser.add_argument("--revision", help="a branch, tag or commit of it on the Hub")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="only check it, verify every answer, and compare claims with what is found",
+    )
+    parser.add_argument(
+        "--output", type=output_folder, metavar="FOLDER", help="write it there, and send nothing"
     )

@@ -22,6 +22,8 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     if options.from_run is not None:
         return _draft(options)
+    if options.measured:
+        return _add_measured(options)
     from leaderboard.packing import packed
     from leaderboard.submitting import open_pull_request, write_folder
 
@@ -65,9 +67,21 @@ def _dry_run(options: argparse.Namespace) -> int:
 def _draft(options: argparse.Namespace) -> int:
     from leaderboard.drafting import TO_FILL_IN, draft
 
-    if options.dry_run or options.output is not None:
-        raise InputError("--from-run writes a new folder: without --dry-run and --output")
+    if options.dry_run or options.output is not None or options.measured:
+        message = "--from-run writes a new folder: without --dry-run, --output and --measured"
+        raise InputError(message)
     draft(options.from_run, options.folder)
     print(f"begun: {options.folder}/submission.yaml; to be filled in: {', '.join(TO_FILL_IN)}")
     print(f"then: verilocc-bench submit {options.folder} --dry-run")
+    return 0
+
+
+def _add_measured(options: argparse.Namespace) -> int:
+    from leaderboard.drafting import add_measurements
+    from leaderboard.measured import UNVERIFIED
+
+    if options.dry_run or options.output is not None:
+        raise InputError("--measured writes to submission.yaml: without --dry-run and --output")
+    count = add_measurements(options.folder, options.measured, options.dataset, options.revision)
+    print(f"added to {options.folder}/submission.yaml: {count} figures, {UNVERIFIED}")
     return 0

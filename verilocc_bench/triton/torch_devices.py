@@ -108,7 +108,7 @@ def _uncomputed_product(torch: Any, left: Any, right: Any) -> Any:
     return torch.empty((*batch, *left.shape[-2:-1], *right.shape[-1:]), dtype=left.dtype)
 
 
-class _Event:
+class _GpuEvent:
     """An event of a stream. Between any two of them lies a millisecond: nothing is measured."""
 
     def __init__(self, *_arguments: Any, **_options: Any) -> None:
@@ -132,7 +132,7 @@ class _Event:
         return 1.0
 
 
-class _Stream:
+class _GpuStream:
     """A stream that nothing is put into. It is a context manager as `torch.cuda.stream` is."""
 
     def __init__(self, *_arguments: Any, **_options: Any) -> None:
@@ -146,7 +146,7 @@ class _Stream:
 
     def record_event(self, event: Any = None) -> Any:
         """The event, or a new one."""
-        return event or _Event()
+        return event or _GpuEvent()
 
     def wait_stream(self, _stream: Any) -> None:
         """Does nothing."""
@@ -180,7 +180,7 @@ def _cuda_functions(torch: Any, device: Mapping[str, Any]) -> dict[str, Any]:
     def constant(value: Any) -> Callable[..., Any]:
         return lambda *_arguments, **_options: value
 
-    stream = _Stream()
+    stream = _GpuStream()
     values = {
         "is_available": True,
         "is_initialized": True,
@@ -210,4 +210,4 @@ def _cuda_functions(torch: Any, device: Mapping[str, Any]) -> dict[str, Any]:
         ),
     }
     found = {name: constant(value) for name, value in values.items() if hasattr(torch.cuda, name)}
-    return found | {"Event": _Event, "Stream": _Stream}
+    return found | {"Event": _GpuEvent, "Stream": _GpuStream}
