@@ -215,6 +215,7 @@ def test_large_products_are_not_computed() -> None:
         product = torch.bmm(wide, wide)
         assert (product.shape, product.dtype) == (wide.shape, wide.dtype)
         assert (wide @ wide[0]).shape == wide.shape
+        assert (wide[0] @ wide[0, 0]).shape == (1 << 14,)
         narrow = torch.ones(3, 3, device=torch.device("cuda", 0))
         assert (narrow @ narrow)[0, 0].item() == 3.0
         assert narrow.device == torch.device("cuda:0")

@@ -85,7 +85,7 @@ def _mode(torch: Any) -> Any:
                 return function(*args, **(kwargs or {}))
             if function is torch.Tensor.cuda:
                 return args[0]
-            if function in products and len(args) == 2 and _is_large(*args):
+            if function in products and len(args) == 2 and not kwargs and _is_large(*args):
                 return _uncomputed_product(torch, *args)
             return function(
                 *map(moved, args), **{key: moved(value) for key, value in (kwargs or {}).items()}
@@ -95,8 +95,8 @@ def _mode(torch: Any) -> Any:
 
 
 def _is_large(left: Any, right: Any) -> bool:
-    """True if a product is large, and nobody asks for its gradient."""
-    if left.requires_grad or right.requires_grad:
+    """True if a product of matrices is large, and nobody asks for its gradient."""
+    if min(left.ndim, right.ndim) < 2 or left.requires_grad or right.requires_grad:
         return False
     multiplications: int = math.prod(left.shape) * right.shape[-1]
     return multiplications > _LARGE_PRODUCT
