@@ -45,3 +45,12 @@ def test_the_labels_keep_within_what_ptxas_names() -> None:
             limit = json.loads(row.provenance)["register_limit"]
             assert f"registers R:{nameable_registers(limit)} " in row.normalized
             assert json.loads(row.registers_used)["R"] <= nameable_registers(limit)
+
+
+def test_one_warp_is_no_warps() -> None:
+    assert [TARGET.counted_occupancy(count) for count in (0, 1, 12)] == [
+        "0 warps",
+        "1 warp",
+        "12 warps",
+    ]
+    assert get_target("gfx942").counted_occupancy(1) == "1 wave"

@@ -81,7 +81,7 @@ def _print_verdict(problem: AllocationProblem, verdict: Verdict, *, edited: bool
     if not verdict.valid:
         _print_findings(problem, verdict)
         return
-    if verdict.registers_used is None:
+    if verdict.registers_used is None or verdict.occupancy is None:
         print("valid")
         return
     files = ", ".join(f"{k} {v}" for k, v in verdict.registers_used.items() if k != "vector")
@@ -90,7 +90,7 @@ def _print_verdict(problem: AllocationProblem, verdict: Verdict, *, edited: bool
     need = f"without edits it needs at least {bound}" if edited else f"lower bound {bound}"
     print(
         f"valid{' with edits' if edited else ''}: {verdict.registers_used[VECTOR]} vector "
-        f"registers ({files}), {verdict.occupancy} {problem.target.occupancy_unit}; {need}"
+        f"registers ({files}), {problem.target.counted_occupancy(verdict.occupancy)}; {need}"
     )
 
 

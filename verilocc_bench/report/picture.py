@@ -184,12 +184,12 @@ def subtitle(problem: AllocationProblem, occupation: Occupation) -> str:
         f"{problem.function.instruction_count:,} instructions",
         f"{len(problem.function.virtual_registers):,} virtual registers",
     ]
-    if occupation.valid:
+    if occupation.valid and occupation.occupancy is not None:
         parts.append(
             f"{occupation.used[VECTOR]} vector registers used (lower bound "
             f"{problem.pressure.maximum[VECTOR]})"
         )
-        parts.append(f"{occupation.occupancy} {problem.target.occupancy_unit}")
+        parts.append(problem.target.counted_occupancy(occupation.occupancy))
         return " · ".join(parts)
     first = occupation.clashes[0].finding.message
     count = occupation.findings_count

@@ -108,6 +108,10 @@ class Target:
     mask_change: Callable[[Instruction], MaskChange] = _no_mask_change
     ties_equal_operands: bool = False
 
+    def counted_occupancy(self, occupancy: int) -> str:
+        """The occupancy with its unit: `1 wave`, `8 waves`, `12 warps`."""
+        return f"{occupancy} {self.occupancy_unit.removesuffix('s' if occupancy == 1 else '')}"
+
     def file(self, name: str) -> TargetFile:
         """The hardware's register file of that name. Raises KeyError for another."""
         for file in self.files:
