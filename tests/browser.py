@@ -31,6 +31,7 @@ def browser() -> Iterator[webdriver.Chrome]:
     service = webdriver.ChromeService(str(shutil.which("chromedriver")))
     driver = webdriver.Chrome(options, service)
     driver.set_page_load_timeout(300)
+    driver.set_script_timeout(300)
     yield driver
     driver.quit()
 

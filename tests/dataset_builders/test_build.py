@@ -32,7 +32,7 @@ pytest.importorskip("triton", reason="the extra 'build' is not installed")
 
 pytestmark = pytest.mark.slow
 
-LIMIT = 6
+LIMIT = 4
 
 
 def files_in(folder: Path) -> dict[str, str]:
@@ -69,7 +69,7 @@ def test_killed_processes_change_no_byte(built: Path, tmp_path: Path) -> None:
     process = subprocess.Popen(
         command(output, 1), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    wait_for(output, 2, process)
+    wait_for(output, 1, process)
     victims = workers_of(process)
     assert len(victims) == 1
     os.kill(victims[0], signal.SIGKILL)

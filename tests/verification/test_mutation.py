@@ -23,7 +23,9 @@ SHARE = -(-MUTANTS // len(ROWS))
 judged: Counter[tuple[str, bool]] = Counter()
 
 
-@pytest.mark.parametrize("row", some_of(ROWS), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}")
+@pytest.mark.parametrize(
+    "row", some_of(ROWS, 6), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"
+)
 def test_verdicts_on_mutants_agree_with_the_oracle(row: Row) -> None:
     problem = AllocationProblem.from_text(row.normalized)
     verifier = FastVerifier(problem)
@@ -43,7 +45,7 @@ def test_verdicts_on_mutants_agree_with_the_oracle(row: Row) -> None:
 
 def test_the_mutants_put_both_verdicts_to_the_test() -> None:
     asked = sum(judged.values())
-    if asked < MUTANTS // 4:
+    if asked < MUTANTS // 8:
         pytest.skip("runs after all the mutants")
     for name in OPERATORS:
         assert judged[name, False] > asked / 100, name
