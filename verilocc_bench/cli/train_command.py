@@ -14,8 +14,8 @@ def run(options: argparse.Namespace) -> int:
     """Trains a model by a recipe; goes on where an earlier run of it was interrupted."""
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected at least 1")
-    if options.notes and (options.reinforce or options.base is not None or options.jobs > 1):
-        raise InputError("--notes goes with none of --reinforce, --base and --jobs")
+    if options.notes and (options.reinforce or options.jobs > 1):
+        raise InputError("--notes goes with neither --reinforce nor --jobs")
     for package in ("torch", "transformers", "accelerate"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "model", "training")
@@ -62,4 +62,6 @@ def _train_notes(options: argparse.Namespace) -> Path:
     from verilocc_bench.training.recipe_files import find_recipe_file, read_document
 
     recipe = read_document(NotesRecipe, find_recipe_file(options.recipe, folder="notes"))
-    return train_notes(recipe, options.dataset, options.output, revision=options.revision)
+    return train_notes(
+        recipe, options.dataset, options.output, revision=options.revision, base=options.base
+    )

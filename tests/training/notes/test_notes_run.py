@@ -107,3 +107,22 @@ def test_a_network_learns() -> None:
         learning._learn_pool()
     wrong = json.loads(learning.log[-1])["wrong"]
     assert wrong < 0.5
+
+
+def test_a_base_gives_the_weights_to_begin_with(tiny: NotesRecipe, tmp_path: Path) -> None:
+    base = run.train_notes(tiny, "mini", tmp_path / "base")
+    further = run.train_notes(
+        replace(tiny, steps=1, learning_rate=0.0, seed=5), "mini", tmp_path / "on", base=str(base)
+    )
+    weights = [(folder / "model.safetensors").read_bytes() for folder in (base, further)]
+    assert weights[0] == weights[1]
+    told = json.loads((further / "training.json").read_text())["base"]
+    assert told["name"] == "base"
+    assert (
+        f"from the weights of `base`\n(revision `{told['revision'][:16]}`)"
+        in (further / "README.md").read_text()
+    )
+    for wrong, message in (("nowhere", "expected the folder"), (str(base), "another format or")):
+        other = replace(tiny, network=replace(tiny.network, layers=1))
+        with pytest.raises(InputError, match=message):
+            run.train_notes(other, "mini", tmp_path / "no", base=wrong)

@@ -31,7 +31,7 @@ verilocc-bench evaluate --model {model}
 
 ## Training
 
-By the recipe `{name}` from random weights: {windows:,} windows ({tokens:,} tokens),
+By the recipe `{name}` from {begun}: {windows:,} windows ({tokens:,} tokens),
 {share:.0%} of them of functions of the split `{split}` of `{dataset}` (hash `{hash}`), the others
 made up. The answers are those of a rule (training/notes/{teacher}), never the compiler's.
 At the end of training {wrong:.4%} of its words were not the rule's.
@@ -57,6 +57,7 @@ def write_notes_card(folder: Path) -> None:
     prompt_format = recipe.get("prompt_format", NOTES_FORMAT.name)
     text = CARD.format(
         name=recipe["name"],
+        begun=_begun(training.get("base")),
         model=recipe["name"] if recipe["name"] in SHIPPED else "FOLDER",
         format=prompt_format,
         reads=READS[prompt_format],
@@ -74,6 +75,12 @@ def write_notes_card(folder: Path) -> None:
         versions=", ".join(f"{name} {number}" for name, number in training["versions"].items()),
     )
     write_atomically(folder / "README.md", text)
+
+
+def _begun(base: dict[str, str] | None) -> str:
+    if base is None:
+        return "random weights"
+    return f"the weights of `{base['name']}`\n(revision `{base['revision'][:16]}`)"
 
 
 def _validation(validation: dict[str, Any] | None) -> str:

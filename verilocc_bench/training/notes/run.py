@@ -23,7 +23,7 @@ from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write, write_atomically
 from verilocc_bench.ir import Function, parse_function
-from verilocc_bench.model.notes.files import save_network
+from verilocc_bench.model.notes.files import load_network, notes_folder, save_network
 from verilocc_bench.model.notes.formats import NOTES_FORMATS
 from verilocc_bench.model.notes.network import NotesNetwork
 from verilocc_bench.training.notes.card import write_notes_card
@@ -37,18 +37,27 @@ FINISHED, CHECKPOINT, LOG = "training.json", "checkpoint.pt", "log.jsonl"
 
 
 def train_notes(
-    recipe: NotesRecipe, dataset: str, output: Path, *, revision: str | None = None
+    recipe: NotesRecipe,
+    dataset: str,
+    output: Path,
+    *,
+    revision: str | None = None,
+    base: str | None = None,
 ) -> Path:
     """Trains a network by a recipe on a dataset; returns the folder with it.
 
-    Raises InputError if the folder holds another run.
+    `base`: a model that keeps notes, by its folder or the name of one that comes with the
+    package, whose weights it begins with. Raises InputError if the folder holds another run, or
+    the base is of another format or size than the recipe.
     """
+    network, begun = _begun_with(recipe, base)
     rows = load_rows(dataset, split=recipe.split, revision=revision).rows
     chosen = _chosen(rows, recipe.functions)
     told = {
         "recipe": recipe.as_json(),
         "dataset": data_source(dataset, revision, chosen),
         "versions": versions(),
+        **begun,
     }
     claim_folder(output, told)
     if (output / FINISHED).exists():
@@ -57,7 +66,7 @@ def train_notes(
     if recipe.validation_functions:
         held_out = load_rows(dataset, split=recipe.validation_split, revision=revision).rows
     functions = [parse_function(row.normalized, row.id) for row in chosen]
-    run = NotesRun(recipe, functions, output)
+    run = NotesRun(recipe, functions, output, network)
     measured = run.whole()
     measured["validation"] = validate(
         run.network, _chosen(held_out, recipe.validation_functions, smallest=True)
@@ -68,6 +77,21 @@ def train_notes(
     write_notes_card(output)
     (output / CHECKPOINT).unlink(missing_ok=True)
     return output
+
+
+def _begun_with(recipe: NotesRecipe, base: str | None) -> tuple[NotesNetwork, dict[str, Any]]:
+    """The network before the first step, and what is told of its base."""
+    prompt_format = NOTES_FORMATS[recipe.prompt_format]
+    if base is None:
+        return NotesNetwork(recipe.network, recipe.seed, prompt_format), {}
+    folder = notes_folder(base)
+    if folder is None:
+        raise InputError("expected the folder of a model that keeps notes", source=base)
+    network, revision = load_network(folder)
+    if network.prompt_format is not prompt_format or network.configuration != recipe.network:
+        raise InputError("the base is of another format or size than the recipe", source=base)
+    network.train()
+    return network, {"base": {"name": folder.name, "revision": revision}}
 
 
 def _chosen(rows: Sequence[Row], most: int | None, *, smallest: bool = False) -> list[Row]:
@@ -86,12 +110,17 @@ def _chosen(rows: Sequence[Row], most: int | None, *, smallest: bool = False) ->
 class NotesRun:
     """A run's network and optimizer, and how many pools they have learnt."""
 
-    def __init__(self, recipe: NotesRecipe, functions: Sequence[Function], output: Path) -> None:
+    def __init__(
+        self,
+        recipe: NotesRecipe,
+        functions: Sequence[Function],
+        output: Path,
+        network: NotesNetwork | None = None,
+    ) -> None:
         torch.set_num_threads(recipe.threads)
         torch.use_deterministic_algorithms(True)
         self.recipe, self.functions, self.output = recipe, functions, output
-        prompt_format = NOTES_FORMATS[recipe.prompt_format]
-        self.network = NotesNetwork(recipe.network, recipe.seed, prompt_format)
+        self.network = _begun_with(recipe, None)[0] if network is None else network
         self.optimizer = _optimizer(self.network, recipe)
         self.log: list[str] = []
         self.pool = 0
