@@ -13,7 +13,6 @@ what it asks about some (`tests/sampling.py`). `make test-exhaustive` asks about
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import shutil
@@ -52,12 +51,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if further:
             config.hook.pytest_deselected(items=further)
             items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
-
-
-def pytest_collection_finish() -> None:
-    """Takes what all tests have imported out of garbage collection, which would walk it each time."""
-    gc.collect()
-    gc.freeze()
 
 
 def find_llc() -> str | None:
