@@ -29,11 +29,12 @@ def normalized(body: str, head: str = "", ir: str = "", arch: str = "gfx942") ->
     return normalize_machine_function(module.functions[0], module, target, source="x.mir").function
 
 
-def refused(words: str, body: str, head: str = "", ir: str = "", arch: str = "gfx942") -> None:
+def refused(words: str, body: str, head: str = "", ir: str = "", arch: str = "gfx942") -> int:
     with pytest.raises(InputError, match=words) as caught:
         normalized(body, head, ir, arch)
     assert caught.value.source == "x.mir"
     assert caught.value.line is not None
+    return caught.value.line
 
 
 KERNEL = "    %0:vgpr_32 = IMPLICIT_DEF\n    S_ENDPGM 0"
@@ -83,7 +84,8 @@ def test_functions_that_others_call_are_read(head: str, ir: str) -> None:
     ],
 )
 def test_calls_that_are_refused(call: str, words: str) -> None:
-    refused(words, f"    %0:sreg_64 = IMPLICIT_DEF\n    {call}\n    S_ENDPGM 0")
+    body = f"    %0:sreg_64 = IMPLICIT_DEF\n    {call}\n    S_ENDPGM 0"
+    assert refused(words, f"    S_NOP 0\n{body}") == refused(words, body) + 1
 
 
 @pytest.mark.parametrize(
@@ -96,11 +98,13 @@ def test_calls_that_are_refused(call: str, words: str) -> None:
         ("SI_TCRETURN_GFX %0, @g, 0, csr_amdgpu_si_gfx", "SI_TCRETURN_GFX reads %0"),
         ("SI_TCRETURN $sgpr30_sgpr31, @g, 0, csr_amdgpu", r"reads \$sgpr30_sgpr31"),
         ("SI_TCRETURN %0, @g, 0, csr_amdgpu, implicit $vgpr40", r"reads \$vgpr40"),
+        ("SI_TCRETURN %0, @g, 0, csr_amdgpu, implicit %1, implicit $vgpr40", r"reads \$vgpr40"),
         ("SI_TCRETURN %0, @g, 0, csr_amdgpu_gfx90ainsts, implicit $agpr32", r"\$agpr32"),
     ],
 )
 def test_tail_calls_that_are_refused(end: str, words: str) -> None:
-    refused(words, f"{TAIL_CALL}    {end}")
+    line = refused(words, f"{TAIL_CALL}    {end}")
+    assert refused(words, f"{TAIL_CALL}    S_NOP 0\n    {end}") == line + 1
 
 
 TAIL_CALL = "    %0:ccr_sgpr_64 = IMPLICIT_DEF\n    %1:sreg_64 = IMPLICIT_DEF\n"
