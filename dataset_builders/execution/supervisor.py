@@ -6,8 +6,9 @@ Dask worker) has a task process of its own, and never does a task itself. A
 task process starts when it is first needed, and is kept for further tasks.
 Tasks and results pass through as bytes.
 
-pebble runs the task processes: it watches the time limits, and notices deaths.
-Each has a pebble pool of its own, for two reasons. A process that is killed
+pebble runs the task processes, and notices deaths. The time limit is one of work: time in
+which a task waits for a processor is not counted (`work_clock`).
+Each process has a pebble pool of its own, for two reasons. A process that is killed
 while it holds the lock of a pool's channel blocks the others of that pool for a
 minute. And pebble ends the process alone, not what it has started: to end its
 whole group, one must know its id. pebble does not replace a process that dies
@@ -26,17 +27,20 @@ import signal
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from dataset_builders.execution.task_process import begin, do_task
 from verilocc_bench.errors import InputError
+from verilocc_bench.work_clock import WorkClock
 
 TaskReplyKind: TypeAlias = Literal["done", "failed", "crashed", "timeout"]
 
 _START_SECONDS = 120.0
+_POLL_SECONDS = 0.5
 _ATTEMPTS = 2
 
 
@@ -84,24 +88,31 @@ class _TaskProcess:
     def do(self, task: bytes, seconds: float) -> tuple[str, bytes]:
         """The process's answer to a task.
 
-        Raises TimeoutError if it takes longer than `seconds`, and OSError or
+        Raises TimeoutError if it works longer than `seconds`, and OSError or
         RuntimeError if the process dies.
         """
         if self.group is None:
-            arguments = (os.getpid(), self.folder)
+            started = time.monotonic()
+            future = self._pool.schedule(begin, (os.getpid(), self.folder))
             try:
-                self.group = self._result(begin, arguments, _START_SECONDS)
+                self.group = self._result(
+                    future, lambda: time.monotonic() - started, _START_SECONDS
+                )
             except TimeoutError:
                 raise ChildProcessError("it did not begin") from None  # not the task's fault
-        answer: tuple[str, bytes] = self._result(do_task, (task,), seconds)
+        clock = WorkClock(self.group)
+        future = self._pool.schedule(do_task, (task,))
+        answer: tuple[str, bytes] = self._result(future, clock.seconds, seconds)
         return answer
 
-    def _result(self, function: Callable[..., Any], arguments: Any, seconds: float) -> Any:
-        future = self._pool.schedule(function, arguments, timeout=seconds)
+    def _result(self, future: Future[Any], worked: Callable[[], float], seconds: float) -> Any:
+        """The result of a future. Raises TimeoutError when `worked()` exceeds `seconds`."""
         # A pool that is stopped leaves its futures as they are.
-        while not wait([future], timeout=1.0).done:
+        while not wait([future], timeout=_POLL_SECONDS).done:
             if self.is_ended:
                 raise ChildProcessError("it was ended")
+            if worked() > seconds:
+                raise TimeoutError
         return future.result()
 
     def is_usable(self) -> bool:

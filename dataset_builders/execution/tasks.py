@@ -41,7 +41,8 @@ Output = TypeVar("Output")
 class Execution:
     """Where tasks run: in `jobs` processes here, or on the Dask cluster of a `scheduler`.
 
-    `time_limit_seconds` is for each item. `agreement` returns what decides the
+    `time_limit_seconds` is for each item; time in which it waits for a processor is not
+    counted. `agreement` returns what decides the
     results (versions, flags): it must return the same on the workers of a
     cluster as in this process.
     """

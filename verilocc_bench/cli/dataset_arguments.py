@@ -40,7 +40,7 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
         type=positive,
         default=600,
         metavar="SECONDS",
-        help="how long one kernel may take before it is rejected",
+        help="how long one kernel may take before it is rejected, without waiting for a processor",
     )
 
 
