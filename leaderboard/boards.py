@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from verilocc_bench.dataset import Row, iterate_rows, load_rows
+from verilocc_bench.dataset import EMBEDDED, EXPERT, Row, iterate_rows, load_rows
 from verilocc_bench.errors import InputError
 
 SPLITS = (
@@ -20,13 +21,17 @@ SPLITS = (
 )
 """Splits that are on no board; a dataset may have fewer."""
 
+_OF_EXPERTS = f":{EXPERT}"
+
 
 @dataclass(frozen=True, slots=True)
 class Board:
     """One track of one dataset's test split, frozen by its hash.
 
     `dataset` is its name for people, `hash` is the hash of all rows of the
-    split, `functions` their number.
+    split. With a `limit` the board has at most so many functions of each
+    architecture and family, those with the fewest instructions. `functions` is
+    the number of functions on the board.
     """
 
     name: str
@@ -35,6 +40,19 @@ class Board:
     split: str
     functions: int
     hash: str
+    limit: int | None = None
+
+    @property
+    def is_embedded(self) -> bool:
+        """True if the package has the board's functions."""
+        return self.dataset.removesuffix(_OF_EXPERTS) == EMBEDDED
+
+    def copy_in(self, dataset: str | None) -> str:
+        """The board's functions in a copy of the boards' dataset; that of its name without one."""
+        if self.is_embedded or dataset is None:
+            return self.dataset
+        experts = self.dataset.endswith(_OF_EXPERTS) and not dataset.endswith(_OF_EXPERTS)
+        return dataset + _OF_EXPERTS if experts else dataset
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +75,18 @@ class BoardCopy:
                 f"{found.hash[:16]}…, that of the board {board.name!r} is {board.hash[:16]}…",
                 source=self.dataset,
             )
-        return found.rows
+        taken: Counter[tuple[str, str]] = Counter()
+        rows = []
+        for row in found.rows:
+            taken[row.arch, row.family] += 1
+            if board.limit is None or taken[row.arch, row.family] <= board.limit:
+                rows.append(row)
+        return tuple(rows)
 
     def where_else(self, identifier: str) -> str | None:
         """The split or track with a function that is not on the board; None if there is none."""
         board, tracks = self.board, ("assign", "split")
-        places = [(board.split, track) for track in tracks if track != board.track]
+        places = [(board.split, track) for track in tracks if track != board.track or board.limit]
         places += [(split, track) for track in tracks for split in SPLITS]
         for split, track in places:
             try:

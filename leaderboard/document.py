@@ -135,6 +135,7 @@ def _document(
             "split": board.split,
             "hash": board.hash,
             "functions": board.functions,
+            **({} if board.limit is None else {"limit": board.limit}),
         },
         "files": dict(files),
         "versions": versions(language_model=False),

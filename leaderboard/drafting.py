@@ -135,6 +135,8 @@ def command_of(document: Mapping[str, Any]) -> str:
     words += ["--dataset", document["dataset"]["name"]]
     if config["track"] != "assign":
         words += ["--track", config["track"]]
+    if config["limit"] is not None:
+        words += ["--limit", str(config["limit"])]
     if config["arch"]:
         words += ["--arch", ",".join(config["arch"])]
     if config["samples"] > 1:
@@ -168,14 +170,18 @@ def name_of(label: str) -> str:
 def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
     config, digest = document["config"], document["dataset"]["hash"]
     known = [each for each in boards() if (each.hash, each.track) == (digest, config["track"])]
+    boards_of_limit = [each for each in known if each.limit == config["limit"]]
     if not known:
         names = ", ".join(f"{board.dataset} ({board.hash[:16]}…)" for board in boards())
         raise InputError(
             f"this run is of no board's dataset ({digest[:16]}…); boards: {names}", source=run
         )
-    for key in ("limit", "family"):
-        if config[key] is not None:
-            raise InputError(f"this run is of part of the board (--{key})", source=run)
+    if not boards_of_limit:
+        limits = ", ".join(f"--limit {each.limit}" for each in known if each.limit is not None)
+        only = f"; boards have {limits}" if limits else ""
+        raise InputError(f"this run is of part of the board (--limit){only}", source=run)
+    if config["family"] is not None:
+        raise InputError("this run is of part of the board (--family)", source=run)
     if config["budget"] != "full":
         raise InputError("this run is at another budget (--budget)", source=run)
     # evaluate measures the first valid sample of several, the leaderboard the middle one.
@@ -190,9 +196,10 @@ def _fields(document: dict[str, Any], run: Path) -> dict[str, Any]:
         "command": command_of(document),
         "date": document["date"][:10],
         "format": FORMAT,
-        "dataset": known[0].dataset,
+        "dataset": boards_of_limit[0].dataset,
         "dataset_hash": digest,
         "track": config["track"],
+        "limit": config["limit"],
         "architectures": config["arch"],
         "assistance": config["assistance"],
         "decoding": config["decoding"],

@@ -77,7 +77,7 @@ def examine(
     except InputError as error:
         found.refusals = [_refusal("format", error, folder)]
         return found
-    copy = BoardCopy(found.board, found.board.dataset if dataset is None else dataset, revision)
+    copy = BoardCopy(found.board, dataset or found.board.dataset, revision)
     architectures = found.submission.architectures
     found.rows = {row.id: row for row in copy.rows() if row.arch in architectures}
     work.mkdir(parents=True, exist_ok=True)
@@ -121,17 +121,19 @@ def answers_of(path: Path, lines: FunctionLines) -> Iterator[Answer]:
 
 
 def _board(submission: Submission) -> Board:
+    stated = (submission.dataset_hash, submission.track, submission.limit)
     for board in boards():
-        if (board.hash, board.track) == (submission.dataset_hash, submission.track):
+        if (board.hash, board.track, board.limit) == stated:
             return board
     known = "; ".join(
         f"{board.name}: {board.dataset}, {board.split} split of the {board.track} track, "
-        f"{board.hash[:16]}…"
+        f"{board.hash[:16]}…{'' if board.limit is None else f', limit {board.limit}'}"
         for board in boards()
     )
+    limit = "" if submission.limit is None else f" with the limit {submission.limit}"
     raise InputError(
         f"{SUBMISSION}: dataset_hash: answers of the {submission.track} track to the revision "
-        f"{submission.dataset_hash[:16]}…, which is no board's; boards: {known}"
+        f"{submission.dataset_hash[:16]}…{limit}, which is no board's; boards: {known}"
     )
 
 

@@ -124,7 +124,7 @@ def _as_results(entry: BoardEntry, model: str | None, revision: str | None) -> d
             "model": model or submission["name"],
             "arch": None if len(entry.kernels) == whole else sorted(architectures),
             "family": None,
-            "limit": None,
+            "limit": board.get("limit"),
             "budget": "full",
             "track": board["track"],
             "split": board["split"],

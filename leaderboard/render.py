@@ -20,14 +20,11 @@ from leaderboard.boards import Board, boards
 from leaderboard.rendering.entries import BoardEntry, read_entries
 from leaderboard.rendering.pages import BoardPage, board_page, check_packages, entry_page
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import Row, load_rows
+from verilocc_bench.dataset import EMBEDDED, Row, load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
 
 MADE_BY = "Made by `python -m leaderboard.render`"
-
-MINI = "mini"
-"""The dataset that is always there."""
 
 SPACE = f"""\
 ---
@@ -83,7 +80,7 @@ def render(entries: Path, output: Path, *, dataset: str | None = None) -> int:
         raise InputError("expected a new folder, or one of an earlier site", source=output)
     check_packages()
     found = read_entries(entries)
-    if dataset not in (None, MINI):
+    if dataset not in (None, EMBEDDED):
         _check_dataset(dataset)
     with tempfile.TemporaryDirectory(prefix="verilocc-bench-") as temporary:
         site = Path(temporary)
@@ -122,9 +119,10 @@ def _check_dataset(dataset: str) -> None:
     """Raises InputError if the copy has the functions of no board, or cannot be read."""
     errors = []
     for board in boards():
-        if board.dataset != MINI:
+        if not board.is_embedded:
+            copy = board.copy_in(dataset)
             try:
-                if load_rows(dataset, split=board.split, track=board.track).hash == board.hash:
+                if load_rows(copy, split=board.split, track=board.track).hash == board.hash:
                     return
             except InputError as error:
                 errors.append(error)
@@ -141,11 +139,10 @@ def _is_site(folder: Path) -> bool:
 
 def _rows(board: Board, dataset: str | None) -> tuple[Row, ...]:
     """The functions of a board; empty without a copy of its dataset."""
-    dataset = MINI if board.dataset == MINI else dataset
-    if dataset is None:
+    if dataset is None and not board.is_embedded:
         return ()
     try:
-        found = load_rows(dataset, split=board.split, track=board.track)
+        found = load_rows(board.copy_in(dataset), split=board.split, track=board.track)
     except InputError:  # a copy may have one track alone
         return ()
     return found.rows if found.hash == board.hash else ()

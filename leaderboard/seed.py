@@ -32,7 +32,6 @@ from verilocc_bench.files import write_atomically
 
 ENTRIES = Path(__file__).with_name("entries")
 WORK = Path("results", "leaderboard")
-MINI = "mini"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not chosen:
             raise InputError("no such entry is of these boards")
         for board, each in chosen:
-            copy = board.dataset if board.dataset == MINI else options.dataset or board.dataset
+            copy = board.copy_in(options.dataset)
             document = seed(
                 each,
                 board,
@@ -151,6 +150,8 @@ def seed(
     """
     folder = work / board.name / entry.name
     where = [] if board.track == "assign" else ["--track", board.track]
+    if board.limit is not None:
+        where += ["--limit", str(board.limit)]
     if entry.architectures is not None:
         where += ["--arch", ",".join(entry.architectures)]
     run = ["--output-path", str(folder / "run"), "--jobs", str(jobs)]

@@ -33,6 +33,7 @@ MOST_AUTHORS = 50
 MOST_CLAIMS = 50
 MOST_STRANGE = 10
 MOST_PARAMETERS = 10**14
+MOST_FUNCTIONS = 10**6
 LICENCES = ("apache-2.0", "cc0-1.0", "cc-by-4.0", "mit")
 LINKS = ("code", "paper", "model")
 TRACKS = ("assign", "split")
@@ -64,8 +65,8 @@ class Submission:
     `date` is the day of the run, as YYYY-MM-DD, if it is stated.
     `parameters` is None if there is no model or no count. `samples` is the
     number of answers to each function, `verifier_calls` the most attempts at
-    each of them, `architectures` the architectures that it answers. Nobody
-    verifies what was `measured`.
+    each of them, `architectures` the architectures that it answers. `limit` is
+    that of the board; None if it has none. Nobody verifies what was `measured`.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Submission:
     decoding: str
     samples: int
     verifier_calls: int
+    limit: int | None = None
     parameters: int | None = None
     base: str | None = None
     description: str | None = None
@@ -92,13 +94,16 @@ class Submission:
     measured: tuple[MeasuredFigure, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """All fields by name."""
-        return {
+        """All fields by name; `limit` only where there is one."""
+        document = {
             **asdict(self),
             "authors": list(self.authors),
             "architectures": list(self.architectures),
             "measured": [asdict(each) | {"grid": list(each.grid)} for each in self.measured],
         }
+        if self.limit is None:
+            del document["limit"]
+        return document
 
 
 def read_submission(folder: Path) -> tuple[Submission | None, list[Refusal]]:
@@ -143,6 +148,7 @@ class _ManifestReader:
             decoding=self._one_of("decoding", [each.value for each in Decoding]),
             samples=self._number("samples", 1, MOST_SAMPLES, default=1) or 1,
             verifier_calls=self._number("verifier_calls", 1, MOST_VERIFIER_CALLS, default=1) or 1,
+            limit=self._number("limit", 1, MOST_FUNCTIONS, default=None),
             parameters=self._number("parameters", 1, MOST_PARAMETERS, default=None),
             base=self._text("base", 100, required=False) or None,
             description=self._text("description", 500, required=False) or None,

@@ -101,6 +101,9 @@ def _candidates(manifest: Mapping[str, Any], all_points: int) -> str:
     taken = manifest["points"]
     if taken >= all_points:
         return f"{taken:,} candidates"
+    if "every" in manifest:
+        words = f"{taken:,} of the sweep's {all_points:,} candidates for their architectures"
+        return f"{words}, every {manifest['every']}th in the sweep's order"
     return f"the first {taken:,} of the sweep's {all_points:,} candidates for their architectures"
 
 

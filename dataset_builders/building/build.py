@@ -79,19 +79,20 @@ def build_dataset(
     output: Path,
     *,
     limit: int | None = None,
+    every: int = 1,
     execution: Execution | None = None,
     progress: bool = True,
     compiler: PointCompiler = compile_point,
     beside: Path | None = None,
 ) -> BuildReport:
-    """Builds the first `limit` points of a sweep into the folder `output`.
+    """Builds a sweep into the folder `output`: every `every`-th point, the first `limit` of these.
 
     `beside` is a dataset folder whose functions kernels of experts must not be
     near. An interrupted build goes on; a complete one is left alone. Raises InputError
     if the folder holds something else, or if a disk is full: finished work is
     kept.
     """
-    points = sweep.points(archs)[:limit]
+    points = sweep.points(archs)[::every][:limit]
     if not points:
         raise InputError(f"the sweep {sweep.name!r} has no point for these architectures")
     check_compilers(points)
@@ -100,6 +101,7 @@ def build_dataset(
         "sweep": sweep.name,
         "archs": sorted({point.arch for point in points}),
         "points": len(points),
+        **({} if every == 1 else {"every": every}),
         **made_by,
         **(
             {}

@@ -51,6 +51,8 @@ EXPERT_SWEEPS_BY_NAME: Mapping[str, ExpertSweep] = {
                     "cutlass_gemm-sm_80-9d045e8032",
                     "flash_attention_forward-sm_80-53b096ba2b",
                     "flash_attention_forward-sm_80-04f6db3a06",
+                    "aiter_gemm_bf16-gfx942-52713b1db3",
+                    "aiter_paged_attention-gfx942-6d88286d49",
                 }
             ),
         ),

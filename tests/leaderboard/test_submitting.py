@@ -92,6 +92,7 @@ def test_what_a_run_knows_is_filled_in(
             *("--prompt-format", "whole"),
         ],
         ["--model", "spill-everywhere", "--track", "split"],
+        ["--model", "linear-scan", "--limit", "5"],
     ],
 )
 def test_the_command_of_a_run_makes_it_again(flags: list[str]) -> None:
@@ -111,6 +112,7 @@ def test_the_command_of_a_run_makes_it_again(flags: list[str]) -> None:
             "model": configuration.model,
             "track": configuration.track,
             "arch": configuration.archs,
+            "limit": configuration.limit,
             "samples": configuration.samples,
             "k": configuration.ks,
             "decoding": settings.decoding,
@@ -123,7 +125,7 @@ def test_the_command_of_a_run_makes_it_again(flags: list[str]) -> None:
     again = configured(shlex.split(command_of(document))[1:])
     assert again.settings.described() == settings.described()
     assert again.settings.decoding == settings.decoding
-    for name in ("model", "track", "archs", "samples", "ks", "seed", "dataset"):
+    for name in ("model", "track", "archs", "limit", "samples", "ks", "seed", "dataset"):
         assert getattr(again, name) == getattr(configuration, name), name
 
 

@@ -36,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
             options.arch,
             options.output,
             limit=options.limit,
+            every=options.every,
             execution=execution,
             beside=options.beside,
         )

@@ -21,6 +21,13 @@ def add_build_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", type=names, metavar="A,…", help="only these architectures")
     parser.add_argument("--limit", type=positive, help="only the first points of the sweep")
     parser.add_argument(
+        "--every",
+        type=positive,
+        default=1,
+        metavar="N",
+        help="every N-th point of the sweep alone: a sample of it (default: 1)",
+    )
+    parser.add_argument(
         "--output", type=output_folder, required=True, metavar="DIR", help="the dataset"
     )
     parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, help="processes")

@@ -3,6 +3,7 @@
 from verilocc_bench.dataset.parquet import read_parquet, write_parquet
 from verilocc_bench.dataset.reader import (
     EMBEDDED,
+    EXPERT,
     Dataset,
     embedded_path,
     is_local,
@@ -16,6 +17,7 @@ from verilocc_bench.dataset.tight_budgets import BudgetChoice, tighten
 
 __all__ = [
     "EMBEDDED",
+    "EXPERT",
     "BudgetChoice",
     "Dataset",
     "RawRow",
