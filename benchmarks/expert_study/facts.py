@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -102,11 +103,11 @@ def _room(problem: AllocationProblem, used: Mapping[str, int], occupancy: int) -
     budget = sum(
         file.count for file in problem.function.files if file.name in problem.target.vector_files
     )
-    room = 0
-    for registers in range(used[VECTOR] + 1, budget + 1):
+
+    def costs_occupancy(registers: int) -> bool:
         shapes = shapes_of_value(problem.function, problem.target, VECTOR, registers)
         shape = next(iter(shapes), None)
-        if shape is None or problem.occupancy({**used, **dict(shape)}) < occupancy:
-            break
-        room = registers - used[VECTOR]
-    return room
+        return shape is None or problem.occupancy({**used, **dict(shape)}) < occupancy
+
+    more = range(used[VECTOR] + 1, budget + 1)
+    return bisect_left(more, True, key=costs_occupancy)
