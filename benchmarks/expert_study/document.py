@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.allocation_study.plots import svg
-from benchmarks.expert_study import picture, prose, tables
+from benchmarks.expert_study import picture, prose, tables, waits
 from benchmarks.expert_study.facts import KernelFacts, facts_of
 from dataset_builders.inspection.layout import locate_dataset, read_manifest
 from verilocc_bench.dataset import load_rows
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PICTURE = "expert-functions.svg"
+BEST = "best"
+"""The run with the best known answers, counted as machine code."""
+
 _HEIGHT_INCHES = 6.5
 
 
@@ -38,7 +41,8 @@ def write_study(options: argparse.Namespace) -> None:
     write_atomically(options.images / PICTURE, svg(drawing, (), _HEIGHT_INCHES))
     image = f"{os.path.relpath(options.images, options.output.parent)}/{PICTURE}"
     manifest = read_manifest(locate_dataset(options.experts))
-    text = "\n\n".join(_parts(experts, own, manifest, _results(options.results), image))
+    runs = _runs(options.results)
+    text = "\n\n".join(_parts(experts, own, manifest, runs, image))
     write_atomically(options.output, text + "\n")
 
 
@@ -46,7 +50,7 @@ def _parts(
     experts: Sequence[KernelFacts],
     own: Sequence[KernelFacts],
     manifest: Mapping[str, Any],
-    results: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    runs: Mapping[str, Mapping[str, Any]],
     image: str,
 ) -> list[str]:
     groups = tables.groups_of([*experts, *own])
@@ -67,6 +71,7 @@ def _parts(
         "## Bank conflicts",
         prose.CONFLICTS,
         tables.conflict_table(groups),
+        *_waits(experts, runs),
         "## Other functions",
         prose.FUNCTIONS,
         f"![Opcodes, widths, bounds and loops of experts' kernels and of ours]({image})",
@@ -75,17 +80,26 @@ def _parts(
         pair = [[each for each in side if each.arch == arch] for side in (experts, own)]
         if all(pair):
             parts += [f"Opcodes of {arch} whose shares differ most:", tables.opcode_table(*pair)]
-    if results:
+    if runs:
+        results = {name: document["results"] for name, document in runs.items()}
         parts += ["## Allocators", prose.ALLOCATORS, tables.allocator_table(results)]
     return [*parts, "## What is not known", prose.UNKNOWN, "## To repeat it", prose.REPEAT]
 
 
-def _results(folder: Path | None) -> dict[str, Mapping[str, Mapping[str, Any]]]:
-    """The results of each run in a folder, by the name of its model and by task."""
+def _waits(experts: Sequence[KernelFacts], runs: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What the best answers cost as machine code, if they were counted."""
+    if BEST not in runs:
+        return []
+    kernels = {kernel["id"]: kernel.get("machine_code") for kernel in runs[BEST]["kernels"]}
+    counted = {key: code for key, code in kernels.items() if code is not None}
+    if not counted:
+        return []
+    table = waits.code_table(tables.groups_of(experts), counted)
+    return ["## Waits", prose.WAITS, waits.runnable(experts, counted), table]
+
+
+def _runs(folder: Path | None) -> dict[str, Mapping[str, Any]]:
+    """The results.json of each run in a folder, by the name of its own folder."""
     if folder is None:
         return {}
-    found: dict[str, Mapping[str, Mapping[str, Any]]] = {}
-    for path in sorted(folder.rglob("results.json")):
-        document = read_json(path)
-        found[path.parent.name] = document["results"]
-    return found
+    return {path.parent.name: read_json(path) for path in sorted(folder.rglob("results.json"))}

@@ -25,6 +25,13 @@ CONFLICTS = """\
 An instruction with three vector sources that want more of a bank than it delivers at once, ten
 times for each loop around it."""
 
+WAITS = """\
+The label and the best answer as machine code, counted as `compare` does
+([comparison.md](comparison.md)): sums over the kernels, ten times for each loop around an
+instruction; less, equal and more are numbers of kernels. For gfx942 llc places waits in both
+sides; those that the authors of a code object wrote by hand stay, so what differs is what llc
+adds. For sm_80 the order and the waits are ptxas's own, and none is added."""
+
 FUNCTIONS = """\
 Shares of all instructions, registers or kernels of the two sides."""
 
@@ -40,8 +47,7 @@ UNKNOWN = """\
   label: `best` answers a problem that was cut to fit the label, and its answers need other waits
   before they run ([sm_80.md](sm_80.md)).
 - Nothing was run. Fewer registers are worth something where they change the occupancy, and a
-  kernel whose local memory allows one block at a time gains nothing from them.
-- Waits are not counted here."""
+  kernel whose local memory allows one block at a time gains nothing from them."""
 
 REPEAT = """\
 ```

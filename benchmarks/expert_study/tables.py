@@ -42,7 +42,7 @@ def size_table(groups: Groups) -> str:
         for key, found in groups.items()
     ]
     headers = ("instructions", "largest", "loop depth", "registers", "with spills")
-    return _table(rows, ("library", "family", "kernels", *headers))
+    return markdown_table(rows, ("library", "family", "kernels", *headers))
 
 
 def register_table(groups: Groups) -> str:
@@ -62,7 +62,7 @@ def register_table(groups: Groups) -> str:
     ]
     headers = ("gap of the label", "largest gap", "label optimal")
     more = ("`best` has fewer", "gap of `best`", "`best` optimal")
-    return _table(rows, ("library", "family", "kernels", *headers, *more))
+    return markdown_table(rows, ("library", "family", "kernels", *headers, *more))
 
 
 def occupancy_table(groups: Groups) -> str:
@@ -78,7 +78,7 @@ def occupancy_table(groups: Groups) -> str:
         for key, found in groups.items()
     ]
     headers = ("kernels by occupancy", "more with `best`", "room", "at most 1 left")
-    return _table(rows, ("library", "family", *headers))
+    return markdown_table(rows, ("library", "family", *headers))
 
 
 def conflict_table(groups: Groups) -> str:
@@ -92,7 +92,7 @@ def conflict_table(groups: Groups) -> str:
         )
         for key, found in groups.items()
     ]
-    return _table(rows, ("library", "family", "kernels with any", "label", "`best`"))
+    return markdown_table(rows, ("library", "family", "kernels with any", "label", "`best`"))
 
 
 def example_table(found: Sequence[KernelFacts]) -> str:
@@ -113,7 +113,9 @@ def example_table(found: Sequence[KernelFacts]) -> str:
         )
         for each in chosen
     ]
-    return _table(rows, ("id", "kernel", "parameters", "label", "best", "bound", "occupancy"))
+    return markdown_table(
+        rows, ("id", "kernel", "parameters", "label", "best", "bound", "occupancy")
+    )
 
 
 def opcode_table(experts: Sequence[KernelFacts], own: Sequence[KernelFacts], most: int = 12) -> str:
@@ -126,7 +128,7 @@ def opcode_table(experts: Sequence[KernelFacts], own: Sequence[KernelFacts], mos
         (f"`{name}`", *(f"{100 * share.get(name, 0):.1f} %" for share in shares))
         for name in names[:most]
     ]
-    return _table(rows, ("opcode", "experts", "ours"), named=1)
+    return markdown_table(rows, ("opcode", "experts", "ours"), named=1)
 
 
 def allocator_table(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
@@ -146,7 +148,7 @@ def allocator_table(results: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> s
         if result is not None
     ]
     headers = ("kernels", "valid", "registers / label", "fewer", "more")
-    return _table(rows, ("task", "allocator", *headers))
+    return markdown_table(rows, ("task", "allocator", *headers))
 
 
 def _shares(found: Sequence[KernelFacts]) -> dict[str, float]:
@@ -191,6 +193,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
-def _table(rows: Sequence[Sequence[Any]], headers: Sequence[str], named: int = 2) -> str:
+def markdown_table(rows: Sequence[Sequence[Any]], headers: Sequence[str], named: int = 2) -> str:
+    """A table of Markdown whose first `named` columns are words."""
     sides = ["left"] * named + ["right"] * (len(headers) - named)
     return tabulate(rows, headers, tablefmt="pipe", colalign=sides, disable_numparse=True)
