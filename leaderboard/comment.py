@@ -63,7 +63,7 @@ def _parts(document: Mapping[str, Any]) -> Iterator[str]:
         yield executed_words(document["executed"])
     if document["machine_code"]:
         yield code_words(document["machine_code"])
-    if document["accepted"] and submission["measured"]:
+    if document["accepted"] and submission.get("measured"):
         yield f"On GPUs, {UNVERIFIED}:"
         yield "\n".join(
             f"- `{each['id']}` on {plain(each['device'])}, against {plain(each['against'])}: "

@@ -94,7 +94,7 @@ class Submission:
     measured: tuple[MeasuredFigure, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """All fields by name; `limit` only where there is one."""
+        """All fields by name; `limit` and `measured` only where there is something."""
         document = {
             **asdict(self),
             "authors": list(self.authors),
@@ -103,6 +103,8 @@ class Submission:
         }
         if self.limit is None:
             del document["limit"]
+        if not self.measured:
+            del document["measured"]
         return document
 
 

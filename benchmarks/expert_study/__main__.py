@@ -12,7 +12,9 @@ from verilocc_bench.errors import InputError
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.expert_study")
-    parser.add_argument("experts", help="the dataset of experts' kernels")
+    parser.add_argument(
+        "experts", nargs="+", help="the dataset of experts' kernels, or samples of it"
+    )
     parser.add_argument("--sweep", default="mini", help="our own kernels (default: mini)")
     parser.add_argument("--results", type=Path, help="a folder with runs of evaluate on experts'")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the page")

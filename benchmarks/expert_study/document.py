@@ -28,9 +28,10 @@ _HEIGHT_INCHES = 6.5
 
 def write_study(options: argparse.Namespace) -> None:
     """Writes the page and its picture. Raises InputError for datasets without better labels."""
-    experts = facts_of(load_rows(options.experts).rows)
+    rows = {row.id: row for name in options.experts for row in load_rows(name).rows}
+    experts = facts_of(sorted(rows.values(), key=lambda row: (row.arch, row.kernel, row.id)))
     if not experts:
-        raise InputError("expected rows with better labels", source=options.experts)
+        raise InputError("expected rows with better labels", source=options.experts[0])
     archs = {each.arch for each in experts}
     own = [each for each in facts_of(load_rows(options.sweep).rows) if each.arch in archs]
     sides: Mapping[str, Sequence[KernelFacts]] = {"experts": experts, "ours": own}
@@ -40,16 +41,16 @@ def write_study(options: argparse.Namespace) -> None:
 
     write_atomically(options.images / PICTURE, svg(drawing, (), _HEIGHT_INCHES))
     image = f"{os.path.relpath(options.images, options.output.parent)}/{PICTURE}"
-    manifest = read_manifest(locate_dataset(options.experts))
+    manifests = [read_manifest(locate_dataset(name)) for name in options.experts]
     runs = _runs(options.results)
-    text = "\n\n".join(_parts(experts, own, manifest, runs, image))
+    text = "\n\n".join(_parts(experts, own, manifests, runs, image))
     write_atomically(options.output, text + "\n")
 
 
 def _parts(
     experts: Sequence[KernelFacts],
     own: Sequence[KernelFacts],
-    manifest: Mapping[str, Any],
+    manifests: Sequence[Mapping[str, Any]],
     runs: Mapping[str, Mapping[str, Any]],
     image: str,
 ) -> list[str]:
@@ -58,7 +59,7 @@ def _parts(
         prose.TITLE,
         prose.found(experts, own),
         "## What was measured",
-        prose.sample(experts, own, manifest),
+        prose.sample(experts, own, manifests),
         tables.size_table(groups),
         "## Registers",
         prose.REGISTERS,
@@ -99,7 +100,17 @@ def _waits(experts: Sequence[KernelFacts], runs: Mapping[str, Mapping[str, Any]]
 
 
 def _runs(folder: Path | None) -> dict[str, Mapping[str, Any]]:
-    """The results.json of each run in a folder, by the name of its own folder."""
+    """The results and kernels of the runs in a folder, by the name of their own folders."""
     if folder is None:
         return {}
-    return {path.parent.name: read_json(path) for path in sorted(folder.rglob("results.json"))}
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(folder.rglob("results.json")):
+        document = read_json(path)
+        run = found.setdefault(path.parent.name, {"results": {}, "kernels": []})
+        # Runs of one allocator on parts of the kernels have no common overall.
+        parts = [run["results"], document["results"]]
+        run["results"] = parts[0] | parts[1]
+        if all(parts):
+            del run["results"]["overall"]
+        run["kernels"] += document.get("kernels", [])
+    return found

@@ -30,17 +30,18 @@ The label and the best answer as machine code, counted as `compare` does
 ([comparison.md](comparison.md)): sums over the kernels, ten times for each loop around an
 instruction; less, equal and more are numbers of kernels. For gfx942 llc places waits in both
 sides; those that the authors of a code object wrote by hand stay, so what differs is what llc
-adds. For sm_80 the order and the waits are ptxas's own, and none is added."""
+adds. The search for fewer registers does not look at hazards, so it can cost wait states. For sm_80
+the order and the waits are ptxas's own, and none is added."""
 
 FUNCTIONS = """\
 Shares of all instructions, registers or kernels of the two sides."""
 
 ALLOCATORS = """\
-Each allocator on experts' kernels, one answer each; a run with fewer kernels had the smallest ones
-of each task. The ratio counts valid answers alone, so an allocator with few of them is measured on
-the kernels that it could do. `reference` is a language model that chooses among legal registers
-(assistance `candidates`). It learned from our own kernels and from made-up states of registers, and
-was not trained again."""
+Each allocator on experts' kernels, one answer each. Not every run had all kernels: `reference` had
+the smallest ones of each task, `best` those whose machine code was counted. The ratio counts valid
+answers alone, so an allocator with few of them is measured on the kernels that it could do.
+`reference` is a language model that chooses among legal registers (assistance `candidates`). It
+learned from our own kernels and from made-up states of registers, and was not trained again."""
 
 UNKNOWN = """\
 - On sm_80 the order of instructions is ptxas's own, made for the very registers that are the
@@ -74,16 +75,20 @@ def found(experts: Sequence[KernelFacts], own: Sequence[KernelFacts]) -> str:
 
 
 def sample(
-    experts: Sequence[KernelFacts], own: Sequence[KernelFacts], manifest: Mapping[str, Any]
+    experts: Sequence[KernelFacts],
+    own: Sequence[KernelFacts],
+    manifests: Sequence[Mapping[str, Any]],
 ) -> str:
     """The kernels that were measured, and those that have no row."""
     counts = Counter(each.library for each in experts)
     listed = ", ".join(f"{count} of {name}" for name, count in sorted(counts.items()))
-    rejected = manifest.get("rejected") or {}
-    all_points = len(EXPERT_SWEEPS_BY_NAME[EXPERT].points(manifest["archs"]))
+    rejected: Counter[str] = Counter()
+    for manifest in manifests:
+        rejected.update(manifest.get("rejected") or {})
     lost = ", ".join(f"{kind} {count}" for kind, count in sorted(rejected.items())) or "none"
+    taken = ", and ".join(_candidates(manifest) for manifest in manifests)
     return (
-        f"The dataset has {listed}, of {_candidates(manifest, all_points)} (rejected: {lost}). "
+        f"There are {listed}, of {taken} (rejected: {lost}). "
         f"Beside them stand {len(own)} kernels of our own for the same architectures. "
         "Instructions, loop depth and registers are medians; spills are stores to the stack that "
         "the compiler added."
@@ -103,14 +108,15 @@ def occupancy(experts: Sequence[KernelFacts]) -> str:
     )
 
 
-def _candidates(manifest: Mapping[str, Any], all_points: int) -> str:
-    taken = manifest["points"]
-    if taken >= all_points:
-        return f"{taken:,} candidates"
-    if "every" in manifest:
-        words = f"{taken:,} of the sweep's {all_points:,} candidates for their architectures"
-        return f"{words}, every {manifest['every']}th in the sweep's order"
-    return f"the first {taken:,} of the sweep's {all_points:,} candidates for their architectures"
+def _candidates(manifest: Mapping[str, Any]) -> str:
+    taken, every = manifest["points"], manifest.get("every", 1)
+    archs = " and ".join(manifest["archs"])
+    whole = len(EXPERT_SWEEPS_BY_NAME[EXPERT].points(manifest["archs"]))
+    if taken >= whole:
+        return f"{taken:,} candidates for {archs}"
+    sample = f"every {every}th of"
+    sample = f"every {every}th of " if every > 1 else ""
+    return f"the first {taken:,} of {sample}the sweep's {whole:,} candidates for {archs}"
 
 
 def _mean(kernels: Sequence[KernelFacts]) -> float:
