@@ -27,8 +27,7 @@ from leaderboard.submission import read_submission
 from tests.leaderboard.submissions import Arena, arena, arena_folder, check, messages, submitted
 from verilocc_bench.cli import main
 from verilocc_bench.edits import Answer
-from verilocc_bench.measuring.folder import DOCUMENT, FORMAT
-from verilocc_bench.measuring.results import RESULTS
+from verilocc_bench.evaluation.gpu_measurement import DOCUMENT, FORMAT, RESULTS
 
 __all__ = ["arena", "arena_folder"]
 

@@ -1,1 +1,1 @@
-"""Measures two codes of one kernel on a user's own GPU: a folder out, its results back in."""
+"""Measures two codes of one kernel on a user's own GPU: writes the folder. evaluation.gpu_measurement reads it back."""

@@ -21,11 +21,10 @@ from verilocc_bench.api.problems import Problem
 from verilocc_bench.backends import CodeComparison, ComparedAllocation, backend_of
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
+from verilocc_bench.evaluation.gpu_measurement import DOCUMENT, FORMAT
 from verilocc_bench.files import write_atomically
 from verilocc_bench.references import Buffer, Expectation, launch_for
 
-FORMAT = "verilocc-bench measurement 1"
-DOCUMENT = "measure.json"
 _ELEMENTS = {"int32": "i32", "int64": "i64", "float32": "fp32", "float64": "fp64"}
 _TRAILING_POINTERS = 2
 """Triton's kernels end with two pointers to scratch memory, which they do not read."""

@@ -14,8 +14,9 @@ from verilocc_bench.edits.answer_files import read_answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.metrics import bootstrap_interval, geometric_mean
 from verilocc_bench.files import parse_json, read_data, read_json
-from verilocc_bench.measuring.folder import DOCUMENT, FORMAT
 
+FORMAT = "verilocc-bench measurement 1"
+DOCUMENT = "measure.json"
 RESULTS = "results.json"
 UNVERIFIED = "measured by whoever ran run.py, and not verified"
 _SEED = 0
