@@ -1,1 +1,4 @@
-"""Measures two codes of one kernel on a user's own GPU: writes the folder. evaluation.gpu_measurement reads it back."""
+"""Measures two codes of one kernel on a user's own GPU: writes the folder that does so.
+
+`evaluation.gpu_measurement` reads the results.
+"""
