@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.generated import random_function
+from tests.sampling import some_of
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
@@ -36,7 +37,7 @@ def test_answers_are_valid_or_absent_on_generated_functions(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear-scan", "graph-coloring"])
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+@pytest.mark.parametrize("row", some_of(ROWS), ids=lambda row: row.id)
 def test_answers_are_valid_or_absent_on_real_kernels(row, name) -> None:  # type: ignore[no-untyped-def]
     problem = AllocationProblem.from_text(row.normalized)
     try:

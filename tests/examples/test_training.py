@@ -59,6 +59,7 @@ def test_a_language_model_is_trained_and_can_be_loaded(tmp_path: Path) -> None:
     assert load(tmp_path / "trained").revision
 
 
+@pytest.mark.exhaustive
 def test_a_graph_network_gives_valid_answers(tmp_path: Path) -> None:
     printed = run("python graph.py --dataset mini --split test", tmp_path)
     assert losses(printed)
