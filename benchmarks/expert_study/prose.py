@@ -114,7 +114,6 @@ def _candidates(manifest: Mapping[str, Any]) -> str:
     whole = len(EXPERT_SWEEPS_BY_NAME[EXPERT].points(manifest["archs"]))
     if taken >= whole:
         return f"{taken:,} candidates for {archs}"
-    sample = f"every {every}th of"
     sample = f"every {every}th of " if every > 1 else ""
     return f"the first {taken:,} of {sample}the sweep's {whole:,} candidates for {archs}"
 

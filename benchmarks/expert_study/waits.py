@@ -7,17 +7,8 @@ from typing import Any
 
 from benchmarks.expert_study.facts import KernelFacts
 from benchmarks.expert_study.tables import Groups, markdown_table
+from benchmarks.machine_code import METRICS
 from verilocc_bench.evaluation.machine_code import CountedCode, summarise_machine_code
-
-_WORDS = {
-    "loop_waits": "waits",
-    "loop_wait_states": "wait states",
-    "loop_instructions": "instructions",
-    "loop_register_moves": "register moves",
-    "bank_conflicts": "bank conflicts",
-    "loop_cycles": "llvm-mca's cycles",
-}
-"""The figures of machine code in the words of the page."""
 
 Counted = Mapping[str, Mapping[str, Any]]
 """The record `machine_code` of kernels of a run of evaluate, by id."""
@@ -33,7 +24,7 @@ def code_table(groups: Groups, counted: Counted) -> str:
             change = f"{100 * (best / label - 1):+.1f} %" if label else ""
             numbers = (f"{label:,.0f}", f"{best:,.0f}", change)
             rows.append(
-                (*key, _WORDS[name], *numbers, *(sums[k] for k in ("less", "equal", "more")))
+                (*key, METRICS[name], *numbers, *(sums[k] for k in ("less", "equal", "more")))
             )
     headers = ("library", "family", "figure", "label", "`best`", "change", "less", "equal", "more")
     return markdown_table(rows, headers, named=3)

@@ -1,4 +1,4 @@
-"""Programs as processes: their limit is their own processor time."""
+"""Programs as processes: their limit is time at work, not time on a busy machine."""
 
 from __future__ import annotations
 
@@ -9,18 +9,35 @@ import pytest
 
 from verilocc_bench.backends import tool_process
 from verilocc_bench.backends.tool_process import run_tool
+from verilocc_bench.work_clock import WorkClock
 
 PYTHON = Path(sys.executable)
+SLEEP = ["-c", "import time; time.sleep(1.2); print(1)"]
 
 
-def test_a_tool_that_waits_for_the_processor_is_not_stopped(tmp_path: Path) -> None:
-    ended = run_tool(PYTHON, ["-c", "import time; time.sleep(1.2); print(1)"], tmp_path, 1)
+class BusyMachine(WorkClock):
+    """The clock of a process that never gets a processor."""
+
+    def seconds(self) -> float:
+        return 0.0
+
+
+def test_a_tool_that_waits_for_the_processor_is_not_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_process, "WorkClock", BusyMachine)
+    ended = run_tool(PYTHON, SLEEP, tmp_path, 1)
     assert (ended.returncode, ended.stdout) == (0, b"1\n")
 
 
-def test_a_tool_that_finds_no_end_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("program", ["while True: pass", "import time; time.sleep(60)"])
+def test_a_tool_that_finds_no_end_is(program: str, tmp_path: Path) -> None:
+    with pytest.raises(TimeoutError, match=r"found no end in 1 seconds"):
+        run_tool(PYTHON, ["-c", program], tmp_path, 1)
+
+
+def test_a_tool_that_nobody_watches_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its processor time has a limit of the operating system's, too."""
+    monkeypatch.setattr(tool_process, "WorkClock", BusyMachine)
     with pytest.raises(TimeoutError, match=r"found no end in 1 seconds"):
         run_tool(PYTHON, ["-c", "while True: pass"], tmp_path, 1)
-    monkeypatch.setattr(tool_process, "_BUSY", 1)
-    with pytest.raises(TimeoutError, match=r"found no end in 1 seconds"):
-        run_tool(PYTHON, ["-c", "import time; time.sleep(60)"], tmp_path, 1)

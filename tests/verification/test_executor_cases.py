@@ -403,6 +403,35 @@ def test_a_sleeping_thread_takes_part_in_what_is_scalar_alone() -> None:
     assert undef.masked_lanes == ()
 
 
+def test_a_sleeping_thread_keeps_its_vector_registers_over_a_call() -> None:
+    """What a call destroys is gone for all, but a vector register only for threads that execute."""
+    header = AMD.replace("class V 1", "mask m0 v[4:5] s[2:3]\nclass V 1")
+    # So many registers that the number of a lane and that of its physical register differ in kind.
+    virtual = "".join(f"%{number}:V=OP\n" for number in range(11))
+    text = header + "bb0\n" + virtual + "%11:V=SI_CALL ^m0\n"
+    function = parse_function(text, canonical=False)
+    assignment = dict.fromkeys(range(12), ("v", 0))
+    code = Code(function, get_target("gfx942"), assignment, None)
+    call = code.block(0)[-1]
+
+    def names(lanes: Iterable[int]) -> list[str]:
+        return [code.lane_name(lane) for lane in lanes]
+
+    assert names(lane for lane, _ in call.effects.destroyed) == ["v4", "v5", "s2", "s3"]
+    assert names(lane for lane, _ in call.only_scalar.destroyed) == ["s2", "s3"]
+    assert names(call.masked_lanes) == ["%11", "v4", "v5"]
+
+
+def test_a_definition_in_what_its_call_destroys_is_shown_with_its_place() -> None:
+    header = AMD.replace("class V 1", "mask m0 v[4:5]\nclass V 1")
+    text = header + "bb0->bb1\nOP\nbb1\nOP\n%0:V=SI_CALL ^m0\nOP %0\n"
+    assert run(text, {"%0": "v3"}) is None
+    shown = run(text, {"%0": "v4"})
+    assert shown is not None
+    assert (shown.block, shown.instruction, shown.operand) == (1, 1, 0)
+    assert (shown.lane, shown.unit) == ("%0", "v4")
+
+
 def executor(text: str) -> Executor:
     function = parse_function(text, canonical=False)
     return Executor(function, get_target(function.target), {}, None)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from verilocc_bench.errors import InputError
+from verilocc_bench.work_clock import WorkClock
 
-_BUSY = 50
-"""How much longer than its processor time a tool may take: where others use the processors."""
+_POLL_SECONDS = 0.5
 
 
 def run_tool(
@@ -29,8 +29,8 @@ def run_tool(
 
     The tool runs in `folder` and sees nothing of this process's environment; `variables` are
     added to its own. `stderr` is as for `subprocess.Popen`. Raises InputError if the tool
-    cannot be started, and TimeoutError if it does not end in `seconds` of processor time:
-    on a busy machine that may be much longer.
+    cannot be started, and TimeoutError if it does not end in `seconds` of work: time in which
+    it waits for a processor is not counted (`work_clock`).
     """
     try:
         process = subprocess.Popen(
@@ -49,15 +49,15 @@ def run_tool(
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds + 1))
             resource.prlimit(process.pid, resource.RLIMIT_CORE, (0, 0))
+        clock = WorkClock(process.pid)
+        ended = False
         try:
-            output, errors = process.communicate(timeout=_BUSY * seconds)
-            ended = process.returncode != -signal.SIGXCPU
-        except subprocess.TimeoutExpired:
-            ended = False
+            while not ended and clock.seconds() <= seconds:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    output, errors = process.communicate(timeout=_POLL_SECONDS)
+                    ended = True
+        finally:
             process.kill()
-        except BaseException:
-            process.kill()
-            raise
-    if not ended:
+    if not ended or process.returncode == -signal.SIGXCPU:
         raise TimeoutError(f"{tool.name} found no end in {seconds} seconds")
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
