@@ -106,8 +106,9 @@ fuzz-small: $(VENV)/dev ## Ask all judges about all answers to all small functio
 mutants: $(VENV)/mutants ## Change the analyses and the judges, and see the tests notice; takes an hour or two, and goes on where it was interrupted
 	$(BIN)/python -m tests.mutants --jobs $(MUTANT_JOBS)
 
-distances: $(VENV)/dev ## Mine the distances that ptxas relies on from the cubins of mini and of the dataset DATASET
-	$(BIN)/python -m benchmarks.distances mine $(MINI) $(DATASET) --measured $(DISTANCES)
+distances: $(VENV)/dev ## Mine the distances that ptxas relies on from the sm_80 kernels of all sweeps; takes an hour, and goes on where it was interrupted
+	$(BIN)/python -m benchmarks.distances compile mini default --measured $(DISTANCES)
+	$(BIN)/python -m benchmarks.distances mine --measured $(DISTANCES)
 	$(BIN)/python -m benchmarks.distances report --measured $(DISTANCES)
 
 benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside ours
@@ -121,7 +122,10 @@ study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are;
 	mkdir -p $(STUDY)
 	$(BIN)/python -m benchmarks.allocation_study measure --dataset $(DATASET) --kernels-per-cell $(KERNELS_PER_CELL) --jobs $(STUDY_JOBS) -o $(STUDY)/study.jsonl
 	$(BIN)/python -m benchmarks.allocation_study compare --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/comparisons.json
-	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --comparisons $(STUDY)/comparisons.json -o docs/allocation-study.md --images docs/images
+	$(BIN)/python -m benchmarks.allocation_study copy --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/sample
+	$(BIN)/python -m benchmarks.runnable answers --dataset $(STUDY)/sample --measured $(STUDY)/runnable.jsonl
+	$(BIN)/python -m benchmarks.machine_code measure --dataset $(STUDY)/sample --answers machine-code --measured $(STUDY)/machine-code.jsonl
+	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --comparisons $(STUDY)/comparisons.json --runnable $(STUDY)/runnable.jsonl --machine-code $(STUDY)/machine-code.jsonl -o docs/allocation-study.md --images docs/images
 
 expert-study: $(VENV)/dev ## Measure on DATASET/expert how experts' kernels differ, and how good their registers are
 	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert $(addprefix --model ,compiler first-fit-orders linear-scan graph-coloring) --jobs $(STUDY_JOBS) --output-path results/expert-study

@@ -7,7 +7,7 @@ python -m benchmarks.runnable mutants [--dataset mini] [--each N] --measured FIL
 table: the registers beside ptxas's own, what `lower` says, and what the timing model
 says. `mutants` recolours one virtual register of an answer at a time, so that it stays
 valid but meets another where the machine is not done with it, and asks both judges of
-timing; others have nothing planted in them. With `--anywhere` a register goes to any
+timing; one of four has nothing planted in it. With `--anywhere` a register goes to any
 place at which the answer stays valid, whatever the analysis of timing says of it. Both
 commands go on from `--measured`.
 """
@@ -19,7 +19,7 @@ import contextlib
 import json
 import random
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -46,7 +46,8 @@ from verilocc_bench.ir import Assignment, PhysicalRegister
 
 Record = dict[str, Any]
 KINDS = ("write-after-read", "write-after-write", "read-after-write")
-TRIES = 400
+PLANTED = 0.75
+"""The share of mutants with a fault."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -120,6 +121,7 @@ def _answer(row: problems.Problem) -> Record:
         "plain_hazards": len(lowered["a"].hazards),
         "plain_destroyed": _destroyed(model, lowered["a"]),
         "runnable": _registers(verify(row, runnable).registers_used),
+        "hazards": len(lowered["b"].hazards),
         "verdict": lowered["b"].verdict.value,
         "destroyed": _destroyed(model, lowered["b"]),
         "cleared": lowered["b"].cleared_reuse_marks,
@@ -182,6 +184,11 @@ class _KeptApartLanes:
             if key not in seen:
                 seen.add(key)
                 self.pairs.append(key)
+        self._owners = [
+            (number, offset)
+            for number, each in enumerate(self.problem.function.virtual_registers)
+            for offset in range(each.width)
+        ]
         self.first = np.array([one for _, one, _ in self.pairs], np.int64)
         self.second = np.array([other for _, _, other in self.pairs], np.int64)
 
@@ -204,9 +211,7 @@ class _KeptApartLanes:
 
     def owner(self, lane: int) -> tuple[int, int]:
         """The virtual register of a lane, and its offset there."""
-        offsets = np.array(self.problem.liveness.lane_offsets)
-        register = int(np.searchsorted(offsets, lane, side="right")) - 1
-        return register, lane - int(offsets[register])
+        return self._owners[lane]
 
 
 def _name(pair: ApartPair) -> str:
@@ -249,27 +254,49 @@ def _anywhere(
 def _recolourings(
     lanes: _KeptApartLanes, bases: Sequence[Assignment], chance: random.Random, count: int
 ) -> Iterator[tuple[str, Assignment]]:
-    """Valid assignments that differ from a base in one virtual register, half with a fault."""
+    """Valid assignments that differ from a base in one virtual register, most with a fault.
+
+    The kinds of faults take turns while they have more. No fault comes twice.
+    """
     by_kind: dict[str, list[tuple[int, int]]] = {}
     for kind, one, other in lanes.pairs:
         by_kind.setdefault(kind, []).append((one, other))
-    kinds = sorted(by_kind)
+    seen: set[tuple[int, int, int]] = set()
     collides = [_Moves(lanes, base) for base in bases]
     harmless = [_Moves(lanes, base, machine=True) for base in bases]
-    for number in range(count):
-        chosen = chance.randrange(len(bases))
-        if number % 2 and kinds:
-            kind = kinds[number // 2 % len(kinds)]
-            for _ in range(TRIES):
-                one, other = chance.choice(by_kind[kind])
-                moved = collides[chosen].moved_onto(*((one, other), (other, one))[number // 2 % 2])
-                if moved is not None:
-                    yield kind, moved
-                    break
-        else:
-            moved = harmless[chosen].moved_anywhere(chance)
-            if moved is not None:
-                yield "nothing", moved
+    turns = deque(
+        (kind, _planted(collides, pairs, chance, seen)) for kind, pairs in sorted(by_kind.items())
+    )
+    left = round(count * PLANTED)
+    while left and turns:
+        kind, mutants = turns.popleft()
+        mutant = next(mutants, None)
+        if mutant is not None:
+            turns.append((kind, mutants))
+            left -= 1
+            yield kind, mutant
+    for _ in range(count - round(count * PLANTED)):
+        moved = chance.choice(harmless).moved_anywhere(chance)
+        if moved is not None:
+            yield "nothing", moved
+
+
+def _planted(
+    moves: Sequence[_Moves],
+    pairs: Sequence[tuple[int, int]],
+    chance: random.Random,
+    seen: set[tuple[int, int, int]],
+) -> Iterator[Assignment]:
+    """The moves that make lanes of a pair meet, but those seen, in a random order."""
+    ways = 2 * len(moves)
+    for number in chance.sample(range(ways * len(pairs)), ways * len(pairs)):
+        pair, way = divmod(number, ways)
+        chosen, turned = divmod(way, 2)
+        lane, other = pairs[pair][:: -1 if turned else 1]
+        move = moves[chosen].onto(lane, other)
+        if move is not None and (chosen, *move) not in seen:
+            seen.add((chosen, *move))
+            yield moves[chosen].moved(*move)
 
 
 class _Moves:
@@ -277,37 +304,40 @@ class _Moves:
 
     def __init__(self, lanes: _KeptApartLanes, base: Assignment, *, machine: bool = False) -> None:
         self.lanes, self.base = lanes, base
+        self._known: dict[int, frozenset[int]] = {}
         self.state = RegisterState(lanes.machine if machine else lanes.problem)
         for register, place in base.items():
             self.state.place(register, lanes.problem.placements.unit(place))
 
-    def moved_onto(self, lane: int, other: int) -> Assignment | None:
-        """The assignment with the register of `lane` moved so that it meets `other`."""
+    def onto(self, lane: int, other: int) -> tuple[int, int] | None:
+        """The register of `lane` and the base at which it meets `other`, if that is valid."""
         register, offset = self.lanes.owner(lane)
         its_register, its_offset = self.lanes.owner(other)
-        unit = self.lanes.problem.placements.unit(self.base[its_register]) + its_offset
-        return self._moved(register, unit - offset)
+        base = self._unit(its_register) + its_offset - offset
+        return (register, base) if base in self._others(register) else None
 
     def moved_anywhere(self, chance: random.Random) -> Assignment | None:
         """The assignment with some register at another base."""
         register = chance.randrange(len(self.base))
-        self.state.evict(register)
-        bases = sorted(self.state.legal(register))
-        unit = self.lanes.problem.placements.unit(self.base[register])
-        self.state.place(register, unit)
-        others = [base for base in bases if base != unit]
-        return self._with(register, chance.choice(others)) if others else None
+        others = self._others(register)
+        return self.moved(register, chance.choice(sorted(others))) if others else None
 
-    def _moved(self, register: int, base: int) -> Assignment | None:
-        unit = self.lanes.problem.placements.unit(self.base[register])
-        self.state.evict(register)
-        legal = base in self.state.legal(register)
-        self.state.place(register, unit)
-        return self._with(register, base) if legal and base != unit else None
-
-    def _with(self, register: int, base: int) -> Assignment:
+    def moved(self, register: int, base: int) -> Assignment:
+        """The assignment with a register at this base."""
         place: PhysicalRegister = self.lanes.problem.placements.register(base)
         return {**self.base, register: place}
+
+    def _unit(self, register: int) -> int:
+        return self.lanes.problem.placements.unit(self.base[register])
+
+    def _others(self, register: int) -> frozenset[int]:
+        """The other bases at which a register may lie."""
+        if register not in self._known:
+            unit = self._unit(register)
+            self.state.evict(register)
+            self._known[register] = frozenset(self.state.legal(register)) - {unit}
+            self.state.place(register, unit)
+        return self._known[register]
 
 
 if __name__ == "__main__":

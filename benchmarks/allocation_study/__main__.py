@@ -33,9 +33,18 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("--dataset", type=Path, required=True, help="the same folder")
     compare.add_argument("-o", "--output", type=Path, required=True, help="a JSON file")
     compare.set_defaults(action=_compare)
+    copy = commands.add_parser("copy", help="make a dataset of the measured kernels")
+    copy.add_argument("study", type=Path, help="what measure has written")
+    copy.add_argument("--dataset", type=Path, required=True, help="the same folder")
+    copy.add_argument("-o", "--output", type=Path, required=True, help="a folder")
+    copy.set_defaults(action=_copy)
     report = commands.add_parser("report", help="write the document and its plots")
     report.add_argument("study", type=Path, help="what measure has written")
     report.add_argument("--comparisons", type=Path, help="what compare has written")
+    report.add_argument("--runnable", type=Path, help="what benchmarks.runnable has written")
+    report.add_argument(
+        "--machine-code", type=Path, help="what benchmarks.machine_code has written"
+    )
     report.add_argument("-o", "--output", type=Path, required=True, help="a Markdown file")
     report.add_argument("--images", type=Path, required=True, help="a folder for plots")
     report.set_defaults(action=_report)
@@ -56,10 +65,17 @@ def _compare(options: argparse.Namespace) -> None:
     compare(options.dataset, options.study, options.output)
 
 
-def _report(options: argparse.Namespace) -> None:
-    from benchmarks.allocation_study.document import report
+def _copy(options: argparse.Namespace) -> None:
+    from benchmarks.allocation_study.copying import copy_sample
 
-    report(options.study, options.comparisons, options.output, options.images)
+    copy_sample(options.dataset, options.study, options.output)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from benchmarks.allocation_study.document import Sources, report
+
+    sources = Sources(options.study, options.comparisons, options.runnable, options.machine_code)
+    report(sources, options.output, options.images)
 
 
 if __name__ == "__main__":

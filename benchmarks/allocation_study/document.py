@@ -5,26 +5,39 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import machine_code
 from benchmarks.allocation_study import prose, tables, worth_table
+from benchmarks.allocation_study.code_tables import runnable_table
 from benchmarks.allocation_study.plots import draw_plots
 from benchmarks.allocation_study.questions import QUICK_WHERE_COSTLY
 from benchmarks.allocation_study.records import Measurement
 from benchmarks.allocation_study.running import Study, read_study
 from benchmarks.allocation_study.summary import summary_sentences
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import read_json, write_atomically
+from verilocc_bench.files import parse_json, read_json, read_text, write_atomically
 
 
-def report(path: Path, comparisons: Path | None, output: Path, images: Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the steps of the study have written; all but the first may be missing."""
+
+    study: Path
+    comparisons: Path | None = None
+    runnable: Path | None = None
+    machine_code: Path | None = None
+
+
+def report(sources: Sources, output: Path, images: Path) -> None:
     """Writes the document of a study and its plots. Raises InputError for an empty study."""
-    study = read_study(path)
-    worth: Mapping[str, Any] = {} if comparisons is None else read_json(comparisons)
+    study = read_study(sources.study)
     if not any(each.lost is None for each in study.measurements.values()):
-        raise InputError("expected at least one kernel that was measured", source=path)
-    text = _document(study, worth, os.path.relpath(images, output.parent))
+        message = "expected at least one kernel that was measured"
+        raise InputError(message, source=sources.study)
+    text = _document(study, sources, os.path.relpath(images, output.parent))
     draw_plots(_measured(study), images)
     write_atomically(output, text)
 
@@ -33,8 +46,9 @@ def _measured(study: Study) -> list[Measurement]:
     return [each for _, each in sorted(study.measurements.items()) if each.lost is None]
 
 
-def _document(study: Study, worth: Mapping[str, Any], images: str) -> str:
+def _document(study: Study, sources: Sources, images: str) -> str:
     found = _measured(study)
+    worth: Mapping[str, Any] = {} if sources.comparisons is None else read_json(sources.comparisons)
     parts = [
         prose.TITLE,
         *summary_sentences(found),
@@ -70,6 +84,7 @@ def _document(study: Study, worth: Mapping[str, Any], images: str) -> str:
         tables.tight_table(found),
         _image(images, "allocation-tight-budgets.svg", "Share solved against time"),
         *_worth_parts(worth),
+        *_code_parts(study, sources),
         "## What is not known",
         prose.UNKNOWN,
         "## To repeat it",
@@ -167,3 +182,21 @@ def _worth_parts(worth: Mapping[str, Any]) -> list[str]:
         worth_table.cubin_table(found),
         "Why results cannot be run:\n\n" + why if why else "All results can be run.",
     ]
+
+
+def _code_parts(study: Study, sources: Sources) -> list[str]:
+    """The sections about the sample as machine code, for what was measured of it."""
+    parts = []
+    if sources.runnable is not None:
+        answers = _records(sources.runnable)
+        table = runnable_table(answers, study.measurements)
+        parts += ["## Answers that run", prose.RUNNABLE, table]
+    if sources.machine_code is not None:
+        table = "\n".join(machine_code.summary(_records(sources.machine_code)))
+        parts += ["## The cost of code", prose.MACHINE_CODE, table]
+    return parts
+
+
+def _records(path: Path) -> list[Mapping[str, Any]]:
+    lines = enumerate(read_text(path).splitlines(), start=1)
+    return [parse_json(line, path, number) for number, line in lines]

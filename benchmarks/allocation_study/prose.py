@@ -65,7 +65,18 @@ CUBINS = """\
 Written back into the cubin. Instructions keep their order and their control words, which ptxas
 has computed for its own registers: a *hazard* is a wait that another register would need. Only
 permutations of the compiler's registers can be run, and answers of `--runnable`,
-which this study did not ask for."""
+which this table does not have."""
+
+RUNNABLE = """\
+The sm_80 kernels of the sample with `best` and with `best --runnable`
+([sm_80.md](sm_80.md), "Answers that run by the compiler's own rules"). Registers are sums over
+kernels. *Hazards* are pairs of instructions that rely on a wait or a distance that ptxas does not
+rely on; *values destroyed* are those of the timing model, the second judge."""
+
+MACHINE_CODE = """\
+The kernels for gfx90a and gfx942 of the sample: `best --objective machine-code` beside LLVM's own
+assignment, compiled by llc and weighted by loops ([machine-code.md](machine-code.md)). *less*,
+*equal* and *more* count kernels; cycles within 0.5 % are equal."""
 
 UNKNOWN = """\
 Nothing here was run on a GPU. What a bank conflict, a wave, a copy or a wait state costs on the
@@ -83,4 +94,4 @@ make study DATASET=FOLDER
 ```
 
 An interrupted run goes on where it was. `python -m benchmarks.allocation_study --help` names the
-steps: `measure`, `compare` and `report`."""
+steps: `measure`, `compare`, `copy` and `report`."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import machine_code
 from benchmarks.allocation_study import plots, running
 from benchmarks.allocation_study.__main__ import main
 from benchmarks.allocation_study.choosing import choose
@@ -18,7 +19,7 @@ from benchmarks.allocation_study.sample import SampledKernel, load_kernels, syst
 from benchmarks.allocation_study.tables import share
 from benchmarks.allocation_study.worth_table import disagreements
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import embedded_path
+from verilocc_bench.dataset import embedded_path, load_raw_row, load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.verification import Verifier
 
@@ -191,11 +192,17 @@ def test_the_document_has_the_same_bytes_every_time(
     study = tmp_path / "study.jsonl"
     lines = [head, *(each.to_json() for each in kernels)]
     study.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    answers, code = tmp_path / "answers.jsonl", tmp_path / "code.jsonl"
+    answers.write_text(json.dumps(runnable_record(kernels[0].id)) + "\n")
+    metrics = dict.fromkeys((*machine_code.METRICS, "waves"), 9)
+    sides = {machine_code.LABEL: metrics, machine_code.MODEL: metrics | {"loop_waits": 6}}
+    code.write_text(json.dumps({"id": kernels[1].id, "metrics": sides}) + "\n")
     texts = []
     for name in ("a", "b"):
         output = tmp_path / name / "study.md"
         images = tmp_path / name / "images"
         arguments = ["report", str(study), "-o", str(output), "--images", str(images)]
+        arguments += ["--runnable", str(answers), "--machine-code", str(code)]
         assert main(arguments) == 0
         texts.append({path.name: path.read_bytes() for path in (output, *images.iterdir())})
         # Two plots tell as much as all of them, in less time.
@@ -206,9 +213,52 @@ def test_the_document_has_the_same_bytes_every_time(
     assert "go from 180 to 18" in text
     assert "| gfx942 | gemm | 3 | 0 % | 100 % | 100 % |" in text
     assert "it was killed" in text
+    assert "| gemm | 1 | 30 | 28 | 29 | 0 | 1 | 1 | 0 | 12 | 0 | 1 | 7 | 0 |" in text
+    assert "| machine-code | waits | 9 | 6 | -33.3 % | 1 | 0 | 0 | 100 % |" in text
     for line in text.splitlines():
         if line.startswith("!["):
             assert (tmp_path / "a" / line.split("(")[1].rstrip(")")).is_file()
+
+
+def runnable_record(identifier: str) -> dict[str, object]:
+    """A record of `benchmarks.runnable answers`."""
+    return {
+        "id": identifier,
+        "compiler": 30,
+        "plain": 28,
+        "plain_hazards": 12,
+        "plain_destroyed": 7,
+        "runnable": 29,
+        "hazards": 0,
+        "verdict": "runs by the compiler's own rules",
+        "destroyed": 0,
+    }
+
+
+def test_the_sample_is_copied_with_its_machine_code(
+    kernels: list[SampledKernel], tmp_path: Path
+) -> None:
+    chosen = sorted(kernels, key=lambda each: each.row.n_virtual_registers)[:2]
+    found = [
+        kernel(number, answer(9), answer(9), id=each.row.id, split=each.split)
+        for number, each in enumerate(chosen)
+    ]
+    study = tmp_path / "study.jsonl"
+    lost = replace(found[0], id="f" * 16, lost="it was killed")
+    lines = [{"versions": {}}, *(each.to_json() for each in (*found, lost))]
+    study.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    arguments = ["copy", str(study), "--dataset", str(embedded_path())]
+    assert main([*arguments, "-o", str(tmp_path / "sample")]) == 0
+    rows = {row.id: row for row in load_rows(str(tmp_path / "sample")).rows}
+    assert rows == {each.row.id: each.row for each in chosen}
+    for identifier in rows:
+        assert load_raw_row(str(tmp_path / "sample"), identifier) == load_raw_row(
+            "mini", identifier
+        )
+    study.write_text(
+        "".join(json.dumps(line) + "\n" for line in (lines[0], {**lines[1], "id": "0"}))
+    )
+    assert main([*arguments, "-o", str(tmp_path / "other")]) == 2
 
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

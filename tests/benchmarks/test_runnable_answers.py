@@ -7,41 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import distances, runnable
+from benchmarks import runnable
 from tests.backends.nvidia.assembled_kernels import require_tools
-from verilocc_bench.backends.nvidia.distance_table import distance_table, table_from_json
-from verilocc_bench.dataset import RawRow, load_raw_row, load_rows
+from verilocc_bench.dataset import load_rows
 
 pytestmark = pytest.mark.slow
 
 ROW = min((r for r in load_rows("mini").rows if r.arch == "sm_80"), key=lambda r: r.n_instructions)
-
-
-def test_mining_goes_on_and_gives_the_same_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    require_tools()
-    place = tmp_path / "set" / "raw" / "data" / "sm_80" / "gemm"
-    place.mkdir(parents=True)
-    (place / "test-00000-of-00001.parquet").touch()
-    raw = load_raw_row("mini", ROW.id)
-    monkeypatch.setattr(distances, "iterate_parquet", lambda *_: iter([raw]))
-    measured, table = tmp_path / "measured.jsonl", tmp_path / "table.json"
-    command = ["mine", str(tmp_path / "set"), "--measured", str(measured), "-o", str(table)]
-    assert distances.main(command) == 0
-    first = table.read_bytes()
-    assert len(measured.read_text().splitlines()) == 1
-    assert distances.main(command) == 0
-    assert table.read_bytes() == first
-    assert len(measured.read_text().splitlines()) == 1
-    found = table_from_json(json.loads(first))
-    assert found.corpus["kernels"] == 1
-    # The package's table knows at least as much, and is never stricter.
-    whole = distance_table()
-    assert all(whole.cells[kind].cycles <= cell.cycles for kind, cell in found.cells.items())
-    assert distances.main(["report", "--measured", str(measured)]) == 0
-    assert "| all | all |" in capsys.readouterr().out
-    assert isinstance(raw, RawRow)
 
 
 def test_answers_and_mutants_are_judged_twice(

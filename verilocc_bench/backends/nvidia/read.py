@@ -38,6 +38,24 @@ def disassembled_function(data: bytes, source: str | Path, name: str | None = No
     return _parse_code(text, kernel, source)
 
 
+def disassembled_functions(
+    data: bytes, source: str | Path
+) -> Iterator[tuple[CubinKernel, SassFunction | str]]:
+    """Each kernel of a cubin, not past the gate, or the reason why it cannot be read.
+
+    Raises InputError if the data is not a whole cubin for sm_80.
+    """
+    cubin = _read_cubin(data, source)
+    code = _sections(disassemble(_with_new_header(data), source))
+    for kernel in cubin.kernels:
+        try:
+            yield kernel, _parse_code(code.get(kernel.name, ""), kernel, source)
+        except RejectedKernel as rejection:
+            yield kernel, rejection.reason
+        except InputError as error:
+            yield kernel, error.message
+
+
 def load_kernel(
     data: bytes, source: str | Path, name: str | None = None
 ) -> tuple[CubinKernel, SassFunction]:

@@ -1,0 +1,201 @@
+"""The corpus of distances.py: what single kernels by ptxas show, kept in a journal.
+
+A line of the journal is a kernel: the hash of its code, its name, the number of its
+instructions, and the pairs of accesses that distances decide. A point that gives no
+kernel has the reason instead.
+
+nvdisasm takes a third of a second to start, so points are compiled in groups, each to a
+cubin of several kernels. ptxas compiles each kernel of a module by itself: the code is
+the same as in a cubin of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from dataset_builders.compilers.triton_compiler import compile_to_ptx
+from dataset_builders.sweeps.point import SweepPoint
+from dataset_builders.sweeps.registry import sweep_named
+from verilocc_bench.backends.nvidia.distance_mining import Evidence, evidence
+from verilocc_bench.backends.nvidia.distance_table import PairKind
+from verilocc_bench.backends.nvidia.hazards import HazardKind
+from verilocc_bench.backends.nvidia.read import disassembled_functions
+from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.tools import assemble
+from verilocc_bench.dataset import RawRow
+from verilocc_bench.dataset.parquet import iterate_parquet
+from verilocc_bench.errors import InputError, RejectedKernel
+
+Kernel = dict[str, Any]
+ARCHITECTURE = "sm_80"
+GROUP = 16
+"""The number of points in a module."""
+
+_ENTRY = ".visible .entry "
+_HEAD = """.version 8.7
+.target sm_80
+.address_size 64
+.extern .shared .align 16 .b8 global_smem[];
+"""
+_USUAL = frozenset(_HEAD.splitlines())
+
+
+def compile_sweeps(
+    names: Sequence[str], journal: Path, limit: int | None, cubins: Path | None
+) -> None:
+    """Compiles the points of sweeps that the journal lacks, and adds what they show.
+
+    With `cubins` the cubins are kept in that folder, for `read_folders`.
+    """
+    points = {p.key: p for name in names for p in sweep_named(name).points([ARCHITECTURE])}
+    known = {kernel["id"] for kernel in read_journal(journal)}
+    wanted = [point for key, point in [*points.items()][:limit] if key not in known]
+    with (
+        tempfile.TemporaryDirectory() as cache,
+        tqdm(total=len(wanted), unit="kernel", disable=None) as bar,
+    ):
+        for start in range(0, len(wanted), GROUP):
+            group = wanted[start : start + GROUP]
+            _append(journal, _compiled(group, Path(cache), cubins))
+            bar.update(len(group))
+
+
+def _compiled(group: Sequence[SweepPoint], cache: Path, kept: Path | None) -> Iterator[Kernel]:
+    texts: dict[str, str] = {}
+    for point in group:
+        try:
+            texts[point.key] = compile_to_ptx(point, cache).ptx
+        except RejectedKernel as rejection:
+            yield {"id": point.key, "rejected": str(rejection)}
+    keys = {_identifier(key): key for key in texts}
+    for cubin in _cubins_of(texts):
+        if kept is not None:
+            kept.mkdir(parents=True, exist_ok=True)
+            (kept / f"{hashlib.sha256(cubin).hexdigest()[:16]}.cubin").write_bytes(cubin)
+        for name, shown in _shown_by(cubin, "a cubin of the sweep"):
+            yield {"id": keys.pop(name)} | shown
+    for key in keys.values():
+        yield {"id": key, "rejected": "ptxas-failed"}
+
+
+def _cubins_of(texts: Mapping[str, str]) -> Iterator[bytes]:
+    """One cubin of all kernels; if that is refused, one for each that is not."""
+    if not texts:
+        return
+    try:
+        yield assemble(module_of(texts))
+    except RejectedKernel:
+        if len(texts) > 1:
+            for key, text in texts.items():
+                yield from _cubins_of({key: text})
+
+
+def module_of(texts: Mapping[str, str]) -> str:
+    """A PTX module of the kernels of several of Triton's modules, named by their keys.
+
+    Raises RejectedKernel if one of them declares more than Triton's usual.
+    """
+    parts = [_HEAD]
+    for key, text in texts.items():
+        head, _, kernel = text.partition(_ENTRY)
+        unusual = {line for line in head.splitlines() if line.startswith(".")} - _USUAL
+        if unusual or _ENTRY in kernel:
+            raise RejectedKernel("unusual-module", ", ".join(sorted(unusual)) or "several kernels")
+        parts.append(f"{_ENTRY}{_identifier(key)}({kernel.partition('(')[2]}")
+    return "\n".join(parts)
+
+
+def _identifier(key: str) -> str:
+    return key.replace("-", "_")
+
+
+def read_folders(folders: Sequence[Path], journal: Path) -> None:
+    """Adds what the cubins of datasets, or of folders of cubins, show that the journal lacks."""
+    known = {kernel["id"] for kernel in read_journal(journal)}
+    for folder in folders:
+        for name, cubin in tqdm(_cubins(folder), unit="cubin", disable=None):
+            if name not in known:
+                shown = [*_shown_by(cubin, name)]
+                names = [name] if len(shown) == 1 else [kernel for kernel, _ in shown]
+                _append(journal, ({"id": n} | s for n, (_, s) in zip(names, shown, strict=True)))
+
+
+def _cubins(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Name and code of the cubins of a dataset, or of a folder of cubins."""
+    raw = sorted(folder.glob(f"raw/*/{ARCHITECTURE}/*/*.parquet"))
+    cubins = sorted(folder.glob("*.cubin"))
+    if not raw and not cubins:
+        expected = f"a dataset with machine code of {ARCHITECTURE}, or files *.cubin"
+        raise InputError(f"expected {expected}", source=folder)
+    for path in raw:
+        for row in iterate_parquet(path, RawRow):
+            yield row.id, base64.b64decode(row.content)
+    for path in cubins:
+        yield path.stem, path.read_bytes()
+
+
+def _shown_by(cubin: bytes, source: str) -> Iterator[tuple[str, Kernel]]:
+    """The kernels of a cubin: what each shows, or why it cannot be read."""
+    for kernel, function in disassembled_functions(cubin, source):
+        if isinstance(function, str):
+            yield kernel.name, {"rejected": function}
+            continue
+        code = cubin[kernel.code_offset : kernel.code_offset + kernel.code_size]
+        try:
+            shown = _shown(function)
+        except RejectedKernel as rejection:
+            yield kernel.name, {"rejected": str(rejection)}
+        else:
+            yield kernel.name, {"sha256": hashlib.sha256(code).hexdigest(), **shown}
+
+
+def _shown(function: SassFunction) -> Kernel:
+    """The plain pairs: each kind, its pairs by their distance, and the closest as an example."""
+    kinds: dict[PairKind, tuple[dict[int, int], str]] = {}
+    for each in evidence("", function):
+        if each.plain:
+            kinds.setdefault(each.kind, ({}, each.example))[0][each.cycles] = each.pairs
+    pairs = [
+        [kind.hazard.value, *kind[1:], [*distances.items()], example]
+        for kind, (distances, example) in kinds.items()
+    ]
+    return {"instructions": len(function.instructions), "pairs": pairs}
+
+
+def _append(journal: Path, kernels: Iterable[Kernel]) -> None:
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    with journal.open("a", encoding="utf-8") as file:
+        for kernel in kernels:
+            file.write(json.dumps(kernel) + "\n")
+
+
+def read_journal(journal: Path) -> Iterator[Kernel]:
+    """The lines of a journal; none if there is no such file."""
+    if journal.is_file():
+        with journal.open(encoding="utf-8") as file:
+            yield from map(json.loads, file)
+
+
+def distinct_kernels(journal: Path) -> list[Kernel]:
+    """The kernels of a journal in the order of the hashes of their code, equal code once."""
+    kernels = {each["sha256"]: each for each in read_journal(journal) if "sha256" in each}
+    if not kernels:
+        raise InputError("expected kernels that `compile` or `read` wrote", source=journal)
+    return [kernels[digest] for digest in sorted(kernels)]
+
+
+def evidence_of(kernel: Kernel) -> list[Evidence]:
+    """The pairs that a kernel's line names, each kind's closest first."""
+    return [
+        Evidence(PairKind(HazardKind(hazard), *names), cycles, True, pairs, kernel["id"] + example)
+        for hazard, *names, distances, example in kernel["pairs"]
+        for cycles, pairs in distances
+    ]
