@@ -133,15 +133,22 @@ def _mini() -> tuple[tuple[Row, ...], tuple[RawRow, ...]]:
     return tuple(rows), tuple(raws)
 
 
-def draft() -> Draft:
-    """The rows of mini in `SPLITS`; the first two rows of the split `train` are one cluster."""
+def draft(alone: str | None = None) -> Draft:
+    """The rows of mini in `SPLITS`; the first two rows of the split `train` are one cluster.
+
+    With an id there is that row alone.
+    """
     rows, raws = _mini()
     manifest = json.loads((embedded_path() / "manifest.json").read_text())
+    if alone is not None:
+        rows = tuple(row for row in rows if row.id == alone)
+        raws = tuple(raw for raw in raws if raw.id == alone)
     manifest |= {"points": len(rows), "files": {}, "rejected": {}}
+    manifest["archs"] = sorted({row.arch for row in rows})
     found = Draft(list(rows), list(raws), {row.id: SPLITS[row.group] for row in rows}, manifest)
-    first, second = [row.id for row in rows if SPLITS[row.group] == "train"][:2]
-    found.change(first, cluster=first)
-    found.change(second, cluster=first)
+    cluster = [row.id for row in rows if SPLITS[row.group] == "train"][:2]
+    for identifier in cluster:
+        found.change(identifier, cluster=cluster[0])
     return found
 
 

@@ -31,7 +31,7 @@ from tests.dataset_builders.inspection_folders import (
     write_lines,
 )
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import Row, embedded_path, read_parquet
+from verilocc_bench.dataset import Row, read_parquet
 from verilocc_bench.dataset.rows import BEST_COLUMNS
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.verification import FastVerifier, FindingKind
@@ -383,9 +383,11 @@ def test_a_label_that_is_no_answer(tmp_path: Path) -> None:
 
 
 def best_findings(tmp_path: Path, row: Row, change: dict[str, Any]) -> list[str]:
-    """The kinds and messages that a folder has where only some columns of a row are changed."""
+    """The kinds and messages that a folder of one row has where only some columns are changed."""
     place = f"data/{row.arch}/{row.family}/train-00000-of-00001.parquet"
-    findings = findings_of(written(tmp_path, row.id, **change), labels=True)
+    found = draft(alone=row.id)
+    found.change(row.id, **change)
+    findings = findings_of(found.write(tmp_path), labels=True)
     assert {(f.file, f.row) for f in findings} == {(place, row.id)}
     return [f"{finding.kind.value}: {finding.message}" for finding in findings]
 
@@ -730,8 +732,3 @@ def test_many_processes_find_the_same(tmp_path: Path) -> None:
     here = check_dataset(folder, progress=False)
     assert kinds(here.findings) == {"size": 1, "registers": 1}
     assert check_dataset(folder, jobs=2, progress=False) == here
-
-
-def test_the_embedded_dataset_is_sound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    assert check_dataset(embedded_path(), labels=False, progress=False).findings == ()

@@ -281,16 +281,12 @@ def test_two_renderings_are_the_same(site: Path, tmp_path: Path, arena_folder: A
     folder, board, _ = arena_folder
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(render, "boards", lambda: (board,))
-        shutil.copytree(site, tmp_path / "one")
-        for name in ("one", "two"):
-            render.render(site.parent / "entries", tmp_path / name, dataset=str(folder))
+        again = Path(shutil.copytree(site, tmp_path / "again"))
+        (again / "index.html").write_text("damaged")
+        render.render(site.parent / "entries", again, dataset=str(folder))
     texts = [
-        {
-            path.relative_to(tmp_path / name): path.read_bytes()
-            for path in (tmp_path / name).rglob("*")
-            if path.is_file()
-        }
-        for name in ("one", "two")
+        {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+        for root in (site, again)
     ]
     assert texts[0] == texts[1]
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -60,13 +61,25 @@ def load_rows(
     """
     config = _config(track)
     folder = _folder(name)
-    rows: Iterable[Row]
-    if folder is not None:
-        rows = _rows_of_folder(folder, split, track, MemoryBudget())
+    if folder is None:
+        of_hub = read_hub(*_on_the_hub(name, config), split, revision, Row)
+        rows = tuple(sorted(_checked(of_hub, name, track), key=_order))
+    elif name.removesuffix(_OF_EXPERTS) == EMBEDDED:
+        rows = _embedded_rows(folder, name, split, track)
     else:
-        rows = read_hub(*_on_the_hub(name, config), split, revision, Row)
-    checked = _checked(rows, name, track)
-    return Dataset(name, revision, split, track, tuple(sorted(checked, key=_order)))
+        rows = _loaded_rows(folder, name, split, track)
+    return Dataset(name, revision, split, track, rows)
+
+
+def _loaded_rows(folder: Path, name: str, split: str, track: str) -> tuple[Row, ...]:
+    found = _rows_of_folder(folder, split, track, MemoryBudget())
+    return tuple(sorted(_checked(found, name, track), key=_order))
+
+
+@functools.cache
+def _embedded_rows(folder: Path, name: str, split: str, track: str) -> tuple[Row, ...]:
+    """What is embedded is read once in a process: like code, it does not change meanwhile."""
+    return _loaded_rows(folder, name, split, track)
 
 
 def iterate_rows(

@@ -152,7 +152,7 @@ def check_row(columns: Mapping[str, Any], source: str | Path) -> None:
         "n_blocks": len(blocks),
         "n_instructions": body - len(blocks),
         # Virtual registers are numbered from 0, without gaps.
-        "n_virtual_registers": 1 + max(map(int, _VIRTUAL.findall(text)), default=-1),
+        "n_virtual_registers": 1 + max(map(int, set(_VIRTUAL.findall(text))), default=-1),
     }
     for name, value in expected.items():
         if name in columns and columns[name] != value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 from pathlib import Path
 
@@ -46,16 +47,25 @@ def _files(place: Path) -> list[Path]:
     return sorted(place.rglob("*.py")) if (place / "__init__.py").is_file() else []
 
 
-def _imported(source: bytes) -> set[str]:
-    """The first names of all modules that a file imports."""
+@functools.lru_cache(maxsize=4096)
+def _imported(source: bytes) -> frozenset[str]:
+    """The first names of all modules that a file imports.
+
+    Only statements are looked at, as no expression holds an import.
+    """
     found: set[str] = set()
     try:
-        tree = ast.parse(source)
+        waiting: list[ast.AST] = [ast.parse(source)]
     except (SyntaxError, ValueError):
-        return found
-    for node in ast.walk(tree):
+        return frozenset()
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.Import):
             found |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.split(".")[0])
-    return found
+        elif isinstance(node, ast.ImportFrom):
+            if node.module and not node.level:
+                found.add(node.module.split(".")[0])
+        else:
+            for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+                waiting += getattr(node, field, ())
+    return frozenset(found)
