@@ -106,7 +106,8 @@ fuzz-small: $(VENV)/dev ## Ask all judges about all answers to all small functio
 mutants: $(VENV)/mutants ## Change the analyses and the judges, and see the tests notice; takes an hour or two, and goes on where it was interrupted
 	$(BIN)/python -m tests.mutants --jobs $(MUTANT_JOBS)
 
-distances: $(VENV)/dev ## Mine the distances that ptxas relies on from the sm_80 kernels of all sweeps; takes an hour, and goes on where it was interrupted
+distances: $(VENV)/dev ## Mine the distances that ptxas relies on, from random kernels and from the sm_80 points of the sweeps; takes an hour, and goes on where it was interrupted
+	$(BIN)/python -m benchmarks.distances generate 1800 --measured $(DISTANCES)
 	$(BIN)/python -m benchmarks.distances compile mini default --measured $(DISTANCES)
 	$(BIN)/python -m benchmarks.distances mine --measured $(DISTANCES)
 	$(BIN)/python -m benchmarks.distances report --measured $(DISTANCES)

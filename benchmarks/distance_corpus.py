@@ -21,9 +21,11 @@ from typing import Any
 
 from tqdm import tqdm
 
+from benchmarks.generated_ptx import generated_kernel
 from dataset_builders.compilers.triton_compiler import compile_to_ptx
 from dataset_builders.sweeps.point import SweepPoint
 from dataset_builders.sweeps.registry import sweep_named
+from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.distance_mining import Evidence, evidence
 from verilocc_bench.backends.nvidia.distance_table import PairKind
 from verilocc_bench.backends.nvidia.hazards import HazardKind
@@ -55,35 +57,47 @@ def compile_sweeps(
 
     With `cubins` the cubins are kept in that folder, for `read_folders`.
     """
-    points = {p.key: p for name in names for p in sweep_named(name).points([ARCHITECTURE])}
+    points = {_identifier(p): p for name in names for p in sweep_named(name).points([ARCHITECTURE])}
+    with tempfile.TemporaryDirectory() as cache:
+        for group in _missing([*points][:limit], journal):
+            texts: dict[str, str] = {}
+            for name in group:
+                try:
+                    texts[name] = compile_to_ptx(points[name], Path(cache)).ptx
+                except RejectedKernel as rejection:
+                    _append(journal, [{"id": name, "rejected": str(rejection)}])
+            _append(journal, _compiled(texts, cubins))
+
+
+def compile_generated(count: int, journal: Path, cubins: Path | None) -> None:
+    """Compiles the first random kernels (generated_ptx), and adds what they show."""
+    seeds = {f"generated_{seed}": seed for seed in range(count)}
+    for group in _missing([*seeds], journal):
+        texts = {name: generated_kernel(seeds[name]) for name in group}
+        _append(journal, _compiled(texts, cubins))
+
+
+def _missing(names: Sequence[str], journal: Path) -> Iterator[Sequence[str]]:
+    """The names that the journal lacks, in groups."""
     known = {kernel["id"] for kernel in read_journal(journal)}
-    wanted = [point for key, point in [*points.items()][:limit] if key not in known]
-    with (
-        tempfile.TemporaryDirectory() as cache,
-        tqdm(total=len(wanted), unit="kernel", disable=None) as bar,
-    ):
+    wanted = [name for name in names if name not in known]
+    with tqdm(total=len(wanted), unit="kernel", disable=None) as bar:
         for start in range(0, len(wanted), GROUP):
-            group = wanted[start : start + GROUP]
-            _append(journal, _compiled(group, Path(cache), cubins))
-            bar.update(len(group))
+            yield wanted[start : start + GROUP]
+            bar.update(len(wanted[start : start + GROUP]))
 
 
-def _compiled(group: Sequence[SweepPoint], cache: Path, kept: Path | None) -> Iterator[Kernel]:
-    texts: dict[str, str] = {}
-    for point in group:
-        try:
-            texts[point.key] = compile_to_ptx(point, cache).ptx
-        except RejectedKernel as rejection:
-            yield {"id": point.key, "rejected": str(rejection)}
-    keys = {_identifier(key): key for key in texts}
+def _compiled(texts: Mapping[str, str], kept: Path | None) -> Iterator[Kernel]:
+    lost = set(texts)
     for cubin in _cubins_of(texts):
         if kept is not None:
             kept.mkdir(parents=True, exist_ok=True)
             (kept / f"{hashlib.sha256(cubin).hexdigest()[:16]}.cubin").write_bytes(cubin)
-        for name, shown in _shown_by(cubin, "a cubin of the sweep"):
-            yield {"id": keys.pop(name)} | shown
-    for key in keys.values():
-        yield {"id": key, "rejected": "ptxas-failed"}
+        for name, shown in _shown_by(cubin, "a cubin of the corpus"):
+            lost.remove(name)
+            yield {"id": name} | shown
+    for name in sorted(lost):
+        yield {"id": name, "rejected": "ptxas-failed"}
 
 
 def _cubins_of(texts: Mapping[str, str]) -> Iterator[bytes]:
@@ -94,38 +108,41 @@ def _cubins_of(texts: Mapping[str, str]) -> Iterator[bytes]:
         yield assemble(module_of(texts))
     except RejectedKernel:
         if len(texts) > 1:
-            for key, text in texts.items():
-                yield from _cubins_of({key: text})
+            for name, text in texts.items():
+                yield from _cubins_of({name: text})
 
 
 def module_of(texts: Mapping[str, str]) -> str:
-    """A PTX module of the kernels of several of Triton's modules, named by their keys.
+    """A PTX module of the kernels of several modules, by their new names.
 
-    Raises RejectedKernel if one of them declares more than Triton's usual.
+    Raises RejectedKernel if one of them declares more than Triton's usually do.
     """
     parts = [_HEAD]
-    for key, text in texts.items():
+    for name, text in texts.items():
         head, _, kernel = text.partition(_ENTRY)
         unusual = {line for line in head.splitlines() if line.startswith(".")} - _USUAL
         if unusual or _ENTRY in kernel:
             raise RejectedKernel("unusual-module", ", ".join(sorted(unusual)) or "several kernels")
-        parts.append(f"{_ENTRY}{_identifier(key)}({kernel.partition('(')[2]}")
+        parts.append(f"{_ENTRY}{name}({kernel.partition('(')[2]}")
     return "\n".join(parts)
 
 
-def _identifier(key: str) -> str:
-    return key.replace("-", "_")
+def _identifier(point: SweepPoint) -> str:
+    return point.key.replace("-", "_")
 
 
 def read_folders(folders: Sequence[Path], journal: Path) -> None:
-    """Adds what the cubins of datasets, or of folders of cubins, show that the journal lacks."""
+    """Adds what the cubins of datasets, or of folders of cubins, show that the journal lacks.
+
+    Kernels of cubins of several have their own names, others those of the rows or files.
+    """
     known = {kernel["id"] for kernel in read_journal(journal)}
     for folder in folders:
         for name, cubin in tqdm(_cubins(folder), unit="cubin", disable=None):
-            if name not in known:
-                shown = [*_shown_by(cubin, name)]
-                names = [name] if len(shown) == 1 else [kernel for kernel, _ in shown]
-                _append(journal, ({"id": n} | s for n, (_, s) in zip(names, shown, strict=True)))
+            names = [kernel.name for kernel in read_cubin(cubin, name).kernels]
+            if known.isdisjoint(names if len(names) > 1 else [name]):
+                shown = _shown_by(cubin, name)
+                _append(journal, ({"id": n if len(names) > 1 else name} | s for n, s in shown))
 
 
 def _cubins(folder: Path) -> Iterator[tuple[str, bytes]]:

@@ -1,15 +1,17 @@
 """The least distances that ptxas relies on, mined from its code.
 
 python -m benchmarks.distances compile SWEEP... --measured FILE [--limit N] [--cubins FOLDER]
+python -m benchmarks.distances generate COUNT --measured FILE [--cubins FOLDER]
 python -m benchmarks.distances read FOLDER... --measured FILE
 python -m benchmarks.distances mine --measured FILE [-o TABLE]
 python -m benchmarks.distances report --measured FILE [--held-out FILE]
 
 `compile` compiles the sm_80 points of sweeps to cubins, and keeps what each kernel shows
-in the journal FILE; `read` does so with cubins that are there. Both go on where they
-were interrupted. `mine` writes the table (verilocc_bench/backends/nvidia/distances.json)
-of all kernels of a journal. `report` prints how the distances fall with the corpus, and
-how many of the compiler's own pairs a table refuses that was mined from other kernels.
+in the journal FILE; `generate` does so with random PTX, and `read` with cubins that are
+there. All go on where they were interrupted. `mine` writes the table of all kernels of a
+journal (verilocc_bench/backends/nvidia/distances.json). `report` prints how the distances
+fall with the corpus, and how many of the compiler's own pairs a table refuses that was
+mined from other kernels.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ import hashlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.commands import run_command
 from benchmarks.distance_corpus import (
     Kernel,
+    compile_generated,
     compile_sweeps,
     distinct_kernels,
     evidence_of,
@@ -39,6 +42,7 @@ from verilocc_bench.backends.nvidia.distance_table import (
     table_to_json,
 )
 from verilocc_bench.backends.nvidia.tools import tool_version
+from verilocc_bench.cli.argument_types import positive
 from verilocc_bench.files import write_output
 
 TABLE = Path("verilocc_bench/backends/nvidia") / TABLE_FILE
@@ -46,8 +50,10 @@ SIZES = (25, 50, 100, 200, 400, 800, 1600)
 PARTS = (
     ("even", "odd"),
     ("odd", "even"),
-    ("products", "attention"),
-    ("attention", "products"),
+    ("even of the sweep", "odd of the sweep"),
+    ("odd of the sweep", "even of the sweep"),
+    ("generated", "sweep"),
+    ("sweep", "generated"),
     ("all", "all"),
     ("all", "held out"),
 )
@@ -61,8 +67,12 @@ def main(arguments: list[str] | None = None) -> int:
     compiling = commands.add_parser("compile")
     compiling.add_argument("sweeps", nargs="+", metavar="SWEEP")
     compiling.add_argument("--limit", type=int, help="only the first points")
-    compiling.add_argument("--cubins", type=Path, help="keep the cubins in this folder")
     compiling.set_defaults(action=lambda o: compile_sweeps(o.sweeps, o.measured, o.limit, o.cubins))
+    generating = commands.add_parser("generate")
+    generating.add_argument("count", type=positive, metavar="COUNT")
+    generating.set_defaults(action=lambda o: compile_generated(o.count, o.measured, o.cubins))
+    for each in (compiling, generating):
+        each.add_argument("--cubins", type=Path, help="keep the cubins in this folder")
     reading = commands.add_parser("read")
     reading.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     reading.set_defaults(action=lambda o: read_folders(o.folders, o.measured))
@@ -72,7 +82,7 @@ def main(arguments: list[str] | None = None) -> int:
     report = commands.add_parser("report")
     report.add_argument("--held-out", type=Path, help="a journal that is only checked")
     report.set_defaults(action=_report)
-    for each in (compiling, reading, mining, report):
+    for each in (compiling, generating, reading, mining, report):
         each.add_argument("--measured", type=Path, required=True, help="the journal")
     return run_command(parser, arguments)
 
@@ -105,7 +115,9 @@ def _corpus(kernels: Sequence[Kernel]) -> dict[str, Any]:
 def _report(options: argparse.Namespace) -> None:
     kernels = distinct_kernels(options.measured)
     held_out = [] if options.held_out is None else distinct_kernels(options.held_out)
-    print("\n".join((*_by_size([*map(evidence_of, kernels)]), "", *_checked(kernels, held_out))))
+    shown = {each["sha256"]: evidence_of(each) for each in (*kernels, *held_out)}
+    sizes = _by_size([shown[each["sha256"]] for each in kernels])
+    print("\n".join((*sizes, "", *_checked(kernels, held_out, shown))))
 
 
 def _by_size(kernels: Sequence[list[Evidence]]) -> Iterator[str]:
@@ -120,25 +132,28 @@ def _by_size(kernels: Sequence[list[Evidence]]) -> Iterator[str]:
         yield f"| {size:,} | {len(part.cells)} | {known:,} | {fall} |"
 
 
-def _checked(kernels: Sequence[Kernel], held_out: Sequence[Kernel]) -> Iterator[str]:
+def _checked(
+    kernels: Sequence[Kernel], held_out: Sequence[Kernel], shown: Mapping[str, list[Evidence]]
+) -> Iterator[str]:
     """How many pairs of some kernels a table refuses that is mined from others."""
     yield "| mined on | checked on | plain pairs | refused: unknown kind | refused: too close |"
     yield "|---|---|---|---|---|"
-    attention = [each for each in kernels if each["id"].startswith("mha")]
-    products = [each for each in kernels if not each["id"].startswith("mha")]
+    sweep = [each for each in kernels if not each["id"].startswith("generated")]
     parts = {
         "even": kernels[::2],
         "odd": kernels[1::2],
-        "products": products,
-        "attention": attention,
+        "even of the sweep": sweep[::2],
+        "odd of the sweep": sweep[1::2],
+        "generated": [each for each in kernels if each["id"].startswith("generated")],
+        "sweep": sweep,
         "all": kernels,
         "held out": held_out,
     }
     for mined, checked in PARTS:
         if not parts[mined] or not parts[checked]:
             continue
-        table = mine(map(evidence_of, parts[mined]), {})
-        found = [*map(evidence_of, parts[checked])]
+        table = mine((shown[each["sha256"]] for each in parts[mined]), {})
+        found = [shown[each["sha256"]] for each in parts[checked]]
         bad = [each for kernel in found for each in refused(table, kernel)]
         unknown = sum(each.pairs for each in bad if each.kind not in table.cells)
         close = sum(each.pairs for each in bad) - unknown

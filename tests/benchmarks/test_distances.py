@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks import distance_corpus, distances
+from benchmarks.generated_ptx import generated_kernel
 from dataset_builders.sweeps.point import SweepPoint
 from tests.backends.nvidia.assembled_kernels import LOOP, PRODUCT, assembled, require_tools
 from verilocc_bench.backends.nvidia.cubin import read_cubin
@@ -24,7 +25,7 @@ def code_of(cubin: bytes, name: str | None = None) -> bytes:
 
 
 def test_kernels_of_one_module_have_the_code_of_their_own_cubins() -> None:
-    module = distance_corpus.module_of({"a-1": LOOP, "b-2": PRODUCT})
+    module = distance_corpus.module_of({"a_1": LOOP, "b_2": PRODUCT})
     for name, alone in (("a_1", LOOP), ("b_2", PRODUCT)):
         assert code_of(assembled(module), name) == code_of(assembled(alone))
     with pytest.raises(RejectedKernel, match=r"\.global \.align 4 \.b8 x"):
@@ -93,3 +94,17 @@ def test_what_cannot_be_mined_is_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert first == f"error: {measured}: expected kernels that `compile` or `read` wrote"
     assert second.startswith(f"error: {tmp_path}: expected a dataset with machine code of sm_80")
     assert third.startswith("error: unknown sweep 'nosuch'; known are ")
+
+
+def test_random_kernels_are_the_same_for_their_seed_and_are_read(tmp_path: Path) -> None:
+    require_tools()
+    measured = tmp_path / "measured.jsonl"
+    assert generated_kernel(7) == generated_kernel(7) != generated_kernel(8)
+    assert distances.main(["generate", "3", "--measured", str(measured)]) == 0
+    first = measured.read_bytes()
+    assert distances.main(["generate", "3", "--measured", str(measured)]) == 0
+    assert measured.read_bytes() == first
+    kernels = distance_corpus.distinct_kernels(measured)
+    assert {each["id"] for each in kernels} == {f"generated_{seed}" for seed in range(3)}
+    kinds = {tuple(kind) for each in kernels for *kind, _, _ in each["pairs"]}
+    assert len(kinds) > 40

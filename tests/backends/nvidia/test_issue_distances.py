@@ -49,6 +49,10 @@ EXIT
 """
 
 
+USED = STRAIGHT.replace("EXIT", "STG.E [R8], R4\nEXIT")
+"""The same, with its result stored."""
+
+
 def test_stall_counts_add_up_and_count_at_least_one() -> None:
     found = distances(timed(STRAIGHT, {0: 2, 1: 0, 2: 5}))
     assert found == {
@@ -149,8 +153,8 @@ def test_late_reads_and_writes_are_left_to_waits() -> None:
 
 
 def test_a_table_is_mined_of_the_closest_plain_pairs() -> None:
-    near = evidence("near", timed(STRAIGHT, {0: 3, 1: 1, 2: 1}))
-    far = evidence("far", timed(STRAIGHT, {0: 9, 1: 1, 2: 1}))
+    near = evidence("near", timed(USED, {0: 3, 1: 1, 2: 1}))
+    far = evidence("far", timed(USED, {0: 9, 1: 1, 2: 1}))
     kind = PairKind(WAR, "integer", "multiply-add", "R")
     table = mine([far, near], {"kernels": 2})
     assert (table.cells[kind].cycles, table.cells[kind].pairs) == (3, 2)
@@ -163,16 +167,50 @@ def test_a_table_is_mined_of_the_closest_plain_pairs() -> None:
 
 
 def test_a_wait_and_two_predicates_are_no_evidence() -> None:
-    assert not mine([evidence("x", timed(STRAIGHT, {}, {1: 1, 2: 1}))], {}).cells
-    guarded = "@P0 IADD3 R2, R3, R4, RZ\n@P1 FADD R3, R5, R6\nEXIT"
+    assert not mine([evidence("x", timed(USED, {}, {1: 1, 2: 1}))], {}).cells
+    guarded = "@P0 IADD3 R2, R3, R4, RZ\n@P1 FADD R3, R5, R6\nSTG.E [R8], R2\nEXIT"
     assert not mine([evidence("x", timed(guarded, {}))], {}).cells
     same = guarded.replace("P1", "P0")
     assert mine([evidence("x", timed(same, {}))], {}).cells
 
 
+KEPT_LOOP = """
+L1:
+IADD3 R2, R2, R3, RZ
+IADD3 R3, R2, R4, RZ
+ISETP.GE.AND P0, PT, R5, R6, PT
+@P0 BRA L(1)
+STG.E [R8], {}
+EXIT
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "hazards"),
+    [
+        # Nobody uses the later value: the earlier one may be written over it.
+        ("IADD3 R2, R3, R4, RZ\nFADD R2, R5, R6\nEXIT", set()),
+        ("IADD3 R2, R3, R4, RZ\nFADD R2, R5, R6\nSTG.E [R8], R2\nEXIT", {WAW}),
+        ("IADD3 R2, R3, R4, RZ\nFADD R2, R5, R6\nFADD R7, R2, R6\nEXIT", set()),
+        # Nobody uses what the earlier reader makes of its source.
+        ("IADD3 R2, R3, R4, RZ\nFADD R3, R5, R6\nSTG.E [R8], R3\nEXIT", set()),
+        ("IADD3 R2, R3, R4, RZ\nFADD R3, R5, R6\nSTG.E [R8], R2\nEXIT", {WAR}),
+        # Two values around a loop that only use each other.
+        (KEPT_LOOP.format("R5"), set()),
+        (KEPT_LOOP.format("R2"), {WAR, WAW}),
+        # Under a guard the value before stays.
+        ("IADD3 R2, R3, R4, RZ\nFADD R3, R5, R6\n@P0 MOV R2, R7\nSTG.E [R8], R2\nEXIT", {WAR, WAW}),
+        ("IADD3 R2, R3, R4, RZ\nFADD R3, R5, R6\nMOV R2, R7\nSTG.E [R8], R2\nEXIT", {WAW}),
+    ],
+)  # fmt: skip
+def test_what_nobody_uses_is_no_evidence(text: str, hazards: set[HazardKind]) -> None:
+    found = evidence("x", timed(text, {}))
+    assert {each.kind.hazard for each in found if each.kind.file == "R"} == hazards
+
+
 def test_the_packages_table() -> None:
     table = distance_table()
-    assert table.corpus["kernels"] >= 100
+    assert table.corpus["kernels"] >= 2_000
     assert table.corpus["ptxas"] == "13.5.37"
     assert len(str(table.corpus["sha256"])) == 64
     for kind, cell in table.cells.items():

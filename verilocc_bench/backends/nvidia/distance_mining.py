@@ -4,7 +4,8 @@ Two accesses of one register in ptxas's own code show that their distance is far
 They count if the distance is plain: neither a wait nor a jump lies between, of which
 ptxas might know that they take longer than their stall counts. They do not count if the
 two instructions stand under two different predicates, for perhaps only one ever takes
-effect.
+effect. Nor do they count if it would not matter that they meet: where nobody uses the
+later value, or what the earlier reader makes of it. ptxas keeps no distance there.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from verilocc_bench.backends.nvidia.issue_distances import (
     timed_accesses,
 )
 from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.used_values import used_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,18 +82,23 @@ def refused(table: DistanceTable, kernel: Iterable[Evidence]) -> list[Evidence]:
 def _own_pairs(function: SassFunction) -> Iterator[tuple[PairKind, RecentPair]]:
     """The pairs of accesses to one register by the function's own registers, below HORIZON."""
     timed = [timed_accesses(instruction) for instruction in function.instructions]
+    values = used_values(function)
     accessed = [_registers((*each.reads, *each.writes)) for each in timed]
     overwritten = [_registers(each.overwrites) for each in timed]
     for pair in recent_pairs(function):
         if accessed[pair.earlier].isdisjoint(overwritten[pair.later]):
             continue
         first, second = timed[pair.earlier], timed[pair.later]
-        for hazard, accesses in (
-            (HazardKind.WRITE_AFTER_READ, first.reads),
-            (HazardKind.WRITE_AFTER_WRITE, first.writes),
-        ):
-            for kind in _shared(hazard, accesses, second.overwrites):
+        if values.matters[pair.earlier]:
+            for kind in _shared(HazardKind.WRITE_AFTER_READ, first.reads, second.overwrites):
                 yield kind, pair
+        used = [
+            each
+            for each in second.overwrites
+            if values.is_used(pair.later, each.file, each.register)
+        ]
+        for kind in _shared(HazardKind.WRITE_AFTER_WRITE, first.writes, used):
+            yield kind, pair
 
 
 def _comparable(function: SassFunction, pair: RecentPair) -> bool:
