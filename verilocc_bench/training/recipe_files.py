@@ -51,6 +51,8 @@ def read_document(kind: type[Document], path: Path, *, retired: Container[str] =
     Keys of the whole in `retired` are ignored.
     """
     text = read_text(path, LIMIT_BYTES)
+    if text.count("[") + text.count("{") > NODES:  # its parser takes minutes to refuse these
+        raise InputError(f"more than {NODES:,} brackets", source=str(path))
     try:
         nodes = _expanded_nodes(yaml.compose(text, yaml.SafeLoader), {})
         document = yaml.safe_load(text)

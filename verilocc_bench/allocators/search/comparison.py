@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 from verilocc_bench.allocators.search.code_loop import code_cost
 from verilocc_bench.allocators.search.code_refining import collect_costs
-from verilocc_bench.allocators.search.model import placement_models
+from verilocc_bench.allocators.search.model import PlacementModel, placement_models
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS
 from verilocc_bench.allocators.search.refining import refinement_cost
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
@@ -31,7 +34,7 @@ def answer_cost(
     is_code = objective is Objective.MACHINE_CODE
     dependences = false_dependences(problem) if is_code else []
     cost = 0
-    for model in placement_models(problem):
+    for model in _models_of(problem):
         bases = model.bases(assignment)
         if is_code:
             cost += code_cost(bases, collect_costs(model, dependences))
@@ -42,6 +45,12 @@ def answer_cost(
     if objective is Objective.REGISTERS:
         return registers, -occupancy, cost
     return -occupancy, cost, registers
+
+
+@functools.lru_cache(maxsize=1)
+def _models_of(problem: AllocationProblem) -> Sequence[PlacementModel]:
+    """The models of a problem, kept until another is asked about: answers are compared in turn."""
+    return placement_models(problem)
 
 
 def first_cost(problem: AllocationProblem, assignment: Assignment, objective: Objective) -> int:
@@ -72,8 +81,7 @@ def legal_assignment(problem: AllocationProblem, answer: NamedAssignment) -> Ass
 
 def is_valid_assignment(problem: AllocationProblem, assignment: Assignment) -> bool:
     """True if no two virtual registers of a complete, legal assignment collide."""
-    models = placement_models(problem)
-    return all(model.is_valid(model.bases(assignment)) for model in models)
+    return all(model.is_valid(model.bases(assignment)) for model in _models_of(problem))
 
 
 def assignment_of(problem: AllocationProblem, answer: NamedAssignment) -> Assignment:

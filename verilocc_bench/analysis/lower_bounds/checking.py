@@ -27,7 +27,7 @@ from verilocc_bench.analysis.lower_bounds.records import (
 from verilocc_bench.analysis.pressure import VECTOR
 from verilocc_bench.analysis.problem import AllocationProblem
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import FixedUnits
+from verilocc_bench.ir import FixedUnits, RegisterClass
 
 
 def check_certificate(problem: AllocationProblem, bound: LowerBound) -> None:
@@ -200,11 +200,18 @@ def _has_matching(problem: AllocationProblem, clique: Clique, shape: Shape) -> b
 def _choices(problem: AllocationProblem, clique: Clique, shape: Shape) -> list[frozenset[int]]:
     placements, classes = problem.placements, problem.function.virtual_registers
     ends = [(placements.first_unit[f], placements.first_unit[f] + n) for f, n in shape]
+    # Registers of one class are many: where their lanes fit is worked out once.
+    found: dict[tuple[RegisterClass, int], frozenset[int]] = {}
     choices = []
     for register, lane in clique.lanes:
-        width = classes[register].width
-        legal = placements.legal[classes[register]]
-        fitting = [b + lane for b in legal if any(s <= b and b + width <= e for s, e in ends)]
-        choices.append(frozenset(fitting))
+        kind = classes[register]
+        if (kind, lane) not in found:
+            bases = [
+                base
+                for base in placements.legal[kind]
+                if any(first <= base and base + kind.width <= end for first, end in ends)
+            ]
+            found[kind, lane] = frozenset(base + lane for base in bases)
+        choices.append(found[kind, lane])
     choices += [frozenset([placements.first_unit[file] + unit]) for file, unit in clique.fixed]
     return choices
