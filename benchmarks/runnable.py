@@ -46,6 +46,9 @@ from verilocc_bench.ir import Assignment, PhysicalRegister
 
 Record = dict[str, Any]
 KINDS = ("write-after-read", "write-after-write", "read-after-write")
+WALKS = 3
+"""The number of further assignments that are made of each by moves that do no harm."""
+
 PLANTED = 0.75
 """The share of mutants with a fault."""
 
@@ -226,6 +229,7 @@ def _judged_mutants(row: problems.Problem, each: int, *, anywhere: bool) -> Reco
     with contextlib.suppress(AllocationFailed):
         bases.append(linear_scan(lanes.machine))
     chance = random.Random(row.id)
+    bases += [_walked(lanes, base, chance) for base in bases for _ in range(WALKS)]
     counts: Counter[str] = Counter()
     alone: list[str] = []
     moves = _anywhere if anywhere else _recolourings
@@ -297,6 +301,19 @@ def _planted(
         if move is not None and (chosen, *move) not in seen:
             seen.add((chosen, *move))
             yield moves[chosen].moved(*move)
+
+
+def _walked(lanes: _KeptApartLanes, base: Assignment, chance: random.Random) -> Assignment:
+    """An assignment that runs too, as many moves away from another as that has registers."""
+    state = RegisterState(lanes.machine)
+    placements = lanes.problem.placements
+    for register, place in base.items():
+        state.place(register, placements.unit(place))
+    for register in chance.choices(range(len(base)), k=len(base)):
+        unit = state.placed[register]
+        state.evict(register)
+        state.place(register, chance.choice([*state.legal(register)] or [unit]))
+    return {register: placements.register(unit) for register, unit in state.placed.items()}
 
 
 class _Moves:
