@@ -13,6 +13,7 @@ what it asks about some (`tests/sampling.py`). `make test-exhaustive` asks about
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
@@ -28,6 +29,12 @@ from verilocc_bench.errors import InputError
 TESTS = Path(__file__).parent
 SLOW_FOLDERS = ("benchmarks", "examples", "hub", "report", "training")
 SLOW_FIXTURES = {"cuda", "llc"}
+
+gc.disable()  # while modules are imported, hardly anything becomes garbage
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

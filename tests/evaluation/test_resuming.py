@@ -51,14 +51,16 @@ def content(folder: Path) -> list[str]:
 
 
 def command(*options: str) -> list[str]:
-    return [sys.executable, "-m", "verilocc_bench", "evaluate", "--model", MODEL, *options]
+    # By this name the module is of no package: its revision is that of one file, not of all tests.
+    model = MODEL.replace("tests.evaluation.", "")
+    return [sys.executable, "-m", "verilocc_bench", "evaluate", "--model", model, *options]
 
 
 def test_a_run_that_is_killed_three_times_ends_like_any_other(tmp_path: Path) -> None:
     """The seeds of the moments are printed where the test fails."""
     limits = ["--samples", "20", "--k", "1,10,20", "--limit", "2", "--arch", "gfx90a,gfx942"]
     limits += ["--jobs", "2"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{Path(__file__).parent}"}
     whole = tmp_path / "whole"
     subprocess.run(
         command(*limits, "--output-path", str(whole)), env=environment, cwd=ROOT, check=True
