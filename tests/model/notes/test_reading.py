@@ -118,8 +118,8 @@ def test_the_windows_of_the_example() -> None:
 def test_a_register_that_is_written_anew_is_lent_until_it_is_mentioned_again() -> None:
     function = parse_function(PIPELINED.format(uses="", more="S_NOP\n" * 2), "lent")
     # Written again in instruction 4, and read in instruction 1 for the last time.
-    assert Deed(0, 1, until=read_at(1)) in deeds_of(function)
-    assert Deed(0, 1, returns=True) in deeds_of(function)
+    assert Deed(0, 1, until=read_at(1), place=written_at(4)) in deeds_of(function)
+    assert Deed(0, 1, returns=True, place=read_at(1)) in deeds_of(function)
     read = function.blocks[1].instructions[-2]
     assert read.definitions
     guarded = PIPELINED.format(uses="", more="").replace("%0=V_MOV_B32\nS_C", "%0=V_X %0\nS_C")
@@ -146,7 +146,8 @@ def test_lanes_begin_and_end_by_themselves() -> None:
     found = lane_lives(function, [], [])
     assert (found[0, 0].begin, found[0, 0].end) == (0, read_at(4))
     assert (found[0, 1].begin, found[0, 1].end) == (2, read_at(3))
-    assert Deed(0, 0b10) in deeds_of(function)  # lane 1 leaves below the instruction between
+    # Lane 1 leaves below the instruction between.
+    assert Deed(0, 0b10, place=written_at(2)) in deeds_of(function)
     first = next(m for part in read_backwards(function) for m in part.mentions)
     assert first.later == ((0b10, read_at(3)),)
 

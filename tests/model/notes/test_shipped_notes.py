@@ -23,6 +23,8 @@ pytest.importorskip("torch")
 from verilocc_bench.model.notes.files import load_network
 
 NAMES = ["reference-notes", "reference-text-notes"]
+RECIPES = {"reference-text-notes": "reference-text-notes-further"}
+"""The last recipe of those that were trained further."""
 
 
 def folder_of(name: str) -> Path:
@@ -45,13 +47,16 @@ def test_it_is_small_and_was_made_by_the_recipe_that_comes_along(name: str) -> N
     folder = folder_of(name)
     assert sum(path.stat().st_size for path in folder.iterdir()) < 5_000_000
     training = json.loads((folder / "training.json").read_text())
-    recipe = read_document(NotesRecipe, find_recipe_file(name, folder="notes"))
+    last = RECIPES.get(name, name)
+    recipe = read_document(NotesRecipe, find_recipe_file(last, folder="notes"))
     assert json.loads(json.dumps(recipe.as_json())) == training["recipe"]
+    assert ("base" in training) == (last != name)
     network, _ = load_network(folder)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     assert parameters == training["measured"]["parameters"]
     card = (folder / "README.md").read_text()
     assert training["dataset"]["hash"] in card
+    assert f"By the recipe `{last}` from" in card
     assert f"evaluate --model {name}" in card
 
 

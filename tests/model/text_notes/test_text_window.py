@@ -35,8 +35,8 @@ def window_of(
 ) -> TextWindow:
     made = [item if isinstance(item, Item) else Item(item) for item in items]
     classes = {item.register: V for item in made} | dict(enumerate(kinds))
-    highest = dict.fromkeys(ledger.free, FULL)
-    window = TextWindow(made, classes, ledger, highest, random.Random(0))
+    ledger.highest = dict.fromkeys(ledger.free, FULL)
+    window = TextWindow(made, classes, ledger, random.Random(0))
     window.names = {register: f"N{register}" for register in window.names}
     return window
 
@@ -105,6 +105,15 @@ def test_what_is_left_of_a_wider_block_goes_on_its_lists() -> None:
     ]
     six = spoken(window_of(ledger_of(v=0xFF), Mention(1), Mention(0), kinds=(V, V6)))
     assert six.endswith("C_v6 N1 => v0 U_v8 => - +6 v0 F_v2 => v6 => - C_v1 N0 => - P_v2 => v6")
+
+
+def test_who_takes_from_the_next_list_has_its_line_fed_whatever_comes() -> None:
+    ledger = ledger_of(v=0b11, a=0b100)
+    lend = Item(Mention(0), gives=Deed(0, 1, until=-1))
+    window = window_of(ledger, Mention(0), lend, Mention(0))
+    assert spoken(window).endswith("SAY C_v1 N0 => - P_v2 => v0 N0 v0 Y_v1 N0 => v0 C_v1 N0 => v0")
+    said = spoken(window_of(ledger_of(v=0b11), Mention(0), Mention(0)))
+    assert said.endswith("C_v1 N0 => - P_v2 => v0 N0 v0 C_v1 N0 => v0")
 
 
 def test_what_is_crossed_out_is_the_head_of_its_list() -> None:

@@ -86,10 +86,10 @@ class _Sheet:
         blocks: list[tuple[int, int]] = []
         first = units.start
         while first < units.stop:
-            fitting = [s for s in map(int, self.free[file]) if not first % s]
-            size = max(s for s in fitting if first + s <= units.stop)
-            blocks.append((size, first))
-            first += size
+            sizes = map(int, self.free[file])
+            fitting = [s for s in sizes if not first % s and first + s <= units.stop]
+            blocks += [(max(fitting), first)] if fitting else []
+            first += max(fitting, default=1)
         for size, number in sorted(blocks):
             self.free[file][str(size)].insert(0, f"{file}{number}")
             self.changed.append((file, str(size)))

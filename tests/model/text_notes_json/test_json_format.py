@@ -216,21 +216,21 @@ def test_free_ends_at_a_contradiction_and_checked_asks_again() -> None:
     def denies(ask: Ask) -> str:
         """Gives %0 another register than its line has, until it is told of that."""
         said = teacher(ask)
-        is_told = "%0 is in v0, not in v9. Answer again." in last_prompt(ask)
-        return said if is_told else said.replace('"%0": "v0"}]', '"%0": "v9"}]')
+        is_told = "%0 is in v2, not in v9. Answer again." in last_prompt(ask)
+        return said if is_told else said.replace('"%0": "v2"}]', '"%0": "v9"}]')
 
     free = run(denies)
     assert (free.answer, free.failure) == (None, FailureKind.UNPARSABLE)
     assert free.details["unparsable"] == "contradiction"
-    assert free.message == "%0 is in v0, not in v9"
+    assert free.message == "%0 is in v2, not in v9"
     checked = run(denies, CHECKED)
     assert checked.answer == right.answer
-    assert checked.details["asked_again"] == 3
+    assert checked.details["asked_again"] == 2
 
-    model = ScriptedModel(lambda ask: teacher(ask).replace('{"%0": "v0"}]', '{"%0": "v9"}]'))
+    model = ScriptedModel(lambda ask: teacher(ask).replace('{"%0": "v2"}]', '{"%0": "v9"}]'))
     request = Request(AllocationProblem(example()))
     assert run_episode(TEXT_NOTES_JSON, request, CHECKED, model).answer is None
-    assert len(model.asks) == 3 + ASKED_AGAIN
+    assert len(model.asks) == 7 + ASKED_AGAIN
 
 
 @pytest.mark.parametrize(
@@ -241,15 +241,15 @@ def test_free_ends_at_a_contradiction_and_checked_asks_again() -> None:
         (lambda said: f"{said} and so on", "trailing_text", "array is followed by 'and so on'"),
         (lambda _: '{"%0": "v0"}', "not_an_array", "expected an array, not a dict"),
         (lambda said: said.replace('{"%3"', '{"%4"'), "not_asked", "the key %3, not {"),
-        (lambda said: said.replace(', {"%1": "s0"}', ""), "not_asked", "ends before %1"),
-        (lambda said: said.replace("]", ', {"%9": "v1"}]'), "not_json", ""),
-        (lambda said: said[:-1] + ', {"%9": "v1"}]', "not_asked", "4 objects for 3 mentions"),
-        (lambda said: said.replace('"v1"}', "1}"), "not_a_name", "for %3, not a int"),
-        (lambda said: said.replace('"v1"}', '"v 1"}'), "not_a_register", "'v 1'"),
-        (lambda said: said.replace('"v1"}', "null}"), "not_asked", "the end after null for %3"),
-        (lambda said: said.replace('"s0"}', '"s1"}'), "contradiction", "%1 cannot be in s1"),
-        (lambda said: said.replace('"v1"}', '"v0"}'), "contradiction", "v0 is not free for %3"),
-        (lambda said: said.replace('"v1"}', '"q1"}'), "contradiction", "q1 names no register"),
+        (lambda said: said.replace(', {"%1": "s12"}', ""), "not_asked", "ends before %1"),
+        (lambda said: said[:-1], "not_json", ""),
+        (lambda said: said[:-1] + ', {"%9": "v1"}]', "not_asked", "2 objects for 1 mentions"),
+        (lambda said: said.replace('"v3"}', "1}"), "not_a_name", "for %3, not a int"),
+        (lambda said: said.replace('"v3"}', '"v 1"}'), "not_a_register", "'v 1'"),
+        (lambda said: said.replace('"v2", ', "null, "), "not_asked", "the end after null for %0"),
+        (lambda said: said.replace('"s12"}', '"s1"}'), "contradiction", "%1 cannot be in s1"),
+        (lambda said: said.replace('"v3"}', '"v2"}'), "contradiction", "v2 is not free for %3"),
+        (lambda said: said.replace('"v3"}', '"q1"}'), "contradiction", "q1 names no register"),
         (lambda said: said.replace('"known"', '"new"'), "contradiction", "%2 was noted before"),
         (lambda said: said.replace('"known"', '"k"'), "not_a_name", "expected one of known, new"),
     ],
@@ -267,7 +267,7 @@ def test_what_a_model_says_of_its_lists_is_left_unread() -> None:
         return json.dumps([{k: v for k, v in each.items() if k != "free"} for each in said])
 
     def nonsense(ask: Ask) -> str:
-        return teacher(ask).replace('"16": []', '"16": {"nothing": 1}')
+        return teacher(ask).replace('"free": {"v"', '"free": {"nothing": 1, "v"')
 
     assert run(silent).answer == run(nonsense).answer == run(teacher).answer
     fenced = run(lambda ask: f"```json\n{teacher(ask)}\n```")
@@ -279,14 +279,14 @@ def test_null_ends_a_window_and_the_lists_are_shown_again() -> None:
 
     def shy(ask: Ask) -> str:
         prompts.append(last_prompt(ask))
-        return '[{"%0": "v0"}, {"%3": null}]' if len(prompts) == 1 else teacher(ask)
+        return '[{"%0": "v2"}, {"%3": null}]' if len(prompts) == 5 else teacher(ask)
 
     response = run(shy)
     assert response.answer is not None
-    assert '"4": ["v4"], "8": ["v8"]' in prompts[1]
-    assert json.loads(prompts[1])["read"][0] == ["%3", "1 of v"]
+    assert '"1": ["v3", "v4"' in prompts[5]
+    assert json.loads(prompts[5])["read"][0] == ["%3", "1 of v"]
     never = run(lambda ask: json.dumps([{json.loads(last_prompt(ask))["read"][0][0]: None}]))
-    assert never.message == "it finds no place for %0"
+    assert never.message == "it finds no place for %1"
 
 
 def test_a_guided_attempt_is_told_of_findings() -> None:
@@ -342,9 +342,10 @@ def test_demonstrations_follow_an_answer_until_it_contradicts_the_notes() -> Non
     moved = {**given, "%3": "v5"}
     turns = list(style.demonstrations(problem, moved))
     assert len(turns) == len(turns_of(problem.function))
-    assert '{"%3": "v5", "free": ' not in turns[0].completion  # nobody comes who needs the list
-    assert '{"%3": "v5"}' in turns[0].completion
-    assert list(style.demonstrations(problem, {**given, "%3": "v0"})) == []
+    assert '{"%3": "v5", "free": ' not in turns[4].completion  # nobody comes who needs the list
+    assert '{"%3": "v5"}' in turns[4].completion
+    # %2 had v0 in the reading before.
+    assert list(style.demonstrations(problem, {**given, "%3": "v0"})) == turns[:4]
     assert style.pieces(turns[0].completion) == (turns[0].completion,)
 
 

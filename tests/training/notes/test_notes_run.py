@@ -15,6 +15,7 @@ from verilocc_bench.training.recipe_files import find_recipe_file, read_document
 
 torch = pytest.importorskip("torch")
 
+from verilocc_bench.model.notes.files import load_network  # noqa: E402
 from verilocc_bench.model.notes.network import NotesConfiguration  # noqa: E402
 from verilocc_bench.training.notes import run  # noqa: E402
 from verilocc_bench.training.notes.pools import pool_batches  # noqa: E402
@@ -79,6 +80,7 @@ def test_the_command_trains_by_a_recipe_and_refuses_another_in_its_folder(
         {"steps": 0},
         {"pool_windows": 10},
         {"function_share": 1.5},
+        {"base_share": -0.5},
         {"learning_rate": -1.0},
         {"gradient_norm": 0.0},
     ],
@@ -111,17 +113,24 @@ def test_a_network_learns() -> None:
 
 def test_a_base_gives_the_weights_to_begin_with(tiny: NotesRecipe, tmp_path: Path) -> None:
     base = run.train_notes(tiny, "mini", tmp_path / "base")
-    further = run.train_notes(
-        replace(tiny, steps=1, learning_rate=0.0, seed=5), "mini", tmp_path / "on", base=str(base)
-    )
+    recipe = replace(tiny, name="tiny-notes-further", steps=1, learning_rate=0.0, seed=5)
+    further = run.train_notes(recipe, "mini", tmp_path / "on", base=str(base))
     weights = [(folder / "model.safetensors").read_bytes() for folder in (base, further)]
     assert weights[0] == weights[1]
     told = json.loads((further / "training.json").read_text())["base"]
     assert told["name"] == "base"
-    assert (
-        f"from the weights of `base`\n(revision `{told['revision'][:16]}`)"
-        in (further / "README.md").read_text()
-    )
+    card = (further / "README.md").read_text()
+    assert "# tiny-notes\n" in card
+    assert "By the recipe `tiny-notes-further` from the weights of `base`\n" in card
+    assert f"(revision `{told['revision'][:16]}`)" in card
+    learnt = run.NotesRun(replace(recipe, base_share=0.75), [], tmp_path, load_network(base)[0])
+    before = {name: tensor.clone() for name, tensor in learnt.network.state_dict().items()}
+    with torch.no_grad():
+        for parameter in learnt.network.parameters():
+            parameter.add_(1.0)
+    learnt._mix_with(before)
+    for name, tensor in learnt.network.state_dict().items():
+        assert torch.allclose(tensor, before[name] + 0.25, atol=1e-5)
     for wrong, message in (("nowhere", "expected the folder"), (str(base), "another format or")):
         other = replace(tiny, network=replace(tiny.network, layers=1))
         with pytest.raises(InputError, match=message):

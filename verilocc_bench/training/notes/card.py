@@ -31,7 +31,7 @@ verilocc-bench evaluate --model {model}
 
 ## Training
 
-By the recipe `{name}` from {begun}: {windows:,} windows ({tokens:,} tokens),
+By the recipe `{recipe}` from {begun}: {windows:,} windows ({tokens:,} tokens),
 {share:.0%} of them of functions of the split `{split}` of `{dataset}` (hash `{hash}`), the others
 made up. The answers are those of a rule (training/notes/{teacher}), never the compiler's.
 At the end of training {wrong:.4%} of its words were not the rule's.
@@ -45,8 +45,12 @@ READS = {
     NOTES_FORMAT.name: "keeps notes of what it has given; the program shows which\n"
     "places these leave free",
     TEXT_NOTES_FORMAT.name: "keeps notes of what it has given and of what is\n"
-    "free; the program sorts these notes, and works out no liveness",
+    "free. It reads a text twice, wide registers first. The program sorts these notes, subtracts\n"
+    "in the second reading what was given in the first, and works out no liveness",
 }
+FURTHER = "-further"
+"""The name of a recipe that trains a model further is that of the model's own, and this."""
+
 TEACHERS = {NOTES_FORMAT.name: "teacher.py", TEXT_NOTES_FORMAT.name: "text_teacher.py"}
 
 
@@ -55,10 +59,12 @@ def write_notes_card(folder: Path) -> None:
     training: dict[str, Any] = read_json(folder / "training.json")
     recipe, measured, dataset = training["recipe"], training["measured"], training["dataset"]
     prompt_format = recipe.get("prompt_format", NOTES_FORMAT.name)
+    name = recipe["name"].removesuffix(FURTHER)
     text = CARD.format(
-        name=recipe["name"],
+        name=name,
+        recipe=recipe["name"],
         begun=_begun(training.get("base")),
-        model=recipe["name"] if recipe["name"] in SHIPPED else "FOLDER",
+        model=name if name in SHIPPED else "FOLDER",
         format=prompt_format,
         reads=READS[prompt_format],
         teacher=TEACHERS[prompt_format],

@@ -20,7 +20,8 @@ class NotesRecipe:
     of `split`, at most `functions` of these; the others are made up. `validation_functions`: how
     many of `validation_split`, the smallest, are allocated at the end. `save_pools`: pools
     between checkpoints. `threads`: torch's threads; they are part of the recipe because they
-    decide the last digits of sums.
+    decide the last digits of sums. `base_share`: of a run with a base, the weights at the end are
+    this share of the base's and the rest of its own (Wortsman et al., arXiv 2109.01903).
     """
 
     name: str
@@ -44,6 +45,7 @@ class NotesRecipe:
     split: str = "train"
     validation_split: str = "validation"
     validation_functions: int = 24
+    base_share: float = 0.0
 
     def __post_init__(self) -> None:
         if self.prompt_format not in NOTES_FORMATS:
@@ -54,8 +56,9 @@ class NotesRecipe:
                 raise InputError(f"{name} must be at least 1")
         if self.pool_windows % self.batch_windows:
             raise InputError("pool_windows must be a multiple of batch_windows")
-        if not 0 <= self.function_share <= 1:
-            raise InputError("function_share must be from 0 to 1")
+        for name in ("function_share", "base_share"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name} must be from 0 to 1")
         for name in ("learning_rate", "weight_decay", "validation_functions"):
             if getattr(self, name) < 0:
                 raise InputError(f"{name} must not be negative")
@@ -79,8 +82,10 @@ class NotesRecipe:
         return self.learning_rate * max(0.01, min(1.0, rising, falling))
 
     def as_json(self) -> dict[str, Any]:
-        """The recipe as a JSON object. The format `notes` is left out, as in older recipes."""
+        """The recipe as a JSON object, without what older recipes do not have unless it is used."""
         document = dataclasses.asdict(self)
+        if not self.base_share:
+            del document["base_share"]
         if self.prompt_format == NOTES_FORMAT.name:
             del document["prompt_format"]
         return document

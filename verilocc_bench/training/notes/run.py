@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +127,14 @@ class NotesRun:
 
     def whole(self) -> dict[str, Any]:
         """Learns all pools that the last checkpoint lacks; returns the measurements."""
+        begun = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         resumed = self._resume()
         started = time.perf_counter()
         while self.pool < self.recipe.pools:
             self._learn_pool()
             if self.pool % self.recipe.save_pools == 0 or self.pool == self.recipe.pools:
                 self._save()
+        self._mix_with(begun)
         lines = [json.loads(line) for line in self.log]
         return {
             "seconds": round(time.perf_counter() - started, 1),
@@ -143,6 +145,15 @@ class NotesRun:
             "last_loss": lines[-1]["loss"],
             "last_wrong": lines[-1]["wrong"],
         }
+
+    def _mix_with(self, begun: Mapping[str, Tensor]) -> None:
+        """The weights become a mean of those that the run began with and its own."""
+        share = self.recipe.base_share
+        mixed = {
+            name: begun[name].lerp(tensor, 1 - share) if share else tensor
+            for name, tensor in self.network.state_dict().items()
+        }
+        self.network.load_state_dict(mixed)
 
     def _resume(self) -> bool:
         path = self.output / CHECKPOINT

@@ -13,13 +13,17 @@ from verilocc_bench.ir import BaseRange, RegisterClass
 from verilocc_bench.model.prompts.notes.ledger import NotedPlace, Owner
 from verilocc_bench.model.prompts.notes.reading import Deed, Mention, Role
 from verilocc_bench.model.prompts.notes.words import FILES_OF_KIND, REGISTERS, SHAPES
-from verilocc_bench.model.prompts.text_notes.ledger import TextLedger
+from verilocc_bench.model.prompts.text_notes.ledger import NOT_TAKEN, Stay, TextLedger
+from verilocc_bench.model.prompts.text_notes.readings import sizes_for
 from verilocc_bench.model.prompts.text_notes.window import ITEMS, Item, TextWindow
 from verilocc_bench.model.prompts.text_notes.words import WIDEST, lists_of
 from verilocc_bench.training.notes.made_up import KINDS, WIDTHS
 
 LENT = (-1, 1)
 """Until where lanes of made-up windows are lent; everyone begins at 0, between the two."""
+
+SINGLE_SHARE = 0.6
+"""This share of made-up windows is of the second reading, which has single registers."""
 
 
 @cache
@@ -34,24 +38,30 @@ def made_up_class(kind: str, width: int) -> RegisterClass:
 def made_up_text_window(draw: random.Random) -> TextWindow:
     """A window that is ready to be answered."""
     kinds = draw.choice(KINDS)
-    classes = [_class(draw, kinds) for _ in range(draw.choice((1, 2, 2, 3, 3, 4)))]
+    single = draw.random() < SINGLE_SHARE
+    classes = [_class(draw, kinds, single=single) for _ in range(draw.choice((1, 2, 2, 3, 3, 4)))]
     files = {file for kind in classes for file in kind.files}
     ledger = TextLedger(
         {file: _free_units(draw, REGISTERS[file]) for file in REGISTERS if file in files},
         {file: {} for file in files},
     )
-    highest = {file: _highest(draw, units) for file, units in ledger.free.items()}
+    ledger.highest = {file: _highest(draw, units) for file, units in ledger.free.items()}
     registers = {number: draw.choice(classes) for number in range(ITEMS)}
     known = draw.sample(range(ITEMS), draw.choice((0, 1, 2, 3, 4, 5, 6, 8)))
     for register in known:
         _note(draw, ledger, register, registers[register])
     items = _items(draw, registers, set(ledger.live))
-    return TextWindow(items, registers, ledger, highest, draw)
+    if single:
+        ledger.kept = {file: _kept(draw, units) for file, units in ledger.free.items()}
+    return TextWindow(items, registers, ledger, draw, sizes_for(classes))
 
 
-def _class(draw: random.Random, kinds: tuple[tuple[str, int], ...]) -> RegisterClass:
-    kind = draw.choices([k for k, _ in kinds], [often for _, often in kinds])[0]
-    widths = [width for width in SHAPES[kind] if width <= WIDEST]
+def _class(
+    draw: random.Random, kinds: tuple[tuple[str, int], ...], *, single: bool
+) -> RegisterClass:
+    shared = [(kind, often) for kind, often in kinds if single or max(SHAPES[kind]) > 1]
+    kind = draw.choices([k for k, _ in shared], [often for _, often in shared])[0]
+    widths = [width for width in SHAPES[kind] if width <= WIDEST and (width == 1) is single]
     width = draw.choices(widths, [WIDTHS.get(width, 0.6) for width in widths])[0]
     return made_up_class(kind, width)
 
@@ -68,6 +78,17 @@ def _free_units(draw: random.Random, count: int) -> int:
                     units |= whole << number
     low = draw.choice((0, draw.randrange(count)))
     return units >> low << low & ((1 << count) - 1)
+
+
+def _kept(draw: random.Random, units: int) -> list[Stay]:
+    """Some free registers are taken above, at places that differ; so lists are in another order."""
+    share = draw.choice((0.0, 0.3, 0.9))
+    stays = [
+        (NOT_TAKEN, -draw.randint(1, 9), 1 << number)
+        for number in range(units.bit_length())
+        if units >> number & 1 and draw.random() < share
+    ]
+    return sorted(stays, key=lambda stay: -stay[1])
 
 
 def _highest(draw: random.Random, units: int) -> int:

@@ -53,13 +53,15 @@ class Role(Enum):
 class Deed:
     """What becomes of lanes (a set of bits) of a virtual register, or of the function's own.
 
-    They are lent `until` a place, or they return, or else they are free from here on.
+    They are lent `until` a place, or they return, or else they are free from here on. `place` is
+    where in the text that is.
     """
 
     register: int
     lanes: int
     until: int | None = None
     returns: bool = False
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Mention:
 
     `begins`: the place at which it begins; above a loop's head if it comes around the loop.
     `later`: (lanes, until) of the lanes that end above, and are lent if this is the first that
-    is read of the virtual register. `before`: what is done before.
+    is read of the virtual register. `before`: what is done before. `place`: where it is read.
     """
 
     register: int
@@ -76,6 +78,12 @@ class Mention:
     begins: int = 0
     later: tuple[tuple[int, int], ...] = ()
     before: tuple[Deed, ...] = ()
+    place: int = 0
+
+    def lent_at_once(self) -> list[Deed]:
+        """What is lent as soon as the virtual register has a register."""
+        below = self.place + 1
+        return [Deed(self.register, lanes, until, place=below) for lanes, until in self.later]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ class TextPart:
 
     def around(self, register: int) -> Mention:
         """The mention, at the loop's end, of one that lives around it."""
-        return self.text.mention(register, Role.PLAIN, self.end)
+        return self.text.mention(register, Role.PLAIN, self.end, written_at(self.end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +193,8 @@ class TextToRead:
             seen.update(_lanes(_locations(instruction)))
         self._at_head = set(heads)
         for register, head in heads.items():
-            mention = Mention(register, Role.BEGINS, read_at(head) - 1)
+            begins = read_at(head) - 1
+            mention = Mention(register, Role.BEGINS, begins, place=begins)
             self.begun_at_head.setdefault(head, []).append(mention)
 
     def _find_deeds(self, lives: dict[tuple[int, int], LaneLife]) -> None:
@@ -200,18 +209,24 @@ class TextToRead:
             ends = self._ends.setdefault(register, {})
             ends[life.end] = ends.get(life.end, 0) | 1 << lane
         for (index, early, register), lanes in freed.items():
-            self._deeds[index, early].append(Deed(register, lanes))
+            place = read_at(index) if early else written_at(index)
+            self._deeds[index, early].append(Deed(register, lanes, place=place))
         for (index, register, until), lanes in lent.items():
-            self._deeds[index, False].append(Deed(register, lanes, until))
-            self._returns[until].append(Deed(register, lanes, returns=True))
+            self._deeds[index, False].append(Deed(register, lanes, until, place=written_at(index)))
+            self._returns[until].append(Deed(register, lanes, returns=True, place=until))
         for register, ends in self._ends.items():
             for until, lanes in ends.items():
-                self._returns[until].append(Deed(register, lanes, returns=True))
+                self._returns[until].append(Deed(register, lanes, returns=True, place=until))
 
     def mention(
-        self, register: int, role: Role, index: int, before: Iterable[Deed] = ()
+        self,
+        register: int,
+        role: Role,
+        index: int,
+        place: int,
+        before: Iterable[Deed] = (),
     ) -> Mention:
-        """A virtual register as it is read at an instruction."""
+        """A virtual register as it is read at a place of an instruction."""
         begins = read_at(self._begins[register])
         if register in self._at_head:
             begins -= 1
@@ -219,7 +234,7 @@ class TextToRead:
             begins += 1
         ends = self._ends[register].items()
         later = tuple((lanes, end) for end, lanes in ends if end < read_at(index))
-        return Mention(register, role, begins, later, tuple(before))
+        return Mention(register, role, begins, later, tuple(before), place)
 
     def mentions_of(self, index: int, deeds: list[Deed]) -> list[Mention]:
         """An instruction's mentions in the order of reading.
@@ -248,12 +263,13 @@ class TextToRead:
             (self._deeds.get((index, True), ()), [], Role.PLAIN),
         ]
         mentions: list[Mention] = []
-        for place, (done, registers, role) in enumerate(stages):
+        for stage, (done, registers, role) in enumerate(stages):
             deeds += done
-            if len(registers) == 1 and place in (0, 2) and registers == stages[place + 1][1]:
+            if len(registers) == 1 and stage in (0, 2) and registers == stages[stage + 1][1]:
                 continue  # it is crossed out at once
+            place = written_at(index) if stage < 2 else read_at(index)
             for register in registers:
-                mentions.append(self.mention(register, role, index, deeds))
+                mentions.append(self.mention(register, role, index, place, deeds))
                 deeds.clear()
         return mentions
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from typing import TypeVar
 
-from verilocc_bench.ir import Function
+from verilocc_bench.ir import Function, RegisterClass
 from verilocc_bench.model.prompts.notes.order import in_reading_order
-from verilocc_bench.model.prompts.notes.reading import read_backwards
+from verilocc_bench.model.prompts.notes.reading import read_budget
 from verilocc_bench.model.prompts.notes.window import DRY_MENTIONS, DryWindow
 from verilocc_bench.model.prompts.text_notes.ledger import TextLedger
-from verilocc_bench.model.prompts.text_notes.window import ITEMS, TextWindow, items_of
+from verilocc_bench.model.prompts.text_notes.readings import TextReadingPlan, readings_of
+from verilocc_bench.model.prompts.text_notes.window import ITEMS, Item, TextWindow, items_of
 
 Window = TypeVar("Window", bound=TextWindow)
 
@@ -31,8 +32,21 @@ def read_text(
     Raises InputError for a class that the words have no way to speak of.
     """
     classes = dict(enumerate(function.virtual_registers))
-    highest: dict[str, int] = {}
-    for part in read_backwards(in_reading_order(function)):
+    ordered = in_reading_order(function)
+    for number, plan in enumerate(readings_of(ordered)):
+        if number:
+            ledger.begin_again(read_budget(ordered))
+        yield from _read_once(plan, classes, ledger, naming, kind)
+
+
+def _read_once(
+    plan: TextReadingPlan,
+    classes: Mapping[int, RegisterClass],
+    ledger: TextLedger,
+    naming: random.Random,
+    kind: type[Window],
+) -> TextReading[Window]:
+    for part in plan.parts:
         mentions = part.mentions
         if part.dry:
             noted: dict[int, None] = {}
@@ -45,13 +59,37 @@ def read_text(
         items = items_of(mentions)
         first, most = 0, ITEMS
         while first < len(items):
-            saved, height = ledger.saved(), dict(highest)
-            cut = items[first : first + most]
-            window = kind(cut, classes, ledger, highest, naming)
+            saved = ledger.saved()
+            cut = _alike(items[first : first + most], classes, ledger)
+            window = kind(cut, classes, ledger, naming, plan.sizes)
             while (yield window):
                 ledger.restore(saved)
-                highest.clear()
-                highest.update(height)
-                window = kind(cut, classes, ledger, highest, naming)
+                window = kind(cut, classes, ledger, naming, plan.sizes)
             first += window.answered
             most = ITEMS if window.answered else 1
+
+
+def _alike(
+    items: Sequence[Item], classes: Mapping[int, RegisterClass], ledger: TextLedger
+) -> Sequence[Item]:
+    """Up to the first that has no line and to which other registers are free than to those before.
+
+    So all that a window's lists show is free to each, and nothing is missing.
+    """
+    shown: dict[str, tuple[int, int, int]] = {}
+    seen = set(ledger.live)
+    for number, item in enumerate(items):
+        register, mention = item.register, item.mention
+        if item.gives is not None or register in seen:
+            continue
+        seen.add(register)
+        for file in classes[register].files:
+            if file not in ledger.free:
+                continue
+            units = ledger.open_units(file, mention.begins, mention.place)
+            begins, place, before = shown.get(file, (mention.begins, mention.place, units))
+            begins, place = min(begins, mention.begins), max(place, mention.place)
+            if not units == before == ledger.open_units(file, begins, place):
+                return items[:number]
+            shown[file] = begins, place, units
+    return items

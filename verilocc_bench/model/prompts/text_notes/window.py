@@ -23,7 +23,8 @@ from verilocc_bench.model.prompts.notes.reading import Deed, Mention, Role
 from verilocc_bench.model.prompts.notes.window import Naming, WrongWord
 from verilocc_bench.model.prompts.notes.words import NAMES, REGISTERS, SAY, WINDOW, register_word
 from verilocc_bench.model.prompts.text_notes.blocks import aligned_blocks, shown_units
-from verilocc_bench.model.prompts.text_notes.ledger import TextLedger
+from verilocc_bench.model.prompts.text_notes.ledger import NOT_TAKEN, TextLedger
+from verilocc_bench.model.prompts.text_notes.readings import Sizes
 from verilocc_bench.model.prompts.text_notes.words import (
     END,
     MORE,
@@ -79,9 +80,9 @@ def items_of(mentions: Sequence[Mention]) -> list[Item]:
 class TextWindow:
     """A stretch of the text in which virtual registers get registers.
 
-    `highest` has, by file, the end of what anybody has had; the window fills it. After the
-    conversation `answered` items are done; it may end before the last where a list does not
-    show enough, or has run dry: a new window shows the lists again.
+    After the conversation `answered` items are done; it may end before the last where a list does
+    not show enough, or has run dry: a new window shows the lists again. `sizes` are those of the
+    lists that it has.
     """
 
     def __init__(
@@ -89,17 +90,25 @@ class TextWindow:
         items: Sequence[Item],
         classes: Mapping[int, RegisterClass],
         ledger: TextLedger,
-        highest: dict[str, int],
         naming: Naming,
+        sizes: Sizes = SIZES,
     ) -> None:
         self.items = tuple(items)
-        self.classes, self.ledger, self.highest = classes, ledger, highest
+        self.classes, self.ledger = classes, ledger
+        self.sizes = sizes
         registers = list(dict.fromkeys(item.register for item in items))
         drawn = naming.sample(NAMES, len(registers))
         self.names = dict(zip(registers, drawn, strict=True))
         self.shapes = {register: text_shape_of(classes[register]) for register in registers}
         self.answered = 0
-        self._begins = min((item.mention.begins for item in items if self._is_new(item)), default=0)
+        self._line: list[str] = []
+        self._spans: dict[str, tuple[int, int]] = {}
+        for item in items:
+            if self._is_new(item):
+                begins, place = item.mention.begins, item.mention.place
+                for file in classes[item.register].files:
+                    first, last = self._spans.get(file, (begins, place))
+                    self._spans[file] = min(first, begins), max(last, place)
 
     def _is_new(self, item: Item) -> bool:
         return item.gives is None and item.register not in self.ledger.live
@@ -119,13 +128,26 @@ class TextWindow:
         return [*words, SAY]
 
     def lists(self, file: str) -> dict[int, list[int]]:
-        """The free blocks of a file by size, the lowest first."""
-        units = shown_units(self._open(file), self.highest.get(file, 0), file)
-        return aligned_blocks(units, SIZES[file])
+        """The free blocks of a file by size.
+
+        First those that the reading before has soonest above the window's names, which so stay
+        idle for the shortest time; of equals the lowest.
+        """
+        units = shown_units(self._open(file), self.ledger.highest.get(file, 0), file)
+        blocks = aligned_blocks(units, self.sizes[file])
+        above = self.ledger.kept_above(file, self._spans.get(file, (0, 0))[0], units)
+        for size, numbers in blocks.items():
+            numbers.sort(key=lambda n: -max(above.get(n + k, NOT_TAKEN) for k in range(size)))
+        return blocks
+
+    def _lists_of(self, register: int) -> list[tuple[str, int]]:
+        """(file, size) of the lists where a virtual register may take a block."""
+        lists = lists_of(self.shapes[register])
+        return [(file, size) for file, size in lists if size in self.sizes[file]]
 
     def _open(self, file: str) -> int:
         """What is free for every name of the window that has no line."""
-        return self.ledger.open_units(file, self._begins)
+        return self.ledger.open_units(file, *self._spans.get(file, (0, 0)))
 
     def _files_wanted(self, place: int) -> list[str]:
         """The files from which names that come from a place on, and have no line, may take."""
@@ -133,7 +155,7 @@ class TextWindow:
             file
             for item in self.items[place:]
             if self._is_new(item)
-            for file, _ in lists_of(self.shapes[item.register])
+            for file, _ in self._lists_of(item.register)
             if file in self.ledger.free
         }
         return [file for file in REGISTERS if file in wanted]
@@ -150,13 +172,14 @@ class TextWindow:
                         raise Contradiction(f"it finds no place for %{item.register}")
                     return
             elif item.register in self.ledger.live:
-                yield from self._give(place, item.register, ((item.gives.lanes, item.gives.until),))
+                yield from self._give(place, item.register, [item.gives])
             self.answered += 1
 
     def _do(self, deed: Deed) -> None:
         ledger = self.ledger
         if not ledger.has(deed.register):
             return
+        ledger.now = deed.place
         if deed.returns:
             ledger.give_back(deed.register, deed.lanes)
         elif deed.until is not None:
@@ -169,7 +192,7 @@ class TextWindow:
         register = mention.register
         name, shape = self.names[register], self.shapes[register]
         known = self.ledger.live.get(register)
-        word = yield [f"{mention.role.value}_{shape}", name]
+        word = yield self._fed(f"{mention.role.value}_{shape}", name)
         if known is None:
             goes_on = yield from self._take(place, mention, word)
             if not goes_on:
@@ -178,13 +201,14 @@ class TextWindow:
             raise Contradiction(f"%{register} is in {known.file}{known.number}, not in {word}")
         if mention.role is Role.BEGINS:
             held, open_before = self._held(register)
+            self.ledger.now = mention.begins
             self.ledger.cross_out(register, self.classes[register].width)
             yield from self._put_back(place, held, open_before)
         return True
 
     def _take(self, place: int, mention: Mention, word: str) -> Generator[list[str], str, bool]:
         register, kind = mention.register, self.classes[mention.register]
-        lists = [each for each in lists_of(self.shapes[register]) if each[0] in self.ledger.free]
+        lists = [each for each in self._lists_of(register) if each[0] in self.ledger.free]
         asked = 0
         while word == END:
             asked += 1
@@ -198,32 +222,33 @@ class TextWindow:
         taken = self._place_of(word)
         if taken.file != file:
             raise WrongWord(f"{word} is no block of {file}")
+        self.ledger.now = mention.place
         self.ledger.take(register, kind, taken, mention.begins)
-        self.highest[file] = max(self.highest.get(file, 0), taken.number + kind.width)
-        fed = [self.names[register], word] if asked else []
+        self._line = [self.names[register], word] if asked else []
         if file in self._files_wanted(place + 1):
-            self._check_block((yield [*fed, f"U_{file}{size}"]), file)
+            self._check_block((yield self._fed(f"U_{file}{size}")), file)
             left = (1 << size) - (1 << kind.width)
             yield from self._put(taken, left, apart=True)
-            fed = []
         if mention.later:
-            yield from self._give(place, register, mention.later, fed)
+            yield from self._give(place, register, mention.lent_at_once())
         return True
 
-    def _give(
-        self,
-        place: int,
-        register: int,
-        lanes: Sequence[tuple[int, int | None]],
-        fed: Sequence[str] = (),
-    ) -> Conversation:
+    def _fed(self, *words: str) -> list[str]:
+        """Words that are fed next, after the line of a name that took from a list of the next size.
+
+        Elsewhere a register follows its name, and so makes its line.
+        """
+        line, self._line = self._line, []
+        return [*line, *words]
+
+    def _give(self, place: int, register: int, deeds: Sequence[Deed]) -> Conversation:
         """Lanes are lent until a place, or for good."""
-        word = yield [*fed, f"Y_{self.shapes[register]}", self.names[register]]
+        word = yield self._fed(f"Y_{self.shapes[register]}", self.names[register])
         held, open_before = self._held(register)
         if self._place_of(word) != held:
             raise Contradiction(f"%{register} is in {held.file}{held.number}, not in {word}")
-        for some, until in lanes:
-            self._do(Deed(register, some, until))
+        for deed in deeds:
+            self._do(deed)
         yield from self._put_back(place, held, open_before)
 
     def _held(self, register: int) -> tuple[NotedPlace, int]:
@@ -239,7 +264,7 @@ class TextWindow:
 
     def _put(self, held: NotedPlace, lanes: int, *, apart: bool) -> Conversation:
         """Blocks of some lanes of a place; `apart` from the model's last word, or just after it."""
-        blocks = aligned_blocks(lanes, SIZES[held.file])
+        blocks = aligned_blocks(lanes, self.sizes[held.file])
         for size, distances in blocks.items():
             for distance in distances:
                 fed = [f"+{distance}"] if distance else []

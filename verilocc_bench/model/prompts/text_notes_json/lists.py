@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from verilocc_bench.model.prompts.notes.ledger import NotedPlace
 from verilocc_bench.model.prompts.notes.words import register_word
 from verilocc_bench.model.prompts.text_notes.blocks import aligned_blocks
-from verilocc_bench.model.prompts.text_notes.words import MORE, SIZES, lists_of
+from verilocc_bench.model.prompts.text_notes.words import MORE, lists_of
 
 SHOWN = 6
 """A list shows at most so many blocks at the head of a window."""
@@ -62,7 +62,7 @@ class FreeLists:
 
     def put(self, file: str, units: int) -> None:
         """Registers, as a set of bits, are free again."""
-        for size, numbers in aligned_blocks(units, SIZES[file]).items():
+        for size, numbers in aligned_blocks(units, tuple(self._blocks[file])).items():
             for number in numbers:
                 self._blocks[file][size].insert(0, number)
                 self._changed.add((file, size))

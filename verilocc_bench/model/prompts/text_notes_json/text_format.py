@@ -71,7 +71,7 @@ class TextNotesJsonFormat:
     """The model reads windows backwards and keeps notes of what it gave and of what is free."""
 
     name: str = "text-notes-json"
-    version: int = 1
+    version: int = 2
     assistance: Assistance = Assistance.TEXT
     shows: str = "mentions in the text, and its own notes"
     description: str = DESCRIPTION

@@ -13,7 +13,6 @@ from contextlib import suppress
 from verilocc_bench.model.prompts.notes.ledger import Contradiction, NotedPlace
 from verilocc_bench.model.prompts.notes.reading import Deed, Mention, Role
 from verilocc_bench.model.prompts.notes.words import register_word
-from verilocc_bench.model.prompts.text_notes.ledger import TextLedger
 from verilocc_bench.model.prompts.text_notes.window import Item, TextWindow
 from verilocc_bench.model.prompts.text_notes_json.lists import FreeLists, Written
 
@@ -61,9 +60,8 @@ class JsonWindow(TextWindow):
         imagined place beyond all others, so that the choice of the model plays no part.
         """
         found: dict[int, int] = {}
-        saved = self.ledger.saved()
-        imagined = TextLedger(saved.free, saved.owners, saved.live, saved.given)
-        shadow = JsonWindow(self.items, self.classes, imagined, {}, random.Random(0))  # noqa: S311
+        naming = random.Random(0)  # noqa: S311
+        shadow = JsonWindow(self.items, self.classes, self.ledger.saved(), naming, self.sizes)
         with suppress(Contradiction):  # lanes that are needed back, and another has them
             for place, item in self.asked():
                 found[place] = shadow._free_at(place, item)
@@ -79,7 +77,7 @@ class JsonWindow(TextWindow):
         if register not in self.ledger.live:
             file = next(file for file in kind.files if file in self.ledger.free)
             self.ledger.imagine(register, NotedPlace(file, BEYOND + 32 * place), kind.width)
-            deeds = [Deed(register, lanes, until) for lanes, until in item.mention.later]
+            deeds = item.mention.lent_at_once()
         held = self.ledger.live[register]
         before = self._open(held.file)
         for deed in deeds:
@@ -134,14 +132,14 @@ class JsonWindow(TextWindow):
     ) -> None:
         register, kind = mention.register, self.classes[mention.register]
         if is_new:
+            self.ledger.now = mention.place
             self.ledger.take(register, kind, said, mention.begins)
-            self.highest[said.file] = max(self.highest.get(said.file, 0), said.number + kind.width)
             if self._is_kept(place, said.file):
                 self._lists().take(said, kind.width)
-            lent = [Deed(register, lanes, until) for lanes, until in mention.later]
-            self._free_lanes(place, said, lent)
+            self._free_lanes(place, said, mention.lent_at_once())
         if mention.role is Role.BEGINS:
             before = self._open(said.file)
+            self.ledger.now = mention.begins
             self.ledger.cross_out(register, kind.width)
             self._put_on_lists(place, said.file, before)
 

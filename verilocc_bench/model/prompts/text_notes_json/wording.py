@@ -41,7 +41,8 @@ a" one of a only where no block of v is wide enough.
 {"%3": "v16", "free": {"v": {"1": ["v17"], "2": ["v18"], "4": ["v40"]}}} where v16 was a block \
 of four. A block that is taken leaves \
 its list. What is left of it, and what is free again, goes to the heads of the lists, as blocks as \
-large as they can be that begin at a multiple of their size. Write only lists that have changed.
+large as they can be that begin at a multiple of their size; what fits in no size that is shown is \
+left out. Write only lists that have changed.
 - Where no list has a block that is wide enough, or only "+" is left where you would take one: say \
 null in place of a register and end the array there. You will be shown the lists again.
 With "loop" in place of "read" a loop is read without registers, to find what lives around it. Say \
