@@ -51,7 +51,7 @@ test: $(VENV)/dev ## Run the tests
 test-fast: $(VENV)/dev ## Run the quick tests: no compiler, no server, no training; takes a minute or two
 	$(BIN)/python -m pytest $(PYTEST_PROCESSES) -m "not slow"
 
-test-exhaustive: $(VENV)/dev ## Run the further cases of what `make test` asks about some; takes ten minutes
+test-exhaustive: $(VENV)/dev ## Run the further cases of what `make test` asks about some; takes 6 to 10 minutes
 	$(BIN)/python -m pytest $(PYTEST_PROCESSES) -m exhaustive
 
 check: $(VENV)/dev ## Lint, format, types, import layers
