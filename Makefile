@@ -107,7 +107,7 @@ mutants: $(VENV)/mutants ## Change the analyses and the judges, and see the test
 	$(BIN)/python -m tests.mutants --jobs $(MUTANT_JOBS)
 
 distances: $(VENV)/dev ## Mine the distances that ptxas relies on, from random kernels and from the sm_80 points of the sweeps; takes an hour, and goes on where it was interrupted
-	$(BIN)/python -m benchmarks.distances generate 1800 --measured $(DISTANCES)
+	$(BIN)/python -m benchmarks.distances generate 1900 --measured $(DISTANCES)
 	$(BIN)/python -m benchmarks.distances compile mini default --measured $(DISTANCES)
 	$(BIN)/python -m benchmarks.distances mine --measured $(DISTANCES)
 	$(BIN)/python -m benchmarks.distances report --measured $(DISTANCES)

@@ -14,8 +14,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -189,16 +191,23 @@ def _shown(function: SassFunction) -> Kernel:
 
 def _append(journal: Path, kernels: Iterable[Kernel]) -> None:
     journal.parent.mkdir(parents=True, exist_ok=True)
+    with journal.open("a+b") as begun:
+        if begun.tell():
+            begun.seek(-1, os.SEEK_END)
+            if begun.read() != b"\n":  # a line was cut off
+                begun.write(b"\n")
     with journal.open("a", encoding="utf-8") as file:
         for kernel in kernels:
             file.write(json.dumps(kernel) + "\n")
 
 
 def read_journal(journal: Path) -> Iterator[Kernel]:
-    """The lines of a journal; none if there is no such file."""
+    """The lines of a journal but those that were cut off; none if there is no such file."""
     if journal.is_file():
         with journal.open(encoding="utf-8") as file:
-            yield from map(json.loads, file)
+            for line in file:
+                with suppress(json.JSONDecodeError):
+                    yield json.loads(line)
 
 
 def distinct_kernels(journal: Path) -> list[Kernel]:

@@ -44,6 +44,14 @@ def compiled(point: SweepPoint, _: Path) -> SimpleNamespace:
     return SimpleNamespace(ptx=(LOOP, PRODUCT, LOOP.replace("bar.sync", "bar.bad"))[turn - 1])
 
 
+def test_a_line_that_was_cut_off_is_passed_over(tmp_path: Path) -> None:
+    journal = tmp_path / "new" / "measured.jsonl"
+    distance_corpus._append(journal, [{"id": "a"}, {"id": "b"}])
+    journal.write_bytes(journal.read_bytes()[:-4])
+    distance_corpus._append(journal, [{"id": "c"}])
+    assert [each["id"] for each in distance_corpus.read_journal(journal)] == ["a", "c"]
+
+
 def test_a_sweep_is_compiled_mined_and_taken_up_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

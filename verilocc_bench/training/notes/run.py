@@ -82,6 +82,8 @@ def train_notes(
 def _begun_with(recipe: NotesRecipe, base: str | None) -> tuple[NotesNetwork, dict[str, Any]]:
     """The network before the first step, and what is told of its base."""
     prompt_format = NOTES_FORMATS[recipe.prompt_format]
+    if base is None and recipe.base_share:
+        raise InputError(f"the recipe {recipe.name} goes on from a model: expected --base")
     if base is None:
         return NotesNetwork(recipe.network, recipe.seed, prompt_format), {}
     folder = notes_folder(base)
