@@ -21,6 +21,10 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+# Tests run in several processes: threads of one would wait for the cores of another, and torch's
+# wait busily. Programs that tests start inherit this.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import pytest
 
 from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, find_tool

@@ -64,6 +64,10 @@ def test_it_is_small_and_was_made_by_the_recipe_that_comes_along(name: str) -> N
 @pytest.mark.parametrize("name", NAMES)
 def test_it_allocates_the_smallest_functions_in_its_own_words(name: str) -> None:
     allocator = resolve_model(name, LocalModelSettings(decoding=Decoding.FREE), 1)
-    for row in smallest():
-        problem = AllocationProblem.from_text(row.normalized)
-        assert Verifier(problem).verify(allocator.allocate(Request(problem))).valid, row.id
+    problems = [AllocationProblem.from_text(row.normalized) for row in smallest()]
+    responses = dict(allocator.respond([Request(problem) for problem in problems]))
+    assert len(responses) == len(problems)
+    for place, problem in enumerate(problems):
+        answer = responses[place].answer
+        assert answer is not None, problem.id
+        assert Verifier(problem).verify(answer).valid, problem.id
