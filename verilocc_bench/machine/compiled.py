@@ -10,11 +10,13 @@ a pair of registers any int64.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import IO, Any, TypeVar, cast
 
 import numpy as np
 
@@ -44,7 +46,8 @@ def compiled(function: Function) -> Function:
     functions that it calls is part of it: what is kept is of no use as soon as
     any file of this room changes. (numba by itself looks at the function's own
     file alone.) A number written at a call is an int64 like any other: numba would
-    compile the function, and all that it calls, once for each of them.
+    compile the function, and all that it calls, once for each of them. One process at a
+    time compiles; the others wait, and take what it kept.
     """
     dispatcher = numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)(function)
     typed_call, plain = dispatcher.get_call_template, types.unliteral  # type: ignore[attr-defined]
@@ -55,7 +58,56 @@ def compiled(function: Function) -> Function:
     dispatcher._cache._cache_file = IndexDataCacheFile(
         kept.locator.get_cache_path(), f"{kept.filename_base}-{_sources()}", _sources()
     )
+    turn, alone = _turn(kept.locator.get_cache_path()), dispatcher.compile  # type: ignore[attr-defined]
+
+    def compile_in_turn(signature: object) -> object:
+        with turn:
+            return alone(signature)
+
+    dispatcher.compile = compile_in_turn  # type: ignore[attr-defined]
     return cast("Function", dispatcher)
+
+
+class _Turn:
+    """The right to compile, of one thread of one process; within it, it can be asked for again.
+
+    Where the file cannot be written, every process has it at once.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._threads = threading.RLock()
+        self._depth = 0
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> None:
+        self._threads.acquire()
+        self._depth += 1
+        try:
+            if self._depth == 1:
+                self._lock_file()
+        except BaseException:  # the wait was interrupted
+            self.__exit__()
+            raise
+
+    def _lock_file(self) -> None:
+        try:
+            self._file = self._path.open("ab")
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        except OSError:
+            return
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._file is not None:
+            self._file.close()
+            self._file = None
+        self._threads.release()
+
+
+@cache
+def _turn(folder: str) -> _Turn:
+    return _Turn(Path(folder) / "compiling.lock")
 
 
 @cache
