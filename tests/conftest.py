@@ -13,12 +13,14 @@ what it asks about some (`tests/sampling.py`). `make test-exhaustive` asks about
 
 from __future__ import annotations
 
+import functools
 import gc
+import hashlib
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 # Tests run in several processes: threads of one would wait for the cores of another, and torch's
@@ -27,8 +29,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 
+from verilocc_bench.backends.nvidia import tools as cuda_tools
 from verilocc_bench.backends.nvidia.tools import CUDA_TOOLS, find_tool
 from verilocc_bench.errors import InputError
+from verilocc_bench.files import write_atomically
 
 TESTS = Path(__file__).parent
 SLOW_FOLDERS = ("benchmarks", "examples", "hub", "report", "training")
@@ -62,6 +66,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if further:
             config.hook.pytest_deselected(items=further)
             items[:] = [item for item in items if not item.get_closest_marker("exhaustive")]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _disassembled_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What nvdisasm says of a cubin is kept for all tests of all processes.
+
+    It takes a third of a second to say anything, and tests ask it about the same cubins.
+    Tests of the call itself undo this by `__wrapped__`.
+    """
+    plain = cuda_tools._disassemble
+    kept = tmp_path_factory.getbasetemp()
+    kept = (kept.parent if "PYTEST_XDIST_WORKER" in os.environ else kept) / "disassembled"
+    kept.mkdir(exist_ok=True)
+
+    @functools.wraps(plain)
+    def disassemble(
+        cubin: bytes, options: Sequence[str], source: str | Path | None, symbols: Sequence[int]
+    ) -> str:
+        if "VERILOCC_BENCH_NVDISASM" in os.environ:
+            return plain(cubin, options, source, symbols)
+        find_tool("nvdisasm")  # an error if it is not there
+        asked = repr((options, tuple(symbols))).encode()
+        path = kept / hashlib.sha256(asked + b"\0" + cubin).hexdigest()
+        if not path.exists():
+            write_atomically(path, plain(cubin, options, source, symbols))
+        return path.read_bytes().decode()
+
+    cuda_tools._disassemble = disassemble
 
 
 def find_llc() -> str | None:

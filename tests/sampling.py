@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
+
+from verilocc_bench.dataset import Row
 
 
 def some_of(cases: Iterable[object], one_in: int = 3) -> list[object]:
@@ -15,4 +17,22 @@ def some_of(cases: Iterable[object], one_in: int = 3) -> list[object]:
     return [
         case if number % one_in == 0 else pytest.param(case, marks=pytest.mark.exhaustive)
         for number, case in enumerate(cases)
+    ]
+
+
+def some_rows(rows: Sequence[Row]) -> list[object]:
+    """The rows as parameters of a test; one row of each kernel is for `make test`.
+
+    The architectures take turns, and the row is the kernel's shortest for that architecture. The
+    others have the mark `exhaustive`.
+    """
+    archs = sorted({row.arch for row in rows})
+    taken = set[str]()
+    for number, kernel in enumerate(sorted({row.kernel for row in rows})):
+        of_kernel = [row for row in rows if row.kernel == kernel]
+        turn = archs[number % len(archs)]
+        of_turn = [row for row in of_kernel if row.arch == turn] or of_kernel
+        taken.add(min(of_turn, key=lambda row: row.n_instructions).id)
+    return [
+        row if row.id in taken else pytest.param(row, marks=pytest.mark.exhaustive) for row in rows
     ]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from tests.generated import random_function
-from tests.sampling import some_of
+from tests.sampling import some_rows
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.verification import FastVerifier
 
-ROWS = load_rows("mini").rows + load_rows("mini", track="split").rows
+ROWS = load_rows("mini").rows
+SPLIT_ROWS = load_rows("mini", track="split").rows
 
 
 @pytest.mark.parametrize("name", ["linear-scan", "graph-coloring"])
@@ -37,7 +38,7 @@ def test_answers_are_valid_or_absent_on_generated_functions(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["linear-scan", "graph-coloring"])
-@pytest.mark.parametrize("row", some_of(ROWS), ids=lambda row: row.id)
+@pytest.mark.parametrize("row", [*some_rows(ROWS), *some_rows(SPLIT_ROWS)], ids=lambda row: row.id)
 def test_answers_are_valid_or_absent_on_real_kernels(row, name) -> None:  # type: ignore[no-untyped-def]
     problem = AllocationProblem.from_text(row.normalized)
     try:

@@ -10,7 +10,7 @@ from functools import cache
 import pytest
 
 from tests.backends.nvidia.assembly import permuted
-from tests.sampling import some_of
+from tests.sampling import some_rows
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.cubin import read_cubin
@@ -23,15 +23,16 @@ from verilocc_bench.ir import print_function
 ROWS = [
     row
     for track in ("assign", "split")
-    for row in load_rows("mini", track=track).rows
-    if row.arch == "sm_80"
+    for row in some_rows(
+        [row for row in load_rows("mini", track=track).rows if row.arch == "sm_80"]
+    )
 ]
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cuda")]
 
 
-@pytest.fixture(params=some_of(ROWS), ids=lambda row: f"{row.kernel}-{row.id}")
+@pytest.fixture(params=ROWS, ids=lambda row: f"{row.kernel}-{row.id}")
 def row(request: pytest.FixtureRequest) -> Row:
     chosen: Row = request.param
     return chosen

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from tests.mutation import OPERATORS, mutate
-from tests.sampling import some_of
+from tests.sampling import some_rows
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.selftest.oracle import Oracle
@@ -24,7 +24,7 @@ judged: Counter[tuple[str, bool]] = Counter()
 
 
 @pytest.mark.parametrize(
-    "row", some_of(ROWS, 6), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"
+    "row", some_rows(ROWS), ids=lambda row: f"{row.arch}-{row.kernel}-{row.id}"
 )
 def test_verdicts_on_mutants_agree_with_the_oracle(row: Row) -> None:
     problem = AllocationProblem.from_text(row.normalized)

@@ -40,6 +40,13 @@ PTX = """
 needs_tools = pytest.mark.usefixtures("cuda")
 
 
+@pytest.fixture(autouse=True)
+def _asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nvdisasm runs at each call, where other tests share what it said."""
+    plain = cuda_tools._disassemble.__wrapped__  # type: ignore[attr-defined]
+    monkeypatch.setattr(cuda_tools, "_disassemble", plain)
+
+
 @pytest.fixture(scope="module")
 def cubin(cuda: None) -> bytes:
     return assemble(PTX)

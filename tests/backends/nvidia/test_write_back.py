@@ -20,7 +20,7 @@ from tests.backends.nvidia.assembled_kernels import (
     permuted,
     require_tools,
 )
-from tests.sampling import some_of
+from tests.sampling import some_rows
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.encoding import reuse_fields, reuse_mask
 from verilocc_bench.backends.nvidia.flow import control_flow
@@ -170,7 +170,7 @@ def test_the_proof_sees_every_change() -> None:
     original = code(cubin, "sums")
     chance = random.Random(7)
     prove_instructions(original, original, {})
-    for _ in range(20):
+    for _ in range(10):
         offset = kernel.code_offset + chance.randrange(kernel.code_size - 16 * 8)
         data = bytearray(cubin)
         data[offset] ^= 1 << chance.randrange(8)
@@ -201,7 +201,7 @@ def embedded(row: Row):  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", some_of(ROWS), ids=[row.id for row in ROWS])
+@pytest.mark.parametrize("row", some_rows(ROWS), ids=[row.id for row in ROWS])
 def test_round_trip_of_the_embedded_kernels(row: Row) -> None:
     cubin, problem = embedded(row)
     assert lowered_kernel(cubin, problem, problem.assignment).data == cubin
