@@ -78,7 +78,7 @@ def test_killed_processes_change_no_byte(built: Path, tmp_path: Path) -> None:
     process.wait()
     done = len(list(output.glob(".work/*.json.gz")))
     assert done < LIMIT
-    run = subprocess.run(command(output, 2), check=True, capture_output=True, text=True)
+    run = subprocess.run(command(output, 1), check=True, capture_output=True, text=True)
     resumed = int(run.stderr.split(" compiled, ")[1].split(" resumed")[0])
     assert resumed >= done
     assert files_in(output) == files_in(built)
@@ -179,7 +179,7 @@ def test_the_folder_loads_with_datasets(built: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "anew", [6, pytest.param(1, marks=pytest.mark.exhaustive)], ids=["a-sixth", "all"]
+    "anew", [10, pytest.param(1, marks=pytest.mark.exhaustive)], ids=["a-tenth", "all"]
 )
 def test_mini_is_rebuilt_to_the_same_bytes(anew: int, tmp_path: Path) -> None:
     """The rest is taken from an interrupted build: its rows, and what was searched for them."""
@@ -187,13 +187,19 @@ def test_mini_is_rebuilt_to_the_same_bytes(anew: int, tmp_path: Path) -> None:
     work = output / WORK_FOLDER
     columns = (*BEST_COLUMNS, "bank_conflicts")
     points = sweep_named("mini").points()
+    rows = load_rows("mini").rows
+    archs = {row.arch for row in rows}
+    shortest = {
+        min((row for row in rows if row.arch == arch), key=lambda row: row.n_instructions).id
+        for arch in archs
+    }
     with Journal(work, fingerprint(points)) as journal, open_journal(work / "best") as found:
-        for row in load_rows("mini").rows:
+        for row in rows:
             if int(row.id[:2], 16) % anew:
                 bare = dataclasses.replace(row, **RELEASE_COLUMNS)
                 kernel = BuiltKernel(bare, load_raw_row("mini", row.id), Timings())
                 journal.store(json.loads(row.provenance)["point"], result_document(kernel))
-            if int(row.id[:2], 16) % (2 * anew):
+            if int(row.id[:2], 16) % (2 * anew) and row.id not in shortest:
                 found.store(row.id, {name: getattr(row, name) for name in columns})
-    assert main(["build", "--sweep", "mini", "--output", str(output)]) == 0
+    assert main(["build", "--sweep", "mini", "--output", str(output), "--jobs", "1"]) == 0
     assert files_in(output) == files_in(embedded_path())

@@ -81,16 +81,21 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def client(hub: LocalHub, models: Path, tmp_path: Path) -> Any:
-    """Runs commands of ours in a fresh process, for which the models are on the Hub alone."""
+def client(hub: LocalHub, tmp_path: Path) -> Any:
+    """Runs commands of ours in a fresh process."""
 
     def run(*commands: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
         arguments = json.dumps(commands)
         return hub.python(tmp_path / "home", "-c", COMMANDS, arguments, **variables)
 
+    return run
+
+
+@pytest.fixture
+def uploaded(hub: LocalHub, models: Path, tmp_path: Path) -> None:
+    """The models are on the Hub, where alone the client finds them."""
     done = hub.python(tmp_path / "home", "-c", UPLOAD, str(models))
     assert done.returncode == 0, done.stderr[-2000:]
-    return run
 
 
 def recipes(folder: Path) -> tuple[Path, Path]:
@@ -113,6 +118,7 @@ def recipes(folder: Path) -> tuple[Path, Path]:
     )
 
 
+@pytest.mark.usefixtures("uploaded")
 @pytest.mark.parametrize("name", some_of(["qwen3", "gpt2"]))
 def test_a_model_of_the_hub_is_trained_further(
     name: str, client: Any, models: Path, tmp_path: Path

@@ -99,10 +99,10 @@ def test_the_rate_rises_stays_and_falls() -> None:
 
 @pytest.mark.slow
 def test_a_network_learns() -> None:
-    """In a few hundred steps most words are right; one that guesses has one in a hundred right."""
+    """In a hundred steps most words are right; one that guesses has one in a hundred right."""
     configuration = NotesConfiguration(hidden=64, layers=2, heads=2, head_width=32, feed_forward=64)
     recipe = NotesRecipe(
-        "learns", "", 320, network=configuration, learning_rate=4e-3, decay_steps=100
+        "learns", "", 128, network=configuration, learning_rate=6e-3, decay_steps=50
     )
     learning = run.NotesRun(recipe, [], Path("nowhere"))
     while learning.pool < recipe.pools:

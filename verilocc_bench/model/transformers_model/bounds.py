@@ -17,9 +17,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-import torch
-import transformers
-
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import MIB
 
@@ -56,6 +53,9 @@ def check_memory(configuration: Any, most_bytes: int = MOST_BYTES) -> None:
 
     It is made without memory for its parameters and buffers, and these are counted.
     """
+    import torch
+    import transformers
+
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(configuration)
     tensors = [*model.parameters(), *model.buffers()]
