@@ -20,12 +20,8 @@ def some_of(cases: Iterable[object], one_in: int = 3) -> list[object]:
     ]
 
 
-def some_rows(rows: Sequence[Row]) -> list[object]:
-    """The rows as parameters of a test; one row of each kernel is for `make test`.
-
-    The architectures take turns, and the row is the kernel's shortest for that architecture. The
-    others have the mark `exhaustive`.
-    """
+def one_of_each_kernel(rows: Sequence[Row]) -> list[Row]:
+    """The architectures take turns; the row is the kernel's shortest for that architecture."""
     archs = sorted({row.arch for row in rows})
     taken = set[str]()
     for number, kernel in enumerate(sorted({row.kernel for row in rows})):
@@ -33,6 +29,15 @@ def some_rows(rows: Sequence[Row]) -> list[object]:
         turn = archs[number % len(archs)]
         of_turn = [row for row in of_kernel if row.arch == turn] or of_kernel
         taken.add(min(of_turn, key=lambda row: row.n_instructions).id)
+    return [row for row in rows if row.id in taken]
+
+
+def some_rows(rows: Sequence[Row]) -> list[object]:
+    """The rows as parameters of a test; one of each kernel is for `make test`.
+
+    The others have the mark `exhaustive`.
+    """
+    taken = {row.id for row in one_of_each_kernel(rows)}
     return [
         row if row.id in taken else pytest.param(row, marks=pytest.mark.exhaustive) for row in rows
     ]

@@ -164,7 +164,7 @@ def test_an_objective_means_nothing_to_linear_scan(capsys: pytest.CaptureFixture
 
 def test_tight_budgets_keep_the_label_where_it_fits() -> None:
     kept = dropped = 0
-    for row in ROWS[::2]:
+    for row in ROWS[::4]:
         tight = tighten(row, BudgetChoice.BOUND)
         assert tight is not None
         assert (tight.id == row.id) == (tight.normalized == row.normalized)
@@ -177,13 +177,13 @@ def test_tight_budgets_keep_the_label_where_it_fits() -> None:
         else:
             assert FastVerifier(problem).verify(tight.label).valid
             kept += 1
-    assert kept > 5
-    assert dropped > 5
+    assert kept > 2
+    assert dropped > 2
 
 
 def test_the_occupancy_budget_gains_a_wave() -> None:
     gains = 0
-    for row in ROWS[::2]:
+    for row in ROWS[::4]:
         tight = tighten(row, BudgetChoice.OCCUPANCY)
         if tight is None:
             continue
