@@ -21,8 +21,16 @@ __all__ = ["arena", "arena_folder"]
 MODEL = "someone/model"
 
 
+@pytest.fixture(scope="module")
+def documents() -> list[str]:
+    """The entries, once a test has made them."""
+    return []
+
+
 @pytest.fixture
-def entries(arena: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def entries(
+    arena: Arena, documents: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
     monkeypatch.setattr(module, "boards", lambda: (arena.board,))
     on_the_hub = {"a/b": arena.rows, "a/c": arena.rows[1:]}
     monkeypatch.setattr(
@@ -31,13 +39,15 @@ def entries(arena: Arena, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     folder = tmp_path / "entries"
     folder.mkdir()
     links = {"model": f"https://huggingface.co/{MODEL}"}
-    for number, more in enumerate(
-        ({"links": links}, {"links": links, "decoding": "constrained"}, {})
-    ):
-        found = submitted(arena, **({"name": f"Number {number}"} | more))
-        document = check(found.write(tmp_path / str(number)), tmp_path / f"out-{number}")
-        assert document["accepted"]
-        (folder / f"{number}.json").write_text(document_text(document))
+    if not documents:
+        kinds = ({"links": links}, {"links": links, "decoding": "constrained"}, {})
+        for number, more in enumerate(kinds):
+            found = submitted(arena, **({"name": f"Number {number}"} | more))
+            document = check(found.write(tmp_path / str(number)), tmp_path / f"out-{number}")
+            assert document["accepted"]
+            documents.append(document_text(document))
+    for number, text in enumerate(documents):
+        (folder / f"{number}.json").write_text(text)
     return folder
 
 

@@ -58,13 +58,13 @@ def compiled(function: Function) -> Function:
     dispatcher._cache._cache_file = IndexDataCacheFile(
         kept.locator.get_cache_path(), f"{kept.filename_base}-{_sources()}", _sources()
     )
-    turn, alone = _turn(kept.locator.get_cache_path()), dispatcher.compile  # type: ignore[attr-defined]
+    turn, alone = _turn(kept.locator.get_cache_path()), dispatcher.compile
 
     def compile_in_turn(signature: object) -> object:
         with turn:
             return alone(signature)
 
-    dispatcher.compile = compile_in_turn  # type: ignore[attr-defined]
+    dispatcher.compile = compile_in_turn
     return cast("Function", dispatcher)
 
 
