@@ -122,16 +122,20 @@ def test_rows_of_a_dataset_are_executed(run) -> None:  # type: ignore[no-untyped
     assert "3 executed: nothing wrong" in out
 
 
-def test_a_row_that_computes_something_else_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataset_builders.inspection import execution_check
+def test_a_row_that_computes_something_else_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataset_builders.inspection import execution_check, lists_check
     from dataset_builders.inspection.check import check_dataset
-    from verilocc_bench.dataset import embedded_path
+    from tests.dataset_builders.inspection_folders import SPLITS, draft
 
     def executed(*_: object) -> list[tuple[str, ExecutedAnswer]]:
         return [("the label", ExecutedAnswer("wrong numbers"))]
 
     monkeypatch.setattr(execution_check, "_executed", executed)
-    report = check_dataset(embedded_path(), labels=False, progress=False, execute=1)
+    monkeypatch.setattr(lists_check, "split_of", lambda _, point: SPLITS[point.group])
+    folder = draft().write(tmp_path)
+    report = check_dataset(folder, labels=False, progress=False, execute=1)
     assert report.executed == 1
     (finding,) = report.findings
     assert finding.kind == "execution"

@@ -47,6 +47,16 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results.parent
 
 
+@pytest.fixture(scope="module")
+def short_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on the few kernels of mini-expert."""
+    folder = tmp_path_factory.mktemp("run")
+    arguments = ["evaluate", "--model", "graph-coloring", "--dataset", "mini:expert"]
+    assert main([*arguments, "--output-path", str(folder)]) == 0
+    (results,) = folder.rglob("results.json")
+    return results.parent
+
+
 def begun(run: Path, folder: Path) -> Path:
     """A submission of a run, with what people must add."""
     draft(run, folder)
@@ -285,18 +295,18 @@ def test_from_a_run_to_the_hub(run: Path, hub: LocalHub, tmp_path: Path) -> None
 
 
 def test_pull_requests_that_were_opened_before_others_were_merged(
-    run: Path, hub: LocalHub, tmp_path: Path
+    short_run: Path, hub: LocalHub, tmp_path: Path
 ) -> None:
     create(hub)
     home = tmp_path / "home"
     for number, name in enumerate(("First", "Second", "First"), 1):
-        folder = begun(run, tmp_path / f"submission-{number}")
+        folder = begun(short_run, tmp_path / f"submission-{number}")
         path = folder / "submission.yaml"
         path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "name": name}))
         python(hub, home, "verilocc_bench", "submit", str(folder))
     for number, status in ((1, 0), (2, 0), (3, 1)):
         output = str(tmp_path / f"review-{number}")
-        review = ("leaderboard.review", str(number), "--dataset", "mini", "--output", output)
+        review = ("leaderboard.review", str(number), "--dataset", "mini:expert", "--output", output)
         said = python(hub, home, *review, "--merge", status=status)
         assert said.startswith("## Accepted" if status == 0 else "## Refused")
     assert "2 files are there already, since it was opened" in said
