@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import cache
 
 from verilocc_bench.allocators import Assistance
 from verilocc_bench.errors import InputError
@@ -82,3 +83,9 @@ TEXT_NOTES_FORMAT = NotesFormat(
 )
 
 NOTES_FORMATS = {each.name: each for each in (NOTES_FORMAT, TEXT_NOTES_FORMAT)}
+
+
+@cache
+def token_numbers(prompt_format: NotesFormat) -> dict[str, int]:
+    """The token of each word."""
+    return {word: number for number, word in enumerate(prompt_format.vocabulary())}
