@@ -3,6 +3,9 @@
 Windows are drafted ahead, as the teacher would answer them, and taken where the network says the
 same (model.notes.drafts). Where it says another word, the reading goes back to that window, and
 that is answered word by word. The more often that happens, the more windows follow word by word.
+
+A virtual register for which no place was left is read before all others when the text is read
+again: in a guided run at the next attempt, and in a checked one at once.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from verilocc_bench.model.notes.formats import AnyWindow, NotesFormat
 from verilocc_bench.model.prompts.notes.episode import noted_assignment
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
 from verilocc_bench.model.prompts.notes.window import WrongWord
+from verilocc_bench.model.prompts.text_notes.window import NoPlace, without_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +52,8 @@ class _Heard:
 class NotesAttempt:
     """One request: its reading, the window that is to be answered, and how it went.
 
-    `again`: a window whose words contradict the notes is asked again at most so many times.
+    `again`: a window whose words contradict the notes is asked again at most so many times, and
+    the text is read again as often.
     """
 
     def __init__(
@@ -63,8 +68,14 @@ class NotesAttempt:
         self.seconds = 0.0
         self._request, self._format = request, prompt_format
         self._temperature, self._again = temperature, again
-        self._left = again
+        self._left = self._readings_left = again
+        self._first = [
+            register
+            for each in request.feedback
+            if (register := without_place(each.message or "")) is not None
+        ]
         self._counts = {"asks": 0, "prompt_tokens": 0, "completion_tokens": 0, "asked_again": 0}
+        self._counts["read_again"] = 0
         self._log_probability = 0.0
         self._heard: list[_Heard] = []
         self._ahead = self._pause = 1
@@ -76,7 +87,9 @@ class NotesAttempt:
         self._draw = random.Random(int.from_bytes(digest[:8], "big"))  # noqa: S311
         self._failure: Exception | None = None
         self._window: AnyWindow | None = None
-        self._ledger, self._reading = self._format.open(self._request.problem.function, self._draw)
+        self._ledger, self._reading = self._format.open(
+            self._request.problem.function, self._draw, self._first
+        )
         self._go_on(again=False)
 
     @property
@@ -135,6 +148,8 @@ class NotesAttempt:
         self._counts["asks"] += 1
         self._counts["prompt_tokens"] += read
         self._counts["completion_tokens"] += len(words)
+        if isinstance(error, NoPlace) and self._read_again(error.register):
+            return
         again = error is not None and self._left > 0
         self._heard.append(_Heard(tuple(words), again))
         if error is None:
@@ -145,6 +160,17 @@ class NotesAttempt:
             self._go_on(again=True)
         else:
             self._failure, self._window = error, None
+
+    def _read_again(self, register: int) -> bool:
+        """Begins anew with one for which no place is left; False where that is no use."""
+        if not self._readings_left or register in self._first:
+            return False
+        self._readings_left -= 1
+        self._counts["read_again"] += 1
+        self._first.append(register)
+        self._heard.clear()
+        self._begin()
+        return True
 
     def _go_on(self, *, again: bool) -> None:
         try:

@@ -47,6 +47,7 @@ class _AnsweredRow:
 
     def __init__(self, answer: WindowAnswer) -> None:
         self.answer = answer
+        self.prompt = answer.window.prompt()  # before anything is done
         self.feeding: list[str] = []
         self._conversation = conversation_of(answer.window)
         self.goes_on = self._go_on(None)
@@ -87,7 +88,7 @@ def _answer(network: NotesNetwork, rows: list[_AnsweredRow]) -> None:
         return
     numbers = token_numbers(network.prompt_format)
     words = network.prompt_format.vocabulary()
-    prompts = [row.answer.window.prompt() for row in rows]
+    prompts = [row.prompt for row in rows]
     lengths = torch.tensor([len(prompt) for prompt in prompts])
     tokens = torch.full((len(rows), int(lengths.max())), numbers[PAD])
     for place, (row, prompt) in enumerate(zip(rows, prompts, strict=True)):

@@ -132,7 +132,7 @@ class _Layer(nn.Module):  # type: ignore[misc]  # torch is not followed
         before = projected.new_zeros(x.shape[0], TAPS - 1, projected.shape[-1])
         query, key, value = self._split(self._convolve(projected, before))
         bias = mask - self.slope.view(-1, 1, 1) * distance
-        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias[None])
         return self._joined(attended), projected, key, value
 
     def forward(

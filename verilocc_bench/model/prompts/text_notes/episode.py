@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import TypeVar
 
 from verilocc_bench.ir import Function, RegisterClass
@@ -26,14 +26,16 @@ def read_text(
     ledger: TextLedger,
     naming: random.Random,
     kind: type[Window],
+    first: Collection[int] = (),
 ) -> TextReading[Window]:
     """The windows of a function, which fill the notes; `kind` is how they are worded.
 
-    Raises InputError for a class that the words have no way to speak of.
+    The virtual registers `first` are read before all others. Raises InputError for a class that
+    the words have no way to speak of.
     """
     classes = dict(enumerate(function.virtual_registers))
     ordered = in_reading_order(function)
-    for number, plan in enumerate(readings_of(ordered)):
+    for number, plan in enumerate(readings_of(ordered, first)):
         if number:
             ledger.begin_again(read_budget(ordered))
         yield from _read_once(plan, classes, ledger, naming, kind)

@@ -1,12 +1,14 @@
 """The readings of a text: first for virtual registers of several registers, then for single ones.
 
+Some may be read before all others: those for which an earlier try had no place left.
+
 Each reading goes through the whole text, and has the mentions of its virtual registers alone. So
 those that need neighbours find room before single ones break it up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from verilocc_bench.ir import Function, RegisterClass
@@ -25,16 +27,23 @@ class TextReadingPlan:
     sizes: Sizes
 
 
-def readings_of(function: Function) -> Iterator[TextReadingPlan]:
+def readings_of(function: Function, first: Collection[int] = ()) -> Iterator[TextReadingPlan]:
     """The readings of a function whose blocks are in the order of reading.
 
-    Raises InputError for a class that the words have no way to speak of.
+    Those of `first` are read before all others, in readings of their own. Raises InputError for a
+    class that the words have no way to speak of.
     """
     parts = tuple(read_backwards(function))
     kinds = function.virtual_registers
-    for single in (False, True):
-        chosen = {n for n, kind in enumerate(kinds) if (kind.width == 1) is single}
-        if chosen:
+    for early in (True, False):
+        for single in (False, True):
+            chosen = {
+                register
+                for register, kind in enumerate(kinds)
+                if (kind.width == 1) is single and (register in first) is early
+            }
+            if not chosen:
+                continue
             sizes = sizes_for(kinds[register] for register in chosen)
             yield TextReadingPlan(tuple(_only(parts, chosen)), sizes)
 
