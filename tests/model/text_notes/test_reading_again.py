@@ -13,7 +13,7 @@ from verilocc_bench.model.notes.allocator import ASKED_AGAIN, NotesAllocator
 from verilocc_bench.model.notes.formats import TEXT_NOTES_FORMAT
 from verilocc_bench.model.prompts.notes.order import in_reading_order
 from verilocc_bench.model.prompts.text_notes.readings import readings_of
-from verilocc_bench.model.prompts.text_notes.window import NoPlace, without_place
+from verilocc_bench.model.prompts.text_notes.window import NoBlockLeft, without_place
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings
 from verilocc_bench.verification import Verifier
@@ -104,6 +104,6 @@ def test_those_that_are_first_have_readings_of_their_own() -> None:
 
 
 def test_what_is_told_names_the_virtual_register() -> None:
-    assert without_place(f"window 7: {NoPlace(12)}") == 12
+    assert without_place(f"window 7: {NoBlockLeft(12)}") == 12
     assert without_place("window 7: %3 is in v4, not in v5") is None
     assert without_place("") is None

@@ -29,7 +29,7 @@ from verilocc_bench.model.notes.formats import AnyWindow, NotesFormat
 from verilocc_bench.model.prompts.notes.episode import noted_assignment
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
 from verilocc_bench.model.prompts.notes.window import WrongWord
-from verilocc_bench.model.prompts.text_notes.window import NoPlace, without_place
+from verilocc_bench.model.prompts.text_notes.window import NoBlockLeft, without_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,7 +148,7 @@ class NotesAttempt:
         self._counts["asks"] += 1
         self._counts["prompt_tokens"] += read
         self._counts["completion_tokens"] += len(words)
-        if isinstance(error, NoPlace) and self._read_again(error.register):
+        if isinstance(error, NoBlockLeft) and self._read_again(error.register):
             return
         again = error is not None and self._left > 0
         self._heard.append(_Heard(tuple(words), again))

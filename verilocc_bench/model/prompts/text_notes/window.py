@@ -45,7 +45,7 @@ Conversation = Generator[list[str], str, None]
 """Gives the words that are fed before the model's next word, and takes that."""
 
 
-class NoPlace(Contradiction):
+class NoBlockLeft(Contradiction):
     """No list has a block for a virtual register, as the words say."""
 
     def __init__(self, register: int) -> None:
@@ -54,7 +54,7 @@ class NoPlace(Contradiction):
 
 
 def without_place(message: str) -> int | None:
-    """The virtual register of a NoPlace, from what is told of it."""
+    """The virtual register of a NoBlockLeft, from what is told of it."""
     _, found, number = message.rpartition(_NO_PLACE)
     return int(number) if found and number.isdecimal() else None
 
@@ -185,7 +185,7 @@ class TextWindow:
                 goes_on = yield from self._mention(place, item.mention)
                 if not goes_on:
                     if len(self.items) == 1:
-                        raise NoPlace(item.register)
+                        raise NoBlockLeft(item.register)
                     return
             elif item.register in self.ledger.live:
                 yield from self._give(place, item.register, [item.gives])
