@@ -8,7 +8,7 @@ those that need neighbours find room before single ones break it up.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from verilocc_bench.ir import Function, RegisterClass
@@ -30,11 +30,13 @@ class TextReadingPlan:
 def readings_of(function: Function, first: Collection[int] = ()) -> Iterator[TextReadingPlan]:
     """The readings of a function whose blocks are in the order of reading.
 
-    Those of `first` are read before all others, in readings of their own. Raises InputError for a
-    class that the words have no way to speak of.
+    Those of `first`, and with single ones those that live throughout their lives, are read before
+    all others, in readings of their own. Raises InputError for a class that the words have no way
+    to speak of.
     """
     parts = tuple(read_backwards(function))
     kinds = function.virtual_registers
+    first = _with_those_around(parts, kinds, first)
     for early in (True, False):
         for single in (False, True):
             chosen = {
@@ -46,6 +48,31 @@ def readings_of(function: Function, first: Collection[int] = ()) -> Iterator[Tex
                 continue
             sizes = sizes_for(kinds[register] for register in chosen)
             yield TextReadingPlan(tuple(_only(parts, chosen)), sizes)
+
+
+def _with_those_around(
+    parts: Iterable[TextPart], kinds: Sequence[RegisterClass], first: Collection[int]
+) -> set[int]:
+    """Virtual registers; with single ones those that live throughout and might have their place."""
+    found = set(first)
+    begins: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for part in parts:
+        for mention in () if part.dry or not first else part.mentions:
+            register = mention.register
+            if kinds[register].width == 1:
+                begins[register] = min(mention.begins, begins.get(register, mention.begins))
+                ends[register] = max(mention.place, ends.get(register, mention.place))
+    for one in found & begins.keys():
+        files = set(kinds[one].files)
+        found |= {
+            other
+            for other in begins
+            if begins[other] <= begins[one]
+            and ends[other] >= ends[one]
+            and not files.isdisjoint(kinds[other].files)
+        }
+    return found
 
 
 def sizes_for(kinds: Iterable[RegisterClass]) -> Sizes:
