@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -12,8 +13,14 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.notes.allocator import ASKED_AGAIN, NotesAllocator
 from verilocc_bench.model.notes.formats import TEXT_NOTES_FORMAT
 from verilocc_bench.model.prompts.notes.order import in_reading_order
+from verilocc_bench.model.prompts.text_notes.episode import read_text
+from verilocc_bench.model.prompts.text_notes.ledger import empty_text_ledger
 from verilocc_bench.model.prompts.text_notes.readings import readings_of
-from verilocc_bench.model.prompts.text_notes.window import NoBlockLeft, without_place
+from verilocc_bench.model.prompts.text_notes.window import (
+    NoBlockLeft,
+    TextWindow,
+    without_place,
+)
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings
 from verilocc_bench.verification import Verifier
@@ -84,6 +91,19 @@ def test_where_that_does_not_help_it_is_asked_again_and_fails(
     assert response.answer is None
     assert response.details["read_again"] == 1
     assert response.details["asked_again"] == ASKED_AGAIN
+
+
+def test_a_window_that_is_asked_again_is_half_as_long() -> None:
+    function = tight().function
+    reading = read_text(function, empty_text_ledger(function), random.Random(0), TextWindow)
+    window = next(each for each in reading if isinstance(each, TextWindow))
+    lengths = [len(window.items)]
+    for _ in range(5):
+        again = reading.send(True)
+        assert isinstance(again, TextWindow)
+        lengths.append(len(again.items))
+    assert lengths[0] > 1
+    assert lengths[1:] == [max(1, lengths[0] >> halved) for halved in range(1, 6)]
 
 
 def test_those_that_are_first_have_readings_of_their_own() -> None:

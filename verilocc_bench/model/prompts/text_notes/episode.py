@@ -18,7 +18,8 @@ Window = TypeVar("Window", bound=TextWindow)
 
 TextReading = Generator[DryWindow | Window, bool, None]
 """Each window is to be heard to its end before the next is asked for. Sent True, the reading
-gives the window again, with the notes as they were before it and other names."""
+gives the window again, with the notes as they were before it and other names, but for JSON with
+half as many items."""
 
 
 def read_text(
@@ -66,6 +67,7 @@ def _read_once(
             window = kind(cut, classes, ledger, naming, plan.sizes)
             while (yield window):
                 ledger.restore(saved)
+                cut = kind.to_ask_again(cut)
                 window = kind(cut, classes, ledger, naming, plan.sizes)
             first += window.answered
             most = ITEMS if window.answered else 1
