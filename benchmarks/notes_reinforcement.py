@@ -91,7 +91,7 @@ def play(
     games = [Played() for _ in judges]
     draws = [random.Random(seed) for seed in seeds]
     opened = [
-        network.prompt_format.open(judge.problem.function, draw)
+        network.prompt_format.open(judge.problem.function, draw, ())
         for judge, draw in zip(judges, draws, strict=True)
     ]
     running = list(range(len(judges)))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from verilocc_bench.ir import Function
 from verilocc_bench.model.notes.decoding import WindowAnswer
+from verilocc_bench.model.notes.teacher import teach, teach_dry
 from verilocc_bench.model.prompts.notes.episode import empty_ledger, read_function
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
 from verilocc_bench.model.prompts.notes.window import DryWindow, NotesWindow, WrongWord
-from verilocc_bench.training.notes.teacher import teach, teach_dry
 
 
 def answer_of(window: DryWindow | NotesWindow, place: int) -> str:
@@ -44,6 +45,7 @@ def answer_like_the_teacher(network: object, answers: Sequence[WindowAnswer]) ->
     del network
     for answer in answers:
         try:
-            speak(answer.window)
+            words = speak(answer.window)
+            answer.words = [(word, before == "=>") for before, word in pairwise(words)]
         except (Contradiction, WrongWord) as error:
             answer.error = error

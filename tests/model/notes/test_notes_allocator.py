@@ -94,7 +94,7 @@ def test_a_network_is_heard_word_by_word(monkeypatch: pytest.MonkeyPatch) -> Non
                 _: object, rows: list[decoding._AnsweredRow], said: list[str] = said
             ) -> list[int]:
                 if not said:
-                    said.append(answer_of(rows[0].answer.window, rows[0].place))
+                    said.append(answer_of(rows[0].answer.window, rows[0].answer.said))
                 return [numbers[said.pop(0)]]
 
             monkeypatch.setattr(decoding, "_pick", pick)

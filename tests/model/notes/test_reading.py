@@ -13,6 +13,7 @@ from tests.model.notes.speaker import conversation, speak
 from tests.model.notes.without_analyses import forbid_analyses
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Function, parse_function, print_function
+from verilocc_bench.model.notes.teacher import OutOfRegisters
 from verilocc_bench.model.prompts.notes.episode import empty_ledger, read_function
 from verilocc_bench.model.prompts.notes.lanes import lane_lives, read_at, written_at
 from verilocc_bench.model.prompts.notes.reading import (
@@ -21,7 +22,6 @@ from verilocc_bench.model.prompts.notes.reading import (
     read_backwards,
     read_budget,
 )
-from verilocc_bench.training.notes.teacher import OutOfRegisters
 
 EXAMPLE = """\
 verilocc-bench 1

@@ -6,12 +6,12 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 
 from verilocc_bench.ir import Function
+from verilocc_bench.model.notes.teacher import teach_dry
+from verilocc_bench.model.notes.text_teacher import TextTeacher
 from verilocc_bench.model.prompts.notes.window import DryWindow
 from verilocc_bench.model.prompts.text_notes.episode import read_text
 from verilocc_bench.model.prompts.text_notes.ledger import TextLedger, empty_text_ledger
 from verilocc_bench.model.prompts.text_notes.window import TextWindow
-from verilocc_bench.training.notes.teacher import teach_dry
-from verilocc_bench.training.notes.text_teacher import TextTeacher
 
 Say = Callable[[Sequence[str]], str]
 """The model's next word after what is fed before it."""

@@ -15,6 +15,7 @@ from tests.model.notes.without_analyses import forbid_analyses
 from tests.model.text_notes.speaker import Say, read, speak
 from tests.model.text_notes.test_text_reading import said_registers, shown_as_free, smallest
 from verilocc_bench.ir import BaseRange, Function, RegisterClass, parse_function, print_function
+from verilocc_bench.model.notes.text_teacher import TextTeacher
 from verilocc_bench.model.prompts.notes.ledger import Contradiction, NotedPlace
 from verilocc_bench.model.prompts.notes.order import in_reading_order
 from verilocc_bench.model.prompts.notes.reading import (
@@ -28,7 +29,6 @@ from verilocc_bench.model.prompts.text_notes.episode import read_text
 from verilocc_bench.model.prompts.text_notes.ledger import NOT_TAKEN, TextLedger, empty_text_ledger
 from verilocc_bench.model.prompts.text_notes.readings import readings_of, sizes_for
 from verilocc_bench.model.prompts.text_notes.window import Item, TextWindow
-from verilocc_bench.training.notes.text_teacher import TextTeacher
 
 V = RegisterClass("V", 1, (BaseRange("v", 0, 63, 1),))
 V3 = RegisterClass("V3", 3, (BaseRange("v", 0, 60, 4),))

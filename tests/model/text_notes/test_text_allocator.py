@@ -17,14 +17,14 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.model.notes.allocator import ASKED_AGAIN, NotesAllocator
 from verilocc_bench.model.notes.files import load_network, notes_folder, save_network
 from verilocc_bench.model.notes.formats import TEXT_NOTES_FORMAT
+from verilocc_bench.model.notes.teacher import teach_dry
+from verilocc_bench.model.notes.text_teacher import TextTeacher
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
 from verilocc_bench.model.prompts.notes.window import DryWindow
 from verilocc_bench.model.prompts.text_notes.ledger import empty_text_ledger
 from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
-from verilocc_bench.training.notes.teacher import teach_dry
-from verilocc_bench.training.notes.text_teacher import TextTeacher
 from verilocc_bench.verification import Verifier
 
 torch = pytest.importorskip("torch")
@@ -58,7 +58,7 @@ class TeachersWords:
     def _word(self, row: decoding._AnsweredRow) -> str:
         window = row.answer.window
         if isinstance(window, DryWindow):
-            return teach_dry(window.noted, window.mentions[row.place])
+            return teach_dry(window.noted, window.mentions[row.answer.said])
         if row.answer.said == 0:
             self.teachers[id(window)] = TextTeacher(window.prompt())
         fed = row.feeding if row.answer.said == 0 else row.feeding[1:]  # after its own word

@@ -15,10 +15,10 @@ from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
+from verilocc_bench.model.notes.teacher import OutOfRegisters
 from verilocc_bench.model.prompts.notes.episode import noted_assignment
 from verilocc_bench.model.prompts.notes.words import vocabulary
 from verilocc_bench.training.notes.lessons import Lesson, function_lessons, made_up_lessons
-from verilocc_bench.training.notes.teacher import OutOfRegisters
 from verilocc_bench.verification import Verifier
 
 pytest.importorskip("torch")

@@ -1,16 +1,16 @@
 """The allocator of a network that keeps notes.
 
-The windows of many functions are answered side by side (model.notes.decoding), one of each
-function a round. *Free*: a word that contradicts the notes, or cannot stand where it stands, ends
-the attempt. *Checked*: the window is asked again, with other names, some times. The first sample
+The windows of many functions are answered side by side, some of each function a round
+(model.notes.attempt). *Free*: a word that contradicts the notes, or cannot stand where it stands,
+ends the attempt. *Checked*: the window is asked again, with other names, some times; where there
+is no place for a name, the text is read again, and that name first. *Guided*: so is the next
+attempt. The first sample
 takes the likeliest words, or all do with greedy sampling; further ones differ by the names,
 which are drawn anew for each, and by a temperature where one is asked for.
 """
 
 from __future__ import annotations
 
-import hashlib
-import random
 import time
 from collections import deque
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -21,23 +21,18 @@ from typing import TYPE_CHECKING, ClassVar
 from verilocc_bench.allocators import (
     Answer,
     Assistance,
-    FailureKind,
     LabelUse,
     PromptIdentity,
     Request,
     Response,
-    answer_from_assignment,
 )
 from verilocc_bench.errors import AllocationFailed, InputError
+from verilocc_bench.model.notes.attempt import NotesAttempt
 from verilocc_bench.model.notes.files import load_network
-from verilocc_bench.model.notes.formats import AnyWindow, NotesFormat
-from verilocc_bench.model.prompts.notes.episode import noted_assignment
-from verilocc_bench.model.prompts.notes.ledger import Contradiction
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
 if TYPE_CHECKING:
-    from verilocc_bench.model.notes.decoding import WindowAnswer
     from verilocc_bench.model.notes.network import NotesNetwork
 
 ASKED_AGAIN = 8
@@ -131,28 +126,42 @@ class NotesAllocator:
 
     def respond(self, requests: Sequence[Request]) -> Iterator[tuple[int, Response]]:
         """(place, response) of every request, each as soon as it is there."""
-        from verilocc_bench.model.notes.decoding import answer_windows
-
         waiting = deque(enumerate(requests))
-        running: list[_NotesAttempt] = []
+        running: list[NotesAttempt] = []
+        temperature, again = self._temperature(), self._again()
         while waiting or running:
             while waiting and len(running) < self.group_size:
                 place, request = waiting.popleft()
-                running.append(
-                    _NotesAttempt(place, request, self._format, self._temperature(), self._again())
-                )
-            asked = [attempt for attempt in running if attempt.window is not None]
+                running.append(NotesAttempt(place, request, self._format, temperature, again))
+            asked = [attempt for attempt in running if attempt.goes_on]
             started = time.perf_counter()
-            answers = [attempt.ask() for attempt in asked]
-            answer_windows(self._network, answers)
-            self.tell_tokens(sum(answer.said for answer in answers))
-            for attempt, answer in zip(asked, answers, strict=True):
+            self.tell_tokens(self._ask(asked, temperature))
+            for attempt in asked:
                 attempt.seconds += (time.perf_counter() - started) / len(asked)
-                attempt.take(answer)
             for attempt in running:
-                if attempt.window is None:
+                if not attempt.goes_on:
                     yield attempt.place, attempt.response()
-            running = [attempt for attempt in running if attempt.window is not None]
+            running = [attempt for attempt in running if attempt.goes_on]
+
+    def _ask(self, attempts: Sequence[NotesAttempt], temperature: float) -> int:
+        """The next windows of some attempts; how many words the network has said.
+
+        Many windows of each by drafts; one, word by word, of those that have said another word.
+        """
+        from verilocc_bench.model.notes.decoding import answer_windows
+        from verilocc_bench.model.notes.drafts import judge_drafts
+
+        before = sum(attempt.said for attempt in attempts)
+        drafts = [attempt.drafts() for attempt in attempts]
+        judge_drafts(self._network, [each for some in drafts for each in some], temperature)
+        answers = {place: attempts[place].ask() for place, some in enumerate(drafts) if not some}
+        answer_windows(self._network, list(answers.values()))
+        for place, attempt in enumerate(attempts):
+            if place in answers:
+                attempt.take(answers[place])
+            else:
+                attempt.take_drafts(drafts[place])
+        return sum(attempt.said for attempt in attempts) - before
 
     def _temperature(self) -> float:
         greedy = self._settings.strategy is SamplingStrategy.GREEDY
@@ -160,80 +169,6 @@ class NotesAllocator:
 
     def _again(self) -> int:
         return ASKED_AGAIN if self._settings.decoding is Decoding.CHECKED else 0
-
-
-class _NotesAttempt:
-    """One request: its reading, the window that is to be answered, and how it went."""
-
-    def __init__(
-        self,
-        place: int,
-        request: Request,
-        prompt_format: NotesFormat,
-        temperature: float,
-        again: int,
-    ) -> None:
-        self.place = place
-        self.seconds = 0.0
-        self._problem = request.problem
-        self._temperature, self._again = temperature, again
-        digest = hashlib.sha256(f"notes {request.seed}".encode()).digest()
-        self._draw = random.Random(int.from_bytes(digest[:8], "big"))  # noqa: S311
-        self._left = again
-        self._failure: tuple[FailureKind, str] | None = None
-        self._counts = {"asks": 0, "prompt_tokens": 0, "completion_tokens": 0, "asked_again": 0}
-        self._log_probability = 0.0
-        self.window: AnyWindow | None = None
-        self._ledger, self._reading = prompt_format.open(request.problem.function, self._draw)
-        self._go_on(again=False)
-
-    def ask(self) -> WindowAnswer:
-        """The window, to be answered."""
-        from verilocc_bench.model.notes.decoding import WindowAnswer
-
-        assert self.window is not None
-        return WindowAnswer(self.window, self._draw, self._temperature)
-
-    def take(self, answer: WindowAnswer) -> None:
-        """What came of the window; goes on to the next, or ends."""
-        self._counts["asks"] += 1
-        self._counts["prompt_tokens"] += answer.read
-        self._counts["completion_tokens"] += answer.said
-        self._log_probability += answer.log_probability
-        if answer.error is None:
-            self._left = self._again
-            self._go_on(again=False)
-        elif self._left:
-            self._left -= 1
-            self._counts["asked_again"] += 1
-            self._go_on(again=True)
-        else:
-            self._fail(answer.error)
-
-    def _fail(self, error: Exception) -> None:
-        window = self._counts["asks"]
-        self._failure = (FailureKind.UNPARSABLE, f"window {window}: {error}")
-        self.window = None
-
-    def _go_on(self, *, again: bool) -> None:
-        try:
-            self.window = self._reading.send(True) if again else next(self._reading)
-        except StopIteration:
-            self.window = None
-        except Contradiction as error:
-            self._fail(error)
-        except InputError as error:
-            self._failure = (FailureKind.NO_ANSWER, str(error))
-            self.window = None
-
-    def response(self) -> Response:
-        """The answer, or why there is none."""
-        details = {**self._counts, "log_probability": self._log_probability}
-        if self._failure is not None:
-            kind, message = self._failure
-            return Response(None, kind, message, self.seconds, details)
-        answer = answer_from_assignment(self._problem, noted_assignment(self._ledger))
-        return Response(Answer(answer), seconds=self.seconds, details=details)
 
 
 def _check(name: str, settings: LocalModelSettings, known: str) -> None:

@@ -10,17 +10,17 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 import torch
 from torch import Tensor
 
-from verilocc_bench.model.notes.formats import AnyWindow, NotesFormat
+from verilocc_bench.model.notes.conversation import conversation_of, has_mentions
+from verilocc_bench.model.notes.formats import AnyWindow, token_numbers
 from verilocc_bench.model.notes.network import Cache, NotesNetwork
+from verilocc_bench.model.notes.picking import drawn_words
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
-from verilocc_bench.model.prompts.notes.window import DryWindow, NotesWindow, WrongWord
+from verilocc_bench.model.prompts.notes.window import WrongWord
 from verilocc_bench.model.prompts.notes.words import PAD
-from verilocc_bench.model.prompts.text_notes.window import Conversation, TextWindow
 
 
 @dataclass(slots=True)
@@ -42,35 +42,15 @@ class WindowAnswer:
     words: list[tuple[str, bool]] = field(default_factory=list)
 
 
-@cache
-def _numbers(prompt_format: NotesFormat) -> dict[str, int]:
-    return {word: number for number, word in enumerate(prompt_format.vocabulary())}
-
-
 class _AnsweredRow:
-    """One window: the words to be fed before it speaks again.
-
-    `place` is the mention that is answered, but of a TextWindow, which knows it itself.
-    """
+    """One window: the words to be fed before it speaks again."""
 
     def __init__(self, answer: WindowAnswer) -> None:
         self.answer = answer
-        self.place = 0
+        self.prompt = answer.window.prompt()  # before anything is done
         self.feeding: list[str] = []
-        window = answer.window
-        talk = (
-            window.conversation() if isinstance(window, TextWindow) else self._by_mentions(window)
-        )
-        self._conversation = talk
+        self._conversation = conversation_of(answer.window)
         self.goes_on = self._go_on(None)
-
-    def _by_mentions(self, window: DryWindow | NotesWindow) -> Conversation:
-        for place in range(len(window.mentions)):
-            self.place = place
-            fed = window.fed(place)
-            window.begin_answer(place)
-            while not window.hear((yield fed)):
-                fed = []
 
     def _go_on(self, word: str | None) -> bool:
         """What is fed after a word; False where the window has ended, well or not."""
@@ -94,11 +74,6 @@ class _AnsweredRow:
         return self._go_on(word)
 
 
-def has_mentions(window: AnyWindow) -> bool:
-    """False for a window that there is nothing to say to."""
-    return bool(window.items if isinstance(window, TextWindow) else window.mentions)
-
-
 def answer_windows(network: NotesNetwork, answers: Sequence[WindowAnswer]) -> None:
     """Answers some windows to their ends, or to their first error."""
     answers = [answer for answer in answers if has_mentions(answer.window)]
@@ -111,9 +86,9 @@ def answer_windows(network: NotesNetwork, answers: Sequence[WindowAnswer]) -> No
 def _answer(network: NotesNetwork, rows: list[_AnsweredRow]) -> None:
     if not rows:
         return
-    numbers = _numbers(network.prompt_format)
+    numbers = token_numbers(network.prompt_format)
     words = network.prompt_format.vocabulary()
-    prompts = [row.answer.window.prompt() for row in rows]
+    prompts = [row.prompt for row in rows]
     lengths = torch.tensor([len(prompt) for prompt in prompts])
     tokens = torch.full((len(rows), int(lengths.max())), numbers[PAD])
     for place, (row, prompt) in enumerate(zip(rows, prompts, strict=True)):
@@ -144,8 +119,8 @@ def _pick(scores: Tensor, rows: Sequence[_AnsweredRow]) -> list[int]:
     for place, row in enumerate(rows):
         answer, word = row.answer, likeliest[place]
         if answer.temperature > 0:
-            weights = (scores[place] / answer.temperature).softmax(-1).tolist()
-            word = answer.picking.choices(range(len(weights)), weights)[0]
+            chance = answer.picking.random()
+            word = int(drawn_words(scores[place : place + 1], answer.temperature, [chance]))
         answer.log_probability += float(logarithms[place, word])
         picked.append(word)
     return picked

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Collection, Generator
 from dataclasses import dataclass
+from functools import cache
 
 from verilocc_bench.allocators import Assistance
 from verilocc_bench.errors import InputError
@@ -32,7 +33,8 @@ class NotesFormat:
 
     `model_type` is what config.json has. `version` is raised with every change of the words, or of
     what the program reads and feeds. `open` gives the notes before the first word, and the
-    reading that fills them.
+    reading that fills them; some virtual registers are to be read before all others, where the
+    format can.
     """
 
     name: str
@@ -41,7 +43,7 @@ class NotesFormat:
     assistance: Assistance
     vocabulary: Callable[[], tuple[str, ...]]
     source_hash: Callable[[], str]
-    open: Callable[[Function, random.Random], tuple[NotesLedger, AnyReading]]
+    open: Callable[[Function, random.Random, Collection[int]], tuple[NotesLedger, AnyReading]]
 
 
 def _refuse_calls(name: str, function: Function) -> None:
@@ -49,16 +51,21 @@ def _refuse_calls(name: str, function: Function) -> None:
         raise InputError(f"the prompt format {name} has no words for registers that calls destroy")
 
 
-def _open_notes(function: Function, naming: random.Random) -> tuple[NotesLedger, AnyReading]:
+def _open_notes(
+    function: Function, naming: random.Random, first: Collection[int]
+) -> tuple[NotesLedger, AnyReading]:
+    del first
     _refuse_calls("notes", function)
     ledger = empty_ledger(function)
     return ledger, read_function(function, ledger, naming)
 
 
-def _open_text_notes(function: Function, naming: random.Random) -> tuple[NotesLedger, AnyReading]:
+def _open_text_notes(
+    function: Function, naming: random.Random, first: Collection[int]
+) -> tuple[NotesLedger, AnyReading]:
     _refuse_calls("text-notes", function)
     ledger = empty_text_ledger(function)
-    return ledger, read_text(function, ledger, naming, TextWindow)
+    return ledger, read_text(function, ledger, naming, TextWindow, first)
 
 
 NOTES_FORMAT = NotesFormat(
@@ -82,3 +89,9 @@ TEXT_NOTES_FORMAT = NotesFormat(
 )
 
 NOTES_FORMATS = {each.name: each for each in (NOTES_FORMAT, TEXT_NOTES_FORMAT)}
+
+
+@cache
+def token_numbers(prompt_format: NotesFormat) -> dict[str, int]:
+    """The token of each word."""
+    return {word: number for number, word in enumerate(prompt_format.vocabulary())}

@@ -103,9 +103,10 @@ class _Layer(nn.Module):  # type: ignore[misc]  # torch is not followed
         """Each channel's sum over the last four words; `before` are the three before them."""
         padded = torch.cat((before, projected), 1)
         length = projected.shape[1]
-        total = padded[:, :length] * self.mix[:, 0]
+        taps = self.mix.t().contiguous()
+        total = padded[:, :length] * taps[0]
         for tap in range(1, TAPS):
-            total = total + padded[:, tap : tap + length] * self.mix[:, tap]
+            total = torch.addcmul(total, padded[:, tap : tap + length], taps[tap])
         return total
 
     def _split(self, mixed: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -114,20 +115,31 @@ class _Layer(nn.Module):  # type: ignore[misc]  # torch is not followed
         return parts[0], parts[1], parts[2]
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
-        rows, length, _ = x.shape
-        x = x + self.out(attended.transpose(1, 2).reshape(rows, length, self.inner))
+        """What comes after attention, for some words."""
+        x = x + self.out(attended)
         gate, value = self.up(_norm(x, self.before_feed_forward)).chunk(2, -1)
         return x + self.down(functional.silu(gate) * value)
+
+    def _joined(self, attended: Tensor) -> Tensor:
+        """The heads side by side."""
+        return attended.transpose(1, 2).flatten(2)
+
+    def attend(
+        self, x: Tensor, distance: Tensor, mask: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Attention over whole sequences; also projections, keys and values for a cache."""
+        projected = self.project(_norm(x, self.before_attention))
+        before = projected.new_zeros(x.shape[0], TAPS - 1, projected.shape[-1])
+        query, key, value = self._split(self._convolve(projected, before))
+        bias = mask - self.slope.view(-1, 1, 1) * distance
+        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias[None])
+        return self._joined(attended), projected, key, value
 
     def forward(
         self, x: Tensor, distance: Tensor, mask: Tensor
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """The layer over whole sequences; also projections, keys and values for a cache."""
-        projected = self.project(_norm(x, self.before_attention))
-        before = projected.new_zeros(x.shape[0], TAPS - 1, projected.shape[-1])
-        query, key, value = self._split(self._convolve(projected, before))
-        bias = mask - self.slope.view(-1, 1, 1) * distance
-        attended = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+        attended, projected, key, value = self.attend(x, distance, mask)
         return self.finish(x, attended), projected, key, value
 
     def step(self, x: Tensor, cache: Cache, layer: int, counts: Tensor, bias: Tensor) -> Tensor:
@@ -144,7 +156,7 @@ class _Layer(nn.Module):  # type: ignore[misc]  # torch is not followed
         keys, values = cache.keys[layer][:, :, :room], cache.values[layer][:, :, :room]
         scaled = bias[:, 0] - self.slope.view(1, -1, 1, 1) * bias[:, 1]
         attended = functional.scaled_dot_product_attention(query, keys, values, attn_mask=scaled)
-        return self.finish(x, attended)
+        return self.finish(x, self._joined(attended))
 
 
 class NotesNetwork(nn.Module):  # type: ignore[misc]  # torch is not followed
@@ -190,10 +202,7 @@ class NotesNetwork(nn.Module):  # type: ignore[misc]  # torch is not followed
         vectors = self.vectors()
         x = math.sqrt(self.configuration.hidden) * vectors[tokens]
         count = tokens.shape[1]
-        place = torch.arange(count)
-        back = (place[:, None] - place[None, :]).clamp(min=0)
-        distance = torch.log1p(back.float())
-        mask = torch.zeros(count, count).masked_fill(place[None, :] > place[:, None], -1e9)
+        distance, mask = _back(count)
         for number, layer in enumerate(self.layers):
             x, projected, key, value = layer(x, distance, mask)
             if cache is not None:
@@ -206,6 +215,20 @@ class NotesNetwork(nn.Module):  # type: ignore[misc]  # torch is not followed
             assert lengths is not None
             cache.lengths = lengths.clone()
         return _norm(x, self.last_norm)
+
+    def scores_after(self, tokens: Tensor, rows: Tensor, places: Tensor, vectors: Tensor) -> Tensor:
+        """Scores of the word after some places of whole sequences, [places, vocabulary].
+
+        `rows` has the row of each. No more is worked out than these need.
+        """
+        x = math.sqrt(self.configuration.hidden) * vectors[tokens]
+        distance, mask = _back(tokens.shape[1])
+        for layer in self.layers[:-1]:
+            x = layer(x, distance, mask)[0]
+        last = self.layers[-1]
+        attended = last.attend(x, distance, mask)[0]
+        x = last.finish(x[rows, places], attended[rows, places])
+        return self.scores(_norm(x, self.last_norm), vectors)
 
     def step(self, tokens: Tensor, counts: Tensor, cache: Cache, vectors: Tensor) -> Tensor:
         """Scores after some further words of every row, [rows, vocabulary].
@@ -231,6 +254,14 @@ class NotesNetwork(nn.Module):  # type: ignore[misc]  # torch is not followed
     def scores(self, states: Tensor, vectors: Tensor) -> Tensor:
         """Scores of all words after some states."""
         return self.scale * (states @ vectors.T)
+
+
+def _back(count: int) -> tuple[Tensor, Tensor]:
+    """The logarithm of how far back each word is for each, and what hides the later ones."""
+    place = torch.arange(count)
+    back = (place[:, None] - place[None, :]).clamp(min=0)
+    mask = torch.zeros(count, count).masked_fill(place[None, :] > place[:, None], -1e9)
+    return torch.log1p(back.float()), mask
 
 
 def _last(projected: Tensor, counts: Tensor) -> Tensor:

@@ -33,7 +33,7 @@ verilocc-bench evaluate --model {model}
 
 By the recipe `{recipe}` from {begun}: {windows:,} windows ({tokens:,} tokens),
 {share:.0%} of them of functions of the split `{split}` of `{dataset}` (hash `{hash}`), the others
-made up. The answers are those of a rule (training/notes/{teacher}), never the compiler's.
+made up. The answers are those of a rule (model/notes/{teacher}), never the compiler's.
 At the end of training {wrong:.4%} of its words were not the rule's.
 
 {validation}

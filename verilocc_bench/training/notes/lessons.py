@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from verilocc_bench.ir import Function
+from verilocc_bench.model.notes.teacher import teach, teach_dry
 from verilocc_bench.model.prompts.notes.episode import empty_ledger, read_function
 from verilocc_bench.model.prompts.notes.ledger import NotesLedger
 from verilocc_bench.model.prompts.notes.window import DryWindow, NotesWindow
 from verilocc_bench.model.prompts.notes.words import vocabulary
 from verilocc_bench.training.notes.made_up import MadeUpWindow, made_up_dry, made_up_window
-from verilocc_bench.training.notes.teacher import teach, teach_dry
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from contextlib import suppress
 
 from verilocc_bench.ir import Function
 from verilocc_bench.model.notes.formats import TEXT_NOTES_FORMAT
+from verilocc_bench.model.notes.teacher import OutOfRegisters
 from verilocc_bench.training.notes.lessons import Lesson, function_lessons, made_up_lessons
 from verilocc_bench.training.notes.recipe import NotesRecipe
-from verilocc_bench.training.notes.teacher import OutOfRegisters
 from verilocc_bench.training.notes.text_lessons import (
     text_function_lessons,
     text_made_up_lessons,

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from verilocc_bench.ir import Function
+from verilocc_bench.model.notes.teacher import OutOfRegisters
+from verilocc_bench.model.notes.text_teacher import TextTeacher
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
 from verilocc_bench.model.prompts.notes.window import DryWindow
 from verilocc_bench.model.prompts.text_notes.episode import read_text
@@ -15,9 +17,7 @@ from verilocc_bench.model.prompts.text_notes.window import TextWindow
 from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
 from verilocc_bench.training.notes.lessons import DRY_SHARE, Lesson, answered_words, withhold
 from verilocc_bench.training.notes.made_up import MadeUpWindow, made_up_dry
-from verilocc_bench.training.notes.teacher import OutOfRegisters
 from verilocc_bench.training.notes.text_made_up import made_up_text_window
-from verilocc_bench.training.notes.text_teacher import TextTeacher
 
 _NUMBERS = {word: number for number, word in enumerate(text_vocabulary())}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from typing import TypeVar
 
 from verilocc_bench.ir import Function, RegisterClass
@@ -18,7 +18,8 @@ Window = TypeVar("Window", bound=TextWindow)
 
 TextReading = Generator[DryWindow | Window, bool, None]
 """Each window is to be heard to its end before the next is asked for. Sent True, the reading
-gives the window again, with the notes as they were before it and other names."""
+gives the window again, with the notes as they were before it and other names, but for JSON with
+half as many items."""
 
 
 def read_text(
@@ -26,14 +27,16 @@ def read_text(
     ledger: TextLedger,
     naming: random.Random,
     kind: type[Window],
+    first: Collection[int] = (),
 ) -> TextReading[Window]:
     """The windows of a function, which fill the notes; `kind` is how they are worded.
 
-    Raises InputError for a class that the words have no way to speak of.
+    The virtual registers `first` are read before all others. Raises InputError for a class that
+    the words have no way to speak of.
     """
     classes = dict(enumerate(function.virtual_registers))
     ordered = in_reading_order(function)
-    for number, plan in enumerate(readings_of(ordered)):
+    for number, plan in enumerate(readings_of(ordered, first)):
         if number:
             ledger.begin_again(read_budget(ordered))
         yield from _read_once(plan, classes, ledger, naming, kind)
@@ -64,6 +67,7 @@ def _read_once(
             window = kind(cut, classes, ledger, naming, plan.sizes)
             while (yield window):
                 ledger.restore(saved)
+                cut = kind.to_ask_again(cut)
                 window = kind(cut, classes, ledger, naming, plan.sizes)
             first += window.answered
             most = ITEMS if window.answered else 1

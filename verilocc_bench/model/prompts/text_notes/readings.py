@@ -1,12 +1,14 @@
 """The readings of a text: first for virtual registers of several registers, then for single ones.
 
+Some may be read before all others: those for which an earlier try had no place left.
+
 Each reading goes through the whole text, and has the mentions of its virtual registers alone. So
 those that need neighbours find room before single ones break it up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from verilocc_bench.ir import Function, RegisterClass
@@ -25,18 +27,52 @@ class TextReadingPlan:
     sizes: Sizes
 
 
-def readings_of(function: Function) -> Iterator[TextReadingPlan]:
+def readings_of(function: Function, first: Collection[int] = ()) -> Iterator[TextReadingPlan]:
     """The readings of a function whose blocks are in the order of reading.
 
-    Raises InputError for a class that the words have no way to speak of.
+    Those of `first`, and with single ones those that live throughout their lives, are read before
+    all others, in readings of their own. Raises InputError for a class that the words have no way
+    to speak of.
     """
     parts = tuple(read_backwards(function))
     kinds = function.virtual_registers
-    for single in (False, True):
-        chosen = {n for n, kind in enumerate(kinds) if (kind.width == 1) is single}
-        if chosen:
+    first = _with_those_around(parts, kinds, first)
+    for early in (True, False):
+        for single in (False, True):
+            chosen = {
+                register
+                for register, kind in enumerate(kinds)
+                if (kind.width == 1) is single and (register in first) is early
+            }
+            if not chosen:
+                continue
             sizes = sizes_for(kinds[register] for register in chosen)
             yield TextReadingPlan(tuple(_only(parts, chosen)), sizes)
+
+
+def _with_those_around(
+    parts: Iterable[TextPart], kinds: Sequence[RegisterClass], first: Collection[int]
+) -> set[int]:
+    """Virtual registers; with single ones those that live throughout and might have their place."""
+    found = set(first)
+    begins: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    for part in parts:
+        for mention in () if part.dry or not first else part.mentions:
+            register = mention.register
+            if kinds[register].width == 1:
+                begins[register] = min(mention.begins, begins.get(register, mention.begins))
+                ends[register] = max(mention.place, ends.get(register, mention.place))
+    for one in found & begins.keys():
+        files = set(kinds[one].files)
+        found |= {
+            other
+            for other in begins
+            if begins[other] <= begins[one]
+            and ends[other] >= ends[one]
+            and not files.isdisjoint(kinds[other].files)
+        }
+    return found
 
 
 def sizes_for(kinds: Iterable[RegisterClass]) -> Sizes:

@@ -39,8 +39,24 @@ ITEMS = 8
 SHOWN = 6
 """A list shows at most so many blocks."""
 
+_NO_PLACE = "it finds no place for %"
+
 Conversation = Generator[list[str], str, None]
 """Gives the words that are fed before the model's next word, and takes that."""
+
+
+class NoBlockLeft(Contradiction):
+    """No list has a block for a virtual register, as the words say."""
+
+    def __init__(self, register: int) -> None:
+        super().__init__(f"{_NO_PLACE}{register}")
+        self.register = register
+
+
+def without_place(message: str) -> int | None:
+    """The virtual register of a NoBlockLeft, from what is told of it."""
+    _, found, number = message.rpartition(_NO_PLACE)
+    return int(number) if found and number.isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,11 @@ class TextWindow:
                     first, last = self._spans.get(file, (begins, place))
                     self._spans[file] = min(first, begins), max(last, place)
 
+    @staticmethod
+    def to_ask_again(items: Sequence[Item]) -> Sequence[Item]:
+        """What of a window's items is asked about again: half, so that its lists are new sooner."""
+        return items[: max(1, len(items) // 2)]
+
     def _is_new(self, item: Item) -> bool:
         return item.gives is None and item.register not in self.ledger.live
 
@@ -169,7 +190,7 @@ class TextWindow:
                 goes_on = yield from self._mention(place, item.mention)
                 if not goes_on:
                     if len(self.items) == 1:
-                        raise Contradiction(f"it finds no place for %{item.register}")
+                        raise NoBlockLeft(item.register)
                     return
             elif item.register in self.ledger.live:
                 yield from self._give(place, item.register, [item.gives])

@@ -1,6 +1,6 @@
 """What an assignment looks like in windows, and the rule that makes one: for demonstrations.
 
-The rule is that of `text-notes` (training.notes.text_teacher): what has a line keeps its register,
+The rule is that of `text-notes` (model.notes.text_teacher): what has a line keeps its register,
 and what has none takes the first block of the smallest that are wide enough.
 """
 

@@ -7,7 +7,7 @@ lists that the model writes down beside it are its own, and nobody reads them.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from verilocc_bench.model.prompts.notes.ledger import Contradiction, NotedPlace
@@ -25,6 +25,11 @@ class JsonWindow(TextWindow):
 
     free: FreeLists | None = None
     """Where demonstrations have the lists kept."""
+
+    @staticmethod
+    def to_ask_again(items: Sequence[Item]) -> Sequence[Item]:
+        """All items, for the model is told what was wrong with them."""
+        return items
 
     def free_lists(self) -> FreeLists:
         """The lists at the head of the window, of the files that it may take from."""
