@@ -33,12 +33,14 @@ CHUNK_STEPS = 20_000
 class SearchBudget(NamedTuple):
     """Steps of a search, and the seed of its random numbers.
 
-    `start`: a complete placement that is known, if there is one.
+    `start`: a complete placement that is known, if there is one. `restarts`: a
+    factor on the steps, for fresh starts where nothing else helps any more.
     """
 
     steps: int
     seed: int
     start: Integers | None = None
+    restarts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def minimize(
     `is_impossible` costs no more than a chunk of it; that is asked only where the
     first chunk finds nothing.
     """
-    steps, seed, start = budget
+    steps, seed, start, restarts = budget
     best = _best_order(model, shapes)
     if start is not None and (best is None or shapes.used(start) < shapes.used(best)):
         best = start
@@ -172,6 +174,18 @@ def minimize(
             break
         best = found
         report(best)
+    # A chunk more of the same search finds less than a first chunk with other random numbers.
+    chunk = min(steps, CHUNK_STEPS)
+    for turn in range(restarts * steps // chunk):
+        if bound >= shapes.used(best) or is_impossible(shapes.used(best) - 1):
+            break
+        ways = shapes.ways(shapes.used(best) - 1)
+        found = _place_within(
+            model, ways, best, SearchBudget(chunk, seed + 2 + turn), lambda: False
+        )
+        if found is not None:
+            best = found
+            report(best)
     return best
 
 
@@ -183,7 +197,7 @@ def anneal_orders(
     report: Callable[[Integers], None],
 ) -> Integers | None:
     """Like `minimize`, but by annealing on the order of first fit, from each of the orders."""
-    steps, seed, _ = budget
+    steps, seed, *_ = budget
     space = model.within({})
     orders = list(node_orders(model))
     schedule = np.repeat(_ORDER_TEMPERATURES, max(steps // (3 * len(orders)), 1))

@@ -72,6 +72,9 @@ from verilocc_bench.errors import AllocationFailed, ContradictionError
 from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.search import Objective
 
+RESTARTS = 10
+"""The factor on the steps for fresh starts of tabu search where the bound is not met."""
+
 MOST_NODES_EXACTLY = 120
 """The most nodes for CP-SAT: with more it neither finds nor refutes what tabu search misses."""
 
@@ -292,6 +295,7 @@ class Search:
         budget = SearchBudget(steps, options.seed, start)
         if self.means is not Means.PORTFOLIO or not self._is_scored(model):
             return minimize(model, shapes, bound, budget, report)
+        budget = budget._replace(restarts=RESTARTS)
         return minimize(model, shapes, bound, budget, report, is_impossible=self._is_impossible)
 
     def _is_impossible(self, registers: int) -> bool:
