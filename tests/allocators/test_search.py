@@ -348,13 +348,13 @@ def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(placing, "tabu_loop", find_nothing)
 
-    def minimize(least_possible: int) -> list[int]:
+    def minimize(least_possible: int, restarts: int = 0) -> list[int]:
         asked.clear()
         best = placing.minimize(
             model,
             shapes,
             first - 2,
-            placing.SearchBudget(30_000, 0),
+            placing.SearchBudget(30_000, 0, restarts=restarts),
             lambda _: None,
             is_impossible=lambda registers: registers < least_possible,
         )
@@ -370,6 +370,8 @@ def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPa
     assert minimize(first) == [chunk, chunk]
     assert minimize(first - 1) == [chunk, chunk, rest, *patient]
     assert minimize(0) == [chunk, rest, chunk, rest, *patient]
+    assert minimize(0, restarts=2) == [chunk, rest, chunk, rest, *patient, *[chunk] * 3]
+    assert minimize(first, restarts=2) == [chunk, chunk]
 
 
 def test_proofs_end_the_search() -> None:
