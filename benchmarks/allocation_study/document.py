@@ -102,10 +102,11 @@ def _sample_words(study: Study) -> str:
     lost = [each for each in study.measurements.values() if each.lost is not None]
     named = ", ".join(f"{name} {version}" for name, version in head["versions"].items())
     costly = sum("tabu-search" not in each.answers for each in found)
+    splits = ", ".join(f"`{name}`" for name in sorted({each.split for each in found}))
     words = [
         f"{len(found)} kernels of the {head['dataset']['kernels']:,} of the assign track "
-        f"(dataset `{head['dataset']['digest']}`, all splits): of each architecture and family "
-        f"at most {head['sample']['kernels_per_cell']}, evenly spaced by their number of "
+        f"(dataset `{head['dataset']['digest']}`; splits: {splits}): of each architecture and "
+        f"family at most {head['sample']['kernels_per_cell']}, evenly spaced by their number of "
         "virtual registers.",
         f"Labels: {', '.join(sorted({each.label_source for each in found}))}.",
         f"Versions: {named}. Processor: {head['machine']['processor']}.",

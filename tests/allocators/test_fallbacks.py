@@ -41,10 +41,10 @@ def _find_nothing(monkeypatch: pytest.MonkeyPatch, *ways: str) -> None:
     """Search finds no first placement, and these ways none either."""
     minimize = portfolio.minimize
 
-    def from_a_start(model, shapes, bound, budget, report):  # type: ignore[no-untyped-def]
+    def from_a_start(model, shapes, bound, budget, report, **others):  # type: ignore[no-untyped-def]
         if budget.start is None and "v" in model.files:
             return None
-        return minimize(model, shapes, bound, budget, report)
+        return minimize(model, shapes, bound, budget, report, **others)
 
     monkeypatch.setattr(portfolio, "minimize", from_a_start)
     for name in ways:
@@ -107,9 +107,9 @@ def test_a_label_of_fewer_registers_is_taken(
     label = found.answer.assignment
     minimize = portfolio.minimize
 
-    def stuck(model, shapes, bound, budget, report):  # type: ignore[no-untyped-def]
+    def stuck(model, shapes, bound, budget, report, **others):  # type: ignore[no-untyped-def]
         if budget.start is not None or "v" not in model.files:
-            return minimize(model, shapes, bound, budget, report)
+            return minimize(model, shapes, bound, budget, report, **others)
         bases = model.bases({n: problem.placements.register(u) for n, u in enumerate((5, 2, 4))})
         report(bases)
         return bases
@@ -128,9 +128,9 @@ def test_what_linear_scan_finds_is_never_missed(
 ) -> None:
     minimize = portfolio.minimize
 
-    def high(model, shapes, bound, budget, report):  # type: ignore[no-untyped-def]
+    def high(model, shapes, bound, budget, report, **others):  # type: ignore[no-untyped-def]
         if budget.start is not None or "v" not in model.files:
-            return minimize(model, shapes, bound, budget, report)
+            return minimize(model, shapes, bound, budget, report, **others)
         bases = model.bases({n: problem.placements.register(u) for n, u in enumerate((5, 2, 4))})
         report(bases)
         return bases

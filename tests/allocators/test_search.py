@@ -17,7 +17,7 @@ from verilocc_bench.allocators import (
     answer_from_assignment as named,
 )
 from verilocc_bench.allocators.protocol import AllocationInterrupted, LabelUse
-from verilocc_bench.allocators.search import portfolio
+from verilocc_bench.allocators.search import placing, portfolio
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.options import Means, SearchOptions
 from verilocc_bench.allocators.search.portfolio import Search
@@ -25,6 +25,7 @@ from verilocc_bench.allocators.search.refinement_items import Weights
 from verilocc_bench.allocators.search.refining import refinement_cost
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
+from verilocc_bench.analysis.lower_bounds import BoundKind, check_certificate
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import assignment_alone
 from verilocc_bench.errors import AllocationFailed
@@ -333,3 +334,55 @@ C %0,%1
     answer = BUILT_IN["tabu-search"].allocate(Request(problem))
     assert sorted(answer.assignment.values()) == ["s0", "vcc"]
     assert FastVerifier(problem).verify(answer).valid
+
+
+def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = AllocationProblem.from_text(SMALL[0].normalized)
+    search = Search(problem, SearchOptions())
+    (model,) = (each for each in search._models if search._is_scored(each))
+    shapes = search._shapes(model)
+    asked: list[int] = []
+
+    def find_nothing(bases: object, space: object, steps: int, state: object) -> tuple[int, int]:
+        asked.append(steps)
+        return 1, steps
+
+    monkeypatch.setattr(placing, "tabu_loop", find_nothing)
+
+    def minimize(least_possible: int, restarts: int = 0) -> list[int]:
+        asked.clear()
+        best = placing.minimize(
+            model,
+            shapes,
+            first - 2,
+            placing.SearchBudget(30_000, 0, restarts=restarts),
+            lambda _: None,
+            is_impossible=lambda registers: registers < least_possible,
+        )
+        assert best is not None
+        assert shapes.used(best) == first
+        return list(asked)
+
+    placed = placing.minimize(model, shapes, 0, placing.SearchBudget(0, 0), lambda _: None)
+    assert placed is not None
+    first = shapes.used(placed)
+    chunk, rest = placing.CHUNK_STEPS, 30_000 - placing.CHUNK_STEPS
+    patient = [chunk] * 4 + [90_000 - 4 * chunk]
+    assert minimize(first) == [chunk, chunk]
+    assert minimize(first - 1) == [chunk, chunk, rest, *patient]
+    assert minimize(0) == [chunk, rest, chunk, rest, *patient]
+    assert minimize(0, restarts=2) == [chunk, rest, chunk, rest, *patient, *[chunk] * 3]
+    assert minimize(first, restarts=2) == [chunk, chunk]
+
+
+def test_proofs_end_the_search() -> None:
+    """97 registers of 99 are needed at one point; that 98 are too few, blocks prove."""
+    (row,) = (row for row in ROWS if row.id == "0c4679ff81f450a0")
+    problem = AllocationProblem.from_text(row.normalized)
+    found = Search(problem, SearchOptions()).run()
+    assert (problem.pressure.maximum[VECTOR], found.registers, found.bound.value) == (97, 99, 99)
+    assert found.is_optimal
+    assert found.bound.kind is BoundKind.BLOCKS
+    check_certificate(problem, found.bound)
+    alone = Search(problem, SearchOptions(), Means.TABU).run()
+    assert (alone.registers, alone.bound.value) == (99, 97)

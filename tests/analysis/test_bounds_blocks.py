@@ -13,12 +13,18 @@ from verilocc_bench.analysis.lower_bounds.block_program import (
     BlockResult,
     _bits,
     _fillings,
+    cut,
     solve_blocks,
 )
-from verilocc_bench.analysis.lower_bounds.blocks import _windows, refute_by_blocks
+from verilocc_bench.analysis.lower_bounds.blocks import LEVELS, _levels, refute_by_blocks, windows
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
 from verilocc_bench.analysis.lower_bounds.records import BoundKind, Clique, Refutation, Shape
-from verilocc_bench.analysis.lower_bounds.solve_blocks_again import BlockPlace, no_filling_exists
+from verilocc_bench.analysis.lower_bounds.solve_blocks_again import (
+    BlockPlace,
+    PieceKind,
+    _cut,
+    no_filling_exists,
+)
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 
@@ -136,7 +142,7 @@ def test_an_interrupt_is_left_to_python(module: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_places_are_cut_into_halves_numbered_from_0() -> None:
-    pair, single = problem("bb0\n%0:R2=A\n%1:R=A\n").function.virtual_registers
+    pair, single = PieceKind(2, ("R",)), PieceKind(1, ("R",))
     starts = {(pair, 0), (pair, 2), (single, 0), (single, 1), (single, 3)}
     place = BlockPlace(4, frozenset(starts), frozenset({(0, 0), (1, 7), (2, 7), (3, 1)}))
     assert list(place.halves()) == [
@@ -148,7 +154,7 @@ def test_places_are_cut_into_halves_numbered_from_0() -> None:
 
 
 def test_places_are_filled_in_every_way_once() -> None:
-    (pair,) = problem("bb0\n%0:R2=A\n").function.virtual_registers
+    pair = PieceKind(2, ("R",))
     place = BlockPlace(2, frozenset({(pair, 0)}), frozenset({(0, 9)}))
     low, high, other, taken = (
         (pair, frozenset(cells)) for cells in ({(0, 0)}, {(1, 0)}, {(0, 0), (1, 1)}, {(0, 9)})
@@ -169,11 +175,32 @@ def test_other_files_have_places_of_their_own() -> None:
         assert no_filling_exists(each, Refutation(BoundKind.BLOCKS, shape, cliques)) == (limit < 3)
 
 
-def test_nothing_is_said_of_registers_across_places() -> None:
-    for kind in ("R2.by1 2 R", "R3.by1 3 R"):
-        each = problem(f"bb0\n%0:{kind.split()[0]}=A\nB %0\n", f"{HEAD}class {kind}\n")
-        cliques = maximal_cliques(each, ("R",))
-        assert not no_filling_exists(each, Refutation(BoundKind.BLOCKS, (("R", 1),), cliques))
+@pytest.mark.parametrize(
+    ("kind", "pieces"),
+    [
+        ("R4.by2 4 R/2", [(0, 2), (2, 2)]),
+        ("R4.by8 4 R/8", [(0, 4)]),
+        ("R3 3 R/4", [(0, 2), (2, 1)]),
+        ("R7 7 R/4", [(0, 4), (4, 2), (6, 1)]),
+        ("R3.by1 3 R", [(0, 1), (1, 1), (2, 1)]),
+        ("R2.to1.by1 2 R[0-1]", [(0, 1), (1, 1)]),
+        ("R.by2 1 R/2", [(0, 1)]),
+    ],
+)
+def test_registers_are_cut_into_aligned_pieces(kind: str, pieces: list[tuple[int, int]]) -> None:
+    each = problem(f"bb0\n%0:{kind.split(maxsplit=1)[0]}=A\nB %0\n", f"{HEAD}class {kind}\n")
+    (register_class,) = each.function.virtual_registers
+    assert [(lanes.start, len(lanes)) for lanes in cut(register_class)] == pieces
+    assert list(_cut(each, register_class)) == pieces
+
+
+def test_pieces_may_be_apart_but_not_across_places() -> None:
+    """Tuples of four at even units are two pairs each; a unit beside one is left to others."""
+    head = f"{HEAD}class R4.by2 4 R/2\n"
+    for lanes, fewest in (("", 8), (".0", 8), (".0-1", 8)):
+        body = f"bb0\n%0:R4.by2=A\n%1:R4.by2=A\nB %0,%1{lanes}\n"
+        for limit in range(1, 12):
+            assert solved(body, limit, head)[0] == (limit < fewest), (lanes, limit)
 
 
 def test_ways_to_fill_places_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,25 +255,39 @@ def stubs(*lanes: int) -> list[Clique]:
 
 
 @pytest.mark.parametrize(
-    ("lanes", "windows"),
+    ("lanes", "level", "found"),
     [
-        ((1,), [(0, 1)]),
-        ((1, 2), [(0, 2)]),
-        ((1, 2, 3, 4), [(0, 4)]),
-        ((1, 2, 3, 4, 9), [(2, 5), (0, 4), (0, 5)]),
-        ((9, 2, 3, 4, 1), [(0, 4), (2, 5), (0, 5)]),
-        ((1, 2, 9, 4, 1, 1, 1), [(0, 4), (2, 6), (4, 7), (0, 7)]),
-        (
-            (1, 1, 1, 1, 2, 1, 1, 1, 3),
-            [(6, 9), (2, 6), (4, 8), (0, 4), (4, 9), (0, 8), (0, 9)],
-        ),
+        ((1,), (4, 1), [[0]]),
+        ((1, 2, 3, 4), (4, 1), [[0, 1, 2, 3]]),
+        ((1, 2, 3, 4, 9), (4, 1), [[2, 3, 4], [0, 1, 2, 3]]),
+        ((9, 2, 3, 4, 1), (4, 1), [[0, 1, 2, 3], [2, 3, 4]]),
+        ((9, 2, 3, 4, 1), (8, 1), [[0, 1, 2, 3, 4]]),
+        ((1, 2, 9, 4, 1, 1, 1), (4, 1), [[0, 1, 2, 3], [2, 3, 4, 5], [4, 5, 6]]),
+        ((1, 2, 3, 3, 1), (4, 2), [[1, 2, 4]]),
+        ((1, 2, 4, 3, 1, 1, 2, 5, 1), (4, 2), [[1, 2, 4, 7], [4, 7, 8]]),
     ],
 )
-def test_windows_are_short_ones_first_and_crowded_ones_first(
-    lanes: tuple[int, ...], windows: list[tuple[int, int]]
+def test_windows_are_of_the_crowded_ones(
+    lanes: tuple[int, ...], level: tuple[int, int], found: list[list[int]]
 ) -> None:
-    cliques = stubs(*lanes)
-    assert [list(window) for window in _windows(cliques)] == [cliques[a:b] for a, b in windows]
+    points = [[clique.point for clique in each] for each in windows(stubs(*lanes), *level)]
+    assert points == found
+
+
+def test_windows_of_a_level_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(windows(stubs(*range(1, 25)), 4, 1)) == 11
+    assert len(windows(stubs(*range(1, 99)), 4, 1)) == 12
+    monkeypatch.setattr(blocks, "MOST_WINDOWS", 3)
+    assert [w[0].point for w in windows(stubs(*range(1, 25)), 4, 1)] == [20, 18, 16]
+
+
+def test_levels_hold_more_than_smaller_ones() -> None:
+    assert _levels(0) == []
+    assert _levels(1) == _levels(4) == [(4, 1)]
+    assert _levels(5) == _levels(8) == [(4, 1), (8, 1)]
+    assert _levels(9) == [(4, 1), (8, 1), (8, 2), (16, 1)]
+    assert _levels(17) == list(dict.fromkeys(each for each in LEVELS if each != (8, 8)))
+    assert _levels(33) == list(LEVELS)
 
 
 def faked(monkeypatch: pytest.MonkeyPatch, needed: set[int], variables: int = 7) -> list[list[int]]:
@@ -278,11 +319,21 @@ def test_cliques_that_are_not_needed_are_dropped(monkeypatch: pytest.MonkeyPatch
 
 
 def test_effort_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A level ends where the programs so far exceed its share; the next one may use the rest."""
     cliques = stubs(*range(1, 30))
     each = problem(PAIRS)
-    every = len(list(_windows(cliques)))
-    for most, asked in ((10**6, every), (0, 1), (26, 1), (27, 2), (53, 2), (54, 3), (80, 3)):
-        monkeypatch.setattr(blocks, "MOST_EFFORT", most)
+    every = [len(windows(cliques, *level)) for level in _levels(29)]
+    for most, asked in ((10**6, sum(every)), (0, 1), (26, 7), (27, 8), (53, 12), (54, 13)):
+        monkeypatch.setattr(blocks, "LEVEL_EFFORT", most)
         calls = faked(monkeypatch, {99})
         assert refute_by_blocks(each, (("R", 8),), cliques) is None
-        assert len(calls) == asked
+        assert len(calls) == asked, most
+
+
+def test_likely_cliques_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    cliques = stubs(*range(1, 30))
+    calls = faked(monkeypatch, {3, 20})
+    found = refute_by_blocks(problem(PAIRS), (("R", 8),), cliques, [cliques[3], cliques[20]])
+    assert found is not None
+    assert {clique.point for clique in found.cliques} == {3, 20}
+    assert calls[0] == [3, 20]

@@ -21,6 +21,8 @@ from verilocc_bench.analysis.lower_bounds import (
 )
 from verilocc_bench.analysis.lower_bounds.blocks import refute_by_blocks
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
+from verilocc_bench.analysis.lower_bounds.search import BoundSearch
+from verilocc_bench.analysis.lower_bounds.solve_blocks_again import no_filling_exists
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
@@ -34,6 +36,8 @@ reserved R1
 class R 1 R
 class R2 2 R/2
 class R4 4 R/4
+class R3.by2 3 R/2
+class R4.by2 4 R/2
 """
 
 # What is left of %0 and %1 keeps half of two blocks each; %2 needs a third, whole.
@@ -50,14 +54,14 @@ def _problem(body: str) -> AllocationProblem:
     return AllocationProblem(parse_function(HEAD + body, canonical=False))
 
 
-def _straight_line(seed: int, registers: int = 6) -> AllocationProblem:
+def _straight_line(seed: int, registers: int = 6, tuples: str = "R4") -> AllocationProblem:
     """Tuples and single registers that begin and end at random, lane by lane."""
     rng = random.Random(seed)
-    widths = [rng.choice((1, 1, 2, 4, 4)) for _ in range(registers)]
+    widths = [rng.choice((1, 1, 2, *2 * (int(tuples[1]),))) for _ in range(registers)]
     lines = ["bb0"]
     live: dict[int, set[int]] = {}
     for register, width in enumerate(widths):
-        name = "R" if width == 1 else f"R{width}"
+        name = {1: "R", 2: "R2"}.get(width, tuples)
         read = [f"%{r}.{lane}" if widths[r] > 1 else f"%{r}" for r in live for lane in live[r]]
         lines.append(f"%{register}:{name}=OP {','.join(read)}".rstrip())
         live[register] = set(range(width))
@@ -136,10 +140,11 @@ def test_what_a_smaller_bound_refutes_is_not_looked_for() -> None:
     check_certificate(problem, bound)
 
 
-def test_no_assignment_of_a_tiny_function_uses_fewer() -> None:
+@pytest.mark.parametrize("tuples", ["R4", "R4.by2", "R3.by2"])
+def test_no_assignment_of_a_tiny_function_uses_fewer(tuples: str) -> None:
     above_residues = 0
     for seed in range(30):
-        problem = _straight_line(seed)
+        problem = _straight_line(seed, tuples=tuples)
         fewest = fewest_registers(problem)
         if fewest is None:
             continue
@@ -187,9 +192,25 @@ def test_a_wider_shape_is_not_refuted() -> None:
         check_certificate(problem, replace(bound, refutations=(changed,)))
 
 
-def test_tuples_across_blocks_are_left_to_other_kinds() -> None:
-    for seed in range(5):
-        problem = AllocationProblem(random_function(seed, target="gfx90a"))
-        for files in (("v", "a"), ("v",)):
-            shape = tuple((file, 1) for file in files)
-            assert refute_by_blocks(problem, shape, maximal_cliques(problem, files)) is None
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
+def test_tuples_at_even_units_fill_blocks_by_pairs(target: str) -> None:
+    """Nothing that fits by brute force is refuted; what is refuted is proved again."""
+    kinds = set()
+    for seed in range(40):
+        problem = AllocationProblem(random_function(seed, registers=6, target=target))
+        fewest, most = fewest_registers(problem), 8
+        search = BoundSearch(problem, solver=False, schedule=False)
+        bound = search.bound()
+        while bound.value <= most and (raised := search.raised(bound)) is not None:
+            bound = raised
+        kinds.add(bound.kind)
+        assert fewest is None or bound.value <= fewest, (seed, problem.normalized)
+        check_certificate(problem, bound)
+        for limit in range(1, 6):
+            shape: Shape = (("v", limit), ("a", limit))
+            cliques = maximal_cliques(problem, ("v", "a"))
+            found = refute_by_blocks(problem, shape, cliques)
+            if found is not None:
+                assert no_filling_exists(problem, found)
+                assert no_filling_exists(problem, replace(found, cliques=cliques))
+    assert BoundKind.BLOCKS in kinds

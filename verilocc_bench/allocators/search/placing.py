@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -32,12 +33,14 @@ CHUNK_STEPS = 20_000
 class SearchBudget(NamedTuple):
     """Steps of a search, and the seed of its random numbers.
 
-    `start`: a complete placement that is known, if there is one.
+    `start`: a complete placement that is known, if there is one. `restarts`: a
+    factor on the steps, for fresh starts where nothing else helps any more.
     """
 
     steps: int
     seed: int
     start: Integers | None = None
+    restarts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,13 @@ def place(
     hint: Integers | None,
     steps: int,
     seed: int,
+    is_hopeless: Callable[[], bool] = lambda: False,
 ) -> Integers | None:
     """A placement of all nodes at allowed bases by tabu search, or None.
 
     `hint` is a placement without collisions; it may be partial or contain bases
-    that are not allowed. The result depends only on the arguments.
+    that are not allowed. The search gives up if it `is_hopeless`, which it asks
+    once, after the first chunk. The result depends only on the arguments.
     """
     if not space.allowed.any(axis=1).all():
         return None
@@ -85,6 +90,8 @@ def place(
         if left == 0:
             return bases
         steps -= max(taken, 1)
+        if chunk == 0 and is_hopeless():
+            break
         chunk += 1
     return None
 
@@ -110,12 +117,16 @@ def _place_from_orders(model: PlacementModel, steps: int, seed: int) -> Integers
 
 
 def _place_within(
-    model: PlacementModel, ways: Sequence[Limits], hint: Integers, steps: int, seed: int
+    model: PlacementModel,
+    ways: Sequence[Limits],
+    hint: Integers,
+    budget: SearchBudget,
+    is_hopeless: Callable[[], bool],
 ) -> Integers | None:
-    """A placement within one of several limits, or None; `steps` is for each limit."""
+    """A placement within one of several limits, or None; the budget is for each limit."""
     for limits in ways:
-        found = place(model.within(limits), hint, steps, seed)
-        if found is not None:
+        found = place(model.within(limits), hint, budget.steps, budget.seed, is_hopeless)
+        if found is not None or is_hopeless():
             return found
     return None
 
@@ -126,13 +137,17 @@ def minimize(
     bound: int,
     budget: SearchBudget,
     report: Callable[[Integers], None],
+    *,
+    is_impossible: Callable[[int], bool] = lambda _: False,
 ) -> Integers | None:
     """A placement with as few registers as tabu search finds, down to `bound`.
 
     `report` gets every complete placement that is better than those before. The
-    budget is for each number of registers that the search tries.
+    budget is for each number of registers that the search tries. A number that
+    `is_impossible` costs no more than a chunk of it; that is asked only where the
+    first chunk finds nothing.
     """
-    steps, seed, start = budget
+    steps, seed, start, restarts = budget
     best = _best_order(model, shapes)
     if start is not None and (best is None or shapes.used(start) < shapes.used(best)):
         best = start
@@ -145,18 +160,32 @@ def minimize(
         return best
     # Upwards from the bound, which mostly can be met; then one less, with more steps.
     for registers in range(bound, shapes.used(best)):
-        found = _place_within(model, shapes.ways(registers), best, steps, seed)
+        hopeless = partial(is_impossible, registers)
+        found = _place_within(model, shapes.ways(registers), best, budget, hopeless)
         if found is not None:
             best = found
             report(best)
             break
-    while bound < shapes.used(best):
+    patient = SearchBudget(PATIENCE * steps, seed + 1)
+    while bound < shapes.used(best) and not is_impossible(shapes.used(best) - 1):
         ways = shapes.ways(shapes.used(best) - 1)
-        found = _place_within(model, ways, best, PATIENCE * steps, seed + 1)
+        found = _place_within(model, ways, best, patient, lambda: False)
         if found is None:
             break
         best = found
         report(best)
+    # A chunk more of the same search finds less than a first chunk with other random numbers.
+    chunk = min(steps, CHUNK_STEPS)
+    for turn in range(restarts * steps // chunk):
+        if bound >= shapes.used(best) or is_impossible(shapes.used(best) - 1):
+            break
+        ways = shapes.ways(shapes.used(best) - 1)
+        found = _place_within(
+            model, ways, best, SearchBudget(chunk, seed + 2 + turn), lambda: False
+        )
+        if found is not None:
+            best = found
+            report(best)
     return best
 
 
@@ -168,7 +197,7 @@ def anneal_orders(
     report: Callable[[Integers], None],
 ) -> Integers | None:
     """Like `minimize`, but by annealing on the order of first fit, from each of the orders."""
-    steps, seed, _ = budget
+    steps, seed, *_ = budget
     space = model.within({})
     orders = list(node_orders(model))
     schedule = np.repeat(_ORDER_TEMPERATURES, max(steps // (3 * len(orders)), 1))

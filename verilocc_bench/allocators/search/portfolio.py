@@ -55,7 +55,7 @@ from verilocc_bench.allocators.search.shapes import (
     used_by_file,
     vector_shapes,
 )
-from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.false_dependences import FalseDependence, false_dependences
 from verilocc_bench.analysis.lower_bounds import (
     LowerBound,
@@ -67,10 +67,13 @@ from verilocc_bench.analysis.lower_bounds import (
 )
 from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
 from verilocc_bench.analysis.lower_bounds.search import BoundSearch
-from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
+from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends, most_registers
 from verilocc_bench.errors import AllocationFailed, ContradictionError
 from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.search import Objective
+
+RESTARTS = 10
+"""The factor on the steps for fresh starts of tabu search where the bound is not met."""
 
 MOST_NODES_EXACTLY = 120
 """The most nodes for CP-SAT: with more it neither finds nor refutes what tabu search misses."""
@@ -114,6 +117,7 @@ class Search:
         self._start, self._compiled = start, compiled
         self._bounds = BoundSearch(problem, solver=False, schedule=False)
         self.bound = self._bounds.bound()
+        self._unrefuted = most_registers(problem.function, problem.target, VECTOR)
         self._models = placement_models(problem)
         self._scored = [model for model in self._models if self._is_scored(model)]
         self._placed: dict[tuple[str, ...], Integers] = {}
@@ -288,7 +292,21 @@ class Search:
             budget = SearchBudget(options.order_steps, options.seed)
             return anneal_orders(model, shapes, bound, budget, report)
         steps = 0 if self.means is Means.ORDERS else options.tabu_steps(len(model.nodes))
-        return minimize(model, shapes, bound, SearchBudget(steps, options.seed, start), report)
+        budget = SearchBudget(steps, options.seed, start)
+        if self.means is not Means.PORTFOLIO or not self._is_scored(model):
+            return minimize(model, shapes, bound, budget, report)
+        budget = budget._replace(restarts=RESTARTS)
+        return minimize(model, shapes, bound, budget, report, is_impossible=self._is_impossible)
+
+    def _is_impossible(self, registers: int) -> bool:
+        """True if a proof, known or found now, rules out so few registers of the scored files."""
+        while self.bound.value <= registers < self._unrefuted:
+            raised = self._bounds.raised(self.bound)
+            if raised is None:
+                self._unrefuted = self.bound.value
+            else:
+                self.bound = raised
+        return registers < self.bound.value
 
     def _reporter(self, model: PlacementModel) -> Callable[[Integers], None]:
         def report(bases: Integers) -> None:
@@ -299,8 +317,7 @@ class Search:
     def _prove(self) -> None:
         """Raises the bound or lowers the registers until they meet or the budget is spent."""
         registers = self._registers()
-        if registers > self.bound.value:
-            self.bound = lower_bound(self.problem, schedule=False, known=registers)
+        self._is_impossible(registers - 1)
         nodes = sum(len(model.nodes) for model in self._scored)
         if registers > self.bound.value and nodes <= MOST_NODES_EXACTLY:
             best: Assignment = {}

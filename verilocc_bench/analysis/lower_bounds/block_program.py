@@ -1,17 +1,20 @@
 """An integer program of counts: do tuples and single registers fit into blocks of a file?
 
-If every register is aligned to its width, and every width is a power of two,
-each register lies within one *block*: an aligned run of as many units as the
-widest register has. Half a block holds the registers of half the width, and so
-on. Blocks whose units are free at the same cliques are interchangeable, and so
-are halves. Registers of one width with the same lanes in the same cliques are
-of one *sort*. The program counts how many blocks of each sort hold which of the
-widest registers, which halves that leaves, how those are filled, and so on down
-to single units. For single registers it demands of every clique that the units
-that are free there are enough.
+Every register is cut into *pieces*: runs of lanes whose number is a power of
+two, and which every legal base puts at a multiple of that number. A register
+aligned to its width is one piece, a tuple of 16 at even bases is eight pairs.
+Each piece lies within one *block*: an aligned run of as many units as the
+widest piece has. Half a block holds the pieces of half the width, and so on.
+Blocks whose units are free at the same cliques are interchangeable, and so are
+halves. Pieces of one width with the same lanes in the same cliques are of one
+*sort*. The program counts how many blocks of each sort hold which of the widest
+pieces, which halves that leaves, how those are filled, and so on down to single
+units. For single units it demands of every clique that the units that are free
+there are enough.
 
 Counting leaves no symmetry to search through; symmetry makes the usual models
-of placement hopeless here. The last step is a relaxation: single registers,
+of placement hopeless here. Three things are relaxed. Pieces of one register need
+not be adjacent. A piece may lie in any file of the shape. Pieces of one lane,
 whose cliques need not be consecutive, may fit by count and yet have to move.
 """
 
@@ -20,11 +23,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from math import gcd
 from typing import TYPE_CHECKING
 
 from verilocc_bench.analysis.lower_bounds.records import Clique, Shape
 from verilocc_bench.analysis.lower_bounds.solver import load_cp_model, new_solver
 from verilocc_bench.analysis.problem import AllocationProblem
+from verilocc_bench.ir import RegisterClass
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model
@@ -36,7 +42,7 @@ USABLE = 1
 """The bit that marks a unit as usable; each higher bit marks a clique at which it is free."""
 
 Cells = tuple[int, ...]
-"""For each unit of a block, or lane of a register, a bit mask of cliques."""
+"""For each unit of a block, or lane of a piece, a bit mask of cliques."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,10 @@ class BlockResult:
 
 
 def are_nested(problem: AllocationProblem, files: Sequence[str]) -> bool:
-    """True for one file in which every class is aligned to its width, and that a power of two."""
+    """True for one file in which every register is one piece: aligned to its width, a power of two.
+
+    There the program has never proved less than the residues of several cliques.
+    """
     classes = [c for c in set(problem.function.virtual_registers) if set(c.files) & set(files)]
     return (
         len(files) == 1
@@ -65,22 +74,21 @@ def are_nested(problem: AllocationProblem, files: Sequence[str]) -> bool:
 def solve_blocks(
     problem: AllocationProblem, shape: Shape, cliques: Sequence[Clique], deterministic_time: float
 ) -> BlockResult:
-    """Solves the program of some cliques within a shape of one file.
+    """Solves the program of some cliques within a shape.
 
-    `are_nested` must be true of the file. Raises MissingExtraError without the
-    solver.
+    Raises MissingExtraError without the solver.
     """
     load_cp_model()
     from ortools.sat.python import cp_model
 
-    registers = _registers(problem, cliques)
+    pieces = _pieces(problem, cliques)
     program = _BlockProgram(cp_model.CpModel(), problem.placements.unit_count)
-    width = max(registers, default=1)
+    width = max(pieces, default=1)
     supplies = _blocks(problem, shape, cliques, width)
     while width > 1:
-        supplies = program.fill(supplies, width, registers.get(width, Counter()))
+        supplies = program.fill(supplies, width, pieces.get(width, Counter()))
         width //= 2
-    program.fill_units(supplies, registers.get(1, Counter()))
+    program.fill_units(supplies, pieces.get(1, Counter()))
     if program.is_too_large:
         return BlockResult(False, program.variables, 0.0)
     solver = new_solver(deterministic_time)
@@ -93,8 +101,21 @@ def solve_blocks(
     return BlockResult(status == cp_model.INFEASIBLE, program.variables, spent)
 
 
-def _registers(problem: AllocationProblem, cliques: Sequence[Clique]) -> dict[int, Counter[Cells]]:
-    """By width: how many registers have the same lanes in the same cliques."""
+@lru_cache
+def cut(register_class: RegisterClass) -> tuple[range, ...]:
+    """The lanes of each piece of a class's registers, the widest possible first."""
+    alignment = gcd(*(base for bases in register_class.ranges for base in bases))
+    alignment = alignment & -alignment or register_class.width
+    found, first = [], 0
+    while first < register_class.width:
+        left = 1 << (register_class.width - first).bit_length() - 1
+        found.append(range(first, first + min(alignment, left)))
+        first = found[-1].stop
+    return tuple(found)
+
+
+def _pieces(problem: AllocationProblem, cliques: Sequence[Clique]) -> dict[int, Counter[Cells]]:
+    """By width: how many pieces have the same lanes in the same cliques, if any at all."""
     classes = problem.function.virtual_registers
     cells: dict[int, list[int]] = {}
     for number, clique in enumerate(cliques, 1):
@@ -102,8 +123,11 @@ def _registers(problem: AllocationProblem, cliques: Sequence[Clique]) -> dict[in
             own = cells.setdefault(register, [0] * classes[register].width)
             own[lane] |= 1 << number
     found: dict[int, Counter[Cells]] = defaultdict(Counter)
-    for own in cells.values():
-        found[len(own)][tuple(own)] += 1
+    for register, own in cells.items():
+        for lanes in cut(classes[register]):
+            piece = tuple(own[lanes.start : lanes.stop])
+            if any(piece):
+                found[len(lanes)][piece] += 1
     return found
 
 
@@ -123,20 +147,20 @@ def _blocks(
     problem: AllocationProblem, shape: Shape, cliques: Sequence[Clique], width: int
 ) -> dict[Cells, _Supply]:
     """The blocks within a shape by the cliques at which each unit is free."""
-    ((file, limit),) = shape
-    first = problem.placements.first_unit[file]
     reserved = problem.placements.reserved
-    free = [0] * (-(-limit // width) * width)
-    for unit in range(limit):
-        if first + unit not in reserved:
-            free[unit] = (2 << len(cliques)) - 1
-    for number, clique in enumerate(cliques, 1):
-        for name, unit in clique.fixed:
-            if name == file and unit < limit:
-                free[unit] &= ~(1 << number)
     found: dict[Cells, _Supply] = defaultdict(_Supply)
-    for start in range(0, len(free), width):
-        found[tuple(free[start : start + width])].count += 1
+    for file, limit in shape:
+        first = problem.placements.first_unit[file]
+        free = [0] * (-(-limit // width) * width)
+        for unit in range(limit):
+            if first + unit not in reserved:
+                free[unit] = (2 << len(cliques)) - 1
+        for number, clique in enumerate(cliques, 1):
+            for name, unit in clique.fixed:
+                if name == file and unit < limit:
+                    free[unit] &= ~(1 << number)
+        for start in range(0, len(free), width):
+            found[tuple(free[start : start + width])].count += 1
     return found
 
 
@@ -152,13 +176,13 @@ class _BlockProgram:
         return self.variables > MOST_VARIABLES
 
     def fill(
-        self, supplies: Mapping[Cells, _Supply], width: int, registers: Mapping[Cells, int]
+        self, supplies: Mapping[Cells, _Supply], width: int, pieces: Mapping[Cells, int]
     ) -> dict[Cells, _Supply]:
-        """Puts the registers of a width into blocks of that width; returns the halves left free."""
-        placed: dict[Cells, list[cp_model.LinearExprT]] = {cells: [] for cells in registers}
+        """Puts the pieces of a width into blocks of that width; returns the halves left free."""
+        placed: dict[Cells, list[cp_model.LinearExprT]] = {cells: [] for cells in pieces}
         halves: dict[Cells, _Supply] = defaultdict(_Supply)
         for free, supply in supplies.items():
-            fillings = _fillings(free, sorted(registers), MOST_VARIABLES - self.variables)
+            fillings = _fillings(free, sorted(pieces), MOST_VARIABLES - self.variables)
             chosen = [self.new_variable() for _ in fillings]
             self.model.add(sum(chosen) == supply.total)
             for (held, left), variable in zip(fillings, chosen, strict=True):
@@ -169,17 +193,17 @@ class _BlockProgram:
                         halves[half].variables.append(variable)
             if self.is_too_large:
                 break
-        self.place_all(placed, registers)
+        self.place_all(placed, pieces)
         return halves
 
-    def fill_units(self, supplies: Mapping[Cells, _Supply], registers: Mapping[Cells, int]) -> None:
-        """Puts single registers into units that are free wherever they hold a value."""
-        placed: dict[Cells, list[cp_model.LinearExprT]] = {cells: [] for cells in registers}
+    def fill_units(self, supplies: Mapping[Cells, _Supply], pieces: Mapping[Cells, int]) -> None:
+        """Puts pieces of one lane into units that are free wherever they hold a value."""
+        placed: dict[Cells, list[cp_model.LinearExprT]] = {cells: [] for cells in pieces}
         for (free,), supply in supplies.items():
             if self.is_too_large:
                 break
             present: dict[int, list[cp_model.IntVar]] = defaultdict(list)
-            for cells in registers:
+            for cells in pieces:
                 if cells[0] & ~free == 0:
                     variable = self.new_variable()
                     placed[cells].append(variable)
@@ -187,13 +211,13 @@ class _BlockProgram:
                         present[number].append(variable)
             for variables in present.values():
                 self.model.add(sum(variables) <= supply.total)
-        self.place_all(placed, registers)
+        self.place_all(placed, pieces)
 
     def place_all(
-        self, placed: Mapping[Cells, list[cp_model.LinearExprT]], registers: Mapping[Cells, int]
+        self, placed: Mapping[Cells, list[cp_model.LinearExprT]], pieces: Mapping[Cells, int]
     ) -> None:
-        """Demands that every register of each sort is somewhere."""
-        for cells, count in registers.items():
+        """Demands that every piece of each sort is somewhere."""
+        for cells, count in pieces.items():
             self.model.add(sum(placed[cells]) == count)
 
     def new_variable(self) -> cp_model.IntVar:
@@ -203,9 +227,9 @@ class _BlockProgram:
 
 
 def _fillings(
-    free: Cells, registers: Sequence[Cells], most: int
+    free: Cells, pieces: Sequence[Cells], most: int
 ) -> list[tuple[tuple[Cells, ...], Cells]]:
-    """The ways to put registers into a block one after another, with the cells left free.
+    """The ways to put pieces into a block one after another, with the cells left free.
 
     Stops at `most` + 1 ways.
     """
@@ -215,8 +239,8 @@ def _fillings(
     while pending and len(found) <= most:
         held, left, first = pending.pop()
         found.append((held, left))
-        for number in range(first, len(registers)) if usable else ():
-            cells = registers[number]
+        for number in range(first, len(pieces)) if usable else ():
+            cells = pieces[number]
             if all(lane & ~unit == 0 for lane, unit in zip(cells, left, strict=True)):
                 rest = tuple(unit & ~lane for lane, unit in zip(cells, left, strict=True))
                 pending.append(((*held, cells), rest, number + 1))

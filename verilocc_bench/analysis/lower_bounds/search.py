@@ -68,6 +68,7 @@ class BoundSearch:
         self.schedule = schedule
         self.files = file_group(problem.function, problem.target, group)
         self._by_blocks: dict[Shape, Refutation | None] = {}
+        self._likely: tuple[Clique, ...] = ()
 
     @cached_property
     def demands(self) -> Demands:
@@ -91,11 +92,10 @@ class BoundSearch:
         refutation = self._refute_by_residues(shape)
         if refutation is not None or not self.solver:
             return refutation
-        if are_nested(self.problem, self.files):
-            # If the blocks give up, the schedule takes as long again and has never proved more.
-            return self._refute_by_blocks(shape)
-        if not self.schedule:
-            return None
+        refutation = self._refute_by_blocks(shape)
+        if refutation is not None or not self.schedule or are_nested(self.problem, self.files):
+            # Where registers are nested, the schedule has never proved more than the blocks.
+            return refutation
         return refute_by_schedule(self.problem, shape, self.cliques, SCHEDULE_TIME)
 
     def _refute_by_residues(self, shape: Shape) -> Refutation | None:
@@ -104,10 +104,23 @@ class BoundSearch:
         return refute_by_residues(self.demands, shape)
 
     def _refute_by_blocks(self, shape: Shape) -> Refutation | None:
-        """Calls refute_by_blocks, once for each shape."""
+        """Calls refute_by_blocks, once for each shape; the cliques of the last one come first."""
         if shape not in self._by_blocks:
-            self._by_blocks[shape] = refute_by_blocks(self.problem, shape, self.cliques)
+            found = refute_by_blocks(self.problem, shape, self.cliques, self._likely)
+            self._by_blocks[shape] = found
+            if found is not None:
+                self._likely = found.cliques
         return self._by_blocks[shape]
+
+    def raised(self, bound: LowerBound) -> LowerBound | None:
+        """The bound that is larger by one, or None if residues and blocks do not prove it.
+
+        Raises MissingExtraError without the solver.
+        """
+        found = self._refutations(
+            bound.value, lambda s: self._refute_by_residues(s) or self._refute_by_blocks(s)
+        )
+        return None if found is None else self.made(bound.value + 1, found)
 
     def bound(self, known: int | None = None) -> LowerBound:
         """The largest value such that every shape of one register less is refuted.
