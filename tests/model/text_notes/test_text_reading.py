@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from dataclasses import replace
 from functools import cache
@@ -21,7 +22,9 @@ from verilocc_bench.model.prompts.notes.episode import noted_assignment
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
 from verilocc_bench.model.prompts.notes.order import in_reading_order
 from verilocc_bench.model.prompts.notes.reading import read_budget
+from verilocc_bench.model.prompts.notes.window import DryWindow
 from verilocc_bench.model.prompts.notes.words import REGISTERS
+from verilocc_bench.model.prompts.text_notes.episode import read_text
 from verilocc_bench.model.prompts.text_notes.ledger import empty_text_ledger
 from verilocc_bench.model.prompts.text_notes.source_hash import text_notes_source_hash
 from verilocc_bench.model.prompts.text_notes.window import TextWindow
@@ -227,21 +230,26 @@ def test_names_differ_between_readings_and_nothing_else() -> None:
 
 def test_a_window_is_given_again_with_the_notes_as_they_were() -> None:
     function = smallest()[0]
-    once = empty_text_ledger(function)
-    for window in read(function, 0, once):
-        speak(window)
     ledger = empty_text_ledger(function)
-    reading = read(function, 0, ledger)
+    reading = read_text(function, ledger, random.Random(0), TextWindow)
     window = next(reading)
-    again = False
+    changed = 0
     while True:
+        before = ledger.saved()
+        noted = dict(window.noted) if isinstance(window, DryWindow) else {}
+        speak(window)
+        changed += ledger != before
+        window = reading.send(True)
+        assert ledger == before
+        assert not isinstance(window, DryWindow) or window.noted == noted
+        speak(window)
         try:
-            speak(window)
-            again = not again
-            window = reading.send(again)  # type: ignore[attr-defined]
+            window = next(reading)
         except StopIteration:
             break
-    assert ledger.given == once.given
+    assert changed > 10
+    answer = answer_from_assignment(AllocationProblem(function), noted_assignment(ledger))
+    assert Verifier(AllocationProblem(function)).verify(answer).valid
 
 
 def test_classes_without_a_word_are_refused() -> None:
