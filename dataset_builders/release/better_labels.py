@@ -17,6 +17,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -50,17 +52,21 @@ def better_labels(
     folder: Path,
     execution: Execution,
     *,
+    brief: bool = False,
     progress: bool = True,
 ) -> dict[str, dict[str, Any]]:
     """The results of `better_label` by id; a row is loaded when its turn comes.
 
-    `folder` keeps finished results. Raises InputError for a row that exceeds its
+    `folder` keeps finished results. `brief`: large functions are searched for less
+    long. Raises InputError for a row that exceeds its
     time limit or ends its process twice: its label could not be judged either.
     """
-    with open_journal(folder) as journal:
+    options = replace(OPTIONS, brief=brief)
+    with open_journal(folder, options) as journal:
         journal.arrange(list(rows))
         pending = [identifier for identifier in rows if not journal.has(identifier)]
         loaded = (rows[identifier]() for identifier in pending)
+        search = partial(better_label, options=options)
         bar = tqdm(
             total=len(rows),
             initial=len(rows) - len(pending),
@@ -68,7 +74,7 @@ def better_labels(
             unit="row",
             disable=None if progress else True,
         )
-        with bar, closing(run_tasks(better_label, loaded, execution)) as outcomes:
+        with bar, closing(run_tasks(search, loaded, execution)) as outcomes:
             for row, outcome in outcomes:
                 if isinstance(outcome, Lost):
                     message = f"looking for a better label, the process {outcome.reason}"
@@ -78,20 +84,21 @@ def better_labels(
         return {identifier: journal.load_document(identifier) for identifier in rows}
 
 
-def open_journal(folder: Path) -> Journal:
+def open_journal(folder: Path, options: SearchOptions = OPTIONS) -> Journal:
     """The journal of finished results, by id; those of other settings or versions are dropped."""
     decisive = {
         "allocators": list(ALLOCATORS),
-        "objective": OPTIONS.objective.value,
-        "effort": OPTIONS.effort,
-        "seed": OPTIONS.seed,
+        "objective": options.objective.value,
+        "effort": options.effort,
+        "seed": options.seed,
+        **({"brief": True} if options.brief else {}),
         "version": __version__,
         **{package: version(package) for package in ("numba", "ortools")},
     }
     return Journal(folder, decisive)
 
 
-def better_label(row: Row) -> dict[str, Any]:
+def better_label(row: Row, options: SearchOptions = OPTIONS) -> dict[str, Any]:
     """The `best_` columns and `bank_conflicts` of a row that has a label.
 
     Raises MissingExtraError without the extra `exact` or `build`, and
@@ -100,7 +107,7 @@ def better_label(row: Row) -> dict[str, Any]:
     assert row.label is not None
     problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
     verifier = FastVerifier(problem)
-    searched, bound = _search(problem, row.label)
+    searched, bound = _search(problem, row.label, options)
     source, best = _best_answer(row, problem, verifier, searched)
     verdict = verifier.verify(best)
     assert verdict.registers_used is not None
@@ -119,14 +126,14 @@ def better_label(row: Row) -> dict[str, Any]:
 
 
 def _search(
-    problem: AllocationProblem, label: NamedAssignment
+    problem: AllocationProblem, label: NamedAssignment, options: SearchOptions
 ) -> tuple[dict[str, NamedAssignment], LowerBound]:
     """Answers by the name of their allocator, and the bound that was proved."""
     # numba and ortools take longer to import than all the rest of a build.
     from verilocc_bench.allocators.search.comparison import assignment_of
     from verilocc_bench.allocators.search.portfolio import Search
 
-    search = Search(problem, OPTIONS, start=assignment_of(problem, label))
+    search = Search(problem, options, start=assignment_of(problem, label))
     try:
         found = search.run()
     except AllocationFailed:

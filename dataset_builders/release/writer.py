@@ -110,6 +110,7 @@ def write_dataset(
         },
         journal.folder / "best",
         execution or Execution(),
+        brief=any(isinstance(point, ExpertPoint) for point in points),
         progress=progress,
     )
     writer = _Writer(journal, output, selection, better, progress)

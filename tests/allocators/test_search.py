@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -373,6 +374,56 @@ def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPa
     assert minimize(0) == [chunk, rest, chunk, rest, *patient]
     assert minimize(0, restarts=2) == [chunk, rest, chunk, rest, *patient, *[chunk] * 3]
     assert minimize(first, restarts=2) == [chunk, chunk]
+
+
+def test_far_from_the_bound_the_search_halves_what_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    problem = AllocationProblem.from_text(SMALL[0].normalized)
+    search = Search(problem, SearchOptions())
+    (model,) = (each for each in search._models if search._is_scored(each))
+    shapes = search._shapes(model)
+    placed = placing.minimize(model, shapes, 0, placing.SearchBudget(0, 0), lambda _: None)
+    assert placed is not None
+    first = shapes.used(placed)
+    bound = first - 24
+    asked: list[int] = []
+    left = 1
+
+    def ways(registers: int) -> list[placing.Limits]:
+        asked.append(registers)
+        return [{}, {}]
+
+    def find_nothing(bases: object, space: object, steps: int, state: object) -> tuple[int, int]:
+        tried.append(steps)
+        return left, steps
+
+    tried: list[int] = []
+    monkeypatch.setattr(placing, "tabu_loop", find_nothing)
+
+    def minimize() -> None:
+        asked.clear()
+        tried.clear()
+        budget = placing.SearchBudget(20_000, 0, restarts=3)
+        within = replace(shapes, ways=ways)
+        best = placing.minimize(model, within, bound, budget, lambda _: None)
+        assert best is not None
+        assert shapes.used(best) == first
+
+    minimize()
+    near = [bound + number for number in range(placing.NEAR_BOUND)]
+    assert asked[:4] == near
+    assert asked[4:9] == [first - 11, first - 6, first - 3, first - 2, first - 1]
+    patient, *fresh = asked[9:]
+    assert patient == first - 1
+    assert fresh == [first - 1] * 3
+    # Every number within both limits, with patience three chunks each, afresh one limit a turn.
+    assert len(tried) == 2 * 9 + 2 * 3 + 3
+
+    left = placing.MANY_LEFT + 1
+    minimize()
+    assert len(tried) == 2 * 9 + 2
+    assert asked[9:] == [first - 1]
 
 
 def test_proofs_end_the_search() -> None:

@@ -7,6 +7,9 @@ from enum import Enum, auto
 
 from verilocc_bench.settings.search import Objective
 
+MOST_EXCLUSIONS = 1_000_000
+"""The most of a model for which a brief search is as long as any; more do not fit a cache."""
+
 SEARCH = "search"
 """The source of assignments from first-fit orders, tabu search and CP-SAT's proofs."""
 
@@ -31,12 +34,15 @@ class SearchOptions:
 
     Budgets are steps and deterministic seconds of the solver, so the same options
     give the same answer on every machine. `tabu_steps` and `exact_time` are
-    budgets for each number of registers that the search tries.
+    budgets for each number of registers that the search tries. `brief`: models with
+    more exclusions than `MOST_EXCLUSIONS` get one chunk of steps at each, within the
+    most promising limits alone, and no fresh starts.
     """
 
     objective: Objective = Objective.REGISTERS
     effort: int = 1
     seed: int = 0
+    brief: bool = False
 
     def tabu_steps(self, nodes: int) -> int:
         """Steps of tabu search at one number of registers; more if each step costs less."""

@@ -19,12 +19,24 @@ Limits = Mapping[str, int]
 """The number of units of each file that may be used."""
 
 PATIENCE = 3
-"""The factor on the budget for one register less than the best placement."""
+"""The usual factor on the budget for one register less than the best placement."""
+
+NEAR_BOUND = 4
+"""So many numbers of registers are tried one by one, from the bound up.
+
+Most answers are there. Where none is, the answer may be a hundred registers away.
+"""
 
 PERSISTENCE = 2
 """The factor on the budget for each order if first fit places not all nodes in any."""
 
 _ORDER_TEMPERATURES = np.array([2, 1, 0], np.int64)
+
+MOST_LEFT = 3
+"""Fresh starts follow where patience has left at most so many nodes without a place."""
+
+MANY_LEFT = 10
+"""With more nodes left after the first chunk a search gives up."""
 
 CHUNK_STEPS = 20_000
 """Steps of a chunk. Between chunks the search restarts from its best, and can be interrupted."""
@@ -35,12 +47,14 @@ class SearchBudget(NamedTuple):
 
     `start`: a complete placement that is known, if there is one. `restarts`: a
     factor on the steps, for fresh starts where nothing else helps any more.
+    `patience`: the factor for one register less than the best placement.
     """
 
     steps: int
     seed: int
     start: Integers | None = None
     restarts: int = 0
+    patience: int = PATIENCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +80,47 @@ def within(bases: Integers, space: Space) -> Integers:
     return np.where((bases >= 0) & space.allowed[nodes, np.maximum(bases, 0)], bases, -1)
 
 
-def place(
+class Attempt(NamedTuple):
+    """A placement of all nodes, or None; and the nodes for which no base was found."""
+
+    bases: Integers | None
+    left: int
+
+
+def place(space: Space, hint: Integers | None, steps: int, seed: int) -> Integers | None:
+    """A placement of all nodes at allowed bases by tabu search, or None; see `attempt`."""
+    return attempt(space, hint, steps, seed).bases
+
+
+def attempt(
     space: Space,
     hint: Integers | None,
     steps: int,
     seed: int,
     is_hopeless: Callable[[], bool] = lambda: False,
-) -> Integers | None:
-    """A placement of all nodes at allowed bases by tabu search, or None.
+) -> Attempt:
+    """A placement of all nodes at allowed bases by tabu search.
 
     `hint` is a placement without collisions; it may be partial or contain bases
-    that are not allowed. The search gives up if it `is_hopeless`, which it asks
-    once, after the first chunk. The result depends only on the arguments.
+    that are not allowed. The search gives up after the first chunk if many nodes
+    are left, or if it `is_hopeless`. The result depends only on the arguments.
     """
+    left = len(space.allowed)
     if not space.allowed.any(axis=1).all():
-        return None
-    bases = np.full(len(space.allowed), -1, np.int64) if hint is None else hint
+        return Attempt(None, left)
+    bases = np.full(left, -1, np.int64) if hint is None else hint
     bases = within(bases, space)
     chunk = 0
     while steps > 0:
         state = random_state(seed * 1_000 + chunk)
         left, taken = tabu_loop(bases, space, min(steps, CHUNK_STEPS), state)
         if left == 0:
-            return bases
+            return Attempt(bases, 0)
         steps -= max(taken, 1)
-        if chunk == 0 and is_hopeless():
+        if chunk == 0 and (left > MANY_LEFT or is_hopeless()):
             break
         chunk += 1
-    return None
+    return Attempt(None, left)
 
 
 def _best_order(model: PlacementModel, shapes: Shapes) -> Integers | None:
@@ -121,14 +148,16 @@ def _place_within(
     ways: Sequence[Limits],
     hint: Integers,
     budget: SearchBudget,
-    is_hopeless: Callable[[], bool],
-) -> Integers | None:
-    """A placement within one of several limits, or None; the budget is for each limit."""
+    is_hopeless: Callable[[], bool] = lambda: False,
+) -> Attempt:
+    """A placement within one of several limits; the budget is for each limit."""
+    left = len(model.nodes)
     for limits in ways:
-        found = place(model.within(limits), hint, budget.steps, budget.seed, is_hopeless)
-        if found is not None or is_hopeless():
+        found = attempt(model.within(limits), hint, budget.steps, budget.seed, is_hopeless)
+        left = min(left, found.left)
+        if found.bases is not None or is_hopeless():
             return found
-    return None
+    return Attempt(None, left)
 
 
 def minimize(
@@ -147,7 +176,7 @@ def minimize(
     `is_impossible` costs no more than a chunk of it; that is asked only where the
     first chunk finds nothing.
     """
-    steps, seed, start, restarts = budget
+    steps, seed, start, restarts, patience = budget
     best = _best_order(model, shapes)
     if start is not None and (best is None or shapes.used(start) < shapes.used(best)):
         best = start
@@ -158,31 +187,37 @@ def minimize(
     report(best)
     if not steps:
         return best
-    # Upwards from the bound, which mostly can be met; then one less, with more steps.
-    for registers in range(bound, shapes.used(best)):
+    # Upwards from the bound, which mostly can be met, and soon by halves; then one less, with more
+    # steps.
+    least = bound
+    while least < shapes.used(best):
+        is_near = least < bound + NEAR_BOUND
+        registers = least if is_near else (least + shapes.used(best) - 1) // 2
         hopeless = partial(is_impossible, registers)
-        found = _place_within(model, shapes.ways(registers), best, budget, hopeless)
-        if found is not None:
+        found, _ = _place_within(model, shapes.ways(registers), best, budget, hopeless)
+        if found is None:
+            least = registers + 1
+        else:
             best = found
             report(best)
-            break
-    patient = SearchBudget(PATIENCE * steps, seed + 1)
+    patient = SearchBudget(patience * steps, seed + 1)
+    left = 0
     while bound < shapes.used(best) and not is_impossible(shapes.used(best) - 1):
         ways = shapes.ways(shapes.used(best) - 1)
-        found = _place_within(model, ways, best, patient, lambda: False)
+        found, left = _place_within(model, ways, best, patient)
         if found is None:
             break
         best = found
         report(best)
-    # A chunk more of the same search finds less than a first chunk with other random numbers.
+    # A chunk more of the same search finds less than a first chunk with other random numbers. The
+    # limits take turns.
     chunk = min(steps, CHUNK_STEPS)
-    for turn in range(restarts * steps // chunk):
+    for turn in range(restarts * steps // chunk if left <= MOST_LEFT else 0):
         if bound >= shapes.used(best) or is_impossible(shapes.used(best) - 1):
             break
         ways = shapes.ways(shapes.used(best) - 1)
-        found = _place_within(
-            model, ways, best, SearchBudget(chunk, seed + 2 + turn), lambda: False
-        )
+        this_turn = ways[turn % len(ways) :][:1] if ways else ()
+        found, _ = _place_within(model, this_turn, best, SearchBudget(chunk, seed + 2 + turn))
         if found is not None:
             best = found
             report(best)

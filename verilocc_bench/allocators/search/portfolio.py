@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NoReturn
 
@@ -45,8 +45,19 @@ from verilocc_bench.allocators.search.model import (
     Space,
     placement_models,
 )
-from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
-from verilocc_bench.allocators.search.placing import SearchBudget, Shapes, anneal_orders, minimize
+from verilocc_bench.allocators.search.options import (
+    MOST_EXCLUSIONS,
+    SEARCH,
+    Means,
+    SearchOptions,
+)
+from verilocc_bench.allocators.search.placing import (
+    CHUNK_STEPS,
+    SearchBudget,
+    Shapes,
+    anneal_orders,
+    minimize,
+)
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
 from verilocc_bench.allocators.search.refining import refine
 from verilocc_bench.allocators.search.shapes import (
@@ -295,7 +306,12 @@ class Search:
         budget = SearchBudget(steps, options.seed, start)
         if self.means is not Means.PORTFOLIO or not self._is_scored(model):
             return minimize(model, shapes, bound, budget, report)
-        budget = budget._replace(restarts=RESTARTS)
+        if options.brief and len(model.other) > MOST_EXCLUSIONS:
+            budget = SearchBudget(min(steps, CHUNK_STEPS), options.seed, start, patience=1)
+            ways = shapes.ways
+            shapes = replace(shapes, ways=lambda registers: ways(registers)[:1])
+        else:
+            budget = budget._replace(restarts=RESTARTS)
         return minimize(model, shapes, bound, budget, report, is_impossible=self._is_impossible)
 
     def _is_impossible(self, registers: int) -> bool:
