@@ -14,12 +14,18 @@ from jsonschema import Draft202012Validator
 from tests.report.documents import make_document
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.schema import check_results, read_results, results_schema
+from verilocc_bench.settings.allocator import Decoding
 
 GUIDED = make_document(decoding="guided", samples=3, kernels=6)
 
 
 def test_the_schema_is_one() -> None:
     Draft202012Validator.check_schema(results_schema())
+
+
+def test_every_decoding_is_known() -> None:
+    known = results_schema()["$defs"]["decoding"]["enum"]
+    assert sorted(known) == sorted(decoding.value for decoding in Decoding)
 
 
 @pytest.mark.parametrize(
