@@ -33,7 +33,7 @@ from verilocc_bench.allocators.protocol import answer_from_assignment
 from verilocc_bench.allocators.search.options import SearchOptions
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
-from verilocc_bench.analysis.lower_bounds import LowerBound
+from verilocc_bench.analysis.lower_bounds import LowerBound, lower_bound
 from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
 from verilocc_bench.analysis.lower_bounds.json_form import to_json
 from verilocc_bench.dataset import Row
@@ -42,6 +42,9 @@ from verilocc_bench.verification import FastVerifier, Verdict
 
 ALLOCATORS = ("best",)
 """The allocators that are asked besides the row's alternatives."""
+
+MOST_INSTRUCTIONS = 8_000
+"""Of a function that is searched for a better answer if the search is brief."""
 
 OPTIONS = SearchOptions()
 """The options of the search."""
@@ -107,7 +110,11 @@ def better_label(row: Row, options: SearchOptions = OPTIONS) -> dict[str, Any]:
     assert row.label is not None
     problem = AllocationProblem.from_text(row.normalized, f"row {row.id}")
     verifier = FastVerifier(problem)
-    searched, bound = _search(problem, row.label, options)
+    searched: dict[str, NamedAssignment] = {}
+    if options.brief and row.n_instructions > MOST_INSTRUCTIONS:
+        bound = lower_bound(problem, solver=False)
+    else:
+        searched, bound = _search(problem, row.label, options)
     source, best = _best_answer(row, problem, verifier, searched)
     verdict = verifier.verify(best)
     assert verdict.registers_used is not None

@@ -7,8 +7,8 @@ from enum import Enum, auto
 
 from verilocc_bench.settings.search import Objective
 
-MOST_EXCLUSIONS = 1_000_000
-"""The most of a model for which a brief search is as long as any; more do not fit a cache."""
+MOST_EXCLUSIONS = 100_000
+"""The most of a model for which a brief search is as long as any."""
 
 SEARCH = "search"
 """The source of assignments from first-fit orders, tabu search and CP-SAT's proofs."""

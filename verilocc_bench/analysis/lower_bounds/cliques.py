@@ -20,8 +20,8 @@ from verilocc_bench.analysis.problem import AllocationProblem
 def maximal_cliques(problem: AllocationProblem, files: tuple[str, ...]) -> tuple[Clique, ...]:
     """The cliques of the points that no other one contains, in the order of their points.
 
-    Quadratic in the number of points with different lanes, with one operation
-    on bit sets for each pair.
+    Cost: an operation on bit sets for each point with other lanes, and each point where some
+    lane that begins there lives; quadratic at worst.
     """
     rows = lanes_apart(problem, files)
     return tuple(_clique(problem, point, mask) for point, mask in _maximal(rows))
@@ -137,11 +137,40 @@ def _together(problem: AllocationProblem, own: int) -> list[int]:
 
 
 def _maximal(rows: list[int]) -> list[tuple[int, int]]:
+    """The masks that no other one contains, each with its first point, in the order of these.
+
+    A lane that begins at that point is in few masks. Only these may contain the mask.
+    """
     first: dict[int, int] = {}
     for point, mask in enumerate(rows):
         first.setdefault(mask, point)
-    kept: list[tuple[int, int]] = []
+    spans = _spans(rows)
+    kept: dict[int, int] = {}
     for mask, point in sorted(first.items(), key=lambda item: (-item[0].bit_count(), item[1])):
-        if mask and not any(mask & ~other == 0 for _, other in kept):
-            kept.append((point, mask))
-    return sorted(kept)
+        begun = mask & ~rows[point - 1] if point else mask
+        if not begun:
+            continue  # the point before has all these lanes, and more
+        rare = min((spans[lane] for lane in iterate_bits(begun)), key=_length)
+        places = (place for start, end in rare for place in range(start, end))
+        if not any(place in kept and mask & ~kept[place] == 0 for place in places):
+            kept[point] = mask
+    return sorted(kept.items())
+
+
+def _spans(rows: list[int]) -> dict[int, list[tuple[int, int]]]:
+    """For each lane the stretches of points whose masks have it: first, and one after the last."""
+    spans: dict[int, list[tuple[int, int]]] = {}
+    begun: dict[int, int] = {}
+    before = 0
+    for point, mask in enumerate([*rows, 0]):
+        for lane in iterate_bits(mask ^ before):
+            if lane in begun:
+                spans.setdefault(lane, []).append((begun.pop(lane), point))
+            else:
+                begun[lane] = point
+        before = mask
+    return spans
+
+
+def _length(stretches: list[tuple[int, int]]) -> int:
+    return sum(end - start for start, end in stretches)
