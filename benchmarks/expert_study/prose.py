@@ -18,8 +18,9 @@ For readers who ask how good the registers of kernels are that experts wrote.
 
 REGISTERS = """\
 The gap is the number of vector registers above the proved lower bound, a mean over kernels.
-`best` is the search of verilocc-bench ([search.md](search.md)), at its default effort, on the
-very same order of instructions."""
+`best` is the search of verilocc-bench ([search.md](search.md)) on the very same order of
+instructions. It is brief for experts' larger kernels ([experts.md](experts.md)), so that its own
+gap says less there of what is possible."""
 
 CONFLICTS = """\
 An instruction with three vector sources that want more of a bank than it delivers at once, ten
@@ -37,8 +38,8 @@ FUNCTIONS = """\
 Shares of all instructions, registers or kernels of the two sides."""
 
 ALLOCATORS = """\
-Each allocator on experts' kernels, one answer each. Not every run had all kernels: `reference` had
-the smallest ones of each task, `best` those whose machine code was counted. The ratio counts valid
+Each allocator on experts' kernels, one answer each. Not every run had all kernels: all
+had the smallest ones of each task alone. `best` are the best known answers of the dataset. The ratio counts valid
 answers alone, so an allocator with few of them is measured on the kernels that it could do.
 `reference` is a language model that chooses among legal registers (assistance `candidates`). It
 learned from our own kernels and from made-up states of registers, and was not trained again."""
