@@ -80,7 +80,7 @@ def within(bases: Integers, space: Space) -> Integers:
     return np.where((bases >= 0) & space.allowed[nodes, np.maximum(bases, 0)], bases, -1)
 
 
-class Attempt(NamedTuple):
+class Placing(NamedTuple):
     """A placement of all nodes, or None; and the nodes for which no base was found."""
 
     bases: Integers | None
@@ -98,7 +98,7 @@ def attempt(
     steps: int,
     seed: int,
     is_hopeless: Callable[[], bool] = lambda: False,
-) -> Attempt:
+) -> Placing:
     """A placement of all nodes at allowed bases by tabu search.
 
     `hint` is a placement without collisions; it may be partial or contain bases
@@ -107,7 +107,7 @@ def attempt(
     """
     left = len(space.allowed)
     if not space.allowed.any(axis=1).all():
-        return Attempt(None, left)
+        return Placing(None, left)
     bases = np.full(left, -1, np.int64) if hint is None else hint
     bases = within(bases, space)
     chunk = 0
@@ -115,12 +115,12 @@ def attempt(
         state = random_state(seed * 1_000 + chunk)
         left, taken = tabu_loop(bases, space, min(steps, CHUNK_STEPS), state)
         if left == 0:
-            return Attempt(bases, 0)
+            return Placing(bases, 0)
         steps -= max(taken, 1)
         if chunk == 0 and (left > MANY_LEFT or is_hopeless()):
             break
         chunk += 1
-    return Attempt(None, left)
+    return Placing(None, left)
 
 
 def _best_order(model: PlacementModel, shapes: Shapes) -> Integers | None:
@@ -149,7 +149,7 @@ def _place_within(
     hint: Integers,
     budget: SearchBudget,
     is_hopeless: Callable[[], bool] = lambda: False,
-) -> Attempt:
+) -> Placing:
     """A placement within one of several limits; the budget is for each limit."""
     left = len(model.nodes)
     for limits in ways:
@@ -157,7 +157,7 @@ def _place_within(
         left = min(left, found.left)
         if found.bases is not None or is_hopeless():
             return found
-    return Attempt(None, left)
+    return Placing(None, left)
 
 
 def minimize(
