@@ -88,8 +88,11 @@ class Placing(NamedTuple):
 
 
 def place(space: Space, hint: Integers | None, steps: int, seed: int) -> Integers | None:
-    """A placement of all nodes at allowed bases by tabu search, or None; see `attempt`."""
-    return attempt(space, hint, steps, seed).bases
+    """A placement of all nodes at allowed bases by tabu search, or None; see `attempt`.
+
+    However many nodes are left, all steps are taken: no other placement is known.
+    """
+    return attempt(space, hint, steps, seed, most_left=len(space.allowed)).bases
 
 
 def attempt(
@@ -97,13 +100,15 @@ def attempt(
     hint: Integers | None,
     steps: int,
     seed: int,
+    *,
     is_hopeless: Callable[[], bool] = lambda: False,
+    most_left: int = MANY_LEFT,
 ) -> Placing:
     """A placement of all nodes at allowed bases by tabu search.
 
     `hint` is a placement without collisions; it may be partial or contain bases
-    that are not allowed. The search gives up after the first chunk if many nodes
-    are left, or if it `is_hopeless`. The result depends only on the arguments.
+    that are not allowed. The search gives up after the first chunk if more than
+    `most_left` nodes are left, or if it `is_hopeless`. The result depends only on the arguments.
     """
     left = len(space.allowed)
     if not space.allowed.any(axis=1).all():
@@ -117,7 +122,7 @@ def attempt(
         if left == 0:
             return Placing(bases, 0)
         steps -= max(taken, 1)
-        if chunk == 0 and (left > MANY_LEFT or is_hopeless()):
+        if chunk == 0 and (left > most_left or is_hopeless()):
             break
         chunk += 1
     return Placing(None, left)
@@ -153,7 +158,9 @@ def _place_within(
     """A placement within one of several limits; the budget is for each limit."""
     left = len(model.nodes)
     for limits in ways:
-        found = attempt(model.within(limits), hint, budget.steps, budget.seed, is_hopeless)
+        found = attempt(
+            model.within(limits), hint, budget.steps, budget.seed, is_hopeless=is_hopeless
+        )
         left = min(left, found.left)
         if found.bases is not None or is_hopeless():
             return found
