@@ -129,9 +129,9 @@ study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are;
 	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --comparisons $(STUDY)/comparisons.json --runnable $(STUDY)/runnable.jsonl --machine-code $(STUDY)/machine-code.jsonl -o docs/allocation-study.md --images docs/images
 
 expert-study: $(VENV)/dev ## Measure on DATASET/expert how experts' kernels differ, and how good their registers are
-	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert $(addprefix --model ,compiler first-fit-orders linear-scan graph-coloring) --jobs $(STUDY_JOBS) --output-path results/expert-study
+	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert $(addprefix --model ,compiler first-fit-orders linear-scan graph-coloring) --limit 8 --jobs $(STUDY_JOBS) --output-path results/expert-study
 	$(BIN)/python -m benchmarks.expert_study.best_answers $(DATASET)/expert -o results/expert-study/best.jsonl
-	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert --model predictions:results/expert-study/best.jsonl --machine-code --jobs $(STUDY_JOBS) --output-path results/expert-study/best
+	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert --model predictions:results/expert-study/best.jsonl --machine-code --limit 8 --jobs $(STUDY_JOBS) --output-path results/expert-study/best
 	$(BIN)/python -m benchmarks.expert_study $(DATASET)/expert --sweep $(DATASET) --results results/expert-study -o docs/expert-study.md --images docs/images
 
 train-tiny: $(VENV)/dev ## Train the small recipe twice, and compare with what is written down of it; takes minutes
