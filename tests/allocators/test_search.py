@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.generated import random_function
@@ -424,6 +425,20 @@ def test_far_from_the_bound_the_search_halves_what_is_left(
     minimize()
     assert len(tried) == 2 * 9 + 2
     assert asked[9:] == [first - 1]
+
+
+def test_a_brief_search_has_one_chunk_and_the_first_limits_alone() -> None:
+    problem = AllocationProblem.from_text(SMALL[0].normalized)
+    search = Search(problem, SearchOptions())
+    (model,) = (each for each in search._models if search._is_scored(each))
+    limits: list[placing.Limits] = [{"v": 3}, {"v": 4}]
+    shapes = replace(search._shapes(model), ways=lambda registers: limits[:registers])
+    start = np.zeros(3, np.int64)
+    budget = placing.SearchBudget(90_000, 7, start, restarts=10)
+    shorter, least = placing.brief(shapes, budget)
+    assert [shorter.ways(registers) for registers in (0, 1, 2)] == [[], limits[:1], limits[:1]]
+    assert least == placing.SearchBudget(placing.CHUNK_STEPS, 7, start, restarts=0, patience=1)
+    assert placing.brief(shapes, budget._replace(steps=5))[1].steps == 5
 
 
 def test_proofs_end_the_search() -> None:

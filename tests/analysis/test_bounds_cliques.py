@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.bounds import TARGETS, groups, numbers, problems
+from tests.generated import random_function
 from verilocc_bench.analysis import VECTOR, AllocationProblem, iterate_bits
 from verilocc_bench.analysis.lower_bounds.cliques import (
     _grown,
@@ -374,3 +375,23 @@ def test_points_of_one_lane_each_come_in_one_order() -> None:
     chosen = [columns[point] for point in demands.hottest]
     assert len(chosen) == 59
     assert chosen == sorted(chosen, key=lambda column: (-sum(column), column))
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "sm_80"])
+def test_no_maximal_clique_contains_another_and_none_is_missing(target: str) -> None:
+    contained = 0
+    for seed in range(40):
+        problem = AllocationProblem(random_function(seed, registers=14, blocks=5, target=target))
+        for register_class in problem.function.virtual_registers[:3]:
+            files = tuple(register_class.files)
+            rows = lanes_apart(problem, files)
+            largest = {
+                mask
+                for mask in rows
+                if mask and not any(mask != other and mask & ~other == 0 for other in rows)
+            }
+            contained += len(set(rows) - {0}) - len(largest)
+            found = maximal_cliques(problem, files)
+            points = [clique.point for clique in found]
+            assert points == sorted({rows.index(mask) for mask in largest})
+    assert contained > 100

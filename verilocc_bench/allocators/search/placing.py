@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -72,6 +72,13 @@ class Shapes:
     around: Callable[[Integers | None, int], Limits]
     used: Callable[[Integers], int]
     most: int
+
+
+def brief(shapes: Shapes, budget: SearchBudget) -> tuple[Shapes, SearchBudget]:
+    """One chunk of steps for each number of registers, within its most promising limits alone."""
+    most_promising = replace(shapes, ways=lambda registers: shapes.ways(registers)[:1])
+    steps = min(budget.steps, CHUNK_STEPS)
+    return most_promising, SearchBudget(steps, budget.seed, budget.start, patience=1)
 
 
 def within(bases: Integers, space: Space) -> Integers:
@@ -194,12 +201,11 @@ def minimize(
     report(best)
     if not steps:
         return best
-    # Upwards from the bound, which mostly can be met, and soon by halves; then one less, with more
-    # steps.
+    # Upwards from the bound, soon by halves; then one less, with more steps.
     least = bound
     while least < shapes.used(best):
-        is_near = least < bound + NEAR_BOUND
-        registers = least if is_near else (least + shapes.used(best) - 1) // 2
+        halfway = (least + shapes.used(best) - 1) // 2
+        registers = least if least < bound + NEAR_BOUND else halfway
         hopeless = partial(is_impossible, registers)
         found, _ = _place_within(model, shapes.ways(registers), best, budget, hopeless)
         if found is None:

@@ -24,13 +24,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
 from verilocc_bench.allocators.exact.minimizing import minimize as minimize_exactly
 from verilocc_bench.allocators.graph_coloring import graph_coloring
 from verilocc_bench.allocators.linear_scan import linear_scan
+from verilocc_bench.allocators.search import placing
 from verilocc_bench.allocators.search.code_refining import collect_costs, refine_code
 from verilocc_bench.allocators.search.compiled_answers import (
     Climb,
@@ -45,19 +46,8 @@ from verilocc_bench.allocators.search.model import (
     Space,
     placement_models,
 )
-from verilocc_bench.allocators.search.options import (
-    MOST_EXCLUSIONS,
-    SEARCH,
-    Means,
-    SearchOptions,
-)
-from verilocc_bench.allocators.search.placing import (
-    CHUNK_STEPS,
-    SearchBudget,
-    Shapes,
-    anneal_orders,
-    minimize,
-)
+from verilocc_bench.allocators.search.options import MOST_EXCLUSIONS, SEARCH, Means, SearchOptions
+from verilocc_bench.allocators.search.placing import SearchBudget, Shapes, anneal_orders, minimize
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
 from verilocc_bench.allocators.search.refining import refine
 from verilocc_bench.allocators.search.shapes import (
@@ -307,9 +297,7 @@ class Search:
         if self.means is not Means.PORTFOLIO or not self._is_scored(model):
             return minimize(model, shapes, bound, budget, report)
         if options.brief and len(model.other) > MOST_EXCLUSIONS:
-            budget = SearchBudget(min(steps, CHUNK_STEPS), options.seed, start, patience=1)
-            ways = shapes.ways
-            shapes = replace(shapes, ways=lambda registers: ways(registers)[:1])
+            shapes, budget = placing.brief(shapes, budget)
         else:
             budget = budget._replace(restarts=RESTARTS)
         return minimize(model, shapes, bound, budget, report, is_impossible=self._is_impossible)
