@@ -126,7 +126,8 @@ study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are;
 	$(BIN)/python -m benchmarks.allocation_study copy --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/sample
 	$(BIN)/python -m benchmarks.runnable answers --dataset $(STUDY)/sample --measured $(STUDY)/runnable.jsonl
 	$(BIN)/python -m benchmarks.machine_code measure --dataset $(STUDY)/sample --answers machine-code --measured $(STUDY)/machine-code.jsonl
-	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --comparisons $(STUDY)/comparisons.json --runnable $(STUDY)/runnable.jsonl --machine-code $(STUDY)/machine-code.jsonl -o docs/allocation-study.md --images docs/images
+	$(BIN)/python -m benchmarks.allocation_study compiler-times $(STUDY)/sample -o $(STUDY)/compiler-times.jsonl
+	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --comparisons $(STUDY)/comparisons.json --runnable $(STUDY)/runnable.jsonl --machine-code $(STUDY)/machine-code.jsonl --compiler-times $(STUDY)/compiler-times.jsonl -o docs/allocation-study.md --images docs/images
 
 expert-study: $(VENV)/dev ## Measure on DATASET/expert how experts' kernels differ, and how good their registers are
 	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert $(addprefix --model ,compiler first-fit-orders linear-scan graph-coloring) --limit 8 --jobs $(STUDY_JOBS) --output-path results/expert-study

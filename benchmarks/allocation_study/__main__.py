@@ -38,6 +38,10 @@ def _parser() -> argparse.ArgumentParser:
     copy.add_argument("--dataset", type=Path, required=True, help="the same folder")
     copy.add_argument("-o", "--output", type=Path, required=True, help="a folder")
     copy.set_defaults(action=_copy)
+    times = commands.add_parser("compiler-times", help="ask llc how long its allocation takes")
+    times.add_argument("sample", type=Path, help="the folder that copy has made")
+    times.add_argument("-o", "--output", type=Path, required=True, help="a file of JSON lines")
+    times.set_defaults(action=_compiler_times)
     report = commands.add_parser("report", help="write the document and its plots")
     report.add_argument("study", type=Path, help="what measure has written")
     report.add_argument("--comparisons", type=Path, help="what compare has written")
@@ -45,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--machine-code", type=Path, help="what benchmarks.machine_code has written"
     )
+    report.add_argument("--compiler-times", type=Path, help="what compiler-times has written")
     report.add_argument("-o", "--output", type=Path, required=True, help="a Markdown file")
     report.add_argument("--images", type=Path, required=True, help="a folder for plots")
     report.set_defaults(action=_report)
@@ -71,10 +76,22 @@ def _copy(options: argparse.Namespace) -> None:
     copy_sample(options.dataset, options.study, options.output)
 
 
+def _compiler_times(options: argparse.Namespace) -> None:
+    from benchmarks.allocation_study.compiler_times import measure_compiler
+
+    measure_compiler(options.sample, options.output)
+
+
 def _report(options: argparse.Namespace) -> None:
     from benchmarks.allocation_study.document import Sources, report
 
-    sources = Sources(options.study, options.comparisons, options.runnable, options.machine_code)
+    sources = Sources(
+        options.study,
+        options.comparisons,
+        options.runnable,
+        options.machine_code,
+        options.compiler_times,
+    )
     report(sources, options.output, options.images)
 
 

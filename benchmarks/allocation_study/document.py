@@ -29,6 +29,7 @@ class Sources:
     comparisons: Path | None = None
     runnable: Path | None = None
     machine_code: Path | None = None
+    compiler_times: Path | None = None
 
 
 def report(sources: Sources, output: Path, images: Path) -> None:
@@ -78,6 +79,7 @@ def _document(study: Study, sources: Sources, images: str) -> str:
         "## Time",
         prose.TIME,
         tables.time_table(found),
+        *_compiler_time_parts(study, sources),
         _image(images, "allocation-times.svg", "Seconds of best by size"),
         "## Tight budgets",
         prose.TIGHT,
@@ -183,6 +185,14 @@ def _worth_parts(worth: Mapping[str, Any]) -> list[str]:
         worth_table.cubin_table(found),
         "Why results cannot be run:\n\n" + why if why else "All results can be run.",
     ]
+
+
+def _compiler_time_parts(study: Study, sources: Sources) -> list[str]:
+    """LLVM's own times beside those of `best`, if they were measured."""
+    if sources.compiler_times is None:
+        return []
+    records = _records(sources.compiler_times)
+    return [prose.COMPILER_TIME, tables.compiler_time_table(records, study.measurements)]
 
 
 def _code_parts(study: Study, sources: Sources) -> list[str]:

@@ -45,6 +45,13 @@ Seconds of processor time of one process on one core, compilation and imports ap
 objectives other than registers are asked without proofs where proofs did not find fewer
 registers: their answers are the same."""
 
+COMPILER_TIME = """\
+Beside LLVM's own allocation of the same kernels, by the timers of `llc -time-passes` (least of
+three runs, processor time): the greedy passes, and these with all that runs between the machine IR
+before them and the rewriting after them. `best` counts with reading the text and its analyses. The
+ratio is that of the two sums, kernel by kernel. LLVM's allocator answers once; `best` searches,
+and proves."""
+
 TIGHT = """\
 The same kernels with no more registers than the lower bound (`bound`), one more (`bound+1`),
 and the most that give one more wave or warp than the compiler's label (`occupancy`, where the
@@ -94,4 +101,4 @@ make study DATASET=FOLDER
 ```
 
 An interrupted run goes on where it was. `python -m benchmarks.allocation_study --help` names the
-steps: `measure`, `compare`, `copy` and `report`."""
+steps: `measure`, `compare`, `copy`, `compiler-times` and `report`."""

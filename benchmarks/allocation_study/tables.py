@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from benchmarks.allocation_study.figures import (
     SIZES,
@@ -194,6 +195,31 @@ def time_table(measurements: Measurements) -> str:
                 times = (found.median, found.ninetieth, found.largest)
                 rows.append((arch, f"`{name}`", *map(seconds_text, times)))
     return markdown(("architecture", "allocator", "median", "90 %", "most"), rows, 2)
+
+
+def compiler_time_table(
+    records: Sequence[Mapping[str, Any]], study: Mapping[str, Measurement]
+) -> str:
+    """LLVM's allocation and `best`, each with its analysis, by architecture."""
+    rows = []
+    for arch in sorted({each["arch"] for each in records}):
+        own = [each for each in records if each["arch"] == arch]
+        ours = [
+            study[each["id"]].prepare_seconds + (study[each["id"]].answers["best"].seconds or 0.0)
+            for each in own
+        ]
+        theirs = [each["allocation_seconds"] for each in own]
+        ratios = spread(a / b for a, b in zip(ours, theirs, strict=True))
+        spreads = [spread(each["greedy_seconds"] for each in own), spread(theirs), spread(ours)]
+        medians = [seconds_text(found.median) for found in spreads if found is not None]
+        assert ratios is not None
+        times = (f"{ratios.median:,.0f}", f"{ratios.ninetieth:,.0f}")
+        rows.append((arch, len(own), *medians, *times))
+    headers = (
+        *("architecture", "kernels", "LLVM's greedy passes", "with its analyses"),
+        *("`best` with its analyses", "ratio, median", "90 %"),
+    )
+    return markdown(headers, rows)
 
 
 def tight_table(measurements: Measurements) -> str:

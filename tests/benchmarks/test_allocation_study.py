@@ -13,6 +13,8 @@ from benchmarks import machine_code
 from benchmarks.allocation_study import plots, running
 from benchmarks.allocation_study.__main__ import main
 from benchmarks.allocation_study.choosing import choose
+from benchmarks.allocation_study.compiler_times import GREEDY, pass_seconds
+from benchmarks.allocation_study.copying import copy_rows
 from benchmarks.allocation_study.figures import Spread, spread, worth
 from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
 from benchmarks.allocation_study.sample import SampledKernel, load_kernels, systematic_sample
@@ -197,12 +199,16 @@ def test_the_document_has_the_same_bytes_every_time(
     metrics = dict.fromkeys((*machine_code.METRICS, "waves"), 9)
     sides = {machine_code.LABEL: metrics, machine_code.MODEL: metrics | {"loop_waits": 6}}
     code.write_text(json.dumps({"id": kernels[1].id, "metrics": sides}) + "\n")
+    times = tmp_path / "times.jsonl"
+    record = {"arch": "gfx942", "greedy_seconds": 0.002, "allocation_seconds": 0.005}
+    times.write_text(json.dumps({"id": kernels[0].id, **record}) + "\n")
     texts = []
     for name in ("a", "b"):
         output = tmp_path / name / "study.md"
         images = tmp_path / name / "images"
         arguments = ["report", str(study), "-o", str(output), "--images", str(images)]
         arguments += ["--runnable", str(answers), "--machine-code", str(code)]
+        arguments += ["--compiler-times", str(times)]
         assert main(arguments) == 0
         texts.append({path.name: path.read_bytes() for path in (output, *images.iterdir())})
         # Two plots tell as much as all of them, in less time.
@@ -215,6 +221,8 @@ def test_the_document_has_the_same_bytes_every_time(
     assert "it was killed" in text
     assert "| gemm | 1 | 30 | 28 | 29 | 0 | 1 | 1 | 0 | 12 | 0 | 1 | 7 | 0 |" in text
     assert "| machine-code | waits | 9 | 6 | -33.3 % | 1 | 0 | 0 | 100 % |" in text
+    # 0.1 s of analysis and 0.5 s of search are 120 times 5 ms.
+    assert "| gfx942 | 1 | 2 ms | 5 ms | 600 ms | 120 | 120 |" in text
     for line in text.splitlines():
         if line.startswith("!["):
             assert (tmp_path / "a" / line.split("(")[1].rstrip(")")).is_file()
@@ -259,6 +267,52 @@ def test_the_sample_is_copied_with_its_machine_code(
         "".join(json.dumps(line) + "\n" for line in (lines[0], {**lines[1], "id": "0"}))
     )
     assert main([*arguments, "-o", str(tmp_path / "other")]) == 2
+
+
+REPORT = """\
+===---===
+                          Pass execution timing report
+===---===
+  Total Execution Time: 0.0058 seconds (0.0109 wall clock)
+
+   ---User Time---   --System Time--   --User+System--   ---Wall Time---  --- Name ---
+   0.0006 ( 11.6%)  0.0001 (  0.0%)  0.0007 ( 11.0%)  0.0046 ( 42.6%)  Greedy Register Allocator
+   0.0012 ( 21.4%)   0.0000 (  0.0%)   0.0012 ( 20.3%)   0.0023 ( 21.1%)  MIR Printing Pass
+   0.0015 ( 27.6%)  0.0001 (  0.0%)  0.0016 ( 26.3%)  0.0015 ( 13.9%)  Greedy Register Allocator #3
+   0.0055 (100.0%)   0.0003 (100.0%)   0.0058 (100.0%)   0.0109 (100.0%)  Total
+
+                              Register Allocation
+   0.0001 (100.0%)   0.0001 (100.0%)   0.0001 (100.0%)  Seed Live Regs
+"""
+
+
+def test_times_of_passes_add_up() -> None:
+    found = pass_seconds(REPORT)
+    assert found == {GREEDY: pytest.approx(0.0023), "MIR Printing Pass": 0.0012}
+    without_system_time = (
+        "Pass execution timing report\n  0.0002 (9.1%)  0.0002 (9.1%)  0.1 (9.9%)  A"
+    )
+    assert pass_seconds(without_system_time) == {"A": 0.0002}
+    with pytest.raises(ValueError, match="time-passes"):
+        pass_seconds("error: expected a register")
+
+
+@pytest.mark.usefixtures("llc")
+def test_llc_says_how_long_its_allocation_takes(tmp_path: Path) -> None:
+    rows = [row for row in load_rows("mini").rows if row.arch == "gfx942"]
+    row = min(rows, key=lambda row: row.n_instructions)
+    chosen = [kernel(1, answer(9), answer(9), id=row.id, split="test")]
+    copy_rows(embedded_path(), chosen, tmp_path / "sample")
+    output = tmp_path / "times.jsonl"
+    arguments = ["compiler-times", str(tmp_path / "sample"), "-o", str(output)]
+    assert main(arguments) == 0
+    (line,) = output.read_text().splitlines()
+    times = json.loads(line)
+    assert (times["id"], times["arch"]) == (row.id, "gfx942")
+    assert 0 < times["greedy_seconds"] <= times["allocation_seconds"]
+    assert main(arguments) == 0
+    assert output.read_text().splitlines() == [line]
+    assert main(["compiler-times", str(tmp_path), "-o", str(output)]) == 2
 
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
