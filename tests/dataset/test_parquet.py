@@ -14,7 +14,7 @@ from verilocc_bench.cli import main
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
 from verilocc_bench.dataset import parquet_batches as bounded
 from verilocc_bench.dataset.parquet import iterate_parquet
-from verilocc_bench.dataset.parquet_batches import MemoryBudget, parquet_batches
+from verilocc_bench.dataset.parquet_batches import MemoryBudget, check_parquet, parquet_batches
 from verilocc_bench.dataset.parquet_pages import PageError, pages_of
 from verilocc_bench.errors import InputError
 
@@ -83,6 +83,22 @@ def test_rows_are_those_that_were_written() -> None:
         assert [vars(row) for row in iterate_parquet(path, row_type)] == parquet.ParquetFile(
             path
         ).read().to_pylist()
+
+
+def test_groups_without_rows_are_no_error(tmp_path: Path) -> None:
+    table = pa.table({"text": ["a", "b"], "count": [1, 2]})
+    path = tmp_path / "x.parquet"
+    parquet.write_table(table.slice(0, 0), path)
+    (batch,) = parquet_batches(path)
+    assert batch.schema.names == ["text", "count"]
+    assert batch.num_rows == 0
+    assert check_parquet(path) > 0
+    with parquet.ParquetWriter(path, table.schema) as writer:
+        for part in (table.slice(0, 1), table.slice(0, 0), table.slice(1, 1)):
+            writer.write_table(part)
+    assert parquet.ParquetFile(path).num_row_groups == 3
+    assert [t for batch in parquet_batches(path) for t in batch["text"].to_pylist()] == ["a", "b"]
+    assert check_parquet(path) > 0
 
 
 def test_one_long_text_that_every_row_repeats(

@@ -9,6 +9,7 @@ longest possible value fit into memory, and counts their bytes.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -95,9 +96,11 @@ def parquet_batches(
         names = _names(opened, columns, path)
         rows = min(size, _rows_at_once(file, opened, names, path))
         budget = _budget(file.seek(0, os.SEEK_END))
-        if opened.metadata.num_rows == 0:
+        metadata = opened.metadata
+        groups = [n for n in range(metadata.num_row_groups) if metadata.row_group(n).num_rows]
+        if not groups:
             yield opened.schema_arrow.empty_table().select(names)
-        for batch in opened.iter_batches(batch_size=rows, columns=names):
+        for batch in opened.iter_batches(batch_size=rows, row_groups=groups, columns=names):
             arrays = [
                 column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
                 for column in batch.columns
@@ -174,7 +177,9 @@ def _rows_at_once(
             if chunk.path_in_schema not in names:
                 continue
             start = chunk.data_page_offset
-            if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
+            # Without rows there is no data page, and its offset is 0; nothing is read then.
+            last = start if group.num_rows else math.inf
+            if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < last:
                 start = chunk.dictionary_page_offset
             longest = 0
             try:
