@@ -73,7 +73,7 @@ from verilocc_bench.errors import AllocationFailed, ContradictionError
 from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.search import Objective
 
-RESTARTS = 10
+RESTARTS = 30
 """The factor on the steps for fresh starts of tabu search where the bound is not met."""
 
 MOST_NODES_EXACTLY = 120

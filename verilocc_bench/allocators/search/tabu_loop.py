@@ -23,7 +23,7 @@ from verilocc_bench.allocators.search.compiled import compiled, next_random
 from verilocc_bench.allocators.search.model import Integers, Space
 
 LOOKED_AT = 6
-"""The number of unplaced nodes that a step looks at."""
+"""The number of unplaced nodes that a step looks at while many are left."""
 
 SHORTEST_TENURE = 1
 TENURE_SPREAD = 4
@@ -51,6 +51,7 @@ def _add_cost(node: int, base: int, weight: int, cost: NDArray[np.int32], space:
 @compiled
 def _cheapest(
     waiting: Integers,
+    looked_at: int,
     space: Space,
     prices: _Prices,
     step: int,
@@ -61,7 +62,7 @@ def _cheapest(
     left, units = len(waiting), cost.shape[1]
     chosen, chosen_base, least, ties = -1, -1, NO_PRICE, 0
     first = next_random(state, left)
-    for turn in range(min(left, LOOKED_AT)):
+    for turn in range(min(left, looked_at)):
         place = (first + turn) % left
         node = waiting[place]
         for base in range(units):
@@ -95,12 +96,12 @@ def _any_base(node: int, space: Space, state: NDArray[np.uint64]) -> int:
 
 @compiled
 def tabu_loop(
-    bases: Integers, space: Space, steps: int, state: NDArray[np.uint64]
+    bases: Integers, space: Space, steps: int, looked_at: int, state: NDArray[np.uint64]
 ) -> tuple[int, int]:
     """Places as many nodes as it can. Returns (unplaced nodes, steps taken).
 
     `bases` (-1: unplaced) is a partial placement at allowed bases without
-    collisions. It becomes the best placement found.
+    collisions. It becomes the best placement found. A step looks at `looked_at` unplaced nodes.
     """
     count, units = space.allowed.shape
     cost = np.zeros((count, units), np.int32)
@@ -119,7 +120,7 @@ def tabu_loop(
     step = 0
     while left and step < steps:
         step += 1
-        place, chosen = _cheapest(unplaced[:left], space, prices, step, state)
+        place, chosen = _cheapest(unplaced[:left], looked_at, space, prices, step, state)
         if place < 0:
             place = next_random(state, left)
             chosen = _any_base(unplaced[place], space, state)
