@@ -344,10 +344,16 @@ def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPa
     (model,) = (each for each in search._models if search._is_scored(each))
     shapes = search._shapes(model)
     asked: list[int] = []
+    left = 1
 
-    def find_nothing(bases: object, space: object, steps: int, state: object) -> tuple[int, int]:
+    def find_nothing(
+        bases: object, space: object, steps: int, compared: int, state: object
+    ) -> tuple[int, int]:
+        # With few nodes left, only first chunks compare several of them.
+        is_first = steps == placing.CHUNK_STEPS or left > placing.MANY_LEFT
+        assert compared == (placing.COMPARED if is_first else 1)
         asked.append(steps)
-        return 1, steps
+        return left, steps
 
     monkeypatch.setattr(placing, "tabu_loop", find_nothing)
 
@@ -369,12 +375,19 @@ def test_what_is_impossible_gets_one_chunk_of_steps(monkeypatch: pytest.MonkeyPa
     assert placed is not None
     first = shapes.used(placed)
     chunk, rest = placing.CHUNK_STEPS, 30_000 - placing.CHUNK_STEPS
-    patient = [chunk] * 4 + [90_000 - 4 * chunk]
+    patient = [chunk, 90_000 - chunk]
     assert minimize(first) == [chunk, chunk]
     assert minimize(first - 1) == [chunk, chunk, rest, *patient]
     assert minimize(0) == [chunk, rest, chunk, rest, *patient]
-    assert minimize(0, restarts=2) == [chunk, rest, chunk, rest, *patient, *[chunk] * 3]
-    assert minimize(first, restarts=2) == [chunk, chunk]
+    fresh = [chunk, placing.LONG_CHUNK_STEPS - chunk]
+    assert minimize(0, restarts=7) == [chunk, rest, chunk, rest, *patient, *fresh, *fresh]
+    assert minimize(0, restarts=3) == minimize(0)
+    assert minimize(first, restarts=7) == [chunk, chunk]
+    # Where no placement is known, all steps are taken, and several nodes compared throughout.
+    asked.clear()
+    left = placing.MANY_LEFT + 1
+    assert placing.place(model.within({}), None, 2 * chunk + 1, 0) is None
+    assert asked == [chunk, chunk + 1]
 
 
 def test_far_from_the_bound_the_search_halves_what_is_left(
@@ -395,7 +408,9 @@ def test_far_from_the_bound_the_search_halves_what_is_left(
         asked.append(registers)
         return [{}, {}]
 
-    def find_nothing(bases: object, space: object, steps: int, state: object) -> tuple[int, int]:
+    def find_nothing(
+        bases: object, space: object, steps: int, compared: int, state: object
+    ) -> tuple[int, int]:
         tried.append(steps)
         return left, steps
 
@@ -405,7 +420,7 @@ def test_far_from_the_bound_the_search_halves_what_is_left(
     def minimize() -> None:
         asked.clear()
         tried.clear()
-        budget = placing.SearchBudget(20_000, 0, restarts=3)
+        budget = placing.SearchBudget(20_000, 0, restarts=15)
         within = replace(shapes, ways=ways)
         best = placing.minimize(model, within, bound, budget, lambda _: None)
         assert best is not None
@@ -418,8 +433,8 @@ def test_far_from_the_bound_the_search_halves_what_is_left(
     patient, *fresh = asked[9:]
     assert patient == first - 1
     assert fresh == [first - 1] * 3
-    # Every number within both limits, with patience three chunks each, afresh one limit a turn.
-    assert len(tried) == 2 * 9 + 2 * 3 + 3
+    # Every number within both limits, with patience two chunks each, afresh one limit a turn.
+    assert len(tried) == 2 * 9 + 2 * 2 + 3 * 2
 
     left = placing.MANY_LEFT + 1
     minimize()

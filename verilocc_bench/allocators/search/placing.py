@@ -13,7 +13,7 @@ from verilocc_bench.allocators.search.compiled import random_state
 from verilocc_bench.allocators.search.first_fit_orders import first_fit_loop, node_orders
 from verilocc_bench.allocators.search.model import Integers, PlacementModel, Space
 from verilocc_bench.allocators.search.order_loop import order_loop
-from verilocc_bench.allocators.search.tabu_loop import LOOKED_AT, tabu_loop
+from verilocc_bench.allocators.search.tabu_loop import COMPARED, tabu_loop
 
 Limits = Mapping[str, int]
 """The number of units of each file that may be used."""
@@ -131,11 +131,11 @@ def attempt(
     chunk = 0
     while steps > 0:
         state = random_state(seed * 1_000 + chunk)
-        # With few nodes left, steps that look at one of them alone wander further: long runs of them
-        # find four to eight times as many placements in the same time.
+        # With few nodes left, steps that take any of them wander further: long runs of these find
+        # four to eight times as many placements in the same time.
         size = LONG_CHUNK_STEPS if chunk else CHUNK_STEPS
-        looked_at = 1 if chunk and left <= MANY_LEFT else LOOKED_AT
-        left, taken = tabu_loop(bases, space, min(steps, size), looked_at, state)
+        compared = 1 if chunk and left <= MANY_LEFT else COMPARED
+        left, taken = tabu_loop(bases, space, min(steps, size), compared, state)
         if left == 0:
             return Placing(bases, 0)
         steps -= max(taken, 1)
@@ -238,8 +238,8 @@ def minimize(
             break
         ways = shapes.ways(shapes.used(best) - 1)
         this_turn = ways[turn % len(ways) :][:1] if ways else ()
-        start = SearchBudget(LONG_CHUNK_STEPS, seed + 2 + turn)
-        found, _ = _place_within(model, this_turn, best, start)
+        fresh = SearchBudget(LONG_CHUNK_STEPS, seed + 2 + turn)
+        found, _ = _place_within(model, this_turn, best, fresh)
         if found is not None:
             best = found
             report(best)

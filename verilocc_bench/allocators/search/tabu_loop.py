@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from verilocc_bench.allocators.search.compiled import compiled, next_random
 from verilocc_bench.allocators.search.model import Integers, Space
 
-LOOKED_AT = 6
-"""The number of unplaced nodes that a step looks at while many are left."""
+COMPARED = 6
+"""The number of unplaced nodes that a step compares while many are left."""
 
 SHORTEST_TENURE = 1
 TENURE_SPREAD = 4
@@ -32,10 +32,14 @@ NO_PRICE = 1 << 60
 
 
 class _Prices(NamedTuple):
-    """The cost of each base for each node, and the step until which the base is barred."""
+    """The cost of each base for each node, and the step until which the base is barred.
+
+    A step compares the costs of `compared` unplaced nodes.
+    """
 
     cost: NDArray[np.int32]
     bars: NDArray[np.int32]
+    compared: int
 
 
 @compiled
@@ -51,18 +55,17 @@ def _add_cost(node: int, base: int, weight: int, cost: NDArray[np.int32], space:
 @compiled
 def _cheapest(
     waiting: Integers,
-    looked_at: int,
     space: Space,
     prices: _Prices,
     step: int,
     state: NDArray[np.uint64],
 ) -> tuple[int, int]:
     """(index of a waiting node, base) of the least cost; (-1, -1) if all are barred."""
-    cost, bars = prices
+    cost, bars, compared = prices
     left, units = len(waiting), cost.shape[1]
     chosen, chosen_base, least, ties = -1, -1, NO_PRICE, 0
     first = next_random(state, left)
-    for turn in range(min(left, looked_at)):
+    for turn in range(min(left, compared)):
         place = (first + turn) % left
         node = waiting[place]
         for base in range(units):
@@ -96,17 +99,17 @@ def _any_base(node: int, space: Space, state: NDArray[np.uint64]) -> int:
 
 @compiled
 def tabu_loop(
-    bases: Integers, space: Space, steps: int, looked_at: int, state: NDArray[np.uint64]
+    bases: Integers, space: Space, steps: int, compared: int, state: NDArray[np.uint64]
 ) -> tuple[int, int]:
     """Places as many nodes as it can. Returns (unplaced nodes, steps taken).
 
     `bases` (-1: unplaced) is a partial placement at allowed bases without
-    collisions. It becomes the best placement found. A step looks at `looked_at` unplaced nodes.
+    collisions. It becomes the best placement found. A step compares `compared` unplaced nodes.
     """
     count, units = space.allowed.shape
     cost = np.zeros((count, units), np.int32)
     bars = np.zeros((count, units), np.int32)
-    prices = _Prices(cost, bars)
+    prices = _Prices(cost, bars, compared)
     weight = np.ones(count, np.int32)
     unplaced = np.empty(count, np.int64)
     left = 0
@@ -120,7 +123,7 @@ def tabu_loop(
     step = 0
     while left and step < steps:
         step += 1
-        place, chosen = _cheapest(unplaced[:left], looked_at, space, prices, step, state)
+        place, chosen = _cheapest(unplaced[:left], space, prices, step, state)
         if place < 0:
             place = next_random(state, left)
             chosen = _any_base(unplaced[place], space, state)

@@ -69,12 +69,12 @@ def place_nodes(
 def _search(bases: NDArray[np.int64], space: Space, steps: int, seeds: range) -> None:
     """Improves some bases by tabu search, in place."""
     from verilocc_bench.allocators.search.compiled import random_state
-    from verilocc_bench.allocators.search.tabu_loop import LOOKED_AT, tabu_loop
+    from verilocc_bench.allocators.search.tabu_loop import COMPARED, tabu_loop
 
     for seed in seeds:
         if not (bases < 0).any():
             break
-        tabu_loop(bases, space, steps, LOOKED_AT, random_state(seed))
+        tabu_loop(bases, space, steps, COMPARED, random_state(seed))
 
 
 def _with_fixed(
