@@ -220,8 +220,11 @@ def summary(records: list[Record]) -> list[str]:
                 f"| {title} | {name} | {before:,.0f} | {after:,.0f} | {change} | {less} | {equal} "
                 f"| {more} | {100 * (less + equal) / len(pairs):.0f} % |"
             )
-        lost = sum(own < label for label, own in _pairs(records, answer, "waves"))
-        gained = sum(own > label for label, own in _pairs(records, answer, "waves"))
+        waves = list(_pairs(records, answer, "waves"))
+        if not waves:
+            continue
+        lost = sum(own < label for label, own in waves)
+        gained = sum(own > label for label, own in waves)
         lines.append(
             f"| {title} | kernels with other waves | | | | {lost} fewer | | {gained} more | |"
         )

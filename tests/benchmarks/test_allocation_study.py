@@ -220,6 +220,7 @@ def test_the_document_has_the_same_bytes_every_time(
     assert "| gfx942 | gemm | 3 | 0 % | 100 % | 100 % |" in text
     assert "it was killed" in text
     assert "| gemm | 1 | 30 | 28 | 29 | 0 | 1 | 1 | 0 | 12 | 0 | 1 | 7 | 0 |" in text
+    assert "| compiled |" not in text  # not asked, so not in the table
     assert "| machine-code | waits | 9 | 6 | -33.3 % | 1 | 0 | 0 | 100 % |" in text
     # 0.1 s of analysis and 0.5 s of search are 120 times 5 ms.
     assert "| gfx942 | 1 | 2 ms | 5 ms | 600 ms | 120 | 120 |" in text
