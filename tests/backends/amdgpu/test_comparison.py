@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from verilocc_bench.backends.amdgpu import cycles
 from verilocc_bench.backends.amdgpu.assembly import AssemblyLoop, count_code, innermost_loops
 from verilocc_bench.backends.amdgpu.code_worth import (
     analyse_assembly,
@@ -160,6 +161,22 @@ def test_an_analyzer_that_says_nonsense_is_no_estimate() -> None:
     assert (estimate.cycles, estimate.reason) == (None, "llvm-mca makes nothing of it")
     (estimate,) = estimate_loops([loop], "gfx942", Analyzer("/no/such", "22.1.8"))
     assert estimate.reason == "llvm-mca cannot be run: FileNotFoundError"
+
+
+def test_a_loop_on_which_the_analyzer_never_ends(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is given up soon: a single iteration does not end either."""
+    monkeypatch.setattr(cycles, "_PROBE_SECONDS", 0.2)
+    asked = tmp_path / "asked"
+    program = tmp_path / "llvm-mca"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexec sleep 60\n')
+    program.chmod(0o755)
+    loop = AssemblyLoop(".L", 1, ("s_nop 0",))
+    (estimate,) = estimate_loops([loop], "gfx942", Analyzer(str(program), "22.1.8"))
+    assert (estimate.cycles, estimate.reason) == (None, "llvm-mca finds no end")
+    (line,) = asked.read_text().splitlines()
+    assert line.endswith("--iterations=1")
 
 
 def test_disagreement_is_said_in_words() -> None:

@@ -34,6 +34,9 @@ MCA_OPTIONS = (
 _VARIABLE = "VERILOCC_BENCH_LLVM_MCA"
 _NAMES = (f"llvm-mca-{LLVM_RELEASE}", "llvm-mca")
 _SECONDS = 120
+_PROBE_SECONDS = 10
+"""The longest for one iteration, which takes milliseconds; llvm-mca never ends on some loops."""
+
 _VERSION = re.compile(r"\bLLVM version (\d+(?:\.\d+)*)")
 _SKIPPED = re.compile(r"^<stdin>:(\d+):\d+: (?:error|warning): ", re.MULTILINE)
 
@@ -105,15 +108,21 @@ def _estimate(loop: AssemblyLoop, arch: str, analyzer: Analyzer) -> LoopEstimate
     if analyzer.program is None:
         return LoopEstimate(loop.label, loop.depth, count, None, None, {}, analyzer.reason)
     command = [analyzer.program, *MCA_OPTIONS, f"-mcpu={arch}", "-"]
+    # The later of two equal options counts.
+    probe = [*command, "--iterations=1"]
     # The text must contain the label to which the loop branches back.
     text = "".join(f"{line}\n" for line in (f"{loop.label}:", *loop.instructions))
     try:
+        _run(probe, text, _PROBE_SECONDS)
         done = _run(command, text)
         region = json.loads(done.stdout)["CodeRegions"][0]
         summary = region["SummaryView"]
         known = len(region["Instructions"])
         cycles = summary["TotalCycles"] / summary["Iterations"]
         throughput = float(summary["BlockRThroughput"])
+    except subprocess.TimeoutExpired:
+        reason = "llvm-mca finds no end"
+        return LoopEstimate(loop.label, loop.depth, count, None, None, {}, reason)
     except (OSError, subprocess.SubprocessError) as error:
         reason = f"llvm-mca cannot be run: {type(error).__name__}"
         return LoopEstimate(loop.label, loop.depth, count, None, None, {}, reason)
@@ -134,14 +143,16 @@ def _skipped(loop: AssemblyLoop, messages: str, count: int) -> dict[str, int]:
     return dict(sorted(names.items())) if count else {}
 
 
-def _run(command: Sequence[str], text: str = "") -> subprocess.CompletedProcess[str]:
+def _run(
+    command: Sequence[str], text: str = "", seconds: float = _SECONDS
+) -> subprocess.CompletedProcess[str]:
     environment = {"PATH": os.defpath, "LC_ALL": "C"}
     return subprocess.run(
         command,
         input=text,
         capture_output=True,
         text=True,
-        timeout=_SECONDS,
+        timeout=seconds,
         env=environment,
         check=False,
     )
