@@ -105,7 +105,7 @@ def _room(problem: AllocationProblem, used: Mapping[str, int], occupancy: int) -
     )
 
     def costs_occupancy(registers: int) -> bool:
-        shapes = shapes_of_value(problem.function, problem.target, VECTOR, registers)
+        shapes = shapes_of_value(problem, VECTOR, registers)
         shape = next(iter(shapes), None)
         return shape is None or problem.occupancy({**used, **dict(shape)}) < occupancy
 

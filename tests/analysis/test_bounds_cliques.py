@@ -23,7 +23,6 @@ from verilocc_bench.analysis.lower_bounds.records import (
 from verilocc_bench.analysis.lower_bounds.shapes import (
     file_group,
     fits,
-    fixed_ends,
     most_registers,
     shapes_of_value,
 )
@@ -69,7 +68,7 @@ def test_shapes_of_a_value_are_all_that_use_no_more(target: str) -> None:
     for problem in problems(25, target):
         function, machine = problem.function, problem.target
         ends, most = own_ends(problem)
-        assert fixed_ends(function) == ends
+        assert problem.fixed_ends == ends
         for group in groups(problem):
             counted = machine.vector_files if group == VECTOR else (group,)
 
@@ -81,9 +80,9 @@ def test_shapes_of_a_value_are_all_that_use_no_more(target: str) -> None:
                 {**most, **dict(zip(counted, limits, strict=True))}
                 for limits in itertools.product(*(range(ends[f], most[f] + 1) for f in counted))
             ]
-            assert most_registers(function, machine, group) == use({f: most[f] for f in counted})
+            assert most_registers(problem, group) == use({f: most[f] for f in counted})
             for value in range(-1, max(map(use, everything)) + 2):
-                shapes = shapes_of_value(function, machine, group, value)
+                shapes = shapes_of_value(problem, group, value)
                 for shape in shapes:
                     assert [file for file, _ in shape] == sorted(
                         files,

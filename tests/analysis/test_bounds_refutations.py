@@ -57,9 +57,9 @@ def test_halls_condition_fails_where_a_clique_has_no_matching(target: str) -> No
     for problem in problems(30, target, registers=10):
         files = file_group(problem.function, problem.target, VECTOR)
         demands, cliques = Demands.of(problem, files), maximal_cliques(problem, files)
-        top = most_registers(problem.function, problem.target, VECTOR)
+        top = most_registers(problem, VECTOR)
         for value in range(top + 1):
-            for shape in shapes_of_value(problem.function, problem.target, VECTOR, value):
+            for shape in shapes_of_value(problem, VECTOR, value):
                 found = refute_by_residues(demands, shape)
                 fit = all(_has_matching(problem, clique, shape) for clique in cliques)
                 assert (found is None) == fit, (value, shape, problem.normalized)

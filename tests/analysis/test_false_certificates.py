@@ -44,7 +44,7 @@ def _claim(
 ) -> LowerBound:
     """A certificate that is shaped as one of that value would be, and proves nothing."""
     kind = generator.choice(list(BoundKind))
-    shapes = shapes_of_value(problem.function, problem.target, VECTOR, value - 1)
+    shapes = shapes_of_value(problem, VECTOR, value - 1)
     refutations = tuple(
         Refutation(kind, _changed(problem, shape, generator), _drawn(problem, cliques, generator))
         for shape in shapes
@@ -92,7 +92,7 @@ def test_false_certificates_are_rejected() -> None:
         fewest = _optimum(problem)
         if fewest is None:
             continue
-        most = most_registers(function, problem.target, VECTOR)
+        most = most_registers(problem, VECTOR)
         files = [file.name for file in problem.target.files]
         cliques = [c for file in files for c in maximal_cliques(problem, (file,))]
         for _ in range(CLAIMS):

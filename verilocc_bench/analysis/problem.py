@@ -74,6 +74,20 @@ class AllocationProblem:
         return measure_pressure(self.function, self.target, self.liveness)
 
     @cached_property
+    def fixed_ends(self) -> Mapping[str, int]:
+        """For each file the end of the units that the function itself names, or 0."""
+        ends = {file.name: 0 for file in self.function.files}
+        locations: list[object] = list(self.function.live_ins)
+        for _, _, instruction in self.function.instructions():
+            locations += [o.location for o in instruction.definitions + instruction.uses]
+            if instruction.guard is not None:
+                locations.append(instruction.guard.location)
+        for location in locations:
+            if isinstance(location, FixedUnits):
+                ends[location.file] = max(ends[location.file], location.first + location.count)
+        return ends
+
+    @cached_property
     def loop_depths(self) -> tuple[int, ...]:
         """The loop depth of every block."""
         return loop_depths([block.successors for block in self.function.blocks])

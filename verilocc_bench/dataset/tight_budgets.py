@@ -96,7 +96,7 @@ def _limits(
 
 def _ways(problem: AllocationProblem, registers: int) -> list[dict[str, int]]:
     """The divisions of registers among the vector files, most of the first file first."""
-    shapes = map(dict, shapes_of_value(problem.function, problem.target, VECTOR, registers))
+    shapes = map(dict, shapes_of_value(problem, VECTOR, registers))
     files = problem.target.vector_files
     return [{name: shape.get(name, 0) for name in files} for shape in shapes]
 

@@ -25,7 +25,7 @@ from verilocc_bench.analysis.lower_bounds.records import (
     Shape,
 )
 from verilocc_bench.analysis.lower_bounds.search import BoundSearch
-from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends, most_registers
+from verilocc_bench.analysis.lower_bounds.shapes import most_registers
 from verilocc_bench.analysis.lower_bounds.solve_again import no_placement_exists
 from verilocc_bench.analysis.lower_bounds.solver import solver_name
 from verilocc_bench.ir import Assignment
@@ -96,7 +96,7 @@ class _Minimizing:
         bound = self.search.bound(known)
         if known is not None:
             check_against_answer(self.problem, bound.value, known, "the assignment to be beaten")
-        largest = most_registers(self.problem.function, self.problem.target, VECTOR)
+        largest = most_registers(self.problem, VECTOR)
         last = largest if known is None else known - 1
         undecided: list[int] = []
         uncertified: list[int] = []
@@ -118,7 +118,7 @@ class _Minimizing:
 
     def registers(self, assignment: Assignment) -> int:
         """The registers of the vector files that an assignment and the function itself use."""
-        used = fixed_ends(self.problem.function)
+        used = dict(self.problem.fixed_ends)
         for model in self.models:
             for file, end in used_by_file(model, model.bases(assignment)).items():
                 used[file] = max(used[file], end)

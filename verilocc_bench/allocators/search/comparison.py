@@ -12,7 +12,6 @@ from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS
 from verilocc_bench.allocators.search.refining import refinement_cost
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.analysis.false_dependences import false_dependences
-from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.search import Objective
@@ -63,7 +62,7 @@ def first_cost(problem: AllocationProblem, assignment: Assignment, objective: Ob
 
 def _used(problem: AllocationProblem, assignment: Assignment) -> dict[str, int]:
     """Highest index + 1 of each file, of an assignment and the function's own registers."""
-    used, classes = fixed_ends(problem.function), problem.function.virtual_registers
+    used, classes = dict(problem.fixed_ends), problem.function.virtual_registers
     for register, base in assignment.items():
         used[base.file] = max(used[base.file], base.index + classes[register].width)
     return used

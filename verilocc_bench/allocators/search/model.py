@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from verilocc_bench.allocators.register_state import FIXED, base_distances, unequal_ties
 from verilocc_bench.analysis import AllocationProblem, Liveness, iterate_bits
-from verilocc_bench.ir import Assignment
+from verilocc_bench.ir import Assignment, RegisterClass
 
 Integers = NDArray[np.int64]
 
@@ -234,15 +234,13 @@ def _make_model(
     first_unit = min(placements.first_unit[name] for name in files)
     end = max(placements.first_unit[name] + target.file(name).count for name in files)
     classes = problem.function.virtual_registers
-    domain = np.zeros((len(nodes), end - first_unit), np.bool_)
+    count = end - first_unit
+    domain = np.ones((len(nodes), count), np.bool_)
     last = np.zeros(len(nodes), np.int64)
+    legal = {c: _legal_units(problem, c) for c in set(classes)}
     for number, node in enumerate(nodes):
-        legal: set[int] | None = None
         for register, offset in node.members:
-            bases = {b - offset - first_unit for b in placements.legal[classes[register]]}
-            legal = bases if legal is None else legal & bases
-        bases = {b for b in legal or () if 0 <= b < end - first_unit}
-        domain[number, sorted(bases)] = True
+            _restrict(domain[number], legal[classes[register]], first_unit + offset)
         last[number] = max(o + classes[r].width - 1 for r, o in node.members)
     _restrict_by_ties(problem, nodes, first_unit, domain)
     start, other, distance = _exclusions(problem, nodes, pairs, first_unit, domain)
@@ -250,7 +248,7 @@ def _make_model(
         problem,
         files,
         first_unit,
-        end - first_unit,
+        count,
         tuple(nodes),
         domain,
         last,
@@ -258,6 +256,23 @@ def _make_model(
         other,
         distance,
     )
+
+
+def _legal_units(problem: AllocationProblem, register_class: RegisterClass) -> NDArray[np.bool_]:
+    """True at each unit that is a legal base of a class."""
+    units = sorted(problem.placements.legal[register_class])
+    legal = np.zeros(max(units, default=-1) + 1, np.bool_)
+    legal[units] = True
+    return legal
+
+
+def _restrict(bases: NDArray[np.bool_], legal: NDArray[np.bool_], first: int) -> None:
+    """Leaves a node, in place, the bases that put a member at a legal unit; base 0 at `first`."""
+    low, end = max(first, 0), min(first + len(bases), len(legal))
+    inside = np.zeros(len(bases), np.bool_)
+    if low < end:
+        inside[low - first : end - first] = legal[low:end]
+    bases &= inside
 
 
 def _restrict_by_ties(

@@ -68,7 +68,7 @@ from verilocc_bench.analysis.lower_bounds import (
 )
 from verilocc_bench.analysis.lower_bounds.infeasibility import check_against_answer
 from verilocc_bench.analysis.lower_bounds.search import BoundSearch
-from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends, most_registers
+from verilocc_bench.analysis.lower_bounds.shapes import most_registers
 from verilocc_bench.errors import AllocationFailed, ContradictionError
 from verilocc_bench.ir import Assignment
 from verilocc_bench.settings.search import Objective
@@ -118,7 +118,7 @@ class Search:
         self._start, self._compiled = start, compiled
         self._bounds = BoundSearch(problem, solver=False, schedule=False)
         self.bound = self._bounds.bound()
-        self._unrefuted = most_registers(problem.function, problem.target, VECTOR)
+        self._unrefuted = most_registers(problem, VECTOR)
         self._models = placement_models(problem)
         self._scored = [model for model in self._models if self._is_scored(model)]
         self._placed: dict[tuple[str, ...], Integers] = {}
@@ -190,7 +190,7 @@ class Search:
     def _beside(self, model: PlacementModel) -> dict[str, int]:
         """The units of the other scored files that are taken, or that must be."""
         files = [file for file in self.problem.target.vector_files if file not in model.files]
-        fixed = fixed_ends(self.problem.function)
+        fixed = self.problem.fixed_ends
         beside = {file: fixed[file] for file in files}
         for other in self._models:
             if set(other.files) <= set(files):
@@ -216,7 +216,7 @@ class Search:
 
     def _used(self) -> dict[str, int]:
         """Highest index + 1 of each file, of the placed and the function's own registers."""
-        used = fixed_ends(self.problem.function)
+        used = dict(self.problem.fixed_ends)
         for model in self._models:
             if model.files in self._placed:
                 for name, count in used_by_file(model, self._placed[model.files]).items():

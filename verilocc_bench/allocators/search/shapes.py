@@ -16,7 +16,7 @@ from verilocc_bench.allocators.search.model import Integers, PlacementModel
 from verilocc_bench.allocators.search.placing import Limits, Shapes
 from verilocc_bench.analysis import VECTOR
 from verilocc_bench.analysis.lower_bounds import Shape
-from verilocc_bench.analysis.lower_bounds.shapes import fixed_ends, shapes_of_value
+from verilocc_bench.analysis.lower_bounds.shapes import shapes_of_value
 
 MOST_WAYS = 4
 """The most shapes to search for one number of registers."""
@@ -61,7 +61,7 @@ def vector_shapes(
     the one with the most units of the first file comes first.
     """
     function, target = model.problem.function, model.problem.target
-    fixed = fixed_ends(function)
+    fixed = model.problem.fixed_ends
     budget = {file.name: max(file.count, fixed[file.name]) for file in function.files}
     first, end = model.file_ends[model.files[0]]
     divisible = len(model.files) > 1 and not model.domain[:, first:end].any(axis=1).all()
@@ -71,7 +71,7 @@ def vector_shapes(
         return target.vector_use({name: max(own.get(name, 0), fixed[name]) for name in fixed})
 
     def shapes_with(registers: int, taken: Mapping[str, int]) -> Iterator[Shape]:
-        for shape in shapes_of_value(function, target, VECTOR, registers):
+        for shape in shapes_of_value(model.problem, VECTOR, registers):
             limits = dict(shape)
             if all(limits[file] >= count for file, count in taken.items()):
                 yield shape
@@ -98,7 +98,7 @@ def vector_shapes(
 
 def scalar_shapes(model: PlacementModel) -> Shapes:
     """Shapes of unscored files: the first file counts; the others keep their whole budget."""
-    fixed = fixed_ends(model.problem.function)
+    fixed = model.problem.fixed_ends
     budget = {file.name: file.count for file in model.problem.function.files}
     first = model.files[0]
 

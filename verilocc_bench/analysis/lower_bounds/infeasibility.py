@@ -15,7 +15,7 @@ from verilocc_bench.errors import ContradictionError
 
 def proves_infeasible(problem: AllocationProblem, bound: LowerBound) -> bool:
     """True if the bound exceeds what any assignment can use: then there is no valid one."""
-    return bound.value > most_registers(problem.function, problem.target, bound.group)
+    return bound.value > most_registers(problem, bound.group)
 
 
 def why_infeasible(problem: AllocationProblem, bound: LowerBound) -> str:

@@ -111,4 +111,12 @@ def _unions_of_files(
 
 
 def _within(unions: list[int], units: list[int]) -> NDArray[np.int64]:
-    return np.array([[own & ~union == 0 for own in units] for union in unions], np.int64)
+    words = 1 + max((mask.bit_length() for mask in (*unions, *units)), default=0) // 64
+    outside, own = ~_words(unions, words), _words(units, words)
+    return np.array(~(outside[:, None] & own).any(axis=2), np.int64)
+
+
+def _words(masks: list[int], words: int) -> NDArray[np.uint64]:
+    """Each mask as a row of so many words."""
+    data = b"".join(mask.to_bytes(8 * words, "little") for mask in masks)
+    return np.frombuffer(data, "<u8").reshape(len(masks), words)

@@ -19,7 +19,6 @@ from verilocc_bench.analysis.lower_bounds.records import (
 from verilocc_bench.analysis.lower_bounds.residue_schedule import refute_by_schedule
 from verilocc_bench.analysis.lower_bounds.shapes import (
     file_group,
-    fixed_ends,
     most_registers,
     shapes_of_value,
 )
@@ -85,7 +84,7 @@ class BoundSearch:
 
     def shapes(self, value: int) -> tuple[Shape, ...]:
         """The shapes of a value."""
-        return shapes_of_value(self.problem.function, self.problem.target, self.group, value)
+        return shapes_of_value(self.problem, self.group, value)
 
     def refute(self, shape: Shape) -> Refutation | None:
         """A refutation of a shape by the first kind that gives one, the cheap ones first."""
@@ -133,11 +132,7 @@ class BoundSearch:
         while (refutations := self._refutations(value - 1, self.refute)) is None:
             # Pressure counts a class of several files for the first. No class here has others.
             value -= 1
-        last = (
-            most_registers(self.problem.function, self.problem.target, self.group)
-            if known is None
-            else known - 1
-        )
+        last = most_registers(self.problem, self.group) if known is None else known - 1
         ways = [self._refute_by_residues, *([self.refute] if self.solver else [])]
         for refute in ways:
             if known is not None and value <= last and refute == self.refute:
@@ -175,9 +170,8 @@ class BoundSearch:
 
     def _least(self) -> int:
         """The larger of the pressure and the use of the function's own physical registers."""
-        ends = fixed_ends(self.problem.function)
+        ends, pressure = self.problem.fixed_ends, self.problem.pressure.maximum
         if self.group != VECTOR:
-            return ends[self.group]
+            return max(ends[self.group], pressure.get(self.group, 0))
         fixed = {file: ends[file] for file in self.problem.target.vector_files}
-        least = self.problem.target.vector_use(fixed)
-        return max(least, self.problem.pressure.maximum[VECTOR])
+        return max(self.problem.target.vector_use(fixed), pressure[VECTOR])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Mapping
 from functools import partial
 from itertools import product
 
 from verilocc_bench.analysis.lower_bounds.records import Shape
 from verilocc_bench.analysis.pressure import VECTOR
-from verilocc_bench.ir import FixedUnits, Function
+from verilocc_bench.analysis.problem import AllocationProblem
+from verilocc_bench.ir import Function
 from verilocc_bench.targets import Target
 
 
@@ -30,45 +32,29 @@ def file_group(function: Function, target: Target, group: str) -> tuple[str, ...
     return tuple(file.name for file in target.files if file.name in found)
 
 
-def fixed_ends(function: Function) -> dict[str, int]:
-    """For each file the end of the units that the function itself names, or 0."""
-    ends = {file.name: 0 for file in function.files}
-    locations: list[object] = list(function.live_ins)
-    for _, _, instruction in function.instructions():
-        locations += [o.location for o in instruction.definitions + instruction.uses]
-        if instruction.guard is not None:
-            locations.append(instruction.guard.location)
-    for location in locations:
-        if isinstance(location, FixedUnits):
-            ends[location.file] = max(ends[location.file], location.first + location.count)
-    return ends
-
-
-def _largest_ends(function: Function, fixed: dict[str, int]) -> dict[str, int]:
+def _largest_ends(problem: AllocationProblem) -> dict[str, int]:
     """For each file the end of the units that an assignment or the function itself can name."""
-    most = dict(fixed)
-    for register_class in set(function.virtual_registers):
+    most = dict(problem.fixed_ends)
+    for register_class in set(problem.function.virtual_registers):
         for bases in register_class.ranges:
             most[bases.file] = max(most[bases.file], bases.last + register_class.width)
     return most
 
 
-def most_registers(function: Function, target: Target, group: str) -> int:
+def most_registers(problem: AllocationProblem, group: str) -> int:
     """The registers of a group that no assignment exceeds, valid or not.
 
     A lower bound above this number proves that there is no valid assignment. The
     number may exceed the budget: the units that the function itself names count
     wherever they lie.
     """
-    most = _largest_ends(function, fixed_ends(function))
+    most, target = _largest_ends(problem), problem.target
     if group != VECTOR:
         return most[group]
     return target.vector_use({file: most[file] for file in target.vector_files})
 
 
-def shapes_of_value(
-    function: Function, target: Target, group: str, value: int
-) -> tuple[Shape, ...]:
+def shapes_of_value(problem: AllocationProblem, group: str, value: int) -> tuple[Shape, ...]:
     """The widest limits of the group's files under which at most `value` registers are used.
 
     An assignment uses at most `value` registers exactly when it fits one of the
@@ -76,18 +62,21 @@ def shapes_of_value(
     There is no shape if the function's own physical registers alone exceed
     `value`.
     """
-    files = file_group(function, target, group)
-    ends = fixed_ends(function)
-    most = _largest_ends(function, ends)
+    files = file_group(problem.function, problem.target, group)
+    ends, most = problem.fixed_ends, _largest_ends(problem)
     if group != VECTOR:
         limits = {file: most[file] for file in files}
         limits[group] = min(value, most[group])
         return (tuple(limits.items()),) if value >= ends[group] else ()
-    return _vector_shapes(target, files, ends, most, value)
+    return _vector_shapes(problem.target, files, ends, most, value)
 
 
 def _vector_shapes(
-    target: Target, files: tuple[str, ...], ends: dict[str, int], most: dict[str, int], value: int
+    target: Target,
+    files: tuple[str, ...],
+    ends: Mapping[str, int],
+    most: Mapping[str, int],
+    value: int,
 ) -> tuple[Shape, ...]:
     scored = [file for file in files if file in target.vector_files]
     *leading, last = scored
