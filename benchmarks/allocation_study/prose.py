@@ -3,6 +3,8 @@
 TITLE = """\
 # How good are the compilers' register allocators?
 
+For readers who ask how good LLVM and ptxas are.
+
 LLVM's greedy allocator (gfx90a, gfx942) and ptxas (sm_80) on GEMM and attention kernels,
 against proved lower bounds and against the searches of [search.md](search.md); and what
 better assignments are worth as machine code. All figures here are made by `make study`."""

@@ -209,9 +209,9 @@ def test_texts_of_functions_stay_on_disk(folder: Path, monkeypatch: pytest.Monke
     read: set[str] = set()
     plain = parquet.ParquetFile.iter_batches
 
-    def spy(self: Any, batch_size: int, columns: list[str]) -> Any:
+    def spy(self: Any, columns: list[str], **options: Any) -> Any:
         read.update(columns)
-        return plain(self, batch_size=batch_size, columns=columns)
+        return plain(self, columns=columns, **options)
 
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", spy)
     statistics_of(folder)
