@@ -83,9 +83,9 @@ def versions(comparisons: Comparisons) -> str:
 
 
 def reasons(comparisons: Comparisons) -> list[str]:
-    """The reasons why results cannot be run, each once; the table has the number of hazards."""
+    """The reasons why results cannot be run, each once and without numbers."""
     found = {reason for each in _nvidia(comparisons) for reason in each["answer"]["reasons"]}
-    return sorted({re.sub(r"^\d+ hazards?", "hazards", reason) for reason in found})
+    return sorted({re.sub(r"^\d+ (hazard|pair)s?", r"\1s", reason) for reason in found})
 
 
 def _amd(comparisons: Comparisons) -> list[Mapping[str, Any]]:

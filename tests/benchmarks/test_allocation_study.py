@@ -19,7 +19,7 @@ from benchmarks.allocation_study.figures import Spread, spread, worth
 from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
 from benchmarks.allocation_study.sample import SampledKernel, load_kernels, systematic_sample
 from benchmarks.allocation_study.tables import share
-from benchmarks.allocation_study.worth_table import disagreements
+from benchmarks.allocation_study.worth_table import disagreements, reasons
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import embedded_path, load_raw_row, load_rows
 from verilocc_bench.errors import InputError
@@ -335,3 +335,13 @@ def test_disagreements_are_sentences() -> None:
     assert len(said) == 1
     assert said[0].startswith("`01234567` (gfx90a): fewer bank conflicts")
     assert "measurement" not in said[0]
+
+
+def test_reasons_come_once_without_numbers() -> None:
+    why = (
+        ["1 pair of instructions closer", "3 hazards that no wait covers"],
+        ["12 pairs of instructions closer", "1 hazard that no wait covers"],
+    )
+    found = reasons([{"arch": "sm_80", "answer": {"reasons": each}} for each in why])
+    assert found == ["hazards that no wait covers", "pairs of instructions closer"]
+    assert reasons([{"arch": "gfx942", "answer": {}}]) == []
