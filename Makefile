@@ -86,7 +86,7 @@ $(VENV)/expert: $(VENV)/dev pyproject.toml constraints.txt
 expert-archives: $(VENV)/expert ## Fetch the libraries of experts' kernels; says how large they are
 	$(BIN)/python -m dataset_builders.experts.fetch
 
-build-expert: expert-archives ## Build the experts' kernels into DATASET/expert; takes two hours, and goes on where it was interrupted
+build-expert: expert-archives ## Build the experts' kernels into DATASET/expert; takes an hour, and goes on where it was interrupted
 	$(BIN)/verilocc-bench build --sweep expert --output $(DATASET)/expert
 	$(BIN)/verilocc-bench dataset check $(DATASET)/expert
 
@@ -121,7 +121,7 @@ benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside 
 
 study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are; takes an hour, and goes on where it was interrupted
 	mkdir -p $(STUDY)
-	$(BIN)/python -m benchmarks.allocation_study measure --dataset $(DATASET) --kernels-per-cell $(KERNELS_PER_CELL) --jobs $(STUDY_JOBS) -o $(STUDY)/study.jsonl
+	$(BIN)/python -m benchmarks.allocation_study measure --dataset $(DATASET) --split test --kernels-per-cell $(KERNELS_PER_CELL) --jobs $(STUDY_JOBS) -o $(STUDY)/study.jsonl
 	$(BIN)/python -m benchmarks.allocation_study compare --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/comparisons.json
 	$(BIN)/python -m benchmarks.allocation_study copy --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/sample
 	$(BIN)/python -m benchmarks.runnable answers --dataset $(STUDY)/sample --measured $(STUDY)/runnable.jsonl

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import benchmarks.allocation_study as study
 from benchmarks.commands import run_command
+from dataset_builders.execution.tasks import Execution
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench.cli.argument_types import positive
 
 KERNELS_PER_CELL = 60
@@ -26,6 +28,9 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument("--kernels-per-cell", type=positive, default=KERNELS_PER_CELL)
     measure.add_argument("--jobs", type=positive, default=1)
     measure.add_argument("--time-limit", type=float, default=TIME_LIMIT_SECONDS)
+    measure.add_argument(
+        "--split", action="append", choices=SPLITS, help="of this split alone; may be given again"
+    )
     measure.add_argument("-o", "--output", type=Path, required=True, help="a file of JSON lines")
     measure.set_defaults(action=_measure)
     compare = commands.add_parser("compare", help="take improved assignments to machine code")
@@ -59,9 +64,9 @@ def _parser() -> argparse.ArgumentParser:
 def _measure(options: argparse.Namespace) -> None:
     from benchmarks.allocation_study.running import measure
 
-    measure(
-        options.dataset, options.output, options.kernels_per_cell, options.jobs, options.time_limit
-    )
+    execution = Execution(options.jobs, time_limit_seconds=options.time_limit)
+    splits = options.split or SPLITS
+    measure(options.dataset, options.output, options.kernels_per_cell, execution, splits)
 
 
 def _compare(options: argparse.Namespace) -> None:

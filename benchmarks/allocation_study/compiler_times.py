@@ -6,11 +6,11 @@ import json
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
 
 from tqdm import tqdm
 
+from benchmarks.machine_code import read
 from verilocc_bench.backends.amdgpu.tools import find_llc
 from verilocc_bench.dataset import RawRow
 from verilocc_bench.dataset.parquet import iterate_parquet
@@ -24,7 +24,7 @@ _OPTIONS = (
     *("-mtriple=amdgcn-amd-amdhsa", "-O3", "-start-before=greedy"),
     *("-stop-after=virtregrewriter,2", "-time-passes"),
 )
-_PRINTING = ("MIR Printing Pass", "Free MachineFunction")
+_NOT_ALLOCATION = ("MIR Printing Pass", "Free MachineFunction")
 _TIME = re.compile(r"(\d+\.\d+) \( *\d+\.\d+%\)")
 
 
@@ -43,7 +43,8 @@ def pass_seconds(report: str) -> dict[str, float]:
         if name == "Total":
             break
         # Of user, system, both and wall, llc leaves out columns of zeros; wall is the last.
-        seconds[name.split(" #")[0]] = seconds.get(name.split(" #")[0], 0.0) + float(times[-2])
+        name = name.split(" #")[0]
+        seconds[name] = seconds.get(name, 0.0) + float(times[-2])
     if not found or not seconds:
         raise ValueError("expected llc's report of -time-passes")
     return seconds
@@ -52,36 +53,35 @@ def pass_seconds(report: str) -> dict[str, float]:
 def measure_compiler(folder: Path, output: Path) -> None:
     """Writes a line for each AMD kernel of a copied sample: id, seconds of greedy and of all.
 
-    Goes on with the file. Raises InputError without llc.
+    Goes on with the file. Raises InputError without llc, or for code that llc refuses.
     """
     llc = find_llc()
-    known = set() if not output.exists() else {each["id"] for each in _read_lines(output)}
+    known = {each["id"] for each in read(output)}
     paths = sorted(folder.glob("raw/data/gfx*/*/*.parquet"))
     if not paths:
         raise InputError("expected raw/data/gfx942/…: a folder that `copy` has made", source=folder)
-    kernels = [raw for path in paths for raw in iterate_parquet(path, RawRow)]
-    pending = [raw for raw in kernels if raw.format == "mir" and raw.id not in known]
     with output.open("a", encoding="utf-8") as file:
-        for raw in tqdm(pending, unit="kernel", disable=None):
-            arch = next(path for path in paths if raw.id in path.name).parts[-3]
-            line = {"id": raw.id, "arch": arch, **_least(llc, arch, raw.content)}
-            file.write(json.dumps(line) + "\n")
-            file.flush()
+        for path in tqdm(paths, unit="kernel", disable=None):
+            arch = path.parts[-3]
+            for raw in iterate_parquet(path, RawRow):
+                if raw.format == "mir" and raw.id not in known:
+                    times = _least(llc, arch, raw)
+                    file.write(json.dumps({"id": raw.id, "arch": arch, **times}) + "\n")
+                    file.flush()
 
 
-def _read_lines(path: Path) -> list[Mapping[str, str]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def _least(llc: Path, arch: str, machine_ir: str) -> dict[str, float]:
+def _least(llc: Path, arch: str, raw: RawRow) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as name:
         source = Path(name, "kernel.mir")
-        source.write_text(machine_ir, encoding="utf-8")
+        source.write_text(raw.content, encoding="utf-8")
         command = [str(llc), f"-mcpu={arch}", *_OPTIONS, "-o", f"{name}/out.mir", str(source)]
-        runs = [
-            pass_seconds(subprocess.run(command, check=True, capture_output=True, text=True).stderr)
-            for _ in range(RUNS)
-        ]
+        runs = []
+        for _ in range(RUNS):
+            done = subprocess.run(command, check=False, capture_output=True, text=True)
+            if done.returncode:
+                reason = (done.stderr.strip().splitlines() or ["it failed"])[0]
+                raise InputError(f"llc: {reason}", source=f"row {raw.id}")
+            runs.append(pass_seconds(done.stderr))
     greedy = min(seconds[GREEDY] for seconds in runs)
-    whole = min(sum(t for n, t in seconds.items() if n not in _PRINTING) for seconds in runs)
+    whole = min(sum(t for n, t in seconds.items() if n not in _NOT_ALLOCATION) for seconds in runs)
     return {"greedy_seconds": greedy, "allocation_seconds": whole}

@@ -23,6 +23,7 @@ from benchmarks.allocation_study.sample import (
     systematic_sample,
 )
 from dataset_builders.execution.tasks import Execution, Lost, run_tasks
+from dataset_builders.sweeps.splits import SPLITS
 from verilocc_bench import __version__
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import parse_json, read_text, write_atomically
@@ -38,12 +39,14 @@ class Study:
         self.head, self.measurements = head, measurements
 
 
-def measure(folder: Path, path: Path, per_cell: int, jobs: int, time_limit_seconds: float) -> Study:
-    """Measures the kernels of the sample that `path` lacks, one after the other.
+def measure(
+    folder: Path, path: Path, per_cell: int, execution: Execution, splits: Sequence[str] = SPLITS
+) -> Study:
+    """Measures the kernels of the sample that `path` lacks.
 
     Raises InputError if another dataset or other versions began the file.
     """
-    kernels = load_kernels(folder)
+    kernels = load_kernels(folder, splits)
     sample = systematic_sample(kernels, per_cell)
     packages = ("numpy", "numba", "ortools")
     head = {
@@ -58,7 +61,7 @@ def measure(folder: Path, path: Path, per_cell: int, jobs: int, time_limit_secon
     }
     done = _resume(path, head)
     pending = [kernel for kernel in sample if kernel.row.id not in done]
-    _work(pending, path, len(sample), Execution(jobs, time_limit_seconds=time_limit_seconds))
+    _work(pending, path, len(sample), execution)
     return read_study(path)
 
 

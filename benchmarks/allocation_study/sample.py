@@ -24,16 +24,17 @@ class SampledKernel:
     split: str
 
 
-def load_kernels(folder: Path) -> list[SampledKernel]:
-    """All kernels of the assign track of a dataset folder. Raises InputError without any."""
+def load_kernels(folder: Path, splits: Sequence[str] = SPLITS) -> list[SampledKernel]:
+    """The kernels of the assign track of a dataset folder. Raises InputError without any."""
     if not folder.is_dir():
         raise InputError("expected the folder of a dataset", source=folder)
     kernels = []
-    for split in SPLITS:
+    for split in splits:
         if any(folder.glob(f"data/*/*/{split}-*.parquet")):
             kernels += [SampledKernel(row, split) for row in iterate_rows(str(folder), split=split)]
     if not kernels:
-        raise InputError("expected files such as data/gfx942/gemm/train-….parquet", source=folder)
+        message = f"expected files such as data/gfx942/gemm/{splits[0]}-….parquet"
+        raise InputError(message, source=folder)
     return kernels
 
 

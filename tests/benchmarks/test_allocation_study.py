@@ -20,8 +20,10 @@ from benchmarks.allocation_study.records import Measured, Measurement, TightBudg
 from benchmarks.allocation_study.sample import SampledKernel, load_kernels, systematic_sample
 from benchmarks.allocation_study.tables import share
 from benchmarks.allocation_study.worth_table import disagreements, reasons
+from dataset_builders.execution.tasks import Execution
 from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.dataset import embedded_path, load_raw_row, load_rows
+from verilocc_bench.dataset import RawRow, embedded_path, load_raw_row, load_rows
+from verilocc_bench.dataset.parquet import write_parquet
 from verilocc_bench.errors import InputError
 from verilocc_bench.verification import Verifier
 
@@ -78,6 +80,11 @@ def test_the_sample_is_even_and_stable(kernels: list[SampledKernel]) -> None:
     everything = systematic_sample(kernels, 10_000)
     assert {each.row.id for each in everything} == {each.row.id for each in kernels}
     assert len(everything) == len(kernels)
+    assert [each.row.id for each in load_kernels(embedded_path(), ("test",))] == [
+        each.row.id for each in kernels if each.split == "test"
+    ]
+    with pytest.raises(InputError, match=r"gemm/validation-….parquet"):
+        load_kernels(embedded_path(), ("validation",))
 
 
 def test_a_sample_covers_small_and_large(kernels: list[SampledKernel]) -> None:
@@ -94,9 +101,9 @@ def test_measuring_goes_on_where_it_was(
     kernels: list[SampledKernel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     smallest = sorted(kernels, key=lambda each: each.row.n_virtual_registers)[:2]
-    monkeypatch.setattr(running, "load_kernels", lambda folder: smallest)
+    monkeypatch.setattr(running, "load_kernels", lambda folder, splits: smallest)
     path = tmp_path / "study.jsonl"
-    study = running.measure(embedded_path(), path, 60, 1, 600.0)
+    study = running.measure(embedded_path(), path, 60, Execution(1, time_limit_seconds=600.0))
     assert set(study.measurements) == {each.row.id for each in smallest}
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-1]) + lines[-1][:40])
@@ -299,7 +306,9 @@ def test_times_of_passes_add_up() -> None:
 
 
 @pytest.mark.usefixtures("llc")
-def test_llc_says_how_long_its_allocation_takes(tmp_path: Path) -> None:
+def test_llc_says_how_long_its_allocation_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     rows = [row for row in load_rows("mini").rows if row.arch == "gfx942"]
     row = min(rows, key=lambda row: row.n_instructions)
     chosen = [kernel(1, answer(9), answer(9), id=row.id, split="test")]
@@ -314,6 +323,13 @@ def test_llc_says_how_long_its_allocation_takes(tmp_path: Path) -> None:
     assert main(arguments) == 0
     assert output.read_text().splitlines() == [line]
     assert main(["compiler-times", str(tmp_path), "-o", str(output)]) == 2
+    refused = tmp_path / "refused/raw/data/gfx942/gemm/test-0.parquet"
+    write_parquet([RawRow("0" * 16, "mir", "no machine IR")], refused)
+    capsys.readouterr()
+    arguments = ["compiler-times", str(tmp_path / "refused"), "-o", str(output)]
+    assert main(arguments) == 2
+    assert "row 0000000000000000: llc: " in capsys.readouterr().err
+    assert output.read_text().splitlines() == [line]
 
 
 def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -172,6 +172,7 @@ class BoundSearch:
         """The larger of the pressure and the use of the function's own physical registers."""
         ends, pressure = self.problem.fixed_ends, self.problem.pressure.maximum
         if self.group != VECTOR:
+            # A single one of the scored files has no pressure of its own.
             return max(ends[self.group], pressure.get(self.group, 0))
         fixed = {file: ends[file] for file in self.problem.target.vector_files}
         return max(self.problem.target.vector_use(fixed), pressure[VECTOR])

@@ -121,7 +121,7 @@ def _estimate(loop: AssemblyLoop, arch: str, analyzer: Analyzer) -> LoopEstimate
         cycles = summary["TotalCycles"] / summary["Iterations"]
         throughput = float(summary["BlockRThroughput"])
     except subprocess.TimeoutExpired:
-        reason = "llvm-mca finds no end"
+        reason = "llvm-mca does not end in time"
         return LoopEstimate(loop.label, loop.depth, count, None, None, {}, reason)
     except (OSError, subprocess.SubprocessError) as error:
         reason = f"llvm-mca cannot be run: {type(error).__name__}"
