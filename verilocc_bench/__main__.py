@@ -13,9 +13,12 @@ INTERRUPTED = 130
 def main() -> int:
     """Runs the command line and returns its exit status."""
     try:
-        from verilocc_bench.cli import main as run
+        from verilocc_bench.interrupts import interrupts_arrive
 
-        return run()
+        with interrupts_arrive():
+            from verilocc_bench.cli import main as run
+
+            return run()
     except KeyboardInterrupt:
         import contextlib
         import os

@@ -66,17 +66,94 @@ def test_an_interrupt_while_it_is_loaded(delay: float) -> None:
         "sys.argv = ['verilocc-bench', 'evaluate', '--model', 'cp-sat', '--samples', '50']\n"
         "runpy.run_module('verilocc_bench', run_name='__main__')\n"
     )
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "begun\n"
-    time.sleep(delay)
-    os.kill(process.pid, signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(delay)
+        os.kill(process.pid, signal.SIGINT)
+        try:
+            _, told = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130, told
     assert "Traceback" not in told
     assert "interrupted" in told
+
+
+DROPPED = {
+    "a finalizer": """
+class Finalized:
+    def __del__(self):
+        interrupt()
+Finalized()
+""",
+    "an import that takes every exception for a missing module": """
+try:
+    import interrupted_module
+except BaseException:
+    pass
+""",
+    "a class body": """
+import interrupted_class
+""",
+}
+
+
+@pytest.mark.parametrize("place", DROPPED)
+def test_an_interrupt_that_python_drops(place: str, tmp_path: Path) -> None:
+    """There are places where it cannot be raised. It is not lost."""
+    (tmp_path / "interrupted_module.py").write_text("from signals import interrupt\ninterrupt()\n")
+    (tmp_path / "interrupted_class.py").write_text(
+        "from signals import interrupt\n"
+        "class Named:\n    def __set_name__(self, owner, name):\n        interrupt()\n"
+        "class Owner:\n    named = Named()\n"
+    )
+    (tmp_path / "signals.py").write_text(
+        "import signal\ndef interrupt():\n    signal.raise_signal(signal.SIGINT)\n"
+    )
+    (tmp_path / "program.py").write_text(
+        "import signal, sys, time\n"
+        "from signals import interrupt\n"
+        "from verilocc_bench import __main__, cli\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def run():\n"
+        f"    {DROPPED[place].strip().replace(chr(10), chr(10) + '    ')}\n"
+        "    time.sleep(60)\n"
+        "    return 0\n"
+        "cli.main = run\n"
+        "sys.exit(__main__.main())\n"
+    )
+    command = [sys.executable, str(tmp_path / "program.py")]
+    told = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (told.returncode, told.stdout) == (130, "")
+    assert told.stderr == "verilocc-bench: interrupted\n"
+
+
+def test_an_import_without_end_can_be_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "endless.py").write_text(
+        "import time\nprint('begun', flush=True)\ntime.sleep(60)\n"
+    )
+    (tmp_path / "program.py").write_text(
+        "import signal, sys\n"
+        "from verilocc_bench import __main__, cli, interrupts\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "interrupts.LONGEST_IMPORT_SECONDS = 0.1\n"
+        "def run():\n    import endless\n"
+        "cli.main = run\n"
+        "sys.exit(__main__.main())\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, str(tmp_path / "program.py")], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        os.kill(process.pid, signal.SIGINT)
+        try:
+            assert process.wait(timeout=30) == 130
+        finally:
+            process.kill()
 
 
 def test_a_server_that_never_answers_has_a_status_of_its_own(

@@ -5,15 +5,11 @@ Ctrl-C ends a search at once.
 
 from __future__ import annotations
 
+import threading
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from verilocc_bench.errors import MissingExtraError
-
-if TYPE_CHECKING:
-    from ortools.sat.python import cp_model
-import threading
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ortools.sat.python import cp_model, cp_model_helper
@@ -76,8 +72,9 @@ def solve_interruptibly(
         while thread.is_alive():
             thread.join(POLL_SECONDS)
     except BaseException:
-        solver.stop_search()
-        thread.join()
+        while thread.is_alive():
+            solver.stop_search()  # does nothing before the solver begins
+            thread.join(POLL_SECONDS)
         raise
     if failures:
         raise failures[0]
