@@ -22,8 +22,9 @@ from benchmarks.allocation_study.questions import (
 from benchmarks.allocation_study.records import Measured, Measurement, TightBudget
 from benchmarks.allocation_study.sample import SampledKernel
 from verilocc_bench.allocators import BUILT_IN, Request, answer_from_assignment
+from verilocc_bench.allocators.search.found import Found
 from verilocc_bench.allocators.search.options import Means, SearchOptions
-from verilocc_bench.allocators.search.portfolio import Found, Search
+from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.analysis import VECTOR, AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts, count_identity_copies
 from verilocc_bench.dataset import Row, load_rows

@@ -9,16 +9,18 @@ from verilocc_bench import allocate, load_problem, load_problems, verify
 from verilocc_bench.allocators import Request, SearchAllocator, answer_from_assignment
 from verilocc_bench.allocators.protocol import LabelUse
 from verilocc_bench.allocators.search.code_loop import code_cost, shuffle_loop
-from verilocc_bench.allocators.search.code_refining import collect_costs
+from verilocc_bench.allocators.search.code_refining import collect_costs, costs_beside, descend
 from verilocc_bench.allocators.search.comparison import answer_cost
 from verilocc_bench.allocators.search.compiled import random_state
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.allocators.search.options import Means, SearchOptions
+from verilocc_bench.allocators.search.placing import SearchBudget
 from verilocc_bench.allocators.search.portfolio import Search
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS
 from verilocc_bench.allocators.search.refining import refinement_cost
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
+from verilocc_bench.analysis.code_cost import CodeCost
 from verilocc_bench.analysis.false_dependences import FalseDependence, false_dependences
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Assignment, VirtualLanes
@@ -120,25 +122,91 @@ def test_on_sm_80_it_keeps_conflicts_and_copies_as_low() -> None:
 
 
 class _Costs:
-    """Stands in for a compiler: the cost is the number of the answer, but for one that is best."""
+    """Stands in for a compiler: an answer costs its number, but for those with a cost given."""
 
-    def __init__(self, best: int) -> None:
-        self.best, self.asked = best, list[dict[str, str]]()
+    def __init__(self, given: dict[int, CodeCost]) -> None:
+        self.given, self.asked = given, list[dict[str, str]]()
 
-    def __call__(self, answer: dict[str, str]) -> tuple[int, ...]:
+    def __call__(self, answer: dict[str, str]) -> CodeCost:
         self.asked.append(dict(answer))
-        return (0,) if len(self.asked) == self.best else (len(self.asked),)
+        number = len(self.asked)
+        return self.given.get(number, CodeCost(8, 100 + number, (100 + number, 0)))
 
 
 def test_the_compiled_answer_with_the_least_cost_is_kept(problem: AllocationProblem) -> None:
     settings = SearchSettings(objective=CODE, compiled=5)
     allocator = SearchAllocator("best", "", Means.TABU, LabelUse.NONE, settings)
-    costs = _Costs(best=4)
+    costs = _Costs({4: CodeCost(8, 0, (0, 0))})
     answer = allocator.allocate(Request(problem, code_cost=costs))  # type: ignore[arg-type]
     assert len(costs.asked) == 5
     assert answer.assignment == costs.asked[3]
     assert len({tuple(sorted(each.items())) for each in costs.asked}) == 5
     assert all(verify(problem, each).valid for each in costs.asked)
+
+
+BEGUN = SearchAllocator(
+    "best", "", Means.TABU, LabelUse.LAST, SearchSettings(objective=CODE, compiled=6)
+)
+OWN = CodeCost(8, 50, (10, 20), 100.0)
+
+
+@pytest.mark.parametrize(
+    ("better", "taken"),
+    [
+        ({4: CodeCost(8, 30, (10, 10), 100.0)}, 4),
+        ({4: CodeCost(8, 30, (10, 10), 100.4)}, 4),  # estimates of cycles are no exact numbers
+        ({4: CodeCost(8, 30, (11, 9), 100.0)}, 1),
+        ({4: CodeCost(8, 30, (10, 10), 101.0)}, 1),
+        ({4: CodeCost(7, 30, (1, 1), 1.0)}, 1),
+        ({4: CodeCost(9, 60, (30, 30), 100.0)}, 4),  # more waves come before all else
+        ({4: CodeCost(8, 30, (11, 9), 9.0), 5: CodeCost(8, 49, (10, 19), 99.0)}, 5),
+    ],
+    ids=["less", "equal cycles", "one more", "cycles", "fewer waves", "more waves", "the second"],
+)
+def test_no_count_is_worse_than_the_compilers_own(
+    problem: AllocationProblem, better: dict[int, CodeCost], taken: int
+) -> None:
+    label = load_problem(SMALL).label
+    assert label is not None
+    rest = {number: CodeCost(8, 99, (99, 99), 999.0) for number in range(2, 8)}
+    costs = _Costs({1: OWN, **rest, **better})
+    response = BEGUN.respond_to(Request(problem, label=label, code_cost=costs))  # type: ignore[arg-type]
+    assert response.answer is not None
+    assert len(costs.asked) == 7  # the label's code besides
+    assert costs.asked[0] == label
+    assert response.answer.assignment == costs.asked[taken - 1]
+    assert response.details["label_taken"] == (taken == 1)
+    assert all(verify(problem, each).valid for each in costs.asked)
+
+
+def test_near_the_compilers_own_assignment_few_places_change(problem: AllocationProblem) -> None:
+    label = load_problem(SMALL).label
+    assert label is not None
+    costs = _Costs({1: CodeCost(8, 1, (1, 1))})
+    BEGUN.respond_to(Request(problem, label=label, code_cost=costs))  # type: ignore[arg-type]
+
+    def moved(answer: dict[str, str]) -> int:
+        return sum(answer[name] != register for name, register in label.items())
+
+    assert moved(costs.asked[1]) > len(label) // 2  # by the model alone
+    assert moved(costs.asked[-1]) <= len(label) // 2
+
+
+def test_false_dependences_of_a_placement_are_free_beside_it(
+    problem: AllocationProblem, registers_first: Assignment
+) -> None:
+    for model in placement_models(problem):
+        bases = model.bases(registers_first)
+        costs = collect_costs(model, false_dependences(problem))
+        beside = costs_beside(costs, bases)
+        assert code_cost(bases, beside) == refinement_cost(
+            model, bases, OBJECTIVE_WEIGHTS[Objective.MACHINE_CODE]
+        )
+        assert {*(beside.soft.weight // np.maximum(costs.soft.weight, 1))} <= {0, 4}
+        space = model.within({file: 10**6 for file in model.files})
+        lower = descend(beside, bases, space, SearchBudget(200, 1))
+        assert model.is_valid(lower)
+        assert code_cost(lower, beside) <= code_cost(bases, beside)
 
 
 def test_answers_are_compiled_for_machine_code_alone() -> None:

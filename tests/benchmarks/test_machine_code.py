@@ -82,7 +82,10 @@ def test_the_cost_of_code_is_the_sum_of_what_compare_counts() -> None:
     document = backend.compare(kernel, (side, side), with_files=False).document
     counts = document["answer"]["metrics"]
     twice = sum(counts[name] for name in ("loop_waits", "loop_wait_states", "bank_conflicts"))
-    cost = counts["loop_instructions"] + 2 * twice + 20 * counts["loop_register_moves"]
+    total = counts["loop_instructions"] + 2 * twice + 20 * counts["loop_register_moves"]
     if counts["loop_cycles"] is not None:
-        cost += round(10 * counts["loop_cycles"])
-    assert backend.code_cost(kernel, problem.label) == (-counts["waves"], cost)
+        total += round(10 * counts["loop_cycles"])
+    cost = backend.code_cost(kernel, problem.label)
+    assert (cost.waves, cost.total, cost.cycles) == (counts["waves"], total, counts["loop_cycles"])
+    names = ("loop_instructions", "loop_waits", "loop_wait_states", "loop_register_moves")
+    assert cost.counts == tuple(counts[name] for name in (*names, "bank_conflicts"))

@@ -8,6 +8,7 @@ from enum import Enum, StrEnum, auto
 from typing import Any, Protocol, runtime_checkable
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.code_cost import CodeCost
 from verilocc_bench.edits import Answer, NamedAssignment
 from verilocc_bench.edits.findings import Finding
 from verilocc_bench.ir import Assignment
@@ -80,7 +81,7 @@ class Request:
     alternatives: Mapping[str, NamedAssignment] | None = None
     feedback: tuple[Feedback, ...] = ()
     examples: tuple[Example, ...] = ()
-    code_cost: Callable[[NamedAssignment], tuple[int, ...]] | None = None
+    code_cost: Callable[[NamedAssignment], CodeCost] | None = None
 
 
 @dataclass(frozen=True, slots=True)

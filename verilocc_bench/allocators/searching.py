@@ -16,7 +16,7 @@ from verilocc_bench.allocators.protocol import (
     Response,
     answer_from_assignment,
 )
-from verilocc_bench.allocators.search.options import SEARCH, Means, SearchOptions
+from verilocc_bench.allocators.search.options import COMPILER, SEARCH, Means, SearchOptions
 from verilocc_bench.allocators.single import SingleAllocator
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import Answer, NamedAssignment
@@ -26,11 +26,7 @@ from verilocc_bench.settings.search import SearchSettings
 
 if TYPE_CHECKING:
     from verilocc_bench.allocators.search.compiled_answers import CompiledAnswers
-    from verilocc_bench.allocators.search.portfolio import Found
-
-
-COMPILER = "compiler"
-"""The source of an assignment that is, or began with, the compiler's label."""
+    from verilocc_bench.allocators.search.found import Found
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,8 @@ class SearchAllocator(SingleAllocator):
         label = None
         if use is not LabelUse.NONE and request.label is not None:
             label = legal_assignment(problem, request.label)
-        found = self._found(problem, label, self._compiled(request))
+        compiled = self._compiled(request, label)
+        found = self._found(problem, label, compiled)
         answer = answer_from_assignment(problem, found.assignment)
         details: dict[str, Any] = {"bound": found.bound.value, "optimal": int(found.is_optimal)}
         if use is LabelUse.NONE:
@@ -87,14 +84,19 @@ class SearchAllocator(SingleAllocator):
         taken, source = False, found.source
         if source == COMPILER:
             assert request.label is not None
-            taken = self._cost(problem, request.label) <= self._cost(problem, answer)
+            if compiled is not None and compiled.own is not None:
+                taken = found.assignment == compiled.own
+            else:
+                taken = self._cost(problem, request.label) <= self._cost(problem, answer)
             answer = dict(request.label) if taken else answer
             if use is LabelUse.FIRST and not taken:
                 source = SEARCH
         details |= {"source": source, "label_taken": int(taken)}
         return Response(Answer(answer), details=details)
 
-    def _compiled(self, request: Request) -> CompiledAnswers | None:
+    def _compiled(self, request: Request, label: Assignment | None) -> CompiledAnswers | None:
+        """How to compile answers, if that is asked for. They begin with a label that is valid."""
+        from verilocc_bench.allocators.search.comparison import is_valid_assignment
         from verilocc_bench.allocators.search.compiled_answers import CompiledAnswers
 
         problem, code_cost = request.problem, request.code_cost
@@ -103,6 +105,7 @@ class SearchAllocator(SingleAllocator):
         return CompiledAnswers(
             self.settings.compiled,
             lambda assignment: code_cost(answer_from_assignment(problem, assignment)),
+            own=label if label is not None and is_valid_assignment(problem, label) else None,
         )
 
     def _found(
@@ -124,8 +127,8 @@ class SearchAllocator(SingleAllocator):
             if begun is None:
                 raise
             return begun
-        if label is None:
-            return found
+        if label is None or (compiled is not None and compiled.own is not None):
+            return found  # the label was one of those that were compiled
         objective = self.options.objective
         # The first figure: registers, or the waves or warps that they cost.
         worse = first_cost(problem, found.assignment, objective) > first_cost(

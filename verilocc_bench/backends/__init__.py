@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.code_cost import CodeCost
 from verilocc_bench.backends.amdgpu import code_cost as amdgpu_code_cost
 from verilocc_bench.backends.amdgpu import compare as amdgpu_compare
 from verilocc_bench.backends.amdgpu import kernel as amdgpu_kernel
@@ -111,12 +112,10 @@ class NvidiaBackend:
         """See Backend."""
         return base64.b64decode(content, validate=True)
 
-    def code_cost(
-        self, kernel: nvidia_kernel.SassKernel, answer: NamedAssignment
-    ) -> tuple[int, ...]:
+    def code_cost(self, kernel: nvidia_kernel.SassKernel, answer: NamedAssignment) -> CodeCost:
         """Nothing: an answer changes no instruction but its registers."""
         del kernel, answer
-        return ()
+        return CodeCost(0, 0)
 
     def compiler_answer(self, kernel: nvidia_kernel.SassKernel) -> tuple[NamedAssignment, str]:
         """The registers in the cubin."""
@@ -157,7 +156,7 @@ def runnable_problem(
 
 def code_cost_of(
     problem: AllocationProblem, kernel: Callable[[], Kernel[Any]]
-) -> Callable[[NamedAssignment], tuple[int, ...]] | None:
+) -> Callable[[NamedAssignment], CodeCost] | None:
     """The cost of an answer's machine code, as a function of the answer.
 
     None where the compiler changes nothing after allocation. `kernel` reads the compiled

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.code_cost import CodeCost
 from verilocc_bench.backends.kernel import (
     CodeComparison,
     ComparedAllocation,
@@ -87,8 +88,8 @@ class Backend(Protocol[Code]):
         """The kernel's problem with live ranges as the machine sees them."""
         ...
 
-    def code_cost(self, kernel: Kernel[Code], answer: NamedAssignment, /) -> tuple[int, ...]:
-        """What the machine code of a valid answer costs; the most important figure comes first.
+    def code_cost(self, kernel: Kernel[Code], answer: NamedAssignment, /) -> CodeCost:
+        """What the machine code of a valid answer costs.
 
         Only for targets whose code the compiler still changes after allocation.
         """

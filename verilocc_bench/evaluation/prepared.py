@@ -10,6 +10,7 @@ from typing import Any
 
 from verilocc_bench.allocators import NamedAssignment
 from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis.code_cost import CodeCost
 from verilocc_bench.backends import Kernel, code_cost_of, runnable_problem
 from verilocc_bench.dataset import Row, check_row
 from verilocc_bench.edits.findings import Verdict
@@ -51,7 +52,7 @@ class PreparedProblem:
         return runnable_problem(self.problem, partial(self._read_kernel, "--runnable"))
 
     @cached_property
-    def code_cost(self) -> Callable[[NamedAssignment], tuple[int, ...]] | None:
+    def code_cost(self) -> Callable[[NamedAssignment], CodeCost] | None:
         """The cost of an answer's machine code; None where it does not depend on the answer.
 
         Raises InputError without compiled code, and without llc.

@@ -74,8 +74,8 @@ class SearchSettings(PlacementSettings):
         0,
         "--compiled",
         "for the objective machine-code: compile so many answers with llc, and keep the one with "
-        "the best code (gfx90a and gfx942; needs llc of LLVM 22, and the dataset's raw code or "
-        "machine IR; default: {})",
+        "the best code; `best` takes none with a worse count than LLVM's own code has (gfx90a and "
+        "gfx942; needs llc of LLVM 22, and the dataset's raw code or machine IR; default: {})",
         metavar="N",
         read=at_least(int, 0, 10_000),
     )

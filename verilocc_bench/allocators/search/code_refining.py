@@ -37,6 +37,9 @@ from verilocc_bench.settings.search import Objective
 GENTLE = np.array([8, 2, 0], np.int64)
 """The temperatures of the first run: no worse than the cost of a few orders outside loops."""
 
+_NEW = 4
+"""How many times its weight a false dependence costs that the placement to keep to has not."""
+
 
 def collect_costs(model: PlacementModel, dependences: Sequence[FalseDependence]) -> CodeCosts:
     """What the placement of a model costs in machine code."""
@@ -95,6 +98,27 @@ def shuffled(costs: CodeCosts, bases: Integers, space: Space, share: int, seed: 
     if len(found):
         moves = max(len(found) // share, 1)
         shuffle_loop(found, space, costs, moves, random_state(seed))
+    return found
+
+
+def costs_beside(costs: CodeCosts, bases: Integers) -> CodeCosts:
+    """Costs for placements that keep the order of instructions which another placement makes.
+
+    False dependences of `bases` are free, and all others cost more.
+    """
+    soft = costs.soft
+    nodes = np.repeat(np.arange(len(soft.start) - 1), np.diff(soft.start))
+    distance = bases[nodes] - bases[soft.other]
+    has = (soft.low <= distance) & (distance <= soft.high)
+    return costs._replace(soft=soft._replace(weight=np.where(has, 0, _NEW * soft.weight)))
+
+
+def descend(costs: CodeCosts, bases: Integers, space: Space, budget: SearchBudget) -> Integers:
+    """A placement of no higher cost, reached by moves none of which raises the cost."""
+    found = bases.copy()
+    if len(found):
+        schedule = np.zeros(budget.steps, np.int64)
+        code_loop(found, space, costs, schedule, random_state(budget.seed))
     return found
 
 

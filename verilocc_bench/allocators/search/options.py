@@ -13,6 +13,9 @@ MOST_EXCLUSIONS = 100_000
 SEARCH = "search"
 """The source of assignments from first-fit orders, tabu search and CP-SAT's proofs."""
 
+COMPILER = "compiler"
+"""The source of an assignment that is, or began with, the compiler's label."""
+
 
 class Means(Enum):
     """How far a search goes.

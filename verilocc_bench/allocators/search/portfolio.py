@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
@@ -36,17 +35,25 @@ from verilocc_bench.allocators.search.code_refining import collect_costs, refine
 from verilocc_bench.allocators.search.compiled_answers import (
     Climb,
     CompiledAnswers,
+    CompiledPlacement,
     Placement,
     tight_placements,
 )
 from verilocc_bench.allocators.search.fallbacks import place_by_orders, place_otherwise
+from verilocc_bench.allocators.search.found import Found
 from verilocc_bench.allocators.search.model import (
     Integers,
     PlacementModel,
     Space,
     placement_models,
 )
-from verilocc_bench.allocators.search.options import MOST_EXCLUSIONS, SEARCH, Means, SearchOptions
+from verilocc_bench.allocators.search.options import (
+    COMPILER,
+    MOST_EXCLUSIONS,
+    SEARCH,
+    Means,
+    SearchOptions,
+)
 from verilocc_bench.allocators.search.placing import SearchBudget, Shapes, anneal_orders, minimize
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
 from verilocc_bench.allocators.search.refining import refine
@@ -80,25 +87,6 @@ MOST_NODES_EXACTLY = 120
 """The most nodes for CP-SAT: with more it neither finds nor refutes what tabu search misses."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """An assignment, its registers in the scored files, and the proved bound on them.
-
-    The assignment is optimal if it meets `bound`. `source` names the method that
-    found the first placement.
-    """
-
-    assignment: Assignment
-    registers: int
-    bound: LowerBound
-    source: str = SEARCH
-
-    @property
-    def is_optimal(self) -> bool:
-        """True if fewer registers are proved impossible."""
-        return self.registers == self.bound.value
-
-
 class Search:
     """A search that can be interrupted; `found` is the best assignment so far.
 
@@ -124,6 +112,7 @@ class Search:
         self._placed: dict[tuple[str, ...], Integers] = {}
         self._sources: dict[tuple[str, ...], str] = {}
         self._file_bounds: dict[str, LowerBound] = {}
+        self._own_is_source = False
 
     @property
     def found(self) -> Found | None:
@@ -133,7 +122,7 @@ class Search:
             return None
         registers = self.problem.target.vector_use(self._used())
         sources = dict.fromkeys(self._sources.values())
-        source = "+".join(sources) or SEARCH
+        source = COMPILER if self._own_is_source else "+".join(sources) or SEARCH
         return Found(dict(sorted(assignment.items())), registers, self.bound, source)
 
     def _assignment(self) -> Assignment:
@@ -378,8 +367,13 @@ class Search:
         budget = SearchBudget(self.options.anneal_steps // 4, self.options.seed)
         first = dict(self._placed)
         others = tight_placements(scored, found, first, budget)
-        climb = Climb(self._models, spaces, self._dependences, compiled)
-        climb.run(first, others, self.options.seed, self._placed.update)
+
+        def take(better: CompiledPlacement) -> None:
+            self._placed.update(better.placement)
+            self._own_is_source = better.from_own
+
+        climb = Climb(self._models, spaces, self._dependences, compiled, take)
+        climb.run(first, others, budget)
 
     @cached_property
     def _dependences(self) -> list[FalseDependence]:

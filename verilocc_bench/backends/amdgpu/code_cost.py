@@ -17,6 +17,7 @@ times ten for each loop around it:
 from __future__ import annotations
 
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT, count_bank_conflicts
+from verilocc_bench.analysis.code_cost import CodeCost
 from verilocc_bench.backends.amdgpu.code_worth import analyse_assembly
 from verilocc_bench.backends.amdgpu.cycles import find_analyzer
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
@@ -26,17 +27,24 @@ from verilocc_bench.edits import Answer, NamedAssignment
 
 _OPTIONS = tuple(option for option in LLC_OPTIONS if option != "-verify-machineinstrs")
 
+_WEIGHTS = {"instructions": 1, "waits": 2, "wait states": 2, "moves": 20, "bank conflicts": 2}
 
-def code_cost(kernel: MachineKernel, answer: NamedAssignment) -> tuple[int, ...]:
-    """(waves with a minus, cost) of a valid answer. Raises InputError if llc refuses the code."""
+
+def code_cost(kernel: MachineKernel, answer: NamedAssignment) -> CodeCost:
+    """The cost of a valid answer. Raises InputError if llc refuses the code."""
     lowered = write_answer(kernel, Answer(answer))
     options = (*_OPTIONS, *lowered.llc_options)
     assembly = run_llc_on(kernel, lowered.text, "asm", options).decode()
     arch = kernel.problem.target.name
     worth = analyse_assembly(assembly, kernel.name, arch, find_analyzer())
     code, cycles = worth.code, worth.loop_cycles
-    cost = code.weighted_instructions + 20 * code.weighted_register_moves
-    cost += 2 * (code.weighted_waits + code.weighted_wait_states)
-    cost += 2 * count_bank_conflicts(kernel.problem, answer).any
-    cost += round(LOOP_WEIGHT * cycles) if cycles is not None else 0
-    return -code.metadata.get("waves", 0), cost
+    counts = {
+        "instructions": code.weighted_instructions,
+        "waits": code.weighted_waits,
+        "wait states": code.weighted_wait_states,
+        "moves": code.weighted_register_moves,
+        "bank conflicts": count_bank_conflicts(kernel.problem, answer).any,
+    }
+    total = sum(_WEIGHTS[name] * count for name, count in counts.items())
+    total += round(LOOP_WEIGHT * cycles) if cycles is not None else 0
+    return CodeCost(code.metadata.get("waves", 0), total, tuple(counts.values()), cycles)
