@@ -157,11 +157,21 @@ OWN = CodeCost(8, 50, (10, 20), 100.0)
         ({4: CodeCost(8, 30, (10, 10), 100.4)}, 4),  # estimates of cycles are no exact numbers
         ({4: CodeCost(8, 30, (11, 9), 100.0)}, 1),
         ({4: CodeCost(8, 30, (10, 10), 101.0)}, 1),
+        ({4: CodeCost(8, 30, (10, 10), None)}, 1),
         ({4: CodeCost(7, 30, (1, 1), 1.0)}, 1),
         ({4: CodeCost(9, 60, (30, 30), 100.0)}, 4),  # more waves come before all else
         ({4: CodeCost(8, 30, (11, 9), 9.0), 5: CodeCost(8, 49, (10, 19), 99.0)}, 5),
     ],
-    ids=["less", "equal cycles", "one more", "cycles", "fewer waves", "more waves", "the second"],
+    ids=[
+        "less",
+        "equal cycles",
+        "one more",
+        "cycles",
+        "no estimate",
+        "fewer waves",
+        "more waves",
+        "the second",
+    ],
 )
 def test_no_count_is_worse_than_the_compilers_own(
     problem: AllocationProblem, better: dict[int, CodeCost], taken: int
@@ -176,6 +186,7 @@ def test_no_count_is_worse_than_the_compilers_own(
     assert costs.asked[0] == label
     assert response.answer.assignment == costs.asked[taken - 1]
     assert response.details["label_taken"] == (taken == 1)
+    assert len({tuple(sorted(each.items())) for each in costs.asked}) == 7
     assert all(verify(problem, each).valid for each in costs.asked)
 
 
@@ -203,7 +214,7 @@ def test_false_dependences_of_a_placement_are_free_beside_it(
             model, bases, OBJECTIVE_WEIGHTS[Objective.MACHINE_CODE]
         )
         assert {*(beside.soft.weight // np.maximum(costs.soft.weight, 1))} <= {0, 4}
-        space = model.within({file: 10**6 for file in model.files})
+        space = model.within(dict.fromkeys(model.files, 10**6))
         lower = descend(beside, bases, space, SearchBudget(200, 1))
         assert model.is_valid(lower)
         assert code_cost(lower, beside) <= code_cost(bases, beside)

@@ -11,6 +11,8 @@ import pytest
 from benchmarks.machine_code import COMPILED, LABEL, MODEL, execution_table, main, mixed, summary
 from verilocc_bench.api.problems import load_problem
 from verilocc_bench.backends import backend_of
+from verilocc_bench.backends.amdgpu import code_cost, code_worth
+from verilocc_bench.backends.amdgpu.cycles import Analyzer, LoopEstimate
 from verilocc_bench.backends.kernel import ComparedAllocation
 from verilocc_bench.edits import Answer
 
@@ -85,7 +87,28 @@ def test_the_cost_of_code_is_the_sum_of_what_compare_counts() -> None:
     total = counts["loop_instructions"] + 2 * twice + 20 * counts["loop_register_moves"]
     if counts["loop_cycles"] is not None:
         total += round(10 * counts["loop_cycles"])
-    cost = backend.code_cost(kernel, problem.label)
+    cost = backend.code_costs(kernel)(problem.label)
     assert (cost.waves, cost.total, cost.cycles) == (counts["waves"], total, counts["loop_cycles"])
     names = ("loop_instructions", "loop_waits", "loop_wait_states", "loop_register_moves")
     assert cost.counts == tuple(counts[name] for name in (*names, "bank_conflicts"))
+
+
+@pytest.mark.usefixtures("llc")
+@pytest.mark.parametrize("knows", [True, False])
+def test_an_analyzer_without_an_estimate_is_not_asked_again(
+    monkeypatch: pytest.MonkeyPatch, knows: bool
+) -> None:
+    problem = load_problem("fe33ea20e7c8cba7")
+    assert problem.label is not None
+    asked = []
+
+    def estimate(loops: Any, arch: str, analyzer: Analyzer) -> tuple[LoopEstimate, ...]:
+        asked.append(analyzer.program)
+        return (LoopEstimate(".LBB0_1", 1, 9, 92.0 if knows else None, None, {}),)
+
+    monkeypatch.setattr(code_cost, "find_analyzer", lambda: Analyzer("llvm-mca", "22.1.8"))
+    monkeypatch.setattr(code_worth, "estimate_loops", estimate)
+    costs = backend_of(problem.target).code_costs(problem.kernel())
+    found = [costs(problem.label) for _ in range(3)]
+    assert {cost.cycles for cost in found} == {92.0 if knows else None}
+    assert asked == ["llvm-mca"] * 3 if knows else ["llvm-mca", None, None]

@@ -24,8 +24,11 @@ class CodeCost(NamedTuple):
     cycles: float | None = None
 
     def worse_counts(self, other: CodeCost) -> int:
-        """How many of the counts, the cycles among them, are worse than another's."""
+        """How many of the counts, the cycles among them, are worse than another's.
+
+        Cycles that are not known are worse than any that are.
+        """
         worse = sum(own > others for own, others in zip(self.counts, other.counts, strict=True))
-        if self.cycles is None or other.cycles is None:
+        if other.cycles is None:
             return worse
-        return worse + (self.cycles > other.cycles * (1 + EQUAL_CYCLES))
+        return worse + (self.cycles is None or self.cycles > other.cycles * (1 + EQUAL_CYCLES))

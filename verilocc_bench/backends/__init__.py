@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +85,7 @@ class AmdgpuBackend:
     def check_answer(self, answer: Answer, source: str | Path) -> None:
         """Accepts every answer, with or without edits."""
 
-    code_cost = staticmethod(amdgpu_code_cost.code_cost)
+    code_costs = amdgpu_code_cost.CodeCosts
 
 
 class NvidiaBackend:
@@ -112,10 +111,10 @@ class NvidiaBackend:
         """See Backend."""
         return base64.b64decode(content, validate=True)
 
-    def code_cost(self, kernel: nvidia_kernel.SassKernel, answer: NamedAssignment) -> CodeCost:
+    def code_costs(self, kernel: nvidia_kernel.SassKernel) -> Callable[[NamedAssignment], CodeCost]:
         """Nothing: an answer changes no instruction but its registers."""
-        del kernel, answer
-        return CodeCost(0, 0)
+        del kernel
+        return lambda _: CodeCost(0, 0)
 
     def compiler_answer(self, kernel: nvidia_kernel.SassKernel) -> tuple[NamedAssignment, str]:
         """The registers in the cubin."""
@@ -166,7 +165,7 @@ def code_cost_of(
     if not backend.inserts_waits:
         return None
     backend.check_comparison()
-    return partial(backend.code_cost, kernel())
+    return backend.code_costs(kernel())
 
 
 def raw_bytes(raw_format: str, content: str) -> bytes:

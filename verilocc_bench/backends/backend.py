@@ -9,7 +9,7 @@ and `tools` (the programs that it runs). `__init__` joins these modules to a Bac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -88,8 +88,8 @@ class Backend(Protocol[Code]):
         """The kernel's problem with live ranges as the machine sees them."""
         ...
 
-    def code_cost(self, kernel: Kernel[Code], answer: NamedAssignment, /) -> CodeCost:
-        """What the machine code of a valid answer costs.
+    def code_costs(self, kernel: Kernel[Code], /) -> Callable[[NamedAssignment], CodeCost]:
+        """What the machine code of valid answers to a kernel costs.
 
         Only for targets whose code the compiler still changes after allocation.
         """

@@ -4,15 +4,18 @@ First come placements of different kinds, each refined: the one with the fewest 
 dependences, and tight ones, whose false dependences keep the instructions nearly in
 the order of the text. Then come placements near the best so far. Each is compiled once.
 
-If the compiler's own assignment is known, it comes before them, and one near it that
-keeps the order of its instructions. Then an answer is only taken if none of the counts of
-its code is worse than the compiler's own, unless it gives more waves.
+If the compiler's own assignment is known, it comes before all, and instead of tight
+placements one near it that keeps the order of its instructions. Then an answer is only
+taken if none of the counts of its code is worse than the compiler's own, unless it gives
+more waves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 
 from verilocc_bench.allocators.search.code_loop import CodeCosts
 from verilocc_bench.allocators.search.code_refining import (
@@ -39,6 +42,9 @@ _SHARES = (1, 4, 16)
 
 _SHARES_BESIDE = (16, 64, 4)
 """The same near the compiler's own assignment, where few moves are more often for the better."""
+
+_ATTEMPTS = 9
+"""The most neighbours that are made to find one that was not compiled yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +101,7 @@ class CompiledPlacement:
     from_own: bool
 
 
-@dataclass(slots=True)
+@dataclass
 class Climb:
     """A climb from placements to others nearby whose machine code is better.
 
@@ -110,77 +116,93 @@ class Climb:
     report: Callable[[CompiledPlacement], None]
     _best: CompiledPlacement | None = None
     _own_cost: CodeCost | None = None
+    _seen: set[tuple[bytes, ...]] = field(default_factory=set)
 
     def run(self, first: Placement, others: Iterator[Placement], budget: SearchBudget) -> None:
         """Compiles `first`, then `others`, then neighbours of the best.
 
-        The compiler's own assignment, if it is known, comes before them.
+        If the compiler's own assignment is known, it comes before `first`, and instead of
+        `others` one near it: they are seldom in no count worse.
         """
-        stalls = [each for each in self.dependences if each.stalls]
-        # Every second neighbour may add false dependences, if they need no wait states.
-        costs = [
-            {model.files: collect_costs(model, dependences) for model in self.models}
-            for dependences in (stalls, self.dependences)
-        ]
-        given = iter([(first, False)])
+        given: Iterator[tuple[Placement, bool]]
+        given = ((placement, False) for placement in chain([first], others))
         if self.compiled.own is not None:
             own = {model.files: model.bases(self.compiled.own) for model in self.models}
             self._own_cost = self.compiled.cost(self.compiled.own)
             self._take(own, self._own_cost, from_own=True)
-            near = {
-                files: descend(
-                    costs_beside(costs[1][files], bases), bases, self.spaces[files], budget
-                )
-                for files, bases in own.items()
-            }
-            given = iter([(first, False), (near, True)])
+            near = self._descended(own, budget)
+            is_new = self._key(near) not in self._seen
+            given = iter([(first, False), *([(near, True)] if is_new else [])])
         for turn in range(self.compiled.count):
-            following = next(given, None)
-            if following is None and (other := next(others, None)) is not None:
-                following = other, False
-            if following is None:
-                following = self._neighbour(costs, turn, budget.seed * 100_000 + turn)
-            placement, from_own = following
+            placement, from_own = next(given, None) or self._new_neighbour(turn, budget.seed)
             self._take(placement, self._cost(placement), from_own=from_own)
 
-    def _neighbour(
-        self, costs: Sequence[Mapping[tuple[str, ...], CodeCosts]], turn: int, seed: int
-    ) -> tuple[Placement, bool]:
-        """A placement near the best one, and True if that came from the compiler's own."""
+    @cached_property
+    def _costs(self) -> tuple[dict[tuple[str, ...], CodeCosts], ...]:
+        """The costs with those false dependences alone that need wait states, and with all."""
+        stalls = [each for each in self.dependences if each.stalls]
+        both = stalls, self.dependences
+        return tuple({model.files: collect_costs(model, d) for model in self.models} for d in both)
+
+    def _new_neighbour(self, turn: int, seed: int) -> tuple[Placement, bool]:
+        """A neighbour of the best, and True if that came from the compiler's own assignment.
+
+        It was not compiled yet, if a few attempts find such a one.
+        """
         best = self._best
         assert best is not None
-        if best.from_own:
-            return self._near_own(best.placement, costs[1], turn, seed), True
-        share = _SHARES[turn % len(_SHARES)]
-        return {
-            files: shuffled(costs[turn % 2][files], bases, self.spaces[files], share, seed)
-            for files, bases in best.placement.items()
-        }, False
+        neighbour = self._near_own if best.from_own else self._near_found
+        for attempt in range(_ATTEMPTS):
+            own_seed = seed * 100_000 + attempt * 10_000 + turn
+            found = neighbour(best.placement, turn + attempt, own_seed)
+            if self._key(found) not in self._seen:
+                break
+        return found, best.from_own
 
-    def _near_own(
-        self, best: Placement, costs: Mapping[tuple[str, ...], CodeCosts], turn: int, seed: int
-    ) -> Placement:
+    def _near_found(self, best: Placement, turn: int, seed: int) -> Placement:
+        """Every second neighbour may add false dependences, if they need no wait states."""
+        share = _SHARES[turn % len(_SHARES)]
+        return self._shuffled(best, self._costs[turn % 2], share, seed)
+
+    def _near_own(self, best: Placement, turn: int, seed: int) -> Placement:
         """A placement that differs little from the best, so that the order stays nearly the same.
 
         Every second one adds no false dependence, and costs less in some other way.
         """
         share = _SHARES_BESIDE[turn // 2 % len(_SHARES_BESIDE)]
+        if turn % 2:
+            return self._descended(best, SearchBudget(0, seed), share)
+        return self._shuffled(best, self._costs[1], share, seed)
+
+    def _shuffled(
+        self, best: Placement, costs: Mapping[tuple[str, ...], CodeCosts], share: int, seed: int
+    ) -> Placement:
+        return {
+            files: shuffled(costs[files], bases, self.spaces[files], share, seed)
+            for files, bases in best.items()
+        }
+
+    def _descended(self, best: Placement, budget: SearchBudget, share: int = 0) -> Placement:
+        """With no new false dependence and lower costs: everywhere, or for one of `share` nodes."""
         found = {}
         for files, bases in best.items():
-            space = self.spaces[files]
-            if turn % 2:
-                budget = SearchBudget(max(len(bases) // share, 1), seed)
-                found[files] = descend(costs_beside(costs[files], bases), bases, space, budget)
-            else:
-                found[files] = shuffled(costs[files], bases, space, share, seed)
+            steps = max(len(bases) // share, 1) if share else budget.steps
+            costs = costs_beside(self._costs[1][files], bases)
+            of_these = SearchBudget(steps, budget.seed)
+            found[files] = descend(costs, bases, self.spaces[files], of_these)
         return found
 
     def _take(self, placement: Placement, cost: CodeCost, *, from_own: bool) -> None:
+        self._seen.add(self._key(placement))
         worse = 0 if self._own_cost is None else cost.worse_counts(self._own_cost)
-        found = CompiledPlacement(placement, (-cost.waves, worse, cost.total), from_own)
+        rank = (-cost.waves, worse, int(cost.cycles is None), cost.total)
+        found = CompiledPlacement(placement, rank, from_own)
         if self._best is None or found.rank < self._best.rank:
             self._best = found
             self.report(found)
+
+    def _key(self, placement: Placement) -> tuple[bytes, ...]:
+        return tuple(placement[model.files].tobytes() for model in self.models)
 
     def _cost(self, placement: Placement) -> CodeCost:
         assignment: Assignment = {}

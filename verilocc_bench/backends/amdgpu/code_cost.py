@@ -19,7 +19,7 @@ from __future__ import annotations
 from verilocc_bench.analysis.bank_conflicts import LOOP_WEIGHT, count_bank_conflicts
 from verilocc_bench.analysis.code_cost import CodeCost
 from verilocc_bench.backends.amdgpu.code_worth import analyse_assembly
-from verilocc_bench.backends.amdgpu.cycles import find_analyzer
+from verilocc_bench.backends.amdgpu.cycles import Analyzer, find_analyzer
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
 from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS
@@ -30,21 +30,37 @@ _OPTIONS = tuple(option for option in LLC_OPTIONS if option != "-verify-machinei
 _WEIGHTS = {"instructions": 1, "waits": 2, "wait states": 2, "moves": 20, "bank conflicts": 2}
 
 
-def code_cost(kernel: MachineKernel, answer: NamedAssignment) -> CodeCost:
-    """The cost of a valid answer. Raises InputError if llc refuses the code."""
-    lowered = write_answer(kernel, Answer(answer))
-    options = (*_OPTIONS, *lowered.llc_options)
-    assembly = run_llc_on(kernel, lowered.text, "asm", options).decode()
-    arch = kernel.problem.target.name
-    worth = analyse_assembly(assembly, kernel.name, arch, find_analyzer())
-    code, cycles = worth.code, worth.loop_cycles
-    counts = {
-        "instructions": code.weighted_instructions,
-        "waits": code.weighted_waits,
-        "wait states": code.weighted_wait_states,
-        "moves": code.weighted_register_moves,
-        "bank conflicts": count_bank_conflicts(kernel.problem, answer).any,
-    }
-    total = sum(_WEIGHTS[name] * count for name, count in counts.items())
-    total += round(LOOP_WEIGHT * cycles) if cycles is not None else 0
-    return CodeCost(code.metadata.get("waves", 0), total, tuple(counts.values()), cycles)
+class CodeCosts:
+    """The costs of valid answers to one kernel.
+
+    If llvm-mca has no estimate for the first, it is not asked again: it may have
+    taken its longest time for nothing.
+    """
+
+    def __init__(self, kernel: MachineKernel) -> None:
+        self._kernel = kernel
+        self._analyzer = find_analyzer()
+        self._asked = False
+
+    def __call__(self, answer: NamedAssignment) -> CodeCost:
+        """The cost of an answer. Raises InputError if llc refuses the code."""
+        kernel = self._kernel
+        lowered = write_answer(kernel, Answer(answer))
+        options = (*_OPTIONS, *lowered.llc_options)
+        assembly = run_llc_on(kernel, lowered.text, "asm", options).decode()
+        arch = kernel.problem.target.name
+        worth = analyse_assembly(assembly, kernel.name, arch, self._analyzer)
+        code, cycles = worth.code, worth.loop_cycles
+        if not self._asked and cycles is None:
+            self._analyzer = Analyzer(None, None, "llvm-mca has no estimate for another answer")
+        self._asked = True
+        counts = {
+            "instructions": code.weighted_instructions,
+            "waits": code.weighted_waits,
+            "wait states": code.weighted_wait_states,
+            "moves": code.weighted_register_moves,
+            "bank conflicts": count_bank_conflicts(kernel.problem, answer).any,
+        }
+        total = sum(_WEIGHTS[name] * count for name, count in counts.items())
+        total += round(LOOP_WEIGHT * cycles) if cycles is not None else 0
+        return CodeCost(code.metadata.get("waves", 0), total, tuple(counts.values()), cycles)
