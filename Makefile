@@ -125,7 +125,7 @@ study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are;
 	$(BIN)/python -m benchmarks.allocation_study compare --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/comparisons.json
 	$(BIN)/python -m benchmarks.allocation_study copy --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/sample
 	$(BIN)/python -m benchmarks.runnable answers --dataset $(STUDY)/sample --measured $(STUDY)/runnable.jsonl
-	$(BIN)/python -m benchmarks.machine_code measure --dataset $(STUDY)/sample --answers machine-code --measured $(STUDY)/machine-code.jsonl
+	$(BIN)/python -m benchmarks.machine_code measure --dataset $(STUDY)/sample --answers machine-code compiled --measured $(STUDY)/machine-code.jsonl
 	$(BIN)/python -m benchmarks.allocation_study compiler-times $(STUDY)/sample -o $(STUDY)/compiler-times.jsonl
 	$(BIN)/python -m benchmarks.allocation_study report $(STUDY)/study.jsonl --comparisons $(STUDY)/comparisons.json --runnable $(STUDY)/runnable.jsonl --machine-code $(STUDY)/machine-code.jsonl --compiler-times $(STUDY)/compiler-times.jsonl -o docs/allocation-study.md --images docs/images
 

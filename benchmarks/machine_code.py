@@ -2,13 +2,15 @@
 
 python -m benchmarks.machine_code measure --measured FILE.jsonl [--dataset mini] [--split test]
                                           [--each N] [--most N] [--compiled N] [--answers …]
-python -m benchmarks.machine_code execute --measured FILE.jsonl [--most N] [--limit N]
+python -m benchmarks.machine_code execute --measured FILE.jsonl [--dataset mini] [--most N]
+                                          [--limit N] [--compiled N]
 python -m benchmarks.machine_code report --measured FILE.jsonl …
 
 `measure` asks `best` for registers, for machine code, and for machine code with compiled
 answers, and takes all three and the label to machine code by `compare`. `--each` takes
-the first rows by id of each architecture and family. `execute` runs the label's code and
-the compiled answer's in the interpreter, and counts what the waves execute. Both go on
+the first rows by id of each architecture and family. `execute` runs the label's code,
+that of the model alone and that with compiled answers in the interpreter, and counts what
+the waves execute; a kernel that it cannot run is kept with the reason. Both go on
 from their file. `report` prints the tables of docs/machine-code.md from any number of
 files of `measure`, and after `--executed` from those of `execute`.
 """
@@ -19,6 +21,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +61,6 @@ def main(arguments: list[str] | None = None) -> int:
     measuring = commands.add_parser("measure")
     measuring.set_defaults(action=_measure)
     measuring.add_argument("--each", type=int, help="rows of each architecture and family")
-    measuring.add_argument("--compiled", type=int, default=8)
     measuring.add_argument("--answers", nargs="+", choices=list(ANSWERS), default=list(ANSWERS))
     executing = commands.add_parser("execute")
     executing.set_defaults(action=_execute)
@@ -67,6 +69,7 @@ def main(arguments: list[str] | None = None) -> int:
         each.add_argument("--split", default="test")
         each.add_argument("--most", type=int, default=10**9, help="the most instructions of a row")
         each.add_argument("--measured", type=Path, required=True)
+        each.add_argument("--compiled", type=int, default=16, metavar="N")
     executing.add_argument("--limit", type=int)
     reporting = commands.add_parser("report")
     reporting.set_defaults(action=_report)
@@ -153,17 +156,25 @@ def measure(row: problems.Problem, answers: Sequence[str], compiled: int) -> Rec
 
 def _execute(options: argparse.Namespace) -> None:
     rows = sorted(_rows(options), key=lambda row: row.function.instruction_count)
-    _go_on(options.measured, rows[: options.limit], execute)
+    _go_on(options.measured, rows[: options.limit], lambda row: execute(row, options.compiled))
 
 
-def execute(row: problems.Problem) -> Record:
-    """What the waves of one work-group execute, by the label's code and the compiled answer's."""
+def execute(row: problems.Problem, compiled: int) -> Record:
+    """What the waves of one work-group execute, by the code of the label and of two answers.
+
+    If the kernel cannot be run, `counts` is empty and `why_not` has the reason.
+    """
     assert row.label is not None
     assert row.row is not None
-    executor = AnswerExecutor.of_row(row.kernel(), row.row, tiles=1, asynchronous=False)
+    instructions = row.function.instruction_count
+    try:
+        executor = AnswerExecutor.of_row(row.kernel(), row.row, tiles=1, asynchronous=False)
+    except InputError as error:
+        return {"instructions": instructions, "counts": {}, "why_not": str(error)}
     sides = {
         LABEL: Answer(row.label),
         MODEL: allocate(row, "best", objective="machine-code"),
+        COMPILED: allocate(row, "best", objective="machine-code", compiled=compiled),
     }
     counts = {}
     for name, answer in sides.items():
@@ -171,7 +182,7 @@ def execute(row: problems.Problem) -> Record:
         if not done.accepted:
             raise InputError(f"{row.title}, {name}: executed, it gives {done.outcome}: {done.why}")
         counts[name] = dict(done.counts)
-    return {"instructions": row.function.instruction_count, "counts": counts}
+    return {"instructions": instructions, "counts": counts}
 
 
 def _report(options: argparse.Namespace) -> None:
@@ -250,22 +261,29 @@ def mixed(records: list[Record], answer: str = COMPILED) -> list[str]:
 
 
 def execution_table(records: list[Record]) -> list[str]:
-    """What the waves execute, by kind of instruction, beside the label."""
+    """What the waves execute, by kind of instruction, beside the label, for each answer."""
+    records = [each for each in records if each["counts"]]
     kinds = sorted({kind for each in records for kind in each["counts"][LABEL]})
+    title = f"executed, {len(records)} kernels"
     lines = [
-        f"| {len(records)} kernels | LLVM | machine-code | change | less | equal | more |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        f"| answer | {title} | LLVM | answer | change | less | equal | more |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    for kind in kinds:
+    for answer, kind in product((MODEL, COMPILED), kinds):
         pairs = [
-            (each["counts"][LABEL].get(kind, 0), each["counts"][MODEL].get(kind, 0))
+            (each["counts"][LABEL].get(kind, 0), each["counts"][answer].get(kind, 0))
             for each in records
+            if answer in each["counts"]
         ]
+        if not pairs:
+            continue
         before, after = (sum(side) for side in zip(*pairs, strict=True))
         signs = [verdict(label, own, kind) for label, own in pairs]
         change = f"{(after / before - 1) * 100:+.1f} %" if before else "–"
         counts = " | ".join(str(signs.count(sign)) for sign in (-1, 0, 1))
-        lines.append(f"| {kind} | {before:,} | {after:,} | {change} | {counts} |")
+        lines.append(
+            f"| {ANSWERS[answer]} | {kind} | {before:,} | {after:,} | {change} | {counts} |"
+        )
     return lines
 
 

@@ -61,10 +61,13 @@ def test_kernels_with_more_of_something_are_listed_with_what_they_have_less_of()
 
 
 def test_executed_counts_are_summed_by_kind() -> None:
-    counts = {LABEL: {"wait": 10, "nop": 4}, MODEL: {"wait": 5}}
-    lines = execution_table([{"counts": counts}, {"counts": counts}])
-    assert "| nop | 8 | 0 | -100.0 % | 2 | 0 | 0 |" in lines
-    assert "| wait | 20 | 10 | -50.0 % | 2 | 0 | 0 |" in lines
+    counts = {LABEL: {"wait": 10, "nop": 4}, MODEL: {"wait": 5}, COMPILED: {"wait": 9, "nop": 4}}
+    lines = execution_table([{"counts": counts}, {"counts": counts}, {"counts": {}}])
+    assert lines[0].startswith("| answer | executed, 2 kernels |")
+    assert "| machine-code | nop | 8 | 0 | -100.0 % | 2 | 0 | 0 |" in lines
+    assert "| machine-code | wait | 20 | 10 | -50.0 % | 2 | 0 | 0 |" in lines
+    assert "| compiled | nop | 8 | 8 | +0.0 % | 0 | 2 | 0 |" in lines
+    assert "| compiled | wait | 20 | 18 | -10.0 % | 2 | 0 | 0 |" in lines
 
 
 def test_the_report_reads_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
