@@ -86,13 +86,21 @@ def read(path: Path) -> list[Record]:
 
 
 def _go_on(
-    path: Path, rows: Sequence[problems.Problem], measure: Callable[[problems.Problem], Record]
+    path: Path,
+    rows: Sequence[problems.Problem],
+    answers: set[str],
+    measure: Callable[[problems.Problem, Sequence[str]], Record],
 ) -> None:
-    """Adds a record for each row that has none in the file."""
-    known = {each["id"] for each in read(path)}
+    """Adds a record for each row that has none in the file, or none of some of the answers."""
+    known: dict[str, set[str]] = {}
+    for each in read(path):
+        known.setdefault(each["id"], set()).update(each.get("metrics", {}))
     with path.open("a", encoding="utf-8") as file:
-        for row in tqdm([row for row in rows if row.id not in known], unit="kernel"):
-            record = {"id": row.id, "title": row.title, "arch": row.target.name, **measure(row)}
+        left = [row for row in rows if row.id not in known or not answers <= known[row.id]]
+        for row in tqdm(left, unit="kernel"):
+            missing = [name for name in ANSWERS if name in answers - known.get(row.id, set())]
+            own = measure(row, missing)
+            record = {"id": row.id, "title": row.title, "arch": row.target.name, **own}
             file.write(json.dumps(record) + "\n")
             file.flush()
 
@@ -119,7 +127,8 @@ def _measure(options: argparse.Namespace) -> None:
             rows.append(row)
     # Small ones first: an interrupted run has seen most.
     rows.sort(key=lambda row: (row.function.instruction_count, row.id))
-    _go_on(options.measured, rows, lambda row: measure(row, options.answers, options.compiled))
+    wanted = set(options.answers)
+    _go_on(options.measured, rows, wanted, lambda row, some: measure(row, some, options.compiled))
 
 
 def measure(row: problems.Problem, answers: Sequence[str], compiled: int) -> Record:
@@ -156,7 +165,8 @@ def measure(row: problems.Problem, answers: Sequence[str], compiled: int) -> Rec
 
 def _execute(options: argparse.Namespace) -> None:
     rows = sorted(_rows(options), key=lambda row: row.function.instruction_count)
-    _go_on(options.measured, rows[: options.limit], lambda row: execute(row, options.compiled))
+    rows = rows[: options.limit]
+    _go_on(options.measured, rows, set(), lambda row, _: execute(row, options.compiled))
 
 
 def execute(row: problems.Problem, compiled: int) -> Record:
@@ -262,8 +272,8 @@ def mixed(records: list[Record], answer: str = COMPILED) -> list[str]:
 
 def execution_table(records: list[Record]) -> list[str]:
     """What the waves execute, by kind of instruction, beside the label, for each answer."""
-    records = [each for each in records if each["counts"]]
-    kinds = sorted({kind for each in records for kind in each["counts"][LABEL]})
+    records = [each for each in records if {MODEL, COMPILED} <= each["counts"].keys()]
+    kinds = sorted({kind for each in records for side in each["counts"].values() for kind in side})
     title = f"executed, {len(records)} kernels"
     lines = [
         f"| answer | {title} | LLVM | answer | change | less | equal | more |",
@@ -273,10 +283,7 @@ def execution_table(records: list[Record]) -> list[str]:
         pairs = [
             (each["counts"][LABEL].get(kind, 0), each["counts"][answer].get(kind, 0))
             for each in records
-            if answer in each["counts"]
         ]
-        if not pairs:
-            continue
         before, after = (sum(side) for side in zip(*pairs, strict=True))
         signs = [verdict(label, own, kind) for label, own in pairs]
         change = f"{(after / before - 1) * 100:+.1f} %" if before else "–"

@@ -27,19 +27,10 @@ PAUSE_SECONDS = 0.01
 """The time until a signal is sent again."""
 
 LONGEST_IMPORT_SECONDS = 5.0
-"""An import that takes longer is interrupted after all: it may never end."""
+"""An import that takes longer is interrupted all the same: it may never end."""
 
-
-def _send_again() -> None:
-    """Sends the signal to the main thread once more, a little later."""
-    main_thread = threading.main_thread().ident
-    assert main_thread is not None  # it runs
-
-    def send(thread: int = main_thread) -> None:
-        time.sleep(PAUSE_SECONDS)
-        signal.pthread_kill(thread, signal.SIGINT)  # which ends a sleep, too
-
-    threading.Thread(target=send, daemon=True).start()
+SECOND_PAUSE_SECONDS = 1.0
+"""The time until a signal is sent again after an interrupt in an import, which may be dropped."""
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -50,45 +41,77 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
-class _Handler:
-    """Raises a KeyboardInterrupt as soon as no import is under way."""
+class _Interrupts:
+    """The interrupts of the main thread. `waiting` is True while one is to be sent again."""
 
     def __init__(self) -> None:
-        self.patience_ends: float | None = None
+        self.waiting = False
+        self._patience_ends: float | None = None
+        self._is_over = False
+        # Never taken by what a signal calls: that would wait forever.
+        self._sending = threading.Lock()
 
-    def __call__(self, _: int, frame: FrameType | None) -> None:
-        now = time.monotonic()
-        if self.patience_ends is None:
-            self.patience_ends = now + LONGEST_IMPORT_SECONDS
-        if _is_importing(frame) and now < self.patience_ends:
-            _send_again()
-            return
-        self.patience_ends = None
+    def handle(self, _: int, frame: FrameType | None) -> None:
+        """Raises a KeyboardInterrupt as soon as no import is under way."""
+        if _is_importing(frame):
+            now = time.monotonic()
+            if self._patience_ends is None:
+                self._patience_ends = now + LONGEST_IMPORT_SECONDS
+            if now < self._patience_ends:
+                self._send_again(PAUSE_SECONDS)
+                return
+            self._send_again(SECOND_PAUSE_SECONDS)
+        else:
+            self._patience_ends = None
         raise KeyboardInterrupt
 
+    def hook(self, dropped: sys.UnraisableHookArgs) -> None:
+        """Of what Python cannot raise: an interrupt comes again, all else is printed as always."""
+        if dropped.exc_type is KeyboardInterrupt:
+            self._send_again(PAUSE_SECONDS)
+        else:
+            sys.__unraisablehook__(dropped)
 
-def _hook(dropped: sys.UnraisableHookArgs) -> None:
-    """Of what Python cannot raise: an interrupt comes again, all else is printed as always."""
-    if dropped.exc_type is KeyboardInterrupt:
-        _send_again()
-    else:
-        sys.__unraisablehook__(dropped)
+    def _send_again(self, pause: float) -> None:
+        main_thread = threading.main_thread().ident
+        assert main_thread is not None  # it runs
+
+        def send(thread: int = main_thread) -> None:
+            time.sleep(pause)
+            with self._sending:
+                if not self._is_over:
+                    self.waiting = False
+                    signal.pthread_kill(thread, signal.SIGINT)  # which ends a sleep, too
+
+        self.waiting = True
+        threading.Thread(target=send, daemon=True).start()
+
+    def end(self) -> None:
+        """Sends nothing from now on."""
+        with self._sending:
+            self._is_over = True
 
 
 @contextlib.contextmanager
 def interrupts_arrive() -> Iterator[None]:
     """Within it no interrupt is lost. To be entered in the main thread.
 
-    Interrupts that the program ignores, as those behind a shell's `&`, stay ignored.
+    One that could not be raised until its end is raised there. Interrupts that the
+    program ignores, as those behind a shell's `&`, stay ignored.
     """
+    interrupts = _Interrupts()
     hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGINT)
     raises = handler is signal.default_int_handler
     try:
-        sys.unraisablehook = _hook
+        sys.unraisablehook = interrupts.hook
         if raises:
-            signal.signal(signal.SIGINT, _Handler())
+            signal.signal(signal.SIGINT, interrupts.handle)
         yield
+        interrupts.end()
+        if interrupts.waiting:
+            raise KeyboardInterrupt
     finally:
+        interrupts.end()
         sys.unraisablehook = hook
         if raises:
             signal.signal(signal.SIGINT, handler)

@@ -84,9 +84,10 @@ rely on; *values destroyed* are those of the timing model, the second judge."""
 
 MACHINE_CODE = """\
 The kernels for gfx90a and gfx942 of the sample: `best --objective machine-code` beside LLVM's own
-assignment, compiled by llc and weighted by loops ([machine-code.md](machine-code.md)). *compiled* is
-the same with `--compiled 16`: it takes no answer whose code is worse than LLVM's in any count, unless
-that gives more waves. *less*, *equal* and *more* count kernels; cycles within 0.5 % are equal."""
+assignment, compiled by llc and weighted by loops ([machine-code.md](machine-code.md)). *compiled*
+is the same with `--compiled 16`: it takes no answer whose code is worse than LLVM's in any count,
+unless that gives more waves. *less*, *equal* and *more* count kernels; cycles within 0.5 % are
+equal."""
 
 UNKNOWN = """\
 Nothing here was run on a GPU. What a bank conflict, a wave, a copy or a wait state costs on the

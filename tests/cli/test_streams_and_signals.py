@@ -131,6 +131,45 @@ def test_an_interrupt_that_python_drops(place: str, tmp_path: Path) -> None:
     assert told.stderr == "verilocc-bench: interrupted\n"
 
 
+@pytest.mark.parametrize(
+    ("module", "last"),
+    [
+        ("try:\n    time.sleep(60)\nexcept BaseException:\n    pass\n", "time.sleep(60)"),
+        ("signal.raise_signal(signal.SIGINT)\n", "return 0"),
+    ],
+    ids=["a long import that drops it", "the end of the program"],
+)
+def test_an_interrupt_after_patience_and_at_the_end(module: str, last: str, tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(f"import signal, time\nprint('begun', flush=True)\n{module}")
+    (tmp_path / "program.py").write_text(
+        "import atexit, signal, sys, time\n"
+        "from verilocc_bench import __main__, cli, interrupts\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "interrupts.LONGEST_IMPORT_SECONDS = interrupts.SECOND_PAUSE_SECONDS = 0.1\n"
+        "atexit.register(time.sleep, 0.3)\n"
+        "def run():\n"
+        "    import slow\n"
+        f"    {last}\n"
+        "cli.main = run\n"
+        "sys.exit(__main__.main())\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, str(tmp_path / "program.py")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        if "raise_signal" not in module:
+            os.kill(process.pid, signal.SIGINT)
+        try:
+            _, told = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert (process.returncode, told) == (130, "verilocc-bench: interrupted\n")
+
+
 def test_an_import_without_end_can_be_interrupted(tmp_path: Path) -> None:
     (tmp_path / "endless.py").write_text(
         "import time\nprint('begun', flush=True)\ntime.sleep(60)\n"

@@ -107,7 +107,8 @@ class LabelUse(Enum):
     `NONE`: it does not see them. `REPLAY`: it answers with one. `LAST`: it
     searches alone; if it finds nothing, finds something only by a fallback, or
     finds something worse than the label, it starts again from the label.
-    `FIRST`: it starts from the label.
+    `FIRST`: it starts from the label. Where answers are compiled, both begin with the
+    label's own code.
     """
 
     NONE = auto()

@@ -71,7 +71,7 @@ _FIRST: dict[Objective, Callable[[CodeFigures], int]] = {
 }
 """What counts first for each objective, after waves and spill code. Less is better.
 
-For `machine-code` it is what backends.amdgpu.code_cost counts, without cycles.
+For `machine-code` the same things count as in backends.amdgpu.code_cost, but for cycles.
 """
 
 

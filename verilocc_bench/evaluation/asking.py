@@ -85,7 +85,7 @@ def _request(
     if settings.on_machine_live_ranges:
         problem = prepared.runnable_problem
     compiles = isinstance(settings, SearchSettings) and settings.compiled > 0
-    code_cost = prepared.code_cost if compiles else None
+    code_cost = prepared.code_cost() if compiles else None
     request = Request(
         problem, attempt.index, own_seed, feedback=attempt.feedback, code_cost=code_cost
     )

@@ -51,13 +51,17 @@ class PreparedProblem:
         """
         return runnable_problem(self.problem, partial(self._read_kernel, "--runnable"))
 
-    @cached_property
     def code_cost(self) -> Callable[[NamedAssignment], CodeCost] | None:
         """The cost of an answer's machine code; None where it does not depend on the answer.
 
-        Raises InputError without compiled code, and without llc.
+        A new one each time: it remembers what it was asked. Raises InputError without
+        compiled code, and without llc.
         """
-        return code_cost_of(self.problem, partial(self._read_kernel, "--compiled"))
+        return code_cost_of(self.problem, lambda: self._compiled_kernel)
+
+    @cached_property
+    def _compiled_kernel(self) -> Kernel[Any]:
+        return self._read_kernel("--compiled")
 
     def _read_kernel(self, asking: str) -> Kernel[Any]:
         if self._kernel is None:

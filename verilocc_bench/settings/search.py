@@ -74,8 +74,9 @@ class SearchSettings(PlacementSettings):
         0,
         "--compiled",
         "for the objective machine-code: compile so many answers with llc, and keep the one with "
-        "the best code; `best` takes none with a worse count than LLVM's own code has (gfx90a and "
-        "gfx942; needs llc of LLVM 22, and the dataset's raw code or machine IR; default: {})",
+        "the best code; `best` takes none that at the same waves has a worse count than LLVM's "
+        "own code (gfx90a and gfx942; needs llc of LLVM 22, and the dataset's raw code or machine "
+        "IR; default: {})",
         metavar="N",
         read=at_least(int, 0, 10_000),
     )

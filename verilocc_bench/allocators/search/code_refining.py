@@ -38,7 +38,7 @@ GENTLE = np.array([8, 2, 0], np.int64)
 """The temperatures of the first run: no worse than the cost of a few orders outside loops."""
 
 _NEW = 4
-"""How many times its weight a false dependence costs that the placement to keep to has not."""
+"""The factor on the weight of false dependences that the given placement does not have."""
 
 
 def collect_costs(model: PlacementModel, dependences: Sequence[FalseDependence]) -> CodeCosts:

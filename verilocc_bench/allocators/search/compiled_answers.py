@@ -121,8 +121,8 @@ class Climb:
     def run(self, first: Placement, others: Iterator[Placement], budget: SearchBudget) -> None:
         """Compiles `first`, then `others`, then neighbours of the best.
 
-        If the compiler's own assignment is known, it comes before `first`, and instead of
-        `others` one near it: they are seldom in no count worse.
+        If the compiler's own assignment is known, it comes before `first`, and one near it
+        after it. `others` are then left out: nearly all of them are worse in some count.
         """
         given: Iterator[tuple[Placement, bool]]
         given = ((placement, False) for placement in chain([first], others))
@@ -135,7 +135,8 @@ class Climb:
             given = iter([(first, False), *([(near, True)] if is_new else [])])
         for turn in range(self.compiled.count):
             placement, from_own = next(given, None) or self._new_neighbour(turn, budget.seed)
-            self._take(placement, self._cost(placement), from_own=from_own)
+            if self._key(placement) not in self._seen:
+                self._take(placement, self._cost(placement), from_own=from_own)
 
     @cached_property
     def _costs(self) -> tuple[dict[tuple[str, ...], CodeCosts], ...]:
