@@ -85,7 +85,7 @@ class AmdgpuBackend:
     def check_answer(self, answer: Answer, source: str | Path) -> None:
         """Accepts every answer, with or without edits."""
 
-    code_costs = amdgpu_code_cost.CodeCosts
+    code_costs = amdgpu_code_cost.CompiledCosts
 
 
 class NvidiaBackend:

@@ -30,7 +30,7 @@ _OPTIONS = tuple(option for option in LLC_OPTIONS if option != "-verify-machinei
 _WEIGHTS = {"instructions": 1, "waits": 2, "wait states": 2, "moves": 20, "bank conflicts": 2}
 
 
-class CodeCosts:
+class CompiledCosts:
     """The costs of valid answers to one kernel.
 
     If llvm-mca has no estimate for the first, it is not asked again: it may have
