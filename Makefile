@@ -119,7 +119,7 @@ benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside 
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/building.py
 
-study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are; takes an hour, and goes on where it was interrupted
+study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are; takes two hours, and goes on where it was interrupted
 	mkdir -p $(STUDY)
 	$(BIN)/python -m benchmarks.allocation_study measure --dataset $(DATASET) --split test --kernels-per-cell $(KERNELS_PER_CELL) --jobs $(STUDY_JOBS) -o $(STUDY)/study.jsonl
 	$(BIN)/python -m benchmarks.allocation_study compare --dataset $(DATASET) $(STUDY)/study.jsonl -o $(STUDY)/comparisons.json

@@ -94,10 +94,10 @@ class _Interrupts:
 
 @contextlib.contextmanager
 def interrupts_arrive() -> Iterator[None]:
-    """Within it no interrupt is lost. To be entered in the main thread.
+    """Loses no interrupt while it lasts. The main thread enters it.
 
-    One that could not be raised until its end is raised there. Interrupts that the
-    program ignores, as those behind a shell's `&`, stay ignored.
+    An interrupt that cannot be raised until its end is raised there. If the program
+    ignores interrupts, as behind a shell's `&`, they stay ignored.
     """
     interrupts = _Interrupts()
     hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGINT)

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks import machine_code
 from benchmarks.machine_code import COMPILED, LABEL, MODEL, execution_table, main, mixed, summary
-from verilocc_bench.api.problems import load_problem
+from verilocc_bench.api.problems import Problem, load_problem
 from verilocc_bench.backends import backend_of
 from verilocc_bench.backends.amdgpu import code_cost, code_worth
 from verilocc_bench.backends.amdgpu.cycles import Analyzer, LoopEstimate
@@ -115,3 +116,21 @@ def test_an_analyzer_without_an_estimate_is_not_asked_again(
     found = [costs(problem.label) for _ in range(3)]
     assert {cost.cycles for cost in found} == {92.0 if knows else None}
     assert asked == ["llvm-mca"] * 3 if knows else ["llvm-mca", None, None]
+
+
+def test_a_file_goes_on_with_the_answers_that_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, asked = tmp_path / "measured.jsonl", []
+
+    def measured(row: Problem, answers: list[str], compiled: int) -> dict[str, Any]:
+        asked.append((row.id, answers, compiled))
+        return {"metrics": {name: _metrics(1) for name in (LABEL, *answers)}}
+
+    monkeypatch.setattr(machine_code, "measure", measured)
+    monkeypatch.setattr(machine_code, "_rows", lambda _: [load_problem("fe33ea20e7c8cba7")])
+    command = ["measure", "--measured", str(path), "--compiled", "3", "--answers"]
+    for answers in ([MODEL], [MODEL, COMPILED], [COMPILED, MODEL]):
+        assert main([*command, *answers]) == 0
+    assert asked == [("fe33ea20e7c8cba7", [MODEL], 3), ("fe33ea20e7c8cba7", [COMPILED], 3)]
+    assert len(path.read_text().splitlines()) == 2

@@ -88,9 +88,9 @@ class Request:
 class Response:
     """An answer, or the reason why there is none.
 
-    `seconds` is the wall-clock time. `details` are further figures of this sample by name
-    (`backtracks`, `prompt_tokens` …): JSON values that are the same in every run, never
-    times. `traceback` is that of an allocator in Python that crashed.
+    `seconds` is the wall-clock time. `details` has further figures of this sample by name,
+    such as `backtracks` or `prompt_tokens`. They are JSON values, and the same in every
+    run, so times are not among them. `traceback` is that of an allocator in Python that crashed.
     """
 
     answer: Answer | None
@@ -107,8 +107,8 @@ class LabelUse(Enum):
     `NONE`: it does not see them. `REPLAY`: it answers with one. `LAST`: it
     searches alone; if it finds nothing, finds something only by a fallback, or
     finds something worse than the label, it starts again from the label.
-    `FIRST`: it starts from the label. Where answers are compiled, both begin with the
-    label's own code.
+    `FIRST`: it starts from the label. Where answers are compiled, `LAST` and `FIRST`
+    both begin with the label's own code.
     """
 
     NONE = auto()

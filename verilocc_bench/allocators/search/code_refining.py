@@ -37,7 +37,7 @@ from verilocc_bench.settings.search import Objective
 GENTLE = np.array([8, 2, 0], np.int64)
 """The temperatures of the first run: no worse than the cost of a few orders outside loops."""
 
-_NEW = 4
+_FACTOR_OF_NEW = 4
 """The factor on the weight of false dependences that the given placement does not have."""
 
 
@@ -102,7 +102,7 @@ def shuffled(costs: CodeCosts, bases: Integers, space: Space, share: int, seed: 
 
 
 def costs_beside(costs: CodeCosts, bases: Integers) -> CodeCosts:
-    """Costs for placements that keep the order of instructions which another placement makes.
+    """Costs under which a placement keeps the order of instructions that `bases` makes.
 
     False dependences of `bases` are free, and all others cost more.
     """
@@ -110,7 +110,7 @@ def costs_beside(costs: CodeCosts, bases: Integers) -> CodeCosts:
     nodes = np.repeat(np.arange(len(soft.start) - 1), np.diff(soft.start))
     distance = bases[nodes] - bases[soft.other]
     has = (soft.low <= distance) & (distance <= soft.high)
-    return costs._replace(soft=soft._replace(weight=np.where(has, 0, _NEW * soft.weight)))
+    return costs._replace(soft=soft._replace(weight=np.where(has, 0, _FACTOR_OF_NEW * soft.weight)))
 
 
 def descend(costs: CodeCosts, bases: Integers, space: Space, budget: SearchBudget) -> Integers:

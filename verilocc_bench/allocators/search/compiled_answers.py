@@ -38,10 +38,10 @@ Placement = dict[tuple[str, ...], Integers]
 """The node bases of each model, by its files."""
 
 _SHARES = (1, 4, 16)
-"""Of so many nodes one moves from one compiled answer to the next, in turn."""
+"""One of so many nodes moves from one compiled answer to the next, in turn."""
 
 _SHARES_BESIDE = (16, 64, 4)
-"""The same near the compiler's own assignment, where few moves are more often for the better."""
+"""The same near the compiler's own assignment, where few moves do better than many."""
 
 _ATTEMPTS = 9
 """The most neighbours that are made to find one that was not compiled yet."""
@@ -51,7 +51,7 @@ _ATTEMPTS = 9
 class CompiledAnswers:
     """How many answers to compile, and the cost of an answer's machine code.
 
-    `own` is the compiler's own assignment, if it is known. It is compiled besides.
+    `own` is the compiler's own assignment, if it is known. It does not count among them.
     """
 
     count: int
@@ -146,34 +146,34 @@ class Climb:
         return tuple({model.files: collect_costs(model, d) for model in self.models} for d in both)
 
     def _new_neighbour(self, turn: int, seed: int) -> tuple[Placement, bool]:
-        """A neighbour of the best, and True if that came from the compiler's own assignment.
+        """A neighbour of the best, and True if the best came from the compiler's own assignment.
 
-        It was not compiled yet, if a few attempts find such a one.
+        It was not compiled yet, unless all attempts give one that was.
         """
         best = self._best
         assert best is not None
-        neighbour = self._near_own if best.from_own else self._near_found
         for attempt in range(_ATTEMPTS):
             own_seed = seed * 100_000 + attempt * 10_000 + turn
-            found = neighbour(best.placement, turn + attempt, own_seed)
+            found = self._neighbour(best, turn + attempt, own_seed)
             if self._key(found) not in self._seen:
                 break
         return found, best.from_own
 
-    def _near_found(self, best: Placement, turn: int, seed: int) -> Placement:
-        """Every second neighbour may add false dependences, if they need no wait states."""
-        share = _SHARES[turn % len(_SHARES)]
-        return self._shuffled(best, self._costs[turn % 2], share, seed)
+    def _neighbour(self, best: CompiledPlacement, turn: int, seed: int) -> Placement:
+        """A placement near the best one.
 
-    def _near_own(self, best: Placement, turn: int, seed: int) -> Placement:
-        """A placement that differs little from the best, so that the order stays nearly the same.
-
-        Every second one adds no false dependence, and costs less in some other way.
+        Near the compiler's own assignment few nodes move, so that the order of instructions
+        stays nearly the same, and every second neighbour adds no false dependence.
+        Elsewhere every second one may add false dependences that need no wait states.
         """
+        placement = best.placement
+        if not best.from_own:
+            share = _SHARES[turn % len(_SHARES)]
+            return self._shuffled(placement, self._costs[turn % 2], share, seed)
         share = _SHARES_BESIDE[turn // 2 % len(_SHARES_BESIDE)]
         if turn % 2:
-            return self._descended(best, SearchBudget(0, seed), share)
-        return self._shuffled(best, self._costs[1], share, seed)
+            return self._descended(placement, SearchBudget(0, seed), share)
+        return self._shuffled(placement, self._costs[1], share, seed)
 
     def _shuffled(
         self, best: Placement, costs: Mapping[tuple[str, ...], CodeCosts], share: int, seed: int
@@ -184,7 +184,10 @@ class Climb:
         }
 
     def _descended(self, best: Placement, budget: SearchBudget, share: int = 0) -> Placement:
-        """With no new false dependence and lower costs: everywhere, or for one of `share` nodes."""
+        """A placement with lower costs that avoids false dependences which `best` has not.
+
+        The descent takes the steps of the budget, or one step for `share` nodes.
+        """
         found = {}
         for files, bases in best.items():
             steps = max(len(bases) // share, 1) if share else budget.steps

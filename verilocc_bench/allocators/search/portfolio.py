@@ -112,7 +112,6 @@ class Search:
         self._placed: dict[tuple[str, ...], Integers] = {}
         self._sources: dict[tuple[str, ...], str] = {}
         self._file_bounds: dict[str, LowerBound] = {}
-        self._own_is_source = False
 
     @property
     def found(self) -> Found | None:
@@ -122,7 +121,7 @@ class Search:
             return None
         registers = self.problem.target.vector_use(self._used())
         sources = dict.fromkeys(self._sources.values())
-        source = COMPILER if self._own_is_source else "+".join(sources) or SEARCH
+        source = "+".join(sources) or SEARCH
         return Found(dict(sorted(assignment.items())), registers, self.bound, source)
 
     def _assignment(self) -> Assignment:
@@ -367,10 +366,12 @@ class Search:
         budget = SearchBudget(self.options.anneal_steps // 4, self.options.seed)
         first = dict(self._placed)
         others = tight_placements(scored, found, first, budget)
+        sources = self._sources
 
         def take(better: CompiledPlacement) -> None:
             self._placed.update(better.placement)
-            self._own_is_source = better.from_own
+            from_own = dict.fromkeys(better.placement, COMPILER)
+            self._sources = from_own if better.from_own else sources
 
         climb = Climb(self._models, spaces, self._dependences, compiled, take)
         climb.run(first, others, budget)
