@@ -38,6 +38,7 @@ class MachineInstruction:
 
     opcode: str
     operands: tuple[tuple[int, MachineOperand], ...]
+    explicit_operands: int  # of every kind; implicit ones follow them
     targets: tuple[int, ...]  # blocks named as operands
     line: int
     register_mask: str = ""  # of a call: what its callee keeps

@@ -1,0 +1,173 @@
+"""Checks the operands of machine instructions against LLVM's table of opcodes.
+
+- The explicit operands are as many as the opcode has, its definitions first.
+- A virtual register stands only where all registers of its class may stand, and a
+  physical register only where it may: LLVM's machine verifier asks the same.
+- No instruction defines a lane of a virtual register twice.
+- A vector instruction reads at most one scalar register, as gfx90a and gfx942 have one
+  constant bus (SIInstrInfo::verifyInstruction).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from verilocc_bench.backends.amdgpu.machine import (
+    MachineInstruction,
+    MachineOperand,
+    MachineOperandFlag,
+)
+from verilocc_bench.ir import FixedUnits
+from verilocc_bench.targets.amdgpu_classes import fixed_units, operand_bases
+from verilocc_bench.targets.amdgpu_instructions import ANY_CLASS, InstructionForm
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
+
+_SCALAR_FILES = frozenset({"s", "vcc"})
+_VECTOR_FILES = frozenset({"v", "a"})
+_SCALAR_IMPLICITLY = {"vcc": ("vcc", "vcc_lo", "vcc_hi"), "m0": ("m0",), "flat_scr": ("flat_scr",)}
+_CONSTANT_BUSES = 1
+_UNALIGNED = frozenset({"AV_MOV_B64_IMM_PSEUDO"})  # becomes two instructions, a lane each
+
+
+def operand_fault(
+    instruction: MachineInstruction, form: InstructionForm, classes: Mapping[str, str]
+) -> str | None:
+    """What is wrong with the operands of an instruction, or None.
+
+    `classes` has the class of each virtual register by its name. Registers of an unknown
+    class, sub-register index or name are left to others.
+    """
+    return (
+        _count_fault(instruction, form)
+        or _class_fault(instruction, form, classes)
+        or _double_definition(instruction)
+        or _constant_bus_fault(instruction, form, classes)
+    )
+
+
+def _count_fault(instruction: MachineInstruction, form: InstructionForm) -> str | None:
+    expected, found = len(form.operands), instruction.explicit_operands
+    if found < expected or (found > expected and not form.takes_more):
+        return f"{instruction.opcode} has {expected} operands, not {found}"
+    defined = {
+        place for place, o in instruction.operands if _is(o, MachineOperandFlag.DEFINITION)
+    }
+    for place in range(expected):
+        if (place in defined) != (place < form.definitions):
+            return f"{instruction.opcode} defines its first {form.definitions} operands"
+    return None
+
+
+def _is(operand: MachineOperand, flags: MachineOperandFlag) -> bool:
+    """True if an explicit operand has the flags."""
+    return flags in operand.flags and MachineOperandFlag.IMPLICIT not in operand.flags
+
+
+def _class_fault(
+    instruction: MachineInstruction, form: InstructionForm, classes: Mapping[str, str]
+) -> str | None:
+    opcode = instruction.opcode
+    for place, operand in instruction.operands:
+        if place >= len(form.operands):
+            break
+        wanted = form.operands[place].class_name
+        if wanted == ANY_CLASS:
+            continue
+        name = _name(operand)
+        if wanted is None:
+            return f"operand {place} of {opcode} cannot be a register: {name}"
+        class_name = classes.get(operand.name, "") if operand.virtual else operand.name
+        other = _other_register(
+            class_name, operand.virtual, operand.sub_register, wanted, opcode not in _UNALIGNED
+        )
+        if other is not None:
+            of = f" of class {class_name} may be {other}, which" if operand.virtual else ""
+            return f"operand {place} of {opcode} is of class {wanted}: {name}{of} is not in it"
+    return None
+
+
+@cache
+def _other_register(
+    name: str, virtual: bool, sub_register: str | None, wanted: str, aligned: bool
+) -> str | None:
+    """A register that an operand may name and that the class `wanted` lacks, or None.
+
+    `name` is the class of a virtual register, or a physical register. Where `aligned`,
+    a tuple of vector registers begins at an even one, whatever LLVM's class says.
+    """
+    known = operand_bases(wanted)
+    assert known is not None, wanted
+    width, bases = known
+    lanes = SUB_REGISTERS.get(sub_register or "")
+    for whole in _possible(name, virtual):
+        first, count = (lanes.first, lanes.count) if lanes else (0, whole.count)
+        place = whole.first + first
+        taken = count == width and any(place in each for each in bases.get(whole.file, ()))
+        if aligned and count > 1 and whole.file in _VECTOR_FILES and place % 2:
+            taken = False
+        if not taken:
+            return f"{whole.file}{place}" + (f" to {place + count - 1}" if count > 1 else "")
+    if not virtual and fixed_units(name) is None and not bases.keys() & _SCALAR_FILES:
+        return name  # EXEC, M0 and the like are scalar registers
+    return None
+
+
+def _possible(name: str, virtual: bool) -> Iterator[FixedUnits]:
+    """The units that a virtual register of a class, or a physical register, may have."""
+    if not virtual:
+        units = fixed_units(name)
+        if units is not None:
+            yield units
+        return
+    width, bases = operand_bases(name) or (0, {})
+    for file, ranges in bases.items():
+        for each in ranges:
+            for base in each:
+                yield FixedUnits(file, base, width)
+
+
+def _double_definition(instruction: MachineInstruction) -> str | None:
+    seen: dict[str, set[int]] = {}
+    for _, operand in instruction.operands:
+        if operand.virtual and _is(operand, MachineOperandFlag.DEFINITION):
+            lanes = SUB_REGISTERS.get(operand.sub_register or "")
+            defined = {*range(lanes.first, lanes.first + lanes.count)} if lanes else {*range(32)}
+            if seen.setdefault(operand.name, set()) & defined:
+                return f"{instruction.opcode} defines {_name(operand)} twice"
+            seen[operand.name] |= defined
+    return None
+
+
+def _constant_bus_fault(
+    instruction: MachineInstruction, form: InstructionForm, classes: Mapping[str, str]
+) -> str | None:
+    if not form.reads_constant_bus:
+        return None
+    read = {
+        _name(operand)
+        for place, operand in instruction.operands
+        if form.definitions <= place < len(form.operands) and _is_scalar(operand, classes)
+    }
+    for name in form.implicit_uses:
+        same = _SCALAR_IMPLICITLY.get(name)
+        if same and not read & {f"${each}" for each in same}:
+            read.add(f"${name}")
+    if len(read) + form.constants <= _CONSTANT_BUSES:
+        return None
+    constant = " beside its constant" if form.constants else ""
+    names = " and ".join(sorted(read))
+    return f"{instruction.opcode} reads {names}{constant}: one scalar operand is allowed"
+
+
+def _is_scalar(operand: MachineOperand, classes: Mapping[str, str]) -> bool:
+    if operand.virtual:
+        known = operand_bases(classes.get(operand.name, ""))
+        return known is not None and known[1].keys() <= _SCALAR_FILES
+    units = fixed_units(operand.name)
+    return units is None or units.file in _SCALAR_FILES
+
+
+def _name(operand: MachineOperand) -> str:
+    part = f".{operand.sub_register}" if operand.sub_register else ""
+    return f"{'%' if operand.virtual else '$'}{operand.name}{part}"
