@@ -40,6 +40,7 @@ _MODES, _OUR_MODE = 5, 1  # of RegClassByHwMode; ours has AGPRs and aligned tupl
 _ANYTHING = 0  # MCOI::OPERAND_UNKNOWN: without a class, it may be a register of any class
 _MORE_OPERANDS, _MAY_LOAD, _MAY_STORE = 1 << 1, 1 << 19, 1 << 20  # MCID::Flag
 _VECTOR_OPERATION = 0x4780  # SIInstrFlags: VOP1, VOP2, VOPC, VOP3, SDWA
+_NO_BUS = {"V_WRITELANE_B32"}  # it reads a scalar and selects a lane by another
 # Opcodes of machine IR with the encoding of another one, for other subtargets or for LLVM's
 # own bookkeeping: machine code does not lead back to them.
 _TWIN = re.compile(
@@ -118,7 +119,7 @@ class _Instructions:
                 numbers = dict.fromkeys(n for each in encoded.values() for n in each)
                 leads_back = opcode not in numbers and not _TWIN.search(name)
                 names = [self.names[number] for number in numbers] if leads_back else []
-                form = self.form(fields, start, encoded=not _LASTING.fullmatch(name))
+                form = self.form(name, fields, start)
                 found.append(LLVMInstruction(name, targets, tuple(names), form))
         return found
 
@@ -138,7 +139,7 @@ class _Instructions:
             for target, families in _FAMILIES.items()
         }
 
-    def form(self, fields: tuple[int, ...], start: int, *, encoded: bool) -> str:
+    def form(self, name: str, fields: tuple[int, ...], start: int) -> str:
         _, count, definitions, _, _, used, defined, first, implicit, flags, own_flags = fields
         operands, constant = [], False
         for index in range(first, first + count):
@@ -147,7 +148,7 @@ class _Instructions:
             constant |= type_ in _CONSTANTS
             if kind & _BY_MODE:
                 number = self.mode_classes[number]
-            none = "-" if encoded or type_ != _ANYTHING else "*"
+            none = "*" if type_ == _ANYTHING and _LASTING.fullmatch(name) else "-"
             text = none if number < 0 else self.classes[number]
             text += "&" if constraint & tables._EARLY_CLOBBER else ""
             text += f"={constraint >> 4 & 0xF}" if constraint & tables._TIED else ""
@@ -158,7 +159,7 @@ class _Instructions:
             "L": flags & _MAY_LOAD,
             "S": flags & _MAY_STORE,
             "M": flags & _MORE_OPERANDS,
-            "B": own_flags & _VECTOR_OPERATION,
+            "B": own_flags & _VECTOR_OPERATION and name not in _NO_BUS,
             "K": constant,
         }
         parts = (str(definitions), *operands)

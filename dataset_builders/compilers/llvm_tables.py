@@ -19,7 +19,6 @@ import mmap
 import re
 import struct
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 

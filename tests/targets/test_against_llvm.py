@@ -9,6 +9,7 @@ from collections.abc import Callable
 from importlib.resources import files
 
 import pytest
+from verilocc_bench.targets.amdgpu_constraints import operand_constraints
 
 from verilocc_bench.targets import get_target
 from verilocc_bench.targets.amdgpu_budget import budget_from_attributes
@@ -17,7 +18,6 @@ from verilocc_bench.targets.amdgpu_classes import (
     fixed_units,
     is_outside_allocation,
 )
-from verilocc_bench.targets.amdgpu_constraints import operand_constraints
 from verilocc_bench.targets.amdgpu_instructions import opcodes_encoded_as
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS, SubRegister
 

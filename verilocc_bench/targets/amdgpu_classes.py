@@ -1,8 +1,8 @@
 """LLVM's AMDGPU register classes and register names on gfx90a and gfx942.
 
-`amdgpu_classes.json` lists every allocatable class of LLVM 22, and those of operands, with
-the base registers that exist on these targets. `make register-classes` generates it from LLVM's own tables,
-and the tests compare it with them.
+`amdgpu_classes.json` lists every allocatable class of LLVM 22, and those that operands alone
+have, with the base registers that exist on these targets. `make register-classes` generates
+it from LLVM's own tables, and the tests compare it with them.
 """
 
 from __future__ import annotations

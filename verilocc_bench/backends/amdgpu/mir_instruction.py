@@ -86,7 +86,7 @@ class InstructionParser:
         operands: list[tuple[int, MachineOperand]] = []
         targets: list[int] = []
         register_mask = ""
-        place = implicit = 0
+        place = others = 0
         for part in left.split(", ") if left else ():
             operand = self.operand("def " + part)
             if not isinstance(operand, MachineOperand):
@@ -97,9 +97,10 @@ class InstructionParser:
             parsed = self.operand(part)
             if isinstance(parsed, MachineOperand):
                 operands.append((place, parsed))
-                implicit += MachineOperandFlag.IMPLICIT in parsed.flags
+                others += MachineOperandFlag.IMPLICIT in parsed.flags
             elif parsed is _CALL:
                 register_mask = part
+                others += 1
             elif parsed is not None:
                 targets.append(parsed)
             place += 1
@@ -110,7 +111,7 @@ class InstructionParser:
                 flags = operand.flags | MachineOperandFlag.EARLY_CLOBBER
                 operands[early] = (early, replace(operand, flags=flags))
         return MachineInstruction(
-            match[1], tuple(operands), place - implicit, tuple(targets), self.number, register_mask
+            match[1], tuple(operands), place - others, tuple(targets), self.number, register_mask
         )
 
     def without_tail(self, line: str) -> str:

@@ -19,8 +19,10 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineModule,
     MachineOperand,
     MachineOperandFlag,
+    is_half,
 )
 from verilocc_bench.backends.amdgpu.refusals import TAIL_CALLS, refuse_unsupported
+from verilocc_bench.backends.amdgpu.undefined_reads import refuse_undefined_reads
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import (
     Block,
@@ -82,14 +84,6 @@ def is_ignored(instruction: MachineInstruction) -> bool:
     return _IGNORED.fullmatch(instruction.opcode) is not None
 
 
-def is_half(operand: MachineOperand) -> bool:
-    """True if an operand is 16 bits of a 32-bit register."""
-    if operand.sub_register is None:
-        return not operand.virtual and operand.name.endswith(("_lo16", "_hi16"))
-    lanes = SUB_REGISTERS.get(operand.sub_register)
-    return lanes is not None and lanes.half is not None
-
-
 def normalize_machine_function(
     machine: MachineFunction,
     module: MachineModule,
@@ -105,7 +99,11 @@ def normalize_machine_function(
     do not have, and for functions that are refused by name.
     """
     refuse_unsupported(machine, module, target, source)
-    return _MirNormalizer(machine, module, target, max_threads, source).normalize()
+    normalized = _MirNormalizer(machine, module, target, max_threads, source).normalize()
+    successors = [block.successors for block in normalized.function.blocks]
+    reserved = [machine.info.get(key, "") for key in _RESERVED_INFO]
+    refuse_undefined_reads(machine, successors, reserved, source)
+    return normalized
 
 
 class _MirNormalizer:

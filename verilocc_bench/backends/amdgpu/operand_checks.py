@@ -50,9 +50,7 @@ def _count_fault(instruction: MachineInstruction, form: InstructionForm) -> str 
     expected, found = len(form.operands), instruction.explicit_operands
     if found < expected or (found > expected and not form.takes_more):
         return f"{instruction.opcode} has {expected} operands, not {found}"
-    defined = {
-        place for place, o in instruction.operands if _is(o, MachineOperandFlag.DEFINITION)
-    }
+    defined = {place for place, o in instruction.operands if _is(o, MachineOperandFlag.DEFINITION)}
     for place in range(expected):
         if (place in defined) != (place < form.definitions):
             return f"{instruction.opcode} defines its first {form.definitions} operands"

@@ -1,8 +1,10 @@
 """Refuses machine functions to which the rules of allocation do not apply, by name.
 
-- MIR for another architecture, if its text shows it: the triple, `target-cpu`, an
-  instruction that the target lacks, or a tuple that may start at an odd register
-  in an instruction that needs an even one (as on gfx90a and gfx942).
+- MIR for another architecture: the triple, `target-cpu`, waves of another size, dynamic
+  VGPRs, more LDS than there is.
+- Opcodes that the target lacks in machine IR before allocation, and operands that LLVM's
+  tables do not allow (`operand_checks`). After this, normalization refuses reads of
+  physical registers that hold nothing (`undefined_reads`).
 - MIR from another place in the pipeline: in SSA form, before tied operands became
   one register, or with assigned registers.
 - Functions that neither end the program, nor return to their caller by SI_RETURN, nor
@@ -22,13 +24,13 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
     MachineModule,
-    MachineOperand,
     MachineOperandFlag,
 )
 from verilocc_bench.backends.amdgpu.operand_checks import operand_fault
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.targets import Target
+from verilocc_bench.targets.amdgpu_budget import LDS_BYTES
 from verilocc_bench.targets.amdgpu_calls import destroyed_units
 from verilocc_bench.targets.amdgpu_classes import class_bases, fixed_units
 from verilocc_bench.targets.amdgpu_instructions import (
@@ -38,6 +40,10 @@ from verilocc_bench.targets.amdgpu_instructions import (
 )
 
 _EXPECTED = "expected MIR from llc -stop-before=greedy"
+_OTHER_FEATURES = re.compile(r"\+(wavefrontsize(16|32)|dynamic-vgpr.*)")
+_DYNAMIC_REGISTERS = ("amdgpu-dynamic-vgpr-block-size", "dynamicVGPRBlockSize")
+_LDS_SIZES = ("amdgpu-lds-size", "ldsSize")
+_LEADING_NUMBER = re.compile(r"[0-9]+")
 _OTHER_CONVENTIONS = re.compile(r"amdgpu_cs_chain\w*|amdgpu_gfx_whole_wave")
 _OTHER_ENDS = re.compile(
     r"S_SETPC_B64_return\w*|SI_TCRETURN_(?!GFX$)\w+|SI_CS_CHAIN_TC\w*"
@@ -93,6 +99,15 @@ class _Check:
         cpu = attributes.get("target-cpu", self.target.name)
         if cpu != self.target.name:
             raise self.error(f"expected MIR for {self.target.name}, this is for {cpu}")
+        for feature in attributes.get("target-features", "").split(","):
+            if _OTHER_FEATURES.fullmatch(feature):
+                raise self.error(f"the target feature {feature} is not supported")
+        for key, value in (*attributes.items(), *self.machine.info.items()):
+            if key in _DYNAMIC_REGISTERS and value not in ("", "0", "false"):
+                raise self.error(f"dynamic VGPRs are not supported: {key}")
+            size = _LEADING_NUMBER.match(value) if key in _LDS_SIZES else None
+            if size and int(size[0]) > LDS_BYTES:
+                raise self.error(f"{key} is {size[0]}: {self.target.name} has {LDS_BYTES} bytes")
 
     def check_stage(self) -> None:
         machine = self.machine
