@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import IntFlag
 
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
+
+_IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END)")
 
 
 class MachineOperandFlag(IntFlag):
@@ -53,6 +56,11 @@ class MachineInstruction:
     line: int
     register_mask: str = ""  # of a call: what its callee keeps
     bundled: tuple[MachineInstruction, ...] = ()  # the members, if it is the head of a bundle
+
+
+def is_ignored(instruction: MachineInstruction) -> bool:
+    """True for debug and unwind notes, which emit no code and read nothing."""
+    return _IGNORED.fullmatch(instruction.opcode) is not None
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineOperand,
     MachineOperandFlag,
     is_half,
+    is_ignored,
 )
 from verilocc_bench.backends.amdgpu.refusals import TAIL_CALLS, refuse_unsupported
 from verilocc_bench.backends.amdgpu.undefined_reads import refuse_undefined_reads
@@ -44,9 +45,8 @@ from verilocc_bench.targets.amdgpu_classes import (
 )
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
-_IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END)")
 _BARRIERS = re.compile(
-    r"(S_BRANCH|S_ENDPGM|S_SETPC_B64|SI_RETURN|SI_TCRETURN|SI_CS_CHAIN_TC|S_CODE_END)\w*"
+    r"(S_BRANCH|S_ENDPGM|S_SETPC_B64|SI_RETURN|SI_TCRETURN|SI_CS_CHAIN_TC)\w*"
     r"|SI_WHOLE_WAVE_FUNC_RETURN"
 )
 _RESERVED_INFO = (
@@ -77,11 +77,6 @@ class NormalizedMachineFunction:
     name: str
     function: Function
     original_names: tuple[str, ...]
-
-
-def is_ignored(instruction: MachineInstruction) -> bool:
-    """True for debug and unwind notes, which emit no code and read nothing."""
-    return _IGNORED.fullmatch(instruction.opcode) is not None
 
 
 def normalize_machine_function(

@@ -19,7 +19,11 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineOperandFlag,
 )
 from verilocc_bench.ir import FixedUnits
-from verilocc_bench.targets.amdgpu_classes import fixed_units, operand_bases
+from verilocc_bench.targets.amdgpu_classes import (
+    fixed_units,
+    is_outside_allocation,
+    operand_bases,
+)
 from verilocc_bench.targets.amdgpu_instructions import ANY_CLASS, InstructionForm
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
@@ -98,15 +102,19 @@ def _other_register(
     assert known is not None, wanted
     width, bases = known
     lanes = SUB_REGISTERS.get(sub_register or "")
+    if sub_register is not None and lanes is None:
+        return None
     for whole in _possible(name, virtual):
         first, count = (lanes.first, lanes.count) if lanes else (0, whole.count)
+        if first + count > whole.count:
+            return None
         place = whole.first + first
         taken = count == width and any(place in each for each in bases.get(whole.file, ()))
         if aligned and count > 1 and whole.file in _VECTOR_FILES and place % 2:
             taken = False
         if not taken:
             return f"{whole.file}{place}" + (f" to {place + count - 1}" if count > 1 else "")
-    if not virtual and fixed_units(name) is None and not bases.keys() & _SCALAR_FILES:
+    if not virtual and is_outside_allocation(name) and not bases.keys() & _SCALAR_FILES:
         return name  # EXEC, M0 and the like are scalar registers
     return None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from verilocc_bench.backends.amdgpu.machine import MachineBlock, MachineFunction
+from verilocc_bench.backends.amdgpu.machine import MachineBlock, MachineFunction, is_ignored
 from verilocc_bench.backends.amdgpu.machine import MachineOperandFlag as Flag
 from verilocc_bench.backends.amdgpu.mir_flow import (
     destroyed_mask,
@@ -73,6 +73,8 @@ def _steps(block: MachineBlock) -> list[tuple[int, list[tuple[str, int]], int, i
     """(line, registers read, units destroyed, units written) where any register is physical."""
     steps = []
     for instruction in block.instructions:
+        if is_ignored(instruction):
+            continue
         for part in instruction_parts(instruction):
             reads, written = [], 0
             for _, operand in part.operands:
