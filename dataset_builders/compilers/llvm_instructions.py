@@ -40,7 +40,6 @@ _MODES, _OUR_MODE = 5, 1  # of RegClassByHwMode; ours has AGPRs and aligned tupl
 _ANYTHING = 0  # MCOI::OPERAND_UNKNOWN: without a class, it may be a register of any class
 _MORE_OPERANDS, _MAY_LOAD, _MAY_STORE = 1 << 1, 1 << 19, 1 << 20  # MCID::Flag
 _VECTOR_OPERATION = 0x4780  # SIInstrFlags: VOP1, VOP2, VOPC, VOP3, SDWA
-_NO_BUS = {"V_WRITELANE_B32"}  # it reads a scalar and selects a lane by another
 # Opcodes of machine IR with the encoding of another one, for other subtargets or for LLVM's
 # own bookkeeping: machine code does not lead back to them.
 _TWIN = re.compile(
@@ -159,7 +158,7 @@ class _Instructions:
             "L": flags & _MAY_LOAD,
             "S": flags & _MAY_STORE,
             "M": flags & _MORE_OPERANDS,
-            "B": own_flags & _VECTOR_OPERATION and name not in _NO_BUS,
+            "B": own_flags & _VECTOR_OPERATION,
             "K": constant,
         }
         parts = (str(definitions), *operands)

@@ -120,13 +120,12 @@ def test_each_target_has_opcodes_of_its_own(opcode: str, targets: object) -> Non
 
 def test_forms_say_what_reads_the_constant_bus_and_takes_more() -> None:
     found = {}
-    for opcode in ("V_ADD_U32_e64", "V_WRITELANE_B32", "S_ADD_I32", "V_FMAMK_F32", "KILL"):
+    for opcode in ("V_ADD_U32_e64", "S_ADD_I32", "V_FMAMK_F32", "KILL"):
         form = instruction_form(opcode)
         assert form is not None
         found[opcode] = (form.reads_constant_bus, form.constants, form.takes_more)
     assert found == {
         "V_ADD_U32_e64": (True, 0, False),
-        "V_WRITELANE_B32": (False, 0, False),
         "S_ADD_I32": (False, 0, False),
         "V_FMAMK_F32": (True, 1, False),
         "KILL": (False, 0, True),

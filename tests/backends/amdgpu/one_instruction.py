@@ -17,15 +17,15 @@ HEAD = """--- |
 FUNCTION = """---
 name: {name}
 tracksRegLiveness: true
-stack:
-  - {{ id: 0, size: 128, alignment: 4 }}
 machineFunctionInfo:
   isEntryFunction: true
-  scratchRSrcReg: '$sgpr96_sgpr97_sgpr98_sgpr99'
-  stackPtrOffsetReg: '$sgpr32'
+  argumentInfo:
+    flatScratchInit: {{ reg: '$sgpr4_sgpr5' }}
+    privateSegmentWaveByteOffset: {{ reg: '$sgpr6' }}
 body: |
   bb.0:
     successors: %bb.1
+    liveins: $sgpr4_sgpr5, $sgpr6
 {before}    {instruction}
 
   bb.1:
@@ -33,8 +33,6 @@ body: |
 ...
 """
 _BRANCH = re.compile(r"S_C?BRANCH\w*")
-_SPILL = re.compile(r"SI_SPILL_\w+")
-_DEFINED_BEFORE = {"vcc": "vcc", "scc": "scc"}
 
 
 def module(functions: Sequence[str]) -> str:
@@ -62,7 +60,7 @@ def kernel_of_opcode(name: str, opcode: str) -> str | None:
     for place, operand in enumerate(form.operands):
         if operand.class_name is None:
             registers.append("")
-            texts.append(_constant(opcode, place))
+            texts.append("%bb.1" if _BRANCH.fullmatch(opcode) else "0")
             continue
         class_name = _class_inside(operand.class_name)
         if class_name is None:
@@ -73,28 +71,21 @@ def kernel_of_opcode(name: str, opcode: str) -> str | None:
         registers.append(number)
         if place < form.definitions:
             texts.append(f"{'early-clobber ' * operand.early_clobber}{number}:{class_name}")
-        elif _SPILL.fullmatch(opcode) and operand.class_name == "sreg_32":
-            texts.append("$sgpr32")
         else:
-            before.append(f"    {number}:{class_name} = IMPLICIT_DEF\n")
+            if opcode.startswith("IMAGE") and operand.class_name == "vgpr_32":
+                class_name, number = "vreg_64_align2", f"{number}.sub0"  # it has to be even
+            before.append(f"    {number.partition('.')[0]}:{class_name} = IMPLICIT_DEF\n")
             tie = "" if operand.tied_to is None else f"(tied-def {operand.tied_to})"
             texts.append(f"{number}{tie}")
-    for register in form.implicit_uses:
-        if register in _DEFINED_BEFORE:
-            before.append(f"    ${register} = IMPLICIT_DEF\n")
+    undefined = [register for register in form.implicit_uses if register in ("vcc", "scc")]
+    before += [f"    ${register} = IMPLICIT_DEF\n" for register in undefined]
     definitions, uses = texts[: form.definitions], texts[form.definitions :]
     uses += [f"implicit-def ${register}" for register in form.implicit_definitions]
     uses += [f"implicit ${register}" for register in form.implicit_uses]
     left = f"{', '.join(definitions)} = " if definitions else ""
-    return with_instruction(name, f"{left}{opcode} {', '.join(uses)}".rstrip(), "".join(before))
-
-
-def _constant(opcode: str, place: int) -> str:
-    if _BRANCH.fullmatch(opcode):
-        return "%bb.1"
-    if _SPILL.fullmatch(opcode) and place in (0, 1):
-        return "%stack.0"
-    return "0"
+    memory = " :: (load (s32))" if form.may_load else " :: (store (s32))" * form.may_store
+    text = f"{left}{opcode} {', '.join(uses)}".rstrip()
+    return with_instruction(name, text + memory, "".join(before))
 
 
 @cache

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.backends.amdgpu.test_refusals import normalized, refused
+from verilocc_bench.targets.amdgpu_instructions import targets_with
 
 LIVE = "    liveins: $vgpr0, $vgpr1, $agpr0, $sgpr4, $sgpr5, $sgpr6_sgpr7, $vcc, $scc\n"
 FAULTS = [
@@ -66,6 +69,12 @@ FAULTS = [
         "S_LOAD_DWORDX2_IMM %0:sreg_64, 0, 0",
         "S_LOAD_DWORDX2_IMM has 4 operands, not 3",
         "%1:sreg_64_xexec = S_LOAD_DWORDX2_IMM %0:sreg_64, 0, 0",
+    ),
+    (
+        "%0:av_128_align2 = IMAGE_LOAD_V4_V1_gfx90a %1:vgpr_32, %2:sgpr_256, 0, 0, 0, 0, 0, 0, 0",
+        "operand 1 of IMAGE_LOAD_V4_V1_gfx90a is of class vgpr_32: %1 of class vgpr_32 may be v1",
+        "%0:av_128_align2 = IMAGE_LOAD_V4_V1_gfx90a %1.sub0:vreg_64_align2, %2:sgpr_256, 0, 0, 0, "
+        "0, 0, 0, 0",
     ),
     # Numbers and kinds of operands.
     (
@@ -147,11 +156,11 @@ FAULTS = [
         "V_CMP_EQ_U32_e64 has 3 operands",
         "%0:sreg_64 = V_CMP_EQ_U32_e64 %1:sreg_32, %2:vgpr_32",
     ),
-    # Scalar instructions and the lane of a write have no such limit.
+    # Scalar instructions have no such limit, and M0 may select the lane of a write.
     (
-        "%0:vgpr_32 = V_ADD_U32_e64 %1:sreg_32, %2:sreg_32, 0",
-        "V_ADD_U32_e64 reads %1 and %2: one",
         "%0:vgpr_32 = V_WRITELANE_B32 %1:sreg_32, %2:sreg_32, %0",
+        "V_WRITELANE_B32 reads %1 and %2: one",
+        "%0:vgpr_32 = V_WRITELANE_B32 %1:sreg_32, $m0, %0",
     ),
     (
         "%0:vgpr_32 = V_ADD_U32_e64 $sgpr4, $sgpr5, 0",
@@ -163,7 +172,9 @@ FAULTS = [
 
 @pytest.mark.parametrize(("wrong", "words", "right"), FAULTS)
 def test_operands(wrong: str, words: str, right: str) -> None:
-    for arch in ("gfx90a", "gfx942")["FMAMK" in wrong :]:
+    form = re.search(r"[A-Z]\w+", wrong)
+    assert form is not None
+    for arch in targets_with(form[0]):
         assert refused(words, f"{LIVE}    S_NOP 0\n    {wrong}", arch=arch) == 7
         assert len(normalized(f"{LIVE}    {right}", arch=arch).blocks[0].instructions) == 1
 

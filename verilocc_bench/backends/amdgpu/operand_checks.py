@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 
@@ -31,6 +33,8 @@ _SCALAR_FILES = frozenset({"s", "vcc"})
 _VECTOR_FILES = frozenset({"v", "a"})
 _SCALAR_IMPLICITLY = {"vcc": ("vcc", "vcc_lo", "vcc_hi"), "m0": ("m0",), "flat_scr": ("flat_scr",)}
 _CONSTANT_BUSES = 1
+_LANE_BY_M0 = "V_WRITELANE_B32"  # M0 selects a lane beside the scalar that is written
+_EVEN_ADDRESS = re.compile(r"IMAGE_\w+")  # even an address of one register
 _UNALIGNED = frozenset({"AV_MOV_B64_IMM_PSEUDO"})  # becomes two instructions, a lane each
 
 
@@ -80,9 +84,10 @@ def _class_fault(
         if wanted is None:
             return f"operand {place} of {opcode} cannot be a register: {name}"
         class_name = classes.get(operand.name, "") if operand.virtual else operand.name
-        other = _other_register(
-            class_name, operand.virtual, operand.sub_register, wanted, opcode not in _UNALIGNED
-        )
+        least = 1 if _EVEN_ADDRESS.fullmatch(opcode) and wanted == "vgpr_32" else 2
+        if opcode in _UNALIGNED:
+            least = sys.maxsize
+        other = _other_register(class_name, operand.virtual, operand.sub_register, wanted, least)
         if other is not None:
             of = f" of class {class_name} may be {other}, which" if operand.virtual else ""
             return f"operand {place} of {opcode} is of class {wanted}: {name}{of} is not in it"
@@ -91,12 +96,12 @@ def _class_fault(
 
 @cache
 def _other_register(
-    name: str, virtual: bool, sub_register: str | None, wanted: str, aligned: bool
+    name: str, virtual: bool, sub_register: str | None, wanted: str, least_even: int
 ) -> str | None:
     """A register that an operand may name and that the class `wanted` lacks, or None.
 
-    `name` is the class of a virtual register, or a physical register. Where `aligned`,
-    a tuple of vector registers begins at an even one, whatever LLVM's class says.
+    `name` is the class of a virtual register, or a physical register. From `least_even`
+    vector registers on they begin at an even one, whatever LLVM's class says.
     """
     known = operand_bases(wanted)
     assert known is not None, wanted
@@ -110,7 +115,7 @@ def _other_register(
             return None
         place = whole.first + first
         taken = count == width and any(place in each for each in bases.get(whole.file, ()))
-        if aligned and count > 1 and whole.file in _VECTOR_FILES and place % 2:
+        if count >= least_even and whole.file in _VECTOR_FILES and place % 2:
             taken = False
         if not taken:
             return f"{whole.file}{place}" + (f" to {place + count - 1}" if count > 1 else "")
@@ -159,6 +164,8 @@ def _constant_bus_fault(
         same = _SCALAR_IMPLICITLY.get(name)
         if same and not read & {f"${each}" for each in same}:
             read.add(f"${name}")
+    if instruction.opcode == _LANE_BY_M0:
+        read.discard("$m0")
     if len(read) + form.constants <= _CONSTANT_BUSES:
         return None
     constant = " beside its constant" if form.constants else ""
