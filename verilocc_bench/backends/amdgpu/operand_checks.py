@@ -3,7 +3,10 @@
 - The explicit operands are as many as the opcode has, its definitions first.
 - A virtual register stands only where all registers of its class may stand, and a
   physical register only where it may: LLVM's machine verifier asks the same.
+- The registers that the opcode reads and writes without naming them are in the text.
 - No instruction defines a lane of a virtual register twice.
+- A copy has one width, and does not go from a vector register to a scalar one.
+- The first source of V_DIV_SCALE is one of the two others.
 - A vector instruction reads at most one scalar register, as gfx90a and gfx942 have one
   constant bus (SIInstrInfo::verifyInstruction).
 """
@@ -19,6 +22,7 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineInstruction,
     MachineOperand,
     MachineOperandFlag,
+    is_half,
 )
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.targets.amdgpu_classes import (
@@ -33,6 +37,7 @@ _SCALAR_FILES = frozenset({"s", "vcc"})
 _VECTOR_FILES = frozenset({"v", "a"})
 _SCALAR_IMPLICITLY = {"vcc": ("vcc", "vcc_lo", "vcc_hi"), "m0": ("m0",), "flat_scr": ("flat_scr",)}
 _CONSTANT_BUSES = 1
+_DIVISION_SOURCES = (3, 5, 7)  # the places of the sources, each behind its modifiers
 _LANE_BY_M0 = "V_WRITELANE_B32"  # M0 selects a lane beside the scalar that is written
 _EVEN_ADDRESS = re.compile(r"IMAGE_\w+")  # even an address of one register
 _UNALIGNED = frozenset({"AV_MOV_B64_IMM_PSEUDO"})  # becomes two instructions, a lane each
@@ -49,8 +54,11 @@ def operand_fault(
     return (
         _count_fault(instruction, form)
         or _class_fault(instruction, form, classes)
-        or _double_definition(instruction)
+        or _implicit_fault(instruction, form)
+        or _double_definition(instruction, form)
         or _constant_bus_fault(instruction, form, classes)
+        or _division_fault(instruction)
+        or _copy_fault(instruction, classes)
     )
 
 
@@ -58,10 +66,13 @@ def _count_fault(instruction: MachineInstruction, form: InstructionForm) -> str 
     expected, found = len(form.operands), instruction.explicit_operands
     if found < expected or (found > expected and not form.takes_more):
         return f"{instruction.opcode} has {expected} operands, not {found}"
-    defined = {place for place, o in instruction.operands if _is(o, MachineOperandFlag.DEFINITION)}
-    for place in range(expected):
-        if (place in defined) != (place < form.definitions):
-            return f"{instruction.opcode} defines its first {form.definitions} operands"
+    defined = [
+        place
+        for place, operand in instruction.operands
+        if place < expected and _is(operand, MachineOperandFlag.DEFINITION)
+    ]
+    if defined != [*range(form.definitions)]:
+        return f"{instruction.opcode} defines its first {form.definitions} operands"
     return None
 
 
@@ -138,7 +149,20 @@ def _possible(name: str, virtual: bool) -> Iterator[FixedUnits]:
                 yield FixedUnits(file, base, width)
 
 
-def _double_definition(instruction: MachineInstruction) -> str | None:
+def _implicit_fault(instruction: MachineInstruction, form: InstructionForm) -> str | None:
+    flag = MachineOperandFlag.DEFINITION
+    said = {(operand.name, flag in operand.flags) for _, operand in instruction.operands}
+    for names, defined in ((form.implicit_definitions, True), (form.implicit_uses, False)):
+        for name in names:
+            if fixed_units(name) is not None and (name, defined) not in said:
+                word = "implicit-def" if defined else "implicit"
+                return f"{instruction.opcode} has an operand '{word} ${name}'"
+    return None
+
+
+def _double_definition(instruction: MachineInstruction, form: InstructionForm) -> str | None:
+    if form.definitions <= 1 and not form.takes_more:
+        return None
     seen: dict[str, set[int]] = {}
     for _, operand in instruction.operands:
         if operand.virtual and _is(operand, MachineOperandFlag.DEFINITION):
@@ -179,6 +203,53 @@ def _is_scalar(operand: MachineOperand, classes: Mapping[str, str]) -> bool:
         return known is not None and known[1].keys() <= _SCALAR_FILES
     units = fixed_units(operand.name)
     return units is None or units.file in _SCALAR_FILES
+
+
+def _division_fault(instruction: MachineInstruction) -> str | None:
+    if not instruction.opcode.startswith("V_DIV_SCALE_"):
+        return None
+    sources = dict(instruction.operands)
+    first, *others = (sources.get(place) for place in _DIVISION_SOURCES)
+    if first is None or _name(first) in [_name(other) for other in others if other is not None]:
+        return None
+    return f"{instruction.opcode} scales one of its last two sources: {_name(first)} is another"
+
+
+def _copy_fault(instruction: MachineInstruction, classes: Mapping[str, str]) -> str | None:
+    if instruction.opcode != "COPY":
+        return None
+    operands = dict(instruction.operands)
+    target, source = operands.get(0), operands.get(1)
+    if target is None or source is None:
+        return "COPY copies a register to another"
+    widths = {_width(operand, classes) for operand in (target, source)} - {None}
+    if len(widths) > 1:
+        return f"COPY from {_name(source)} to {_name(target)}: the widths differ"
+    if _is_scalar(target, classes) and _is_vector(source, classes):
+        return f"COPY from the vector register {_name(source)} to the scalar one {_name(target)}"
+    return None
+
+
+def _width(operand: MachineOperand, classes: Mapping[str, str]) -> int | None:
+    """The lanes that an operand names; None for half a lane, and where they are not known."""
+    lanes = SUB_REGISTERS.get(operand.sub_register or "")
+    if is_half(operand) or (operand.sub_register is not None and lanes is None):
+        return None
+    if lanes is not None:
+        return lanes.count
+    if operand.virtual:
+        known = operand_bases(classes.get(operand.name, ""))
+        return known[0] if known else None
+    units = fixed_units(operand.name)
+    return units.count if units else None
+
+
+def _is_vector(operand: MachineOperand, classes: Mapping[str, str]) -> bool:
+    if operand.virtual:
+        known = operand_bases(classes.get(operand.name, ""))
+        return known is not None and known[1].keys() <= _VECTOR_FILES
+    units = fixed_units(operand.name)
+    return units is not None and units.file in _VECTOR_FILES
 
 
 def _name(operand: MachineOperand) -> str:
