@@ -24,15 +24,12 @@ _BOTH = ("gfx90a", "gfx942")
 class OperandForm:
     """One operand; `class_name` is LLVM's name in lower case.
 
-    `class_name` is None where no register can stand, and ANY_CLASS where every one can.
+    `class_name` is None where no register can stand, and `*` where every one can.
     """
 
     class_name: str | None
     early_clobber: bool
     tied_to: int | None
-
-
-ANY_CLASS = "*"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,11 @@ FAULTS = [
         "%0:av_128_align2 = IMAGE_LOAD_V4_V1_gfx90a %1.sub0:vreg_64_align2, %2:sgpr_256, 0, 0, 0, "
         "0, 0, 0, 0",
     ),
+    (
+        "%0:vgpr_32 = V_INDIRECT_REG_READ_GPR_IDX_B32_V2 %1:vreg_64, %2:sreg_32, 0, implicit $exec",
+        "%1 of class vreg_64 may be v1 to 2, which is not in it",
+        "%0:vgpr_32 = V_INDIRECT_REG_READ_GPR_IDX_B32_V2 %1:vreg_64_align2, %2:sreg_32, 0",
+    ),
     # Numbers and kinds of operands.
     (
         "%0:vgpr_32 = V_ADD_U32_e32 1, %1:vgpr_32, %2:vgpr_32",
@@ -113,6 +118,11 @@ FAULTS = [
         'INLINEASM &"", 1, 10, def %0:vreg_64_align2, 10, def %0.sub1',
         "INLINEASM defines %0.sub1 twice",
         'INLINEASM &"", 1, 10, def %0.sub0:vreg_64_align2, 10, def %0.sub1',
+    ),
+    (
+        'INLINEASM &"", 1, 10, def %0.sub0:vreg_64_align2, 10, def %0.sub1, 10, def %0.sub0',
+        "INLINEASM defines %0.sub0 twice",
+        'INLINEASM &"", 1, 10, def %0.sub0:vreg_64_align2, 10, def %0.sub1, 10, implicit-def %0',
     ),
     # Registers that an instruction reads and writes without naming them.
     (
@@ -161,7 +171,7 @@ FAULTS = [
         "COPY from the vector register %1 to the scalar one %0",
         "%0.lo16:vgpr_32 = COPY $sgpr4",
     ),
-    ("%0:sreg_32 = COPY 1", "COPY copies a register to another", "%0:sreg_32 = COPY $scc"),
+    ("%0:sreg_32 = COPY 1", ": COPY copies a register to another$", "%0:sreg_32 = COPY $scc"),
     # The first source of a division's scale is one of the two others.
     (
         "%0:vgpr_32, %1:sreg_64 = V_DIV_SCALE_F32_e64 0, %2:vgpr_32, 0, %3:vgpr_32, 0, "
@@ -250,9 +260,12 @@ def test_members_of_bundles_are_instructions() -> None:
 def test_what_others_refuse_is_left_to_them() -> None:
     for operand, words in (
         ("%1.sub7:vreg_64_align2", "%1 has 2 lanes: no 'sub7'"),
+        ("%1.sub1_sub2:vreg_64_align2", "%1 has 2 lanes: no 'sub1_sub2'"),
         ("%1.other:vreg_64_align2", "unknown sub-register index 'other'"),
         ("%1:other", "unknown register class 'other'"),
         ("%1", "%1 has no register class"),
         ("$other", r"unknown physical register \$other"),
     ):
         refused(words, f"    %0:vgpr_32 = V_ADD_U32_e32 1, {operand}")
+        if "lanes" not in words:
+            refused(words, f"    %0:sreg_64 = COPY {operand}")

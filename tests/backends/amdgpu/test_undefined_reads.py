@@ -35,6 +35,8 @@ REGISTERS = "noVRegs: false\n"
          f"    $vgpr1 = IMPLICIT_DEF\n{CALL}, implicit-def $vgpr1\n    KILL $vgpr1"),
         # A definition on one path is enough, also around a loop.
         (LOOP.format("$vgpr6"), "vgpr6", 9, LOOP.format("$vgpr5")),
+        ("    S_BRANCH %bb.1\n  bb.1:\n    KILL $vgpr0", "vgpr0", 8,
+         "    $vgpr0 = IMPLICIT_DEF\n    $vgpr1 = IMPLICIT_DEF\n{}"),
         # Members of bundles.
         ("    BUNDLE {\n      KILL $vgpr1\n    }", "vgpr1", 7,
          "    BUNDLE {\n      $vgpr1 = IMPLICIT_DEF\n      KILL internal $vgpr1\n    }"),

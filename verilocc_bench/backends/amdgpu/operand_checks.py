@@ -16,27 +16,30 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cache
 
 from verilocc_bench.backends.amdgpu.machine import (
     MachineInstruction,
     MachineOperand,
     MachineOperandFlag,
-    is_half,
 )
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.targets.amdgpu_classes import (
+    ClassBases,
     fixed_units,
     is_outside_allocation,
     operand_bases,
 )
-from verilocc_bench.targets.amdgpu_instructions import ANY_CLASS, InstructionForm
-from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
+from verilocc_bench.targets.amdgpu_instructions import InstructionForm
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS, SubRegister
 
-_SCALAR_FILES = frozenset({"s", "vcc"})
+_OTHER_FILE = "other"  # EXEC, M0 and the like are scalar registers
+_SCALAR_FILES = frozenset({"s", "vcc", _OTHER_FILE})
 _VECTOR_FILES = frozenset({"v", "a"})
 _SCALAR_IMPLICITLY = {"vcc": ("vcc", "vcc_lo", "vcc_hi"), "m0": ("m0",), "flat_scr": ("flat_scr",)}
 _CONSTANT_BUSES = 1
+_ALL_LANES = SubRegister(0, 32)
 _DIVISION_SOURCES = (3, 5, 7)  # the places of the sources, each behind its modifiers
 _LANE_BY_M0 = "V_WRITELANE_B32"  # M0 selects a lane beside the scalar that is written
 _EVEN_ADDRESS = re.compile(r"IMAGE_\w+")  # even an address of one register
@@ -87,10 +90,8 @@ def _class_fault(
     opcode = instruction.opcode
     for place, operand in instruction.operands:
         if place >= len(form.operands):
-            break
+            return None
         wanted = form.operands[place].class_name
-        if wanted == ANY_CLASS:
-            continue
         name = _name(operand)
         if wanted is None:
             return f"operand {place} of {opcode} cannot be a register: {name}"
@@ -115,23 +116,21 @@ def _other_register(
     vector registers on they begin at an even one, whatever LLVM's class says.
     """
     known = operand_bases(wanted)
-    assert known is not None, wanted
-    width, bases = known
     lanes = SUB_REGISTERS.get(sub_register or "")
-    if sub_register is not None and lanes is None:
-        return None
+    if known is None or (sub_register is not None and lanes is None):
+        return None  # any class, or an index that others refuse
+    width, bases = known
     for whole in _possible(name, virtual):
         first, count = (lanes.first, lanes.count) if lanes else (0, whole.count)
         if first + count > whole.count:
             return None
         place = whole.first + first
-        taken = count == width and any(place in each for each in bases.get(whole.file, ()))
-        if count >= least_even and whole.file in _VECTOR_FILES and place % 2:
-            taken = False
-        if not taken:
+        odd = count >= least_even and whole.file in _VECTOR_FILES and place % 2
+        inside = count == width and any(place in each for each in bases.get(whole.file, ()))
+        if odd or not inside:
             return f"{whole.file}{place}" + (f" to {place + count - 1}" if count > 1 else "")
     if not virtual and is_outside_allocation(name) and not bases.keys() & _SCALAR_FILES:
-        return name  # EXEC, M0 and the like are scalar registers
+        return name
     return None
 
 
@@ -166,8 +165,8 @@ def _double_definition(instruction: MachineInstruction, form: InstructionForm) -
     seen: dict[str, set[int]] = {}
     for _, operand in instruction.operands:
         if operand.virtual and _is(operand, MachineOperandFlag.DEFINITION):
-            lanes = SUB_REGISTERS.get(operand.sub_register or "")
-            defined = {*range(lanes.first, lanes.first + lanes.count)} if lanes else {*range(32)}
+            lanes = SUB_REGISTERS.get(operand.sub_register or "", _ALL_LANES)
+            defined = {*range(lanes.first, lanes.first + lanes.count)}
             if seen.setdefault(operand.name, set()) & defined:
                 return f"{instruction.opcode} defines {_name(operand)} twice"
             seen[operand.name] |= defined
@@ -198,11 +197,8 @@ def _constant_bus_fault(
 
 
 def _is_scalar(operand: MachineOperand, classes: Mapping[str, str]) -> bool:
-    if operand.virtual:
-        known = operand_bases(classes.get(operand.name, ""))
-        return known is not None and known[1].keys() <= _SCALAR_FILES
-    units = fixed_units(operand.name)
-    return units is None or units.file in _SCALAR_FILES
+    files = _files(operand, classes)
+    return bool(files) and files <= _SCALAR_FILES
 
 
 def _division_fault(instruction: MachineInstruction) -> str | None:
@@ -222,34 +218,36 @@ def _copy_fault(instruction: MachineInstruction, classes: Mapping[str, str]) -> 
     target, source = operands.get(0), operands.get(1)
     if target is None or source is None:
         return "COPY copies a register to another"
-    widths = {_width(operand, classes) for operand in (target, source)} - {None}
+    widths = {_width(operand, classes) for operand in (target, source)} - {0}
     if len(widths) > 1:
         return f"COPY from {_name(source)} to {_name(target)}: the widths differ"
-    if _is_scalar(target, classes) and _is_vector(source, classes):
+    vector = _files(source, classes) & _VECTOR_FILES
+    if vector and _is_scalar(target, classes):
         return f"COPY from the vector register {_name(source)} to the scalar one {_name(target)}"
     return None
 
 
-def _width(operand: MachineOperand, classes: Mapping[str, str]) -> int | None:
-    """The lanes that an operand names; None for half a lane, and where they are not known."""
-    lanes = SUB_REGISTERS.get(operand.sub_register or "")
-    if is_half(operand) or (operand.sub_register is not None and lanes is None):
-        return None
-    if lanes is not None:
-        return lanes.count
+def _width(operand: MachineOperand, classes: Mapping[str, str]) -> int:
+    """The lanes that an operand names, also in part; 0 where they are not known."""
+    if operand.sub_register is not None:
+        lanes = SUB_REGISTERS.get(operand.sub_register)
+        return lanes.count if lanes else 0
     if operand.virtual:
-        known = operand_bases(classes.get(operand.name, ""))
-        return known[0] if known else None
+        return _class_of(operand, classes)[0]
     units = fixed_units(operand.name)
-    return units.count if units else None
+    return units.count if units else 0
 
 
-def _is_vector(operand: MachineOperand, classes: Mapping[str, str]) -> bool:
+def _files(operand: MachineOperand, classes: Mapping[str, str]) -> AbstractSet[str]:
+    """The files in which the register of an operand may be."""
     if operand.virtual:
-        known = operand_bases(classes.get(operand.name, ""))
-        return known is not None and known[1].keys() <= _VECTOR_FILES
+        return _class_of(operand, classes)[1].keys()
     units = fixed_units(operand.name)
-    return units is not None and units.file in _VECTOR_FILES
+    return {units.file if units else _OTHER_FILE}
+
+
+def _class_of(operand: MachineOperand, classes: Mapping[str, str]) -> ClassBases:
+    return operand_bases(classes.get(operand.name, "")) or (0, {})
 
 
 def _name(operand: MachineOperand) -> str:

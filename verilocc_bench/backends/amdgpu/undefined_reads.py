@@ -48,11 +48,14 @@ def refuse_undefined_reads(
                 defined[target] = units | (known or 0)
                 waiting.append(target)
     always = _mask(reserved)
-    for units, code in zip(defined, steps, strict=True):
-        held = (units or 0) | always
+    for number, code in enumerate(steps):
+        units = defined[number]
+        if units is None:
+            continue  # no path leads there
+        held = units | always
         for line, reads, destroyed, written in code:
             for name, mask in reads:
-                if units is not None and not mask & held:
+                if not mask & held:
                     raise InputError(
                         f"${name} is read, but is no live-in and nothing defines it before",
                         source=source,
