@@ -268,4 +268,4 @@ def test_what_others_refuse_is_left_to_them() -> None:
     ):
         refused(words, f"    %0:vgpr_32 = V_ADD_U32_e32 1, {operand}")
         if "lanes" not in words:
-            refused(words, f"    %0:sreg_64 = COPY {operand}")
+            refused(words, f"    %0:vreg_64_align2 = COPY {operand}")
