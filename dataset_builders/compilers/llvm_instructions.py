@@ -70,7 +70,7 @@ class LLVMInstruction:
     `encodings` are those from which machine code leads back to the opcode. The form is
     text: the number of definitions and the operands, then the implicit definitions, the
     implicit uses, and marks, each after a `|`. An operand is its register class, `-` if
-    it is no register or `*` if it may be of any class; then `&` for an early clobber and
+    it cannot be a register or `*` if it may be of any class; then `&` for an early clobber and
     `=N` for a tie to definition N. The marks: it may load (`L`) or store (`S`), takes
     further operands (`M`), reads the constant bus (`B`), and has a constant on it (`K`).
     """

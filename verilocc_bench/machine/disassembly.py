@@ -88,7 +88,7 @@ def disassemble(data: bytes, kernel: KernelCode) -> tuple[CodeInstruction, ...]:
 
 
 def refuse_undecodable(data: bytes, arch: str) -> None:
-    """Raises InputError if an object file has code that is no instruction of `arch`."""
+    """Raises InputError if an object file has code that `arch` does not have."""
     function = ""
     for line in _objdump(data, arch):
         if label := _LABEL.match(line):

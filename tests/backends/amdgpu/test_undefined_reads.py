@@ -43,7 +43,7 @@ REGISTERS = "noVRegs: false\n"
     ],
 )  # fmt: skip
 def test_reads_of_what_nothing_defines(wrong: str, register: str, line: int, right: str) -> None:
-    words = rf"^x.mir:{line}: \${register} is read, but is no live-in and nothing defines it before"
+    words = rf"^x.mir:{line}: \${register} is read, but is neither a live-in nor defined before"
     assert refused(words, wrong, REGISTERS) == line
     normalized(right.replace("{}", wrong), REGISTERS)
 

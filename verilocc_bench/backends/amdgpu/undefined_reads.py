@@ -57,7 +57,7 @@ def refuse_undefined_reads(
             for name, mask in reads:
                 if not mask & held:
                     raise InputError(
-                        f"${name} is read, but is no live-in and nothing defines it before",
+                        f"${name} is read, but is neither a live-in nor defined before",
                         source=source,
                         line=line,
                     )
