@@ -124,6 +124,16 @@ FAULTS = [
         "INLINEASM defines %0.sub0 twice",
         'INLINEASM &"", 1, 10, def %0.sub0:vreg_64_align2, 10, def %0.sub1, 10, implicit-def %0',
     ),
+    (
+        "$vgpr0, $vgpr0 = V_SWAP_B32 $vgpr0, $vgpr0",
+        r"V_SWAP_B32 defines \$vgpr0 twice",
+        "$vgpr0, $vgpr1 = V_SWAP_B32 $vgpr1, $vgpr0",
+    ),
+    (
+        'INLINEASM &"", 1, 10, def $sgpr4, 10, def $m0, 10, def $sgpr4_sgpr5',
+        r"INLINEASM defines \$sgpr4_sgpr5 twice",
+        'INLINEASM &"", 1, 10, def $sgpr4, 10, def $m0, 10, def $m0, 10, def $sgpr5',
+    ),
     # Registers that an instruction reads and writes without naming them.
     (
         "V_CMP_EQ_U32_e32 1, %1:vgpr_32",

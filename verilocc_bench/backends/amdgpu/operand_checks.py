@@ -4,7 +4,7 @@
 - A virtual register stands only where all registers of its class may stand, and a
   physical register only where it may: LLVM's machine verifier asks the same.
 - The registers that the opcode reads and writes without naming them are in the text.
-- No instruction defines a lane of a virtual register twice.
+- No instruction defines a lane of a register twice.
 - A copy has one width, and does not go from a vector register to a scalar one.
 - The first source of V_DIV_SCALE is one of the two others.
 - A vector instruction reads at most one scalar register, as gfx90a and gfx942 have one
@@ -162,14 +162,21 @@ def _implicit_fault(instruction: MachineInstruction, form: InstructionForm) -> s
 def _double_definition(instruction: MachineInstruction, form: InstructionForm) -> str | None:
     if form.definitions <= 1 and not form.takes_more:
         return None
-    seen: dict[str, set[int]] = {}
+    seen: set[tuple[str, int]] = set()
     for _, operand in instruction.operands:
-        if operand.virtual and _is(operand, MachineOperandFlag.DEFINITION):
+        if not _is(operand, MachineOperandFlag.DEFINITION):
+            continue
+        if operand.virtual:
             lanes = SUB_REGISTERS.get(operand.sub_register or "", _ALL_LANES)
-            defined = {*range(lanes.first, lanes.first + lanes.count)}
-            if seen.setdefault(operand.name, set()) & defined:
-                return f"{instruction.opcode} defines {_name(operand)} twice"
-            seen[operand.name] |= defined
+            register, first, count = f"%{operand.name}", lanes.first, lanes.count
+        elif units := fixed_units(operand.name):
+            register, first, count = units.file, units.first, units.count
+        else:
+            continue
+        defined = {(register, first + lane) for lane in range(count)}
+        if seen & defined:
+            return f"{instruction.opcode} defines {_name(operand)} twice"
+        seen |= defined
     return None
 
 
