@@ -37,6 +37,13 @@ REGISTERS = "noVRegs: false\n"
         (LOOP.format("$vgpr6"), "vgpr6", 9, LOOP.format("$vgpr5")),
         ("    S_BRANCH %bb.1\n  bb.1:\n    KILL $vgpr0", "vgpr0", 8,
          "    $vgpr0 = IMPLICIT_DEF\n    $vgpr1 = IMPLICIT_DEF\n{}"),
+        # Notes and blocks that no path leads to say nothing of what follows.
+        ("    DBG_VALUE $vgpr0\n    KILL $vgpr1", "vgpr1", 7, "    $vgpr1 = IMPLICIT_DEF\n{}"),
+        ("    S_BRANCH %bb.2\n  bb.1:\n    KILL $vgpr0\n  bb.2:\n    KILL $vgpr1", "vgpr1", 10,
+         "    liveins: $vgpr1\n{}"),
+        # An instruction defines more than one.
+        ("    KILL $vgpr1", "vgpr1", 6,
+         "    liveins: $vgpr0\n    $vgpr1, $vgpr0 = V_SWAP_B32 $vgpr0, undef $vgpr1\n{}"),
         # Members of bundles.
         ("    BUNDLE {\n      KILL $vgpr1\n    }", "vgpr1", 7,
          "    BUNDLE {\n      $vgpr1 = IMPLICIT_DEF\n      KILL internal $vgpr1\n    }"),
