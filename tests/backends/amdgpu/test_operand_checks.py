@@ -130,7 +130,7 @@ FAULTS = [
         "$vgpr0, $vgpr1 = V_SWAP_B32 $vgpr1, $vgpr0",
     ),
     (
-        'INLINEASM &"", 1, 10, def $sgpr4, 10, def $m0, 10, def $sgpr4_sgpr5',
+        'INLINEASM &"", 1, 9, %0:vgpr_32, 10, def $sgpr4, 10, def $m0, 10, def $sgpr4_sgpr5',
         r"INLINEASM defines \$sgpr4_sgpr5 twice",
         'INLINEASM &"", 1, 10, def $sgpr4, 10, def $m0, 10, def $m0, 10, def $sgpr5',
     ),
