@@ -90,7 +90,7 @@ build-expert: expert-archives ## Build the experts' kernels into DATASET/expert;
 	$(BIN)/verilocc-bench build --sweep expert --output $(DATASET)/expert
 	$(BIN)/verilocc-bench dataset check $(DATASET)/expert
 
-register-classes: $(VENV)/dev ## Generate the AMDGPU register classes, operand constraints and instructions from LLVM's own tables
+register-classes: $(VENV)/dev ## Generate the AMDGPU register classes and opcodes from LLVM's own tables
 	$(BIN)/python -m dataset_builders.compilers.llvm_tables verilocc_bench/targets
 	$(BIN)/python -m dataset_builders.compilers.llvm_instructions verilocc_bench/targets
 

@@ -123,7 +123,7 @@ FAULTS = (
           "                uses.append(use)",
           "                uses.append(use) if len(uses) < 2 else None"),
     PlantedFault("the table of early clobbers is not read", _PARSE,
-          "for early in operand_constraints(match[1]).early_clobbers:", "for early in ():"),
+          "for early in early_clobbers(match[1]):", "for early in ():"),
     PlantedFault("tuples may begin anywhere", _CLASSES,
           "BaseRange(file, first, last, step))", "BaseRange(file, first, last, 1))"),
     PlantedFault("the last register of a class is one too far", _CLASSES,

@@ -26,8 +26,8 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
     MachineOperand,
+    is_ignored,
 )
-from verilocc_bench.backends.amdgpu.normalize import is_ignored
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import (
     OWN_ALLOCATION_OPTIONS,

@@ -1,14 +1,14 @@
 """LLVM's own AMDGPU tables, read from the library inside llvmlite.
 
-TableGen's tables (register names, register classes with their members,
-constraints on operands of instructions) are constant data of the library. This
+TableGen's tables (register names, register classes with their members) are constant
+data of the library. This
 module finds them by their symbols and reads them from the loaded library. So
 this package's tables are generated from LLVM, and compared with it. Works on
 Linux on x86-64, where llvmlite's library keeps its symbol table.
 
     python -m dataset_builders.compilers.llvm_tables verilocc_bench/targets
 
-writes `amdgpu_classes.json` and `amdgpu_constraints.json` into that folder.
+writes `amdgpu_classes.json` into that folder.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ import mmap
 import re
 import struct
 import sys
-from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +39,11 @@ _OPCODE_NAMES = "_ZN4llvm19AMDGPUInstrNameDataE"
 _ENCODING_FUNCTION = "_ZN4llvm6AMDGPU11getMCOpcodeEtj"
 _MATRIX_FUNCTION = "_ZN4llvm6AMDGPU21getMFMAEarlyClobberOpEt"
 _MODE_CLASSES = "_ZN4llvm28AMDGPURegClassByHwModeTablesE"
+REQUIRED_SETS = "_ZZN4llvm9AMDGPU_MC23computeRequiredFeaturesEjE14FeatureBitsets"
+REQUIRED_PLACES = "_ZZN4llvm9AMDGPU_MC23computeRequiredFeaturesEjE20RequiredFeaturesRefs"
+AVAILABLE_FUNCTION = "_ZN4llvm9AMDGPU_MC24computeAvailableFeaturesERKNS_13FeatureBitsetE"
+FEATURES = "_ZN4llvm15AMDGPUFeatureKVE"
+PROCESSORS = "_ZN4llvm15AMDGPUSubTypeKVE"
 _ANCHOR = "LLVMPY_ParseAssembly"  # exported, so that its address in memory is known
 
 _REGISTER_RECORD_BYTES = 24  # llvm::MCRegisterDesc
@@ -53,6 +56,8 @@ _TIED, _EARLY_CLOBBER = 1 << 0, 1 << 1  # MCOI::OperandConstraint
 _SOURCE_FILE = 4  # STT_FILE: the local symbols that follow are that file's
 _MEMBER = re.compile(r"(?:[VSA]GPR\d+_?)+")
 _HARDWARE_COUNTS = {"v": 256, "a": 256, "s": 102}
+# Classes that only operands have: no virtual register can be of one.
+_OPERANDS = re.compile(r"VS_(32|64_Align2)|VRegOrLds_32|SReg_\d+(_XNULL|_Encodable)?")
 _NAMED = {"VCC_LO": ("vcc", 0, 1), "VCC_HI": ("vcc", 1, 1), "VCC": ("vcc", 0, 2)}
 
 
@@ -101,6 +106,11 @@ class LLVMImage:
                 _ENCODING_FUNCTION,
                 _MATRIX_FUNCTION,
                 _MODE_CLASSES,
+                REQUIRED_SETS,
+                REQUIRED_PLACES,
+                AVAILABLE_FUNCTION,
+                FEATURES,
+                PROCESSORS,
                 _ANCHOR,
             },
         )
@@ -214,12 +224,16 @@ def _progressions(bases: list[int]) -> list[tuple[int, int, int]]:
 
 
 def class_table_text() -> str:
-    """The table of allocatable classes that the package ships, as JSON text."""
+    """The table of classes that the package ships, as JSON text.
+
+    A row has the width and the bases, and `true` if only operands have the class.
+    """
     rows: list[str] = []
     for llvm_class in sorted(read_register_classes(), key=lambda c: c.name.lower()):
         units = [u for u in map(member_units, llvm_class.members) if u is not None]
         widths = {width for _, _, width in units}
-        if not llvm_class.allocatable or len(widths) != 1:
+        usable = llvm_class.allocatable or _OPERANDS.fullmatch(llvm_class.name)
+        if not usable or len(widths) != 1:
             continue
         files = dict.fromkeys(file for file, _, _ in units)
         ranges = [
@@ -229,52 +243,11 @@ def class_table_text() -> str:
         ]
         if llvm_class.size_bits != 32 * min(widths):
             continue  # VReg_1 is a 1-bit pseudo-class that never reaches allocation
-        rows.append(f"{json.dumps(llvm_class.name.lower())}: {json.dumps([*widths, ranges])}")
+        row = [*widths, ranges, *([] if llvm_class.allocatable else [True])]
+        rows.append(f"{json.dumps(llvm_class.name.lower())}: {json.dumps(row)}")
     return "{\n" + ",\n".join(rows) + "\n}\n"
-
-
-def constraint_table_text() -> str:
-    """The table of operand constraints that the package ships, as JSON text.
-
-    For each constraint the opcodes that have it: `3=0`, operand 3 is tied to
-    definition 0; `0`, definition 0 is an early clobber.
-    """
-    found: dict[str, list[str]] = defaultdict(list)
-    for name, constraints in _read_constraints():
-        for constraint in constraints:
-            found[constraint].append(name)
-    rows = [
-        f"{json.dumps(key)}: {json.dumps(' '.join(sorted(found[key])))}" for key in sorted(found)
-    ]
-    return "{\n" + ",\n".join(rows) + "\n}\n"
-
-
-def _read_constraints() -> Iterator[tuple[str, list[str]]]:
-    """The opcodes of machine IR, with the constraints on their operands."""
-    image = LLVMImage()
-    places, names, records = map(image.data, (_OPCODE_PLACES, _OPCODE_NAMES, _OPCODES))
-    count = len(places) // 4
-    operands_start = count * _OPCODE_RECORD.size
-    # The records are in reverse order: those of operands follow the first record.
-    for opcode, (place,) in enumerate(struct.iter_unpack("<I", places)):
-        start = operands_start - (opcode + 1) * _OPCODE_RECORD.size
-        fields = _OPCODE_RECORD.unpack_from(records, start)
-        number, operand_count, first, flags = fields[0], fields[1], fields[7], fields[9]
-        assert number == opcode, "another layout of llvm::MCInstrDesc"
-        if not flags & _PSEUDO:
-            continue
-        constraints = []
-        for operand in range(operand_count):
-            at = operands_start + (first + operand) * _OPERAND_RECORD.size
-            *_, constraint = _OPERAND_RECORD.unpack_from(records, at)
-            if constraint & _TIED:
-                constraints.append(f"{operand}={constraint >> 4 & 0xF}")
-            if constraint & _EARLY_CLOBBER:
-                constraints.append(str(operand))
-        yield _string(names, place), constraints
 
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     write_atomically(folder / "amdgpu_classes.json", class_table_text())
-    write_atomically(folder / "amdgpu_constraints.json", constraint_table_text())

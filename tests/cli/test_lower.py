@@ -287,11 +287,20 @@ def test_what_llc_refuses_is_told_in_one_line(run, mir: Path, tmp_path: Path, mo
         "*** Bad machine code: Illegal register ***\n- function: k\n"
         "- basic block: %bb.0 (0x55f1a) [0B;9B)\n- instruction: 16B X\nstack dump"
     )
+    crash = (
+        "LLVM ERROR: Unsupported instruction : <MCInst 8>\nStack dump:\n"
+        "1.\tRunning pass 'AMDGPU Assembly Printer' on function '@k'\n0 libLLVM.so 0x1"
+    ).replace("'", "'\\''")
     for body, words in (
         (f"echo '{complaint}'; exit 1", "Illegal register; - basic block: %bb.0; - instruction: X"),
         ("echo 'llc: error: no such thing' >&2; exit 1", "llc: llc: error: no such thing"),
         ("echo boom; exit 3", "llc ended with status 3: boom"),
         ("kill -11 $$", "llc ended by signal 11"),
+        (
+            f"echo '{crash}'; kill -6 $$",
+            "llc ended by signal 6: Unsupported instruction : <MCInst 8>, in function k, pass "
+            "AMDGPU Assembly Printer",
+        ),
     ):
         program.write_text(
             f'#!/bin/sh\n[ "$1" = --version ] && echo LLVM version 22.1.8 && exit\n{body}\n'
@@ -300,6 +309,23 @@ def test_what_llc_refuses_is_told_in_one_line(run, mir: Path, tmp_path: Path, mo
         output = tmp_path / "out.o"
         refused(run(mir, some, "--arch", "gfx942", "-o", output), str(mir), words)
         assert not output.exists()
+
+
+@needs_llc
+@pytest.mark.parametrize("kind", ["s", "o"])
+def test_code_that_cannot_be_decoded_is_refused(run, tmp_path: Path, kind: str) -> None:  # type: ignore[no-untyped-def]
+    for word, status in (("0x7e000280", 0), ("0xffffffff", 2)):
+        path, output = tmp_path / "words.mir", tmp_path / f"{status}.{kind}"
+        path.write_text(
+            "--- |\n  define amdgpu_kernel void @words() { ret void }\n...\n"
+            "---\nname: words\ntracksRegLiveness: true\nbody: |\n  bb.0:\n"
+            "    %0:vgpr_32 = IMPLICIT_DEF\n"
+            f'    INLINEASM &".long {word}", 1, implicit %0\n    S_ENDPGM 0\n...\n'
+        )
+        some = answer(tmp_path / "a.json", {"%0": "v0"})
+        result = run(path, some, "--arch", "gfx942", "-o", output)
+        assert output.exists() == (status == 0), result
+    refused(result, str(path), "words has code that gfx942 lacks", "decode '.long 0xffffffff'")
 
 
 def test_bad_machine_ir_is_told_in_one_line(run, mir: Path, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

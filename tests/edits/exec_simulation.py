@@ -19,8 +19,8 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineInstruction,
     MachineOperand,
     MachineOperandFlag,
+    is_ignored,
 )
-from verilocc_bench.backends.amdgpu.normalize import is_ignored
 from verilocc_bench.edits import VectorPlaces
 from verilocc_bench.ir import Function
 from verilocc_bench.targets import get_target

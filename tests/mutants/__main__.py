@@ -31,6 +31,11 @@ ROOMS = {
     "verification, the symbolic checker": ("verilocc_bench/verification/symbolic/*.py",),
     "verification, the executor": ("verilocc_bench/verification/executor/*.py",),
     "backends/amdgpu/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
+    "backends/amdgpu, what is refused": (
+        "verilocc_bench/backends/amdgpu/operand_checks.py",
+        "verilocc_bench/backends/amdgpu/refusals.py",
+        "verilocc_bench/backends/amdgpu/undefined_reads.py",
+    ),
     "evaluation/metrics": ("verilocc_bench/evaluation/metrics.py",),
     "leaderboard/judging": ("leaderboard/judging.py",),
 }

@@ -16,9 +16,14 @@ from verilocc_bench.targets.amdgpu_classes import (
     class_bases,
     fixed_units,
     is_outside_allocation,
+    operand_bases,
 )
-from verilocc_bench.targets.amdgpu_constraints import operand_constraints
-from verilocc_bench.targets.amdgpu_instructions import opcodes_encoded_as
+from verilocc_bench.targets.amdgpu_instructions import (
+    early_clobbers,
+    instruction_form,
+    opcodes_encoded_as,
+    targets_with,
+)
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS, SubRegister
 
 pytestmark = pytest.mark.slow
@@ -70,33 +75,69 @@ def test_forms_say_what_operands_are() -> None:
     assert [operand.tied_to for operand in fmac.form.operands] == [None, None, None, 0]
 
 
-def test_the_shipped_tables_are_fresh(tables) -> None:
-    folder = files("verilocc_bench.targets")
-    assert folder.joinpath("amdgpu_classes.json").read_text() == tables.class_table_text()
-    assert folder.joinpath("amdgpu_constraints.json").read_text() == tables.constraint_table_text()
+def test_the_shipped_classes_are_fresh(tables) -> None:
+    shipped = files("verilocc_bench.targets").joinpath("amdgpu_classes.json").read_text()
+    assert shipped == tables.class_table_text()
 
 
 @pytest.mark.parametrize(
-    ("opcode", "early_clobbers", "ties"),
+    ("opcode", "clobbers", "ties"),
     [
         ("V_FMAC_F32_e32", (), ((3, 0),)),
         ("V_MFMA_F32_32X32X8F16_vgprcd_e64", (0,), ()),
         ("V_MFMA_F32_32X32X8F16_mac_vgprcd_e64", (), ((3, 0),)),
         ("V_SWAP_B32", (), ((2, 1), (3, 0))),
+        ("IMAGE_ATOMIC_ADD_V1_V1_gfx90a", (), ((1, 0),)),
         ("V_MOV_B32_e32", (), ()),
         ("COPY", (), ()),
     ],
 )
-def test_constraints(opcode: str, early_clobbers: object, ties: object) -> None:
-    found = operand_constraints(opcode)
-    assert (found.early_clobbers, found.ties) == (early_clobbers, ties)
+def test_constraints(opcode: str, clobbers: object, ties: object) -> None:
+    form = instruction_form(opcode)
+    assert form is not None
+    assert (early_clobbers(opcode), form.ties) == (clobbers, ties)
+    assert early_clobbers("V_NOTHING") == ()
+
+
+@pytest.mark.parametrize(
+    ("opcode", "targets"),
+    [
+        ("V_ADD_U32_e64", ("gfx90a", "gfx942")),
+        ("S_LOAD_DWORDX4_IMM_ec", ("gfx90a", "gfx942")),
+        ("V_MAC_F32_e32", ("gfx90a",)),
+        ("IMAGE_LOAD_V4_V2_gfx90a", ("gfx90a",)),
+        ("V_LSHL_ADD_U64_e64", ("gfx942",)),
+        ("V_PERMLANE32_SWAP_B32_e32", ()),
+        ("BUFFER_LOAD_DWORD_VBUFFER_OFFEN", ()),
+        ("V_ADD_U32_e64_gfx9", ()),
+        ("WQM", ()),
+    ],
+)
+def test_each_target_has_opcodes_of_its_own(opcode: str, targets: object) -> None:
+    assert targets_with(opcode) == targets
+    assert (instruction_form(opcode) is None) == (not targets)
+
+
+def test_forms_say_what_reads_the_constant_bus_and_takes_more() -> None:
+    found = {}
+    for opcode in ("V_ADD_U32_e64", "S_ADD_I32", "V_FMAMK_F32", "KILL"):
+        form = instruction_form(opcode)
+        assert form is not None
+        found[opcode] = (form.reads_constant_bus, form.constants, form.takes_more)
+    assert found == {
+        "V_ADD_U32_e64": (True, 0, False),
+        "S_ADD_I32": (False, 0, False),
+        "V_FMAMK_F32": (True, 1, False),
+        "KILL": (False, 0, True),
+    }
 
 
 def test_classes_hold_the_registers_of_llvm(tables) -> None:
     for llvm_class in tables.read_register_classes():
-        found = class_bases(llvm_class.name.lower())
+        found = operand_bases(llvm_class.name.lower())
         if found is None:
             continue
+        assert (class_bases(llvm_class.name.lower()) is not None) == llvm_class.allocatable
         width, bases = found
         own = {(file, base, width) for file, ranges in bases.items() for r in ranges for base in r}
         assert own == {u for m in llvm_class.members if (u := tables.member_units(m))}

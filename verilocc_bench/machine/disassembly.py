@@ -23,6 +23,7 @@ _VARIABLE = "VERILOCC_BENCH_OBJDUMP"
 _NAMES = ("llvm-objdump-22", "llvm-objdump")
 _SECONDS = 120
 _LINE = re.compile(r"^\t(?P<text>[^/]*?)\s*// (?P<address>[0-9A-F]{12}): (?P<words>[0-9A-F ]+)")
+_LABEL = re.compile(r"^[0-9a-f]+ <(.*)>:$")
 _MODIFIER = re.compile(r"[a-z0-9_]+(?::.*)?\Z")
 _BRANCH = re.compile(r"(s_branch|s_cbranch_(?:scc[01]|vccn?z|execn?z)) \w+$")
 
@@ -57,7 +58,7 @@ def find_objdump() -> Path:
         if re.search(r"\bLLVM version 22\.", said.stdout):
             return Path(found)
     raise InputError(
-        "execution needs llvm-objdump of LLVM 22; install it (Debian: apt-get install llvm-22), "
+        "machine code needs llvm-objdump of LLVM 22; install it (Debian: apt-get install llvm-22), "
         f"or name it in {_VARIABLE}"
     )
 
@@ -67,19 +68,10 @@ def disassemble(data: bytes, kernel: KernelCode) -> tuple[CodeInstruction, ...]:
 
     Raises InputError for bytes that are no instructions of its architecture.
     """
-    with tempfile.NamedTemporaryFile(suffix=".o") as file:
-        file.write(data)
-        file.flush()
-        said = subprocess.run(
-            [find_objdump(), "-d", "-j", kernel.section, f"--mcpu={kernel.arch}",
-             f"--start-address={kernel.entry}", f"--stop-address={kernel.entry + kernel.size}",
-             file.name],
-            capture_output=True, text=True, timeout=_SECONDS, check=False,
-        )  # fmt: skip
-    if said.returncode != 0:
-        raise InputError(f"llvm-objdump refuses the code object: {said.stderr.strip()[:200]}")
+    end = kernel.entry + kernel.size
+    place = ("-j", kernel.section, f"--start-address={kernel.entry}", f"--stop-address={end}")
     found = []
-    for line in said.stdout.splitlines():
+    for line in _objdump(data, kernel.arch, *place):
         if not line.startswith("\t"):
             continue
         match = _LINE.match(line)
@@ -93,6 +85,35 @@ def disassemble(data: bytes, kernel: KernelCode) -> tuple[CodeInstruction, ...]:
     if not found:
         raise InputError(f"kernel {kernel.name} has no instructions")
     return tuple(found)
+
+
+def refuse_undecodable(data: bytes, arch: str) -> None:
+    """Raises InputError if an object file has code that `arch` does not have."""
+    function = ""
+    for line in _objdump(data, arch):
+        if label := _LABEL.match(line):
+            function = label[1]
+        elif line.startswith("\t"):
+            match = _LINE.match(line)
+            if match is None or match["text"].startswith("."):
+                text = match["text"] if match else line.strip()
+                raise InputError(
+                    f"function {function} has code that {arch} lacks: "
+                    f"llvm-objdump cannot decode {text[:80]!r}"
+                )
+
+
+def _objdump(data: bytes, arch: str, *options: str) -> list[str]:
+    with tempfile.NamedTemporaryFile(suffix=".o") as file:
+        file.write(data)
+        file.flush()
+        said = subprocess.run(
+            [find_objdump(), "-d", f"--mcpu={arch}", *options, file.name],
+            capture_output=True, text=True, timeout=_SECONDS, check=False,
+        )  # fmt: skip
+    if said.returncode != 0:
+        raise InputError(f"llvm-objdump refuses the code object: {said.stderr.strip()[:200]}")
+    return said.stdout.splitlines()
 
 
 def parse_instruction(text: str, address: int = 0, size: int = 4) -> CodeInstruction:

@@ -1,8 +1,8 @@
 """LLVM's AMDGPU register classes and register names on gfx90a and gfx942.
 
-`amdgpu_classes.json` lists every allocatable class of LLVM 22 with the base registers
-that exist on these targets. `make register-classes` generates it from LLVM's own tables,
-and the tests compare it with them.
+`amdgpu_classes.json` lists every allocatable class of LLVM 22, and those that operands alone
+have, with the base registers that exist on these targets. `make register-classes` generates
+it from LLVM's own tables, and the tests compare it with them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ ClassBases = tuple[int, dict[str, tuple[BaseRange, ...]]]
 
 _UNIT_COUNTS = {"v": 256, "a": 256, "s": 102}
 _TUPLE = re.compile(r"([vas])gpr(\d{1,3})(?:_\w+)?", re.ASCII)
+_COLUMNS = 2  # a third one marks a class that operands alone have
 _HALF = re.compile(r"(.*)_(?:lo|hi)16")
 _VCC = {"vcc": FixedUnits("vcc", 0, 2), "vcc_lo": FixedUnits("vcc", 0, 1)}
 _VCC["vcc_hi"] = FixedUnits("vcc", 1, 1)
@@ -41,11 +42,17 @@ def _table() -> dict[str, list[object]]:
 
 @cache
 def class_bases(name: str) -> ClassBases | None:
-    """The width and the legal bases of an LLVM class, or None for an unknown name."""
+    """The width and the legal bases of a class of virtual registers, or None for other names."""
+    return None if len(_table().get(name, ())) > _COLUMNS else operand_bases(name)
+
+
+@cache
+def operand_bases(name: str) -> ClassBases | None:
+    """The width and the legal bases of a class that an operand may have, or None."""
     row = _table().get(name)
     if row is None:
         return None
-    width, ranges = row
+    width, ranges = row[:2]
     assert isinstance(width, int)
     assert isinstance(ranges, list)
     bases: dict[str, tuple[BaseRange, ...]] = {}

@@ -1,7 +1,8 @@
-"""The AMDGPU instructions that gfx90a and gfx942 encode, with their operands.
+"""The opcodes of machine IR that gfx90a and gfx942 have before allocation, with their operands.
 
-`amdgpu_instructions.json` lists the opcodes of LLVM 22's machine IR, the assembler's
-names of their encodings, and the register classes of their operands.
+`amdgpu_instructions.json` lists the opcodes of LLVM 22's machine IR, the targets that
+have them, the assembler's names of their encodings, and the register classes of their
+operands. Opcodes without an encoding are those that LLVM expands after allocation.
 `make register-classes` generates it from LLVM's own tables, and the tests compare it
 with them.
 """
@@ -14,12 +15,17 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-_OPERAND = re.compile(r"(-|\w+)(&?)(?:=(\d+))?")
+_OPERAND = re.compile(r"(\*|-|\w+)(&?)(?:=(\d+))?")
+_ENTRY = re.compile(r"(\w+)(?:@(\w+))?(?::(.+))?")
+_BOTH = ("gfx90a", "gfx942")
 
 
 @dataclass(frozen=True, slots=True)
 class OperandForm:
-    """One operand; `class_name` is LLVM's name in lower case, None where no register can stand."""
+    """One operand; `class_name` is LLVM's name in lower case.
+
+    `class_name` is None where no register can stand, and `*` where every one can.
+    """
 
     class_name: str | None
     early_clobber: bool
@@ -30,7 +36,9 @@ class OperandForm:
 class InstructionForm:
     """The operands of an opcode of machine IR; the first `definitions` of them are written.
 
-    Implicit registers have LLVM's names in lower case, such as `exec`.
+    Implicit registers have LLVM's names in lower case, such as `exec`. Further explicit
+    operands may follow where `takes_more` is true. Of the sources on the constant bus,
+    `constants` are always there.
     """
 
     definitions: int
@@ -39,6 +47,20 @@ class InstructionForm:
     implicit_uses: tuple[str, ...]
     may_load: bool
     may_store: bool
+    takes_more: bool
+    reads_constant_bus: bool
+    constants: int
+
+    @property
+    def early_clobbers(self) -> tuple[int, ...]:
+        """The definitions that must not share a register with a use, numbered from 0."""
+        return tuple(place for place, each in enumerate(self.operands) if each.early_clobber)
+
+    @property
+    def ties(self) -> tuple[tuple[int, int], ...]:
+        """The tied (use, definition) pairs."""
+        pairs = [(place, each.tied_to) for place, each in enumerate(self.operands)]
+        return tuple((use, definition) for use, definition in pairs if definition is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +71,38 @@ class EncodedOpcode:
     form: InstructionForm
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    targets: tuple[str, ...]
+    encodings: tuple[str, ...]
+    form: str
+
+
 @cache
-def _table() -> dict[str, tuple[tuple[str, str], ...]]:
-    """(opcode, form as text) of each encoding."""
+def _table() -> dict[str, _Entry]:
+    """The entry of each opcode."""
     text = files("verilocc_bench.targets").joinpath("amdgpu_instructions.json").read_text()
     groups: dict[str, str] = json.loads(text)
-    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    table: dict[str, _Entry] = {}
     for form, entries in groups.items():
-        for entry in entries.split():
-            opcode, _, endings = entry.partition(":")
-            for ending in endings.split(","):
-                name = ending[1:] if ending.startswith("!") else opcode + ending
-                found[name] = (*found.get(name, ()), (opcode, form))
+        for word in entries.split():
+            match = _ENTRY.fullmatch(word)
+            assert match is not None, word
+            opcode, only, endings = match.groups()
+            encodings = tuple(
+                ending[1:] if ending.startswith("!") else opcode + ending
+                for ending in (endings.split(",") if endings else ())
+            )
+            table[opcode] = _Entry((only,) if only else _BOTH, encodings, form)
+    return table
+
+
+@cache
+def _opcodes_by_encoding() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for opcode, entry in _table().items():
+        for encoding in entry.encodings:
+            found[encoding] = (*found.get(encoding, ()), opcode)
     return found
 
 
@@ -75,8 +117,37 @@ def _form(text: str) -> InstructionForm:
         class_name = None if match[1] == "-" else match[1].lower()
         tied_to = None if match[3] is None else int(match[3])
         operands.append(OperandForm(class_name, bool(match[2]), tied_to))
-    implicit = tuple(defined.split()), tuple(used.split())
-    return InstructionForm(int(count), tuple(operands), *implicit, "L" in marks, "S" in marks)
+    return InstructionForm(
+        definitions=int(count),
+        operands=tuple(operands),
+        implicit_definitions=tuple(defined.split()),
+        implicit_uses=tuple(used.split()),
+        may_load="L" in marks,
+        may_store="S" in marks,
+        takes_more="M" in marks,
+        reads_constant_bus="B" in marks,
+        constants=int("K" in marks),
+    )
+
+
+def targets_with(opcode: str) -> tuple[str, ...]:
+    """The targets that have an opcode of machine IR before allocation, by name."""
+    entry = _table().get(opcode)
+    return () if entry is None else entry.targets
+
+
+@cache
+def instruction_form(opcode: str) -> InstructionForm | None:
+    """The operands of an opcode, the same on all targets; None for an unknown opcode."""
+    entry = _table().get(opcode)
+    return None if entry is None else _form(entry.form)
+
+
+@cache
+def early_clobbers(opcode: str) -> tuple[int, ...]:
+    """The early clobbers among an opcode's definitions; none for an unknown opcode."""
+    form = instruction_form(opcode)
+    return () if form is None else form.early_clobbers
 
 
 @cache
@@ -86,4 +157,5 @@ def opcodes_encoded_as(encoding: str) -> tuple[EncodedOpcode, ...]:
     An encoding has several if one of them ties operands that another one leaves free.
     Empty for an unknown encoding.
     """
-    return tuple(EncodedOpcode(name, _form(form)) for name, form in _table().get(encoding, ()))
+    found = _opcodes_by_encoding().get(encoding, ())
+    return tuple(EncodedOpcode(name, _form(_table()[name].form)) for name in found)

@@ -107,5 +107,5 @@ def test_other_blocks_are_no_label() -> None:
 
 
 def test_a_base_may_follow_from_a_vanished_copy_alone() -> None:
-    before = "%0:vgpr_32 = COPY $vgpr3\n%1:vgpr_32 = COPY %0\nS_NOP 0, implicit %1"
+    before = "liveins: $vgpr3\n%0:vgpr_32 = COPY $vgpr3\n%1:vgpr_32 = COPY %0\nS_NOP 0, implicit %1"
     assert label(before, "S_NOP 0, implicit $vgpr3") == {0: "v3", 1: "v3"}

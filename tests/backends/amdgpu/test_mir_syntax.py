@@ -11,6 +11,11 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.ir import print_function
 from verilocc_bench.targets import get_target
 
+LIVE = (
+    "    liveins: $vgpr0, $vgpr1, $vgpr2, $vgpr3, $vgpr4_vgpr5_vgpr6_vgpr7, $vgpr9, $sgpr0_sgpr1, "
+    "$sgpr2_sgpr3, $vcc\n"
+)
+
 
 def mir(body: str, head: str = "") -> str:
     return f"---\nname: f\n{head}body: |\n  bb.0:\n{body}\n...\n"
@@ -29,32 +34,32 @@ def lines(body: str, head: str = "") -> list[str]:
     ("instruction", "expected"),
     [
         ("undef %x-1.sub1:vreg_64_align2 = COPY $vgpr3", "%0.1!=COPY v3"),
-        ("dead %0:sreg_64 = nuw nsw S_FOO_gfx9 killed $vcc", "%0=S_FOO vcc"),
+        ("dead %0:sreg_64 = nuw nsw S_NOT_B64 killed $vcc", "%0=S_NOT_B64 vcc"),
         ('INLINEASM &"a = b, :: \\\\", 1, 10, def %0:vgpr_32', "%0=INLINEASM"),
         (
             'INLINEASM &"", 0, 10, def %0:vgpr_32, 9, implicit undef $vgpr1(tied-def 3)',
             "%0=INLINEASM +v1!~0",
         ),
         ("S_NOP 0 :: (load (s32) from %ir.a, addrspace 1)", "S_NOP"),
-        ("S_NOP implicit $exec, debug-location !9", "S_NOP"),
+        ("S_NOP 0, implicit $exec, debug-location !9", "S_NOP"),
         # LLVM knows it where the text does not say so.
         (
-            "%0:areg_128_align2 = V_QSAD_PK_U16_U8_e64 %1:vreg_64_align2",
-            "%0&=V_QSAD_PK_U16_U8 %1:V2",
+            "%0:vreg_64_align2 = V_QSAD_PK_U16_U8_e64 %1:vreg_64_align2, 0, %1, 0",
+            "%0&=V_QSAD_PK_U16_U8 %1,%1",
         ),
         ("%0:vgpr_32 = COPY $vgpr1 ; of %1, $vgpr2", "%0=COPY v1"),
         ('INLINEASM &"a ; b", 1, 10, def %0:vgpr_32 ; of "%1"', "%0=INLINEASM"),
     ],
 )
 def test_one_instruction(instruction: str, expected: str) -> None:
-    assert lines(f"    {instruction}")[1] == expected
+    assert lines(f"{LIVE}    {instruction}")[1] == expected
 
 
 @pytest.mark.parametrize(
     ("instruction", "words"),
     [
-        ("%0:vgpr_32 = FOO %1:vgpr_32(tied-def 3)", "tied to operand 3"),
-        ("%0:vgpr_32 = FOO $vgpr1(tied-def 2)", "tied to operand 2"),
+        ("%0:vgpr_32 = KILL %1:vgpr_32(tied-def 3)", "tied to operand 3"),
+        ("%0:vgpr_32 = KILL $vgpr1(tied-def 2)", "tied to operand 2"),
         ("S_NOP %0:vgpr_32(nonsense)", "unknown operand syntax"),
         ("S_NOP %0:vgpr_32(tied-use 1)", "unknown operand syntax"),
     ],
@@ -82,11 +87,11 @@ def test_a_bundle_is_one_instruction_that_writes_before_its_last_read() -> None:
       %0:vgpr_32 = V_MOV_B32_e32 $vgpr1
       %1:vgpr_32 = V_ADD_U32_e32 internal %0, $vgpr2
     }"""
-    assert lines(body)[1:] == ["%0&,%1=BUNDLE v1,v2"]
+    assert lines(LIVE + body)[1:] == ["%0&,%1=BUNDLE v1,v2"]
 
 
-def test_a_waterfall_loop_falls_through() -> None:
-    body = "    SI_WATERFALL_LOOP %bb.0\n  bb.1:\n    S_BRANCH %bb.0\n    DBG_VALUE $noreg\n  bb.2:"
+def test_a_conditional_branch_falls_through() -> None:
+    body = "    S_CBRANCH_EXECNZ %bb.0\n  bb.1:\n    S_BRANCH %bb.0\n    DBG_VALUE $noreg\n  bb.2:"
     assert [line for line in lines(body) if "bb" in line] == ["bb0->bb0,bb1", "bb1->bb0", "bb2"]
 
 
@@ -95,10 +100,10 @@ def test_a_waterfall_loop_falls_through() -> None:
     [
         ("    S_NOP %0,%1(tied-def 0)", 5, "expected ', '"),
         ("    foo S_NOP", 5, "expected an instruction"),
-        ("    S_NOP $vgpr0_agpr1", 5, "unknown physical register"),
-        ("    S_NOP $vgpr01", 5, "unknown physical register"),
-        ("    %0:vgpr_32 = S_NOP %0.sub1", 5, "no 'sub1'"),
-        ("    %0:no_class = S_NOP", 5, "unknown register class"),
+        ("    KILL $vgpr0_agpr1", 5, "unknown physical register"),
+        ("    KILL $vgpr01", 5, "unknown physical register"),
+        ("    %0:vgpr_32 = KILL %0.sub1", 5, "no 'sub1'"),
+        ("    %0:no_class = KILL", 5, "unknown register class"),
         ("    S_NOP csr_amdgpu", 5, "calls by S_NOP are not supported"),
         ("    S_NOP %bb." + "9" * 5000, 5, "expected a block"),
         ("  bb.0:", 5, "occurs twice"),
@@ -113,7 +118,7 @@ def test_refusals_name_the_line(body: str, line: int, message: str) -> None:
 
 def test_one_function_of_many() -> None:
     """The others need not be known syntax; empty documents are none."""
-    text = mir("    %0:vgpr_32 = FOO") + "---\n...\n---\n\n# nothing\n...\n"
+    text = mir("    %0:vgpr_32 = KILL") + "---\n...\n---\n\n# nothing\n...\n"
     text += mir("    foo").replace("name: f", "name: 'a-b'") + mir("    S_NOP 0")[:-4] + "...\n"
     text = text[::-1].replace("f :eman", "g :eman", 1)[::-1]
     assert MirFile(text).names == ("f", "a-b", "g")
@@ -189,19 +194,19 @@ SEVEN = f"sub1_lo16_sub1_hi16_{SIX}"
     ("instruction", "expected"),
     [
         # 16 bits of a lane: the definition keeps, and so needs, the other 16.
-        ("%0.lo16:vgpr_32 = FOO", "%0=FOO +%0"),
-        ("%0.sub1_hi16:vreg_64_align2 = FOO", "%0.1=FOO +%0.1"),
-        ("undef %0.sub1_hi16:vreg_64_align2 = FOO", "%0.1!=FOO"),
-        ("$vgpr3_hi16 = FOO %0:sgpr_32", "v3=FOO +v3,%0"),
-        ("FOO %0.sub1_lo16:vreg_64_align2", "FOO %0.1"),
+        ("%0.lo16:vgpr_32 = KILL", "%0=KILL +%0"),
+        ("%0.sub1_hi16:vreg_64_align2 = KILL", "%0.1=KILL +%0.1"),
+        ("undef %0.sub1_hi16:vreg_64_align2 = KILL", "%0.1!=KILL"),
+        ("$vgpr3_hi16 = KILL %0:sgpr_32", "v3=KILL +v3,%0"),
+        ("KILL %0.sub1_lo16:vreg_64_align2", "KILL %0.1"),
         # Whole lanes, though LLVM spells their halves.
         (f"%0.{SEVEN}:vreg_256_align2 = COPY %1:areg_224_align2", "%0:V8.1-7=COPY %1"),
         # A register whose own name looks like a half.
-        ("%x_lo16:vgpr_32 = FOO", "%0=FOO"),
+        ("%x_lo16:vgpr_32 = KILL", "%0=KILL"),
     ],
 )
 def test_sub_registers(instruction: str, expected: str) -> None:
-    assert lines(f"    {instruction}")[1] == expected
+    assert lines(f"{LIVE}    {instruction}")[1] == expected
 
 
 @pytest.mark.parametrize(
@@ -210,5 +215,5 @@ def test_sub_registers(instruction: str, expected: str) -> None:
 )
 def test_unknown_sub_registers_are_refused_by_name(index: str) -> None:
     with pytest.raises(InputError, match=f"unknown sub-register index '{index}'") as caught:
-        lines(f"    %0.{index}:vreg_1024_align2 = FOO")
+        lines(f"    %0.{index}:vreg_1024_align2 = KILL")
     assert caught.value.line == 5

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.backends.amdgpu.test_mir_syntax import mir
+from tests.backends.amdgpu.test_mir_syntax import LIVE, mir
+from verilocc_bench.backends.amdgpu.machine import is_ignored
 from verilocc_bench.backends.amdgpu.normalize import (
     NormalizedMachineFunction,
-    is_ignored,
     normalize_machine_function,
 )
 from verilocc_bench.backends.amdgpu.read import parse_mir
@@ -31,7 +31,7 @@ def normalized(
 def lines(body: str, head: str = "") -> list[str]:
     """The instructions, without the classes of their registers."""
     text = print_function(normalized(body, head).function)
-    for name in (":V2", ":V4", ":V", ":S2", ":S", ":G"):
+    for name in (":V16", ":V2", ":V4", ":V", ":S2", ":S", ":G"):
         text = text.replace(name, "")
     return text[text.index("bb0") :].splitlines()
 
@@ -39,7 +39,7 @@ def lines(body: str, head: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("instruction", "expected"),
     [
-        # A definition of 16 bits keeps the other half of its unit, and so needs it.
+        # KILL definition of 16 bits keeps the other half of its unit, and so needs it.
         ("%0.lo16:vgpr_32 = COPY $vgpr3", "%0=COPY +%0,v3"),
         ("%0.hi16:vgpr_32 = COPY $vgpr3", "%0=COPY +%0,v3"),
         ("%0.sub1_lo16:vreg_64_align2 = COPY $vgpr3", "%0.1=COPY +%0.1,v3"),
@@ -51,28 +51,30 @@ def lines(body: str, head: str = "") -> list[str]:
         ("undef %0.sub1_hi16:vreg_64_align2 = COPY $vgpr3", "%0.1!=COPY v3"),
         ("%0.sub1:vreg_64_align2 = COPY $vgpr3", "%0.1=COPY v3"),
         ("$vgpr5 = COPY $vgpr3", "v5=COPY v3"),
-        # A use of one half is a use of the unit.
-        ("S_NOP %0.hi16:vgpr_32, $vgpr5_lo16", "S_NOP %0,v5"),
+        # KILL use of one half is a use of the unit.
+        ("KILL %0.hi16:vgpr_32, $vgpr5_lo16", "KILL %0,v5"),
         # Sub-registers of physical tuples.
-        ("S_NOP $vgpr4_vgpr5_vgpr6_vgpr7.sub1_sub2", "S_NOP v[5:6]"),
-        ("S_NOP $vgpr4_vgpr5.sub0, $vgpr4_vgpr5.sub1", "S_NOP v4,v5"),
-        ("S_NOP %0.sub2_sub3:vreg_128_align2", "S_NOP %0.2-3"),
+        ("KILL $vgpr4_vgpr5_vgpr6_vgpr7.sub1_sub2", "KILL v[5:6]"),
+        ("KILL $vgpr4_vgpr5.sub0, $vgpr4_vgpr5.sub1", "KILL v4,v5"),
+        ("KILL %0.sub2_sub3:vreg_128_align2", "KILL %0.2-3"),
         # Flags that matter; others and what is no register do not.
-        ("early-clobber %0:vgpr_32 = A undef %1:vgpr_32, 7, implicit %2:vgpr_32",
-         "%0&=A %1!,+%2"),
-        ("dead %0:vgpr_32 = nuw A killed %1:vgpr_32, @symbol, 0x1f", "%0=A %1"),
-        ("%0:vgpr_32 = A $exec, implicit $m0, implicit-def $scc, implicit-def $vcc",
-         "%0,+vcc=A"),
+        ("early-clobber %0:vgpr_32 = KILL undef %1:vgpr_32, 7, implicit %2:vgpr_32",
+         "%0&=KILL %1!,+%2"),
+        ("dead %0:vgpr_32 = nuw KILL killed %1:vgpr_32, @symbol, 0x1f", "%0=KILL %1"),
+        ("%0:vgpr_32 = KILL $exec, implicit $m0, implicit-def $scc, implicit-def $vcc",
+         "%0,+vcc=KILL"),
         # Encodings are no part of the opcode.
-        ("%0:vgpr_32 = V_ADD_F32_e64_vi %1:vgpr_32", "%0=V_ADD_F32 %1"),
-        ("%0:vgpr_32 = V_ADD_e32_F32 %1:vgpr_32", "%0=V_ADD_e32_F32 %1"),
-        ("%0:vgpr_32 = V_MFMA_gfx940_e64_vgprcd %1:vgpr_32", "%0=V_MFMA %1"),
+        ("%0:vgpr_32 = V_ADD_F32_e64 0, 1, 0, %1:vgpr_32, 0, 0", "%0=V_ADD_F32 %1"),
+        ("%0:vgpr_32 = V_ADD_F32_e32 1, %1:vgpr_32", "%0=V_ADD_F32 %1"),
+        ("%0:vgpr_32 = DS_READ_B32_gfx9 %1:vgpr_32, 0, 0", "%0=DS_READ_B32 %1"),
+        ("%0:vreg_512_align2 = V_MFMA_F32_32X32X8F16_vgprcd_e64 %1:vreg_64_align2, %1, 0, 0, 0, 0",
+         "%0&=V_MFMA_F32_32X32X8F16 %1,%1"),
         # Ties count all operands of the text; one to what no class holds ties nothing.
-        ("%0:vgpr_32 = A 1, %1:vgpr_32(tied-def 0)", "%0=A %1~0"),
-        ("%0:vgpr_32, %2:vgpr_32 = A 1, %1:vgpr_32(tied-def 1)", "%0,%1=A %2~1"),
-        ("$scc, %2:vgpr_32 = A 1, %1:vgpr_32(tied-def 1)", "%0=A %1~0"),
-        ("$scc, %2:vgpr_32 = A 1, %1:vgpr_32(tied-def 0)", "%0=A %1"),
-        # A constant of a register outside allocation is none.
+        ("%0:vgpr_32 = KILL 1, %1:vgpr_32(tied-def 0)", "%0=KILL %1~0"),
+        ("%0:vgpr_32, %2:vgpr_32 = KILL 1, %1:vgpr_32(tied-def 1)", "%0,%1=KILL %2~1"),
+        ("$scc, %2:vgpr_32 = KILL 1, %1:vgpr_32(tied-def 1)", "%0=KILL %1~0"),
+        ("$scc, %2:vgpr_32 = KILL 1, %1:vgpr_32(tied-def 0)", "%0=KILL %1"),
+        # KILL constant of a register outside allocation is none.
         ("%0:sreg_32 = S_MOV_B32 7", "%0=S_MOV_B32"),
         ("%0:sreg_32 = S_MOV_B32 $m0", "%0=S_MOV_B32.outside"),
         ("%0:sreg_32 = S_MOV_B32 7, implicit $m0", "%0=S_MOV_B32"),
@@ -86,12 +88,12 @@ def lines(body: str, head: str = "") -> list[str]:
     ],
 )  # fmt: skip
 def test_one_instruction(instruction: str, expected: str) -> None:
-    assert lines(f"    {instruction}")[1] == expected
+    assert lines(f"{LIVE}    {instruction}")[1] == expected
 
 
 def test_definitions_are_numbered_before_uses_and_registers_keep_their_names() -> None:
     found = normalized(
-        "    S_NOP %9:vgpr_32\n    %7:vgpr_32 = A %foo:sreg_32, implicit-def %8:vgpr_32"
+        "    KILL %9:vgpr_32\n    %7:vgpr_32 = KILL %foo:sreg_32, implicit-def %8:vgpr_32"
     )
     assert found.name == "f"
     assert found.original_names == ("%9", "%7", "%8", "%foo")
@@ -101,57 +103,57 @@ def test_definitions_are_numbered_before_uses_and_registers_keep_their_names() -
 BUNDLES = {
     # The head repeats what its members say, and is left out there; what it alone says stays.
     "BUNDLE implicit-def %0:vgpr_32, implicit $vgpr1, implicit $vgpr9 {\n"
-    "      %0:vgpr_32 = A $vgpr1\n    }": "%0=BUNDLE +v9,v1",
+    "      %0:vgpr_32 = KILL $vgpr1\n    }": "%0=BUNDLE +v9,v1",
     # Reads of what the bundle defined are none; definitions before a later read are early.
-    "BUNDLE {\n      %0:vgpr_32 = A $vgpr1\n      %1:vgpr_32 = B internal %0\n"
-    "      %2:vgpr_32 = C $vgpr2\n    }": "%0&,%1&,%2=BUNDLE v1,v2",
-    "BUNDLE {\n      %0:vgpr_32 = A $vgpr1\n      %1:vgpr_32 = B internal %0\n    }": (
+    "BUNDLE {\n      %0:vgpr_32 = KILL $vgpr1\n      %1:vgpr_32 = KILL internal %0\n"
+    "      %2:vgpr_32 = KILL $vgpr2\n    }": "%0&,%1&,%2=BUNDLE v1,v2",
+    "BUNDLE {\n      %0:vgpr_32 = KILL $vgpr1\n      %1:vgpr_32 = KILL internal %0\n    }": (
         "%0,%1=BUNDLE v1"
     ),
     # Ties count the operands of their own member.
-    "BUNDLE {\n      %0:vgpr_32 = A %1:vgpr_32(tied-def 0), 7\n"
-    "      %2:vgpr_32 = B 1, %3:vgpr_32(tied-def 0)\n    }": "%0&,%1=BUNDLE %2~0,%3~1",
+    "BUNDLE {\n      %0:vgpr_32 = KILL %1:vgpr_32(tied-def 0), 7\n"
+    "      %2:vgpr_32 = KILL 1, %3:vgpr_32(tied-def 0)\n    }": "%0&,%1=BUNDLE %2~0,%3~1",
     # The ties of operands that the head alone names count the head's own operands.
     "BUNDLE implicit-def %0:vgpr_32, implicit-def %1:vgpr_32, implicit %2:vgpr_32(tied-def 1) {\n"
-    "      %0:vgpr_32 = A $vgpr1\n    }": "+%0,%1=BUNDLE +%2~0,v1",
+    "      %0:vgpr_32 = KILL $vgpr1\n    }": "+%0,%1=BUNDLE +%2~0,v1",
     # The numbers of each member's operands are its own.
-    "BUNDLE {\n      %0:vgpr_32 = A %1:vgpr_32(tied-def 0)\n      B %2:vgpr_32\n"
-    "      %3:vgpr_32, %4:vgpr_32 = C %5:vgpr_32(tied-def 1)\n    }": (
+    "BUNDLE {\n      %0:vgpr_32 = KILL %1:vgpr_32(tied-def 0)\n      KILL %2:vgpr_32\n"
+    "      %3:vgpr_32, %4:vgpr_32 = KILL %5:vgpr_32(tied-def 1)\n    }": (
         "%0&,%1,%2=BUNDLE %3~0,%4,%5~2"
     ),
-    "BUNDLE {\n      %0:vgpr_32, %1:vgpr_32 = A %2:vgpr_32(tied-def 1)\n"
-    "      %3:vgpr_32 = B\n    }": "%0,%1,%2=BUNDLE %3~1",
-    "BUNDLE {\n      early-clobber %0:vgpr_32 = A %1:vgpr_32\n    }": "%0&=BUNDLE %1",
+    "BUNDLE {\n      %0:vgpr_32, %1:vgpr_32 = KILL %2:vgpr_32(tied-def 1)\n"
+    "      %3:vgpr_32 = KILL\n    }": "%0,%1,%2=BUNDLE %3~1",
+    "BUNDLE {\n      early-clobber %0:vgpr_32 = KILL %1:vgpr_32\n    }": "%0&=BUNDLE %1",
     # Sub-registers tell operands apart.
     "BUNDLE implicit-def %0.sub0:vreg_64_align2, implicit-def %0.sub1 {\n"
-    "      %0.sub1:vreg_64_align2 = A\n    }": "+%0.0,%0.1=BUNDLE",
+    "      %0.sub1:vreg_64_align2 = KILL\n    }": "+%0.0,%0.1=BUNDLE",
 }
 
 
 @pytest.mark.parametrize("instruction", BUNDLES)
 def test_bundles(instruction: str) -> None:
-    assert lines(f"    {instruction}")[1] == BUNDLES[instruction]
+    assert lines(f"{LIVE}    {instruction}")[1] == BUNDLES[instruction]
 
 
 @pytest.mark.parametrize(
     ("body", "blocks"),
     [
         # Where successors are named they count; unnamed ones follow from the code.
-        ("    successors: %bb.1, %bb.2\n    A\n  bb.1:\n  bb.2:",
+        ("    successors: %bb.1, %bb.2\n    KILL\n  bb.1:\n  bb.2:",
          ["bb0->bb1,bb2", "bb1->bb2", "bb2"]),
-        ("    A\n  bb.5:\n    S_ENDPGM 0\n  bb.3:\n    S_BRANCH %bb.5",
+        ("    KILL\n  bb.5:\n    S_ENDPGM 0\n  bb.3:\n    S_BRANCH %bb.5",
          ["bb0->bb1", "bb1", "bb2->bb1"]),
-        ("    S_CBRANCH_SCC1 %bb.2\n  bb.1:\n    S_ENDPGM_SAVED\n  bb.2:\n    S_CODE_END",
+        ("    S_CBRANCH_SCC1 %bb.2\n  bb.1:\n    S_ENDPGM_SAVED\n  bb.2:\n    S_ENDPGM 0",
          ["bb0->bb2,bb1", "bb1", "bb2"]),
         ("    S_CBRANCH_SCC1 %bb.1\n  bb.1:", ["bb0->bb1", "bb1"]),
         ("    S_CBRANCH_SCC1 %bb.2\n    S_BRANCH %bb.1\n  bb.1:\n    S_ENDPGM 0\n  bb.2:",
          ["bb0->bb2,bb1", "bb1", "bb2"]),
-        # A branch ends a block only as the last instruction that is code.
-        ("    S_BRANCH %bb.0\n    A\n  bb.1:", ["bb0->bb0,bb1", "bb1"]),
+        # KILL branch ends a block only as the last instruction that is code.
+        ("    S_BRANCH %bb.0\n    KILL\n  bb.1:", ["bb0->bb0,bb1", "bb1"]),
         ("    S_BRANCH %bb.0\n    DBG_VALUE $noreg\n    CFI_INSTRUCTION 0\n  bb.1:",
          ["bb0->bb0", "bb1"]),
         ("    DBG_VALUE %bb.1\n    S_BRANCH %bb.0\n  bb.1:", ["bb0->bb0", "bb1"]),
-        ("    BUNDLE {\n      A %bb.1\n    }\n    S_BRANCH %bb.0\n  bb.1:",
+        ("    BUNDLE {\n      KILL %bb.1\n    }\n    S_BRANCH %bb.0\n  bb.1:",
          ["bb0->bb1,bb0", "bb1"]),
     ],
 )  # fmt: skip
@@ -160,8 +162,8 @@ def test_successors(body: str, blocks: list[str]) -> None:
 
 
 def test_notes_are_no_instructions() -> None:
-    body = "    DBG_VALUE $vgpr1\n    A\n    LIFETIME_END %stack.0\n    PSEUDO_PROBE 1, 2, 0, 0"
-    assert lines(body) == ["bb0", "A"]
+    body = "    DBG_VALUE $vgpr1\n    KILL\n    LIFETIME_END %stack.0\n    PSEUDO_PROBE 1, 2, 0, 0"
+    assert lines(body) == ["bb0", "KILL"]
     module = parse_mir(mir(body))
     assert [is_ignored(i) for i in module.functions[0].blocks[0].instructions] == [
         True, False, True, True,
@@ -169,7 +171,9 @@ def test_notes_are_no_instructions() -> None:
 
 
 def test_live_ins_come_in_the_order_of_files_each_once() -> None:
-    body = "    liveins: $sgpr4_sgpr5, $vgpr0, $vcc, $exec, $agpr2, $vgpr1, $vgpr0, $sgpr4\n    A"
+    body = (
+        "    liveins: $sgpr4_sgpr5, $vgpr0, $vcc, $exec, $agpr2, $vgpr1, $vgpr0, $sgpr4\n    KILL"
+    )
     assert lines(body)[0] == "bb0(v0,v1,a2,s4,s[4:5],vcc)"
 
 
@@ -193,7 +197,7 @@ RESERVED = {
 
 @pytest.mark.parametrize("info", RESERVED)
 def test_reserved_registers(info: str) -> None:
-    function = normalized("    A", f"machineFunctionInfo:\n  {info}\n").function
+    function = normalized("    KILL", f"machineFunctionInfo:\n  {info}\n").function
     text = print_function(function).splitlines()
     found = [line.removeprefix("reserved ") for line in text if line.startswith("reserved")]
     assert found == ([] if RESERVED[info] is None else [RESERVED[info]])
@@ -219,14 +223,14 @@ attributes #0 = {{ {} }}
 def test_budgets_follow_from_attributes(
     attributes: str, threads: int | None, files: dict[str, int]
 ) -> None:
-    function = normalized("    A", ir=IR.format(attributes), threads=threads).function
+    function = normalized("    KILL", ir=IR.format(attributes), threads=threads).function
     assert {file.name: file.count for file in function.files} == {"vcc": 2, **files}
 
 
 def test_kernels_lose_the_registers_of_flat_scratch() -> None:
     ir = IR.format('"amdgpu-waves-per-eu"="8" "amdgpu-flat-work-group-size"="1,64"')
     for head in ("", "machineFunctionInfo:\n  isEntryFunction: true\n"):
-        function = normalized("    A", head, ir, "gfx90a").function
+        function = normalized("    KILL", head, ir, "gfx90a").function
         assert function.target == "gfx90a"
         assert {file.name: file.count for file in function.files} == {
             "v": 32, "a": 32, "s": 74, "vcc": 2,
@@ -236,37 +240,41 @@ def test_kernels_lose_the_registers_of_flat_scratch() -> None:
 @pytest.mark.parametrize(("waves", "limit"), [("3,3", 3), ("1,8", None), ("2,7", 7), ("4", None)])
 def test_the_upper_limit_of_waves_belongs_to_the_problem(waves: str, limit: int | None) -> None:
     ir = IR.format(f'"amdgpu-waves-per-eu"="{waves}" "amdgpu-flat-work-group-size"="1,256"')
-    assert normalized("    A", ir=ir).function.maximum_occupancy == limit
+    assert normalized("    KILL", ir=ir).function.maximum_occupancy == limit
 
 
 REFUSALS = {
     "reserved unknown": (
-        "    A", "machineFunctionInfo:\n  frameOffsetReg: '$nothing'\n", "", 2,
+        "    KILL", "machineFunctionInfo:\n  frameOffsetReg: '$nothing'\n", "", 2,
         "unknown physical register $nothing on gfx942",
     ),
-    "sub-register": ("    A %0.foo:vreg_64_align2", "", "", 6, "unknown sub-register index 'foo'"),
+    "sub-register": (
+        "    KILL %0.foo:vreg_64_align2", "", "", 6, "unknown sub-register index 'foo'",
+    ),
     "lanes": (
-        "    A\n    B %0.sub2:vreg_64_align2", "", "", 7, "%0 has 2 lanes: no 'sub2'",
+        "    KILL\n    KILL %0.sub2:vreg_64_align2", "", "", 7, "%0 has 2 lanes: no 'sub2'",
     ),
     "physical lanes": (
-        "    A $vgpr4_vgpr5.sub1_sub2", "", "", 6, "$vgpr4_vgpr5 has no 'sub1_sub2'",
+        "    KILL $vgpr4_vgpr5.sub1_sub2", "", "", 6, "$vgpr4_vgpr5 has no 'sub1_sub2'",
     ),
-    "physical index": ("    A $vgpr4_vgpr5.foo", "", "", 6, "$vgpr4_vgpr5 has no 'foo'"),
-    "no class": ("    A\n    B %0", "", "", 7, "%0 has no register class"),
+    "physical index": ("    KILL $vgpr4_vgpr5.foo", "", "", 6, "$vgpr4_vgpr5 has no 'foo'"),
+    "no class": ("    KILL\n    KILL %0", "", "", 7, "%0 has no register class"),
     "class": (
-        "    A\n    B %0", "registers:\n  - { id: 0, class: foo }\n", "", 4,
+        "    KILL\n    KILL %0", "registers:\n  - { id: 0, class: foo }\n", "", 4,
         "unknown register class 'foo'",
     ),
-    "physical": ("    A $vgpr256, %0:vgpr_32", "", "", 6,
+    "physical": ("    KILL $vgpr256, %0:vgpr_32", "", "", 6,
                  "unknown physical register $vgpr256 on gfx942"),
-    "live-in": ("    liveins: $foo\n    A", "", "", 5, "unknown physical register $foo on gfx942"),
-    "no block": ("    A\n    S_BRANCH %bb.7", "", "", 5, "there is no block bb.7"),
+    "live-in": (
+        "    liveins: $foo\n    KILL", "", "", 5, "unknown physical register $foo on gfx942",
+    ),
+    "no block": ("    KILL\n    S_BRANCH %bb.7", "", "", 5, "there is no block bb.7"),
     "tie": (
-        "    A\n    %0:vgpr_32 = B %1:vgpr_32(tied-def 1)", "", "", 7,
+        "    KILL\n    %0:vgpr_32 = KILL %1:vgpr_32(tied-def 1)", "", "", 7,
         "tied to operand 1, no definition",
     ),
     "number": (
-        "    A", "", IR.format('"amdgpu-num-vgpr"="many"'), 8,
+        "    KILL", "", IR.format('"amdgpu-num-vgpr"="many"'), 8,
         "function 'f' has an attribute that is no number: expected a number, not 'many'",
     ),
 }  # fmt: skip
@@ -296,10 +304,10 @@ def test_refusals_name_the_line(name: str) -> None:
         ("$exec = S_ANDN2_B64 $sgpr2_sgpr3, $exec, implicit-def $scc", True),
         ("$exec = S_ANDN2_B64_term $exec, $sgpr2_sgpr3, implicit-def $scc", False),
         ("$exec = COPY $sgpr0_sgpr1", True),
-        # A copy of EXEC lists it as defined, but does not change it.
+        # KILL copy of EXEC lists it as defined, but does not change it.
         ("%0:sreg_64 = COPY $exec, implicit-def $exec", False),
     ],
 )
 def test_what_writes_exec_otherwise_than_its_opcode_tells(instruction: str, marked: bool) -> None:
-    opcode = normalized(f"    {instruction}\n").function.blocks[0].instructions[0].opcode
+    opcode = normalized(f"{LIVE}    {instruction}\n").function.blocks[0].instructions[0].opcode
     assert opcode.endswith(MASK_MARK) == marked

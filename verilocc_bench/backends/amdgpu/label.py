@@ -19,8 +19,10 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
     MachineOperand,
+    is_half,
+    is_ignored,
 )
-from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction, is_half, is_ignored
+from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction
 from verilocc_bench.backends.amdgpu.read import MirFile
 from verilocc_bench.backends.amdgpu.refusals import TAIL_CALLS
 from verilocc_bench.backends.amdgpu.tools import LABEL_OPTIONS, llc_version, run_llc

@@ -20,19 +20,24 @@ from verilocc_bench.backends.kernel import LoweredCode
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import is_stream
+from verilocc_bench.machine.disassembly import find_objdump, refuse_undecodable
 
 _KINDS = {".s": "asm", ".o": "obj", ".mir": None}
 """llc's name for each kind of file; machine IR needs no llc."""
 
 
 def check_output(output: Path) -> None:
-    """Raises InputError for an unknown kind of file, or for a missing llc that it needs."""
+    """Raises InputError for an unknown kind of file, or for missing tools that it needs."""
     if _kind(output) is not None:
         find_llc()
+        find_objdump()
 
 
 def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
     """Machine IR, assembly or an object file with a verified answer in it.
+
+    The code is assembled and disassembled, whatever is written: bytes that the target does
+    not have are an error.
 
     The name of `output` decides the kind: `.mir`, `.s` or `.o`; a stream gets
     assembly. Raises InputError if the answer cannot be lowered or llc refuses it.
@@ -43,9 +48,13 @@ def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
     data: str | bytes = lowered.text
     counts: dict[str, int] | None = None
     if kind is not None:
-        assembly = data = run_llc_on(kernel, lowered.text, "asm", options)
-        if kind != "asm":
-            data = run_llc_on(kernel, lowered.text, kind, options)
+        assembly = run_llc_on(kernel, lowered.text, "asm", options)
+        object_file = run_llc_on(kernel, lowered.text, "obj", options)
+        try:
+            refuse_undecodable(object_file, kernel.problem.target.name)
+        except InputError as error:
+            raise error.located(kernel.source) from None
+        data = assembly if kind == "asm" else object_file
         counts = machine_code_counts(assembly.decode(), lowered.function)
     document = {
         "function": lowered.function,

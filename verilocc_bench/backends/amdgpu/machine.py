@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import IntFlag
+
+from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
+
+_IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END)")
 
 
 class MachineOperandFlag(IntFlag):
@@ -32,16 +37,30 @@ class MachineOperand:
     tied_to: int | None
 
 
+def is_half(operand: MachineOperand) -> bool:
+    """True if an operand is 16 bits of a 32-bit register."""
+    if operand.sub_register is None:
+        return not operand.virtual and operand.name.endswith(("_lo16", "_hi16"))
+    lanes = SUB_REGISTERS.get(operand.sub_register)
+    return lanes is not None and lanes.half is not None
+
+
 @dataclass(frozen=True, slots=True)
 class MachineInstruction:
     """Register operands in order, each with its place among all operands."""
 
     opcode: str
     operands: tuple[tuple[int, MachineOperand], ...]
+    explicit_operands: int  # of every kind but register masks; implicit registers follow
     targets: tuple[int, ...]  # blocks named as operands
     line: int
     register_mask: str = ""  # of a call: what its callee keeps
     bundled: tuple[MachineInstruction, ...] = ()  # the members, if it is the head of a bundle
+
+
+def is_ignored(instruction: MachineInstruction) -> bool:
+    """True for debug and unwind notes, which emit no code and read nothing."""
+    return _IGNORED.fullmatch(instruction.opcode) is not None
 
 
 @dataclass(slots=True)

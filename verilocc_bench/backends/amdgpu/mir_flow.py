@@ -17,9 +17,9 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
     MachineOperand,
+    is_half,
 )
 from verilocc_bench.backends.amdgpu.machine import MachineOperandFlag as Flag
-from verilocc_bench.backends.amdgpu.normalize import is_half
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.targets.amdgpu_calls import destroyed_units
 from verilocc_bench.targets.amdgpu_classes import fixed_units
@@ -82,9 +82,11 @@ class PhysicalFlow:
 
 def analyse_flow(machine: MachineFunction, live_in: int) -> PhysicalFlow:
     """The flow of an assigned function; the units `live_in` are defined at its entry."""
-    codes = [[part for i in b.instructions for part in _parts(i)] for b in machine.blocks]
+    codes = [
+        [part for i in b.instructions for part in instruction_parts(i)] for b in machine.blocks
+    ]
     effects = [[_effects(i) for i in code] for code in codes]
-    gone = [[_destroyed(i) for i in code] for code in codes]
+    gone = [[destroyed_mask(i) for i in code] for code in codes]
     order: Mapping[int, int] = {block.number: i for i, block in enumerate(machine.blocks)}
     successors = [tuple(order[n] for n in block.successors or ()) for block in machine.blocks]
     live = _backward(effects, successors)
@@ -110,7 +112,7 @@ def analyse_flow(machine: MachineFunction, live_in: int) -> PhysicalFlow:
     return PhysicalFlow(tuple(a & b for a, b in pairs), tuple(steps))
 
 
-def _parts(instruction: MachineInstruction) -> tuple[MachineInstruction, ...]:
+def instruction_parts(instruction: MachineInstruction) -> tuple[MachineInstruction, ...]:
     """The members of a bundle, whose head only repeats them; else the instruction itself."""
     if instruction.bundled:
         own = () if instruction.opcode == "BUNDLE" else (instruction,)
@@ -121,7 +123,7 @@ def _parts(instruction: MachineInstruction) -> tuple[MachineInstruction, ...]:
 def _effects(instruction: MachineInstruction) -> tuple[int, int, int]:
     """(units read, units written as a whole or destroyed, units written)."""
     reads = writes = 0
-    full = _destroyed(instruction)
+    full = destroyed_mask(instruction)
     for _, operand in instruction.operands:
         mask = operand_mask(operand)
         if Flag.DEFINITION in operand.flags:
@@ -133,7 +135,7 @@ def _effects(instruction: MachineInstruction) -> tuple[int, int, int]:
     return reads, full, writes
 
 
-def _destroyed(instruction: MachineInstruction) -> int:
+def destroyed_mask(instruction: MachineInstruction) -> int:
     """The units that a call destroys."""
     mask = 0
     for units in destroyed_units(instruction.register_mask) or ():

@@ -17,7 +17,7 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineOperandFlag,
 )
 from verilocc_bench.errors import InputError
-from verilocc_bench.targets.amdgpu_constraints import operand_constraints
+from verilocc_bench.targets.amdgpu_instructions import early_clobbers
 
 _FLAGS = {
     "implicit": MachineOperandFlag.IMPLICIT,
@@ -86,7 +86,7 @@ class InstructionParser:
         operands: list[tuple[int, MachineOperand]] = []
         targets: list[int] = []
         register_mask = ""
-        place = 0
+        place = others = 0
         for part in left.split(", ") if left else ():
             operand = self.operand("def " + part)
             if not isinstance(operand, MachineOperand):
@@ -97,19 +97,21 @@ class InstructionParser:
             parsed = self.operand(part)
             if isinstance(parsed, MachineOperand):
                 operands.append((place, parsed))
+                others += MachineOperandFlag.IMPLICIT in parsed.flags
             elif parsed is _CALL:
                 register_mask = part
+                others += 1
             elif parsed is not None:
                 targets.append(parsed)
             place += 1
         # LLVM's own parser adds the flag, too, if the text lacks it.
-        for early in operand_constraints(match[1]).early_clobbers:
+        for early in early_clobbers(match[1]):
             if early < len(operands) and operands[early][0] == early:
                 operand = operands[early][1]
                 flags = operand.flags | MachineOperandFlag.EARLY_CLOBBER
                 operands[early] = (early, replace(operand, flags=flags))
         return MachineInstruction(
-            match[1], tuple(operands), tuple(targets), self.number, register_mask
+            match[1], tuple(operands), place - others, tuple(targets), self.number, register_mask
         )
 
     def without_tail(self, line: str) -> str:

@@ -12,8 +12,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from verilocc_bench.backends.amdgpu.machine import MachineBlock, MachineFunction
-from verilocc_bench.backends.amdgpu.normalize import is_ignored
+from verilocc_bench.backends.amdgpu.machine import (
+    MachineBlock,
+    MachineFunction,
+    is_ignored,
+)
 from verilocc_bench.ir import FixedUnits
 
 _FLAG = "implicit-def|implicit|def|undef|early-clobber|internal|dead|killed|renamable|debug-use"

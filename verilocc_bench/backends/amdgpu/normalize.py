@@ -19,8 +19,11 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineModule,
     MachineOperand,
     MachineOperandFlag,
+    is_half,
+    is_ignored,
 )
 from verilocc_bench.backends.amdgpu.refusals import TAIL_CALLS, refuse_unsupported
+from verilocc_bench.backends.amdgpu.undefined_reads import refuse_undefined_reads
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import (
     Block,
@@ -42,9 +45,8 @@ from verilocc_bench.targets.amdgpu_classes import (
 )
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
-_IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END)")
 _BARRIERS = re.compile(
-    r"(S_BRANCH|S_ENDPGM|S_SETPC_B64|SI_RETURN|SI_TCRETURN|SI_CS_CHAIN_TC|S_CODE_END)\w*"
+    r"(S_BRANCH|S_ENDPGM|S_SETPC_B64|SI_RETURN|SI_TCRETURN|SI_CS_CHAIN_TC)\w*"
     r"|SI_WHOLE_WAVE_FUNC_RETURN"
 )
 _RESERVED_INFO = (
@@ -77,19 +79,6 @@ class NormalizedMachineFunction:
     original_names: tuple[str, ...]
 
 
-def is_ignored(instruction: MachineInstruction) -> bool:
-    """True for debug and unwind notes, which emit no code and read nothing."""
-    return _IGNORED.fullmatch(instruction.opcode) is not None
-
-
-def is_half(operand: MachineOperand) -> bool:
-    """True if an operand is 16 bits of a 32-bit register."""
-    if operand.sub_register is None:
-        return not operand.virtual and operand.name.endswith(("_lo16", "_hi16"))
-    lanes = SUB_REGISTERS.get(operand.sub_register)
-    return lanes is not None and lanes.half is not None
-
-
 def normalize_machine_function(
     machine: MachineFunction,
     module: MachineModule,
@@ -105,7 +94,11 @@ def normalize_machine_function(
     do not have, and for functions that are refused by name.
     """
     refuse_unsupported(machine, module, target, source)
-    return _MirNormalizer(machine, module, target, max_threads, source).normalize()
+    normalized = _MirNormalizer(machine, module, target, max_threads, source).normalize()
+    successors = [block.successors for block in normalized.function.blocks]
+    reserved = [machine.info.get(key, "") for key in _RESERVED_INFO]
+    refuse_undefined_reads(machine, successors, reserved, source)
+    return normalized
 
 
 class _MirNormalizer:

@@ -1,8 +1,10 @@
 """Refuses machine functions to which the rules of allocation do not apply, by name.
 
-- MIR for another architecture, if its text shows it: the triple, `target-cpu`, an
-  instruction that the target lacks, or a tuple that may start at an odd register
-  in an instruction that needs an even one (as on gfx90a and gfx942).
+- MIR for another architecture: the triple, `target-cpu`, waves of another size, dynamic
+  VGPRs, more LDS than there is.
+- Opcodes that the target lacks in machine IR before allocation, and operands that LLVM's
+  tables do not allow (`operand_checks`). After this, normalization refuses reads of
+  physical registers that hold nothing (`undefined_reads`).
 - MIR from another place in the pipeline: in SSA form, before tied operands became
   one register, or with assigned registers.
 - Functions that neither end the program, nor return to their caller by SI_RETURN, nor
@@ -22,19 +24,26 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
     MachineModule,
-    MachineOperand,
     MachineOperandFlag,
 )
+from verilocc_bench.backends.amdgpu.operand_checks import operand_fault
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits
 from verilocc_bench.targets import Target
+from verilocc_bench.targets.amdgpu_budget import LDS_BYTES
 from verilocc_bench.targets.amdgpu_calls import destroyed_units
 from verilocc_bench.targets.amdgpu_classes import class_bases, fixed_units
-from verilocc_bench.targets.amdgpu_constraints import operand_constraints
-from verilocc_bench.targets.amdgpu_opcodes import foreign_instruction
-from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
+from verilocc_bench.targets.amdgpu_instructions import (
+    InstructionForm,
+    instruction_form,
+    targets_with,
+)
 
 _EXPECTED = "expected MIR from llc -stop-before=greedy"
+_OTHER_FEATURES = re.compile(r"\+(wavefrontsize(16|32)|dynamic-vgpr.*)")
+_DYNAMIC_REGISTERS = ("amdgpu-dynamic-vgpr-block-size", "dynamicVGPRBlockSize")
+_LDS_SIZES = ("amdgpu-lds-size", "ldsSize")
+_LEADING_NUMBER = re.compile(r"[0-9]+")
 _OTHER_CONVENTIONS = re.compile(r"amdgpu_cs_chain\w*|amdgpu_gfx_whole_wave")
 _OTHER_ENDS = re.compile(
     r"S_SETPC_B64_return\w*|SI_TCRETURN_(?!GFX$)\w+|SI_CS_CHAIN_TC\w*"
@@ -44,11 +53,6 @@ TAIL_CALLS = frozenset({"SI_TCRETURN", "SI_TCRETURN_GFX"})
 _WHOLE_WAVE = re.compile(
     r"(ENTER|EXIT)_(STRICT_WWM|PSEUDO_WM)|STRICT_WWM|SI_INIT_WHOLE_WAVE"
     r"|SI_WHOLE_WAVE_FUNC_(SETUP|RETURN)|SI_(SPILL|RESTORE)_S32_(TO|FROM)_VGPR"
-)
-# The operands of these may be of any class; all others restrict theirs.
-_ANY_CLASS = re.compile(
-    r"COPY|IMPLICIT_DEF|KILL|BUNDLE|INLINEASM(_BR)?|REG_SEQUENCE|SUBREG_TO_REG|INSERT_SUBREG"
-    r"|EXTRACT_SUBREG|DBG_\w+|PRED_COPY|AV_MOV_B64_IMM_PSEUDO"
 )
 
 
@@ -65,8 +69,7 @@ class _Check:
     ) -> None:
         self.machine, self.module = machine, module
         self.target, self.source = target, source
-        self.opcodes: dict[str, tuple[tuple[tuple[int, int], ...], bool]] = {}
-        self.aligned: set[tuple[str, str | None]] = set()
+        self.forms: dict[str, InstructionForm] = {}
 
     def error(self, message: str, line: int | None = None) -> InputError:
         line = self.machine.line if line is None else line
@@ -96,6 +99,15 @@ class _Check:
         cpu = attributes.get("target-cpu", self.target.name)
         if cpu != self.target.name:
             raise self.error(f"expected MIR for {self.target.name}, this is for {cpu}")
+        for feature in attributes.get("target-features", "").split(","):
+            if _OTHER_FEATURES.fullmatch(feature):
+                raise self.error(f"the target feature {feature} is not supported")
+        for key, value in (*attributes.items(), *self.machine.info.items()):
+            if key in _DYNAMIC_REGISTERS and value not in ("", "0", "false"):
+                raise self.error(f"dynamic VGPRs are not supported: {key}")
+            size = _LEADING_NUMBER.match(value) if key in _LDS_SIZES else None
+            if size and int(size[0]) > LDS_BYTES:
+                raise self.error(f"{key} is {size[0]}: {self.target.name} has {LDS_BYTES} bytes")
 
     def check_stage(self) -> None:
         machine = self.machine
@@ -133,18 +145,13 @@ class _Check:
         opcode, line = instruction.opcode, instruction.line
         if instruction.register_mask or opcode in TAIL_CALLS:
             self.check_call(instruction)
-        known = self.opcodes.get(opcode)
-        if known is None:
-            self.check_opcode(opcode, line)
-            ties, takes_any = operand_constraints(opcode).ties, _ANY_CLASS.fullmatch(opcode)
-            known = self.opcodes[opcode] = ties, takes_any is not None
-        for use, definition in known[0]:
+        form = self.forms.get(opcode)
+        if form is None:
+            form = self.forms[opcode] = self.known_form(opcode, line)
+        for use, definition in form.ties:
             self.check_tie(use, definition, instruction)
-        if known[1]:
-            return
-        for _, operand in instruction.operands:
-            if operand.virtual and (operand.name, operand.sub_register) not in self.aligned:
-                self.check_alignment(operand, instruction)
+        if fault := operand_fault(instruction, form, self.machine.classes):
+            raise self.error(fault, line)
 
     def check_call(self, instruction: MachineInstruction) -> None:
         mask, line = instruction.register_mask, instruction.line
@@ -186,17 +193,26 @@ class _Check:
                     instruction.line,
                 )
 
-    def check_opcode(self, opcode: str, line: int) -> None:
+    def known_form(self, opcode: str, line: int) -> InstructionForm:
+        """The operands of an opcode that is supported; raises InputError for another one."""
         if opcode in ("PHI", "G_PHI"):
             raise self.error(f"PHI: {_EXPECTED}", line)
         if _WHOLE_WAVE.fullmatch(opcode):
             raise self.error(f"whole-wave mode is not supported: {opcode}", line)
         if _OTHER_ENDS.fullmatch(opcode):
             raise self.error(f"a function that ends in {opcode} is not supported", line)
-        if place := foreign_instruction(opcode, self.target.name):
+        targets, form = targets_with(opcode), instruction_form(opcode)
+        if form is None:
             raise self.error(
-                f"expected MIR for {self.target.name}: {opcode} is an instruction {place}", line
+                f"{self.target.name} has no {opcode} in machine IR before allocation", line
             )
+        if self.target.name not in targets:
+            raise self.error(
+                f"expected MIR for {self.target.name}: {opcode} is an instruction of "
+                f"{targets[0]}, not of {self.target.name}",
+                line,
+            )
+        return form
 
     def check_tie(self, use: int, definition: int, instruction: MachineInstruction) -> None:
         """Checks a tie: after LLVM's two-address pass both operands name one register."""
@@ -206,23 +222,5 @@ class _Check:
             raise self.error(
                 f"operand {use} of {instruction.opcode} is tied to operand {definition}, and has "
                 f"another register: {_EXPECTED}",
-                instruction.line,
-            )
-
-    def check_alignment(self, operand: MachineOperand, instruction: MachineInstruction) -> None:
-        if MachineOperandFlag.IMPLICIT in operand.flags:
-            return
-        self.aligned.add((operand.name, operand.sub_register))
-        class_name = self.machine.classes.get(operand.name, "")
-        width, bases = class_bases(class_name) or (1, {})
-        lanes = SUB_REGISTERS.get(operand.sub_register or "")
-        first, count = (lanes.first, lanes.count) if lanes else (0, width)
-        if count == 1:
-            return
-        if any((base + first) % 2 for file in "va" for r in bases.get(file, ()) for base in r):
-            part = f".{operand.sub_register}" if lanes else ""
-            raise self.error(
-                f"expected MIR for {self.target.name}: %{operand.name}{part} of class {class_name} "
-                f"may start at an odd register, which {instruction.opcode} cannot take there",
                 instruction.line,
             )

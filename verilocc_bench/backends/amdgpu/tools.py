@@ -62,6 +62,7 @@ _MISSING = (
 )
 _VERSION = re.compile(r"\bLLVM version (\d+(?:\.\d+)*)")
 _ADDRESSES = re.compile(r" \(0x[0-9a-f]+\)| \[\w+;\w+\)|(?<=instruction: )\w+B ")
+_NO_SYMBOLS = {"LLVM_DISABLE_SYMBOLIZATION": "1"}  # naming a crash's frames takes seconds
 _COUNTS = {
     "vgprs": "next_free_vgpr",
     "agpr_offset": "accum_offset",
@@ -70,6 +71,8 @@ _COUNTS = {
 }
 _OCCUPANCY = re.compile(r"^; Occupancy: (\d+)$", re.MULTILINE)
 _COMPLAINT = re.compile(r"^\*\*\* (Bad machine code: .*) \*\*\*$|^.*\b(?:fatal )?error: .*$")
+_LAST_WORDS = re.compile(r"^LLVM ERROR: (.+)$", re.MULTILINE)
+_LAST_PASS = re.compile(r"^\d+\.\s+Running pass '(.+)' on function '@(.+)'", re.MULTILINE)
 
 
 class LlcFailed(InputError):
@@ -174,7 +177,7 @@ def _version_of(path: Path) -> str:
 def _run(tool: Path, arguments: Sequence[str], folder: Path, seconds: int) -> tuple[int, str]:
     """The status and the whole output of a tool. Raises InputError if it cannot be started."""
     try:
-        ended = run_tool(tool, arguments, folder, seconds, subprocess.STDOUT)
+        ended = run_tool(tool, arguments, folder, seconds, subprocess.STDOUT, variables=_NO_SYMBOLS)
     except TimeoutError as error:
         raise LlcFailed(str(error)) from None
     return ended.returncode, ended.stdout.decode(errors="replace")
@@ -192,6 +195,11 @@ def _reason(output: str, status: int) -> str:
             ]
             reason = _ADDRESSES.sub("", "; ".join([match[1] or line, *about]))
             return f"llc: {reason}"[:_REASON_LENGTH]
-    if status < 0:
-        return f"llc ended by signal {-status}"  # its output is a stack dump
+    if status < 0:  # its output is a stack dump
+        reason = f"llc ended by signal {-status}"
+        if words := _LAST_WORDS.search(output):
+            reason += f": {words[1]}"
+        if last := _LAST_PASS.search(output):
+            reason += f", in function {last[2]}, pass {last[1]}"
+        return reason[:_REASON_LENGTH]
     return f"llc ended with status {status}{': ' + lines[0] if lines else ''}"[:_REASON_LENGTH]

@@ -21,6 +21,8 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineInstruction,
     MachineOperand,
     MachineOperandFlag,
+    is_half,
+    is_ignored,
 )
 from verilocc_bench.backends.amdgpu.mir_edits import MOVE_OPCODE, EditLines, place_of
 from verilocc_bench.backends.amdgpu.mir_flow import (
@@ -37,7 +39,7 @@ from verilocc_bench.backends.amdgpu.mir_text import (
     register_name,
     replace_registers,
 )
-from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction, is_half, is_ignored
+from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction
 from verilocc_bench.backends.amdgpu.parallel_moves import BlockedCycle, sequential_moves
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.edits import EditedFunction
