@@ -115,5 +115,5 @@ def test_runs_without_a_common_function_are_refused() -> None:
         ({("test", "b"): ((4, 4, 1), (4, 4, 1))}, other),
         ({("train", "b"): ((0, 0, None), (4, 4, 1))}, other),
     ):
-        with pytest.raises(InputError, match="^no function is in both runs$"):
+        with pytest.raises(InputError, match=r"^no function is in both runs$"):
             compare_runs(document(0, first), document(1, second))
