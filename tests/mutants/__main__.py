@@ -31,15 +31,30 @@ ROOMS = {
     "verification, the symbolic checker": ("verilocc_bench/verification/symbolic/*.py",),
     "verification, the executor": ("verilocc_bench/verification/executor/*.py",),
     "backends/amdgpu/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
-    "evaluation/metrics": ("verilocc_bench/evaluation/metrics.py",),
+    "backends/amdgpu/recovery, the analyses": tuple(
+        f"verilocc_bench/backends/amdgpu/recovery/{name}.py"
+        for name in ("execution_mask", "flow", "inactive_lanes", "webs")
+    ),
+    "backends/nvidia/kept_apart": ("verilocc_bench/backends/nvidia/kept_apart.py",),
+    "allocators, proofs by the solver": ("verilocc_bench/allocators/exact/minimizing.py",),
+    "allocators, compiled answers": ("verilocc_bench/allocators/search/compiled_answers.py",),
+    "evaluation": tuple(
+        f"verilocc_bench/evaluation/{name}.py"
+        for name in ("comparison", "ledger", "metrics", "storing")
+    ),
     "leaderboard/judging": ("leaderboard/judging.py",),
 }
 TESTS = (
     "tests/analysis",
     "tests/verification",
     "tests/backends",
-    "tests/evaluation/test_metrics.py",
+    "tests/allocators/test_code_search.py",
+    "tests/allocators/test_exact.py",
     "tests/evaluation/test_bootstrap.py",
+    "tests/evaluation/test_comparison.py",
+    "tests/evaluation/test_ledger.py",
+    "tests/evaluation/test_metrics.py",
+    "tests/evaluation/test_resuming.py",
     "tests/leaderboard/test_judging.py",
 )
 LEAST = 0.95
