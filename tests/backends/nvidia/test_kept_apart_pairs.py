@@ -91,7 +91,7 @@ def function_of(generator: random.Random, *, distinct: bool, loop: bool = False)
     lines = [] if distinct else [f"ISETP.GE.AND P{n}, PT, R4, R5, PT" for n in (0, 1, 2, 3, 5)]
     lines += ["L1:"] if loop else []
     lines += [
-        generator.choice(FORMS).format_map(names)  # type: ignore[arg-type]
+        generator.choice(FORMS).format_map(names)
         for _ in range(generator.randint(2, 5))
     ]
     lines += ["@P5 BRA L(1)"] if loop else []
