@@ -168,6 +168,7 @@ def test_another_configuration_and_earlier_forms_are_told_apart(tmp_path: Path) 
         b'{"kind": "configuration"}\n',
         b'{"any": "thing"}\n',
         b"[]\n",
+        b"[" * 100_000 + b"\n",
         json.dumps(plain | {"checksum": "0123456789abcdef"}).encode() + b"\n",
         checked_line(plain)[:-1],  # still being written
     ]
@@ -175,7 +176,7 @@ def test_another_configuration_and_earlier_forms_are_told_apart(tmp_path: Path) 
     ledger = Ledger(path, SETTINGS)
     assert ledger.entries == {}
     assert list(ledger.warnings()) == [
-        f"{path}: 3 lines are damaged and passed over; "
+        f"{path}: 4 lines are damaged and passed over; "
         "the samples that they held are asked for again",
         f"{path}: 1 sample that an earlier version wrote without a checksum are asked for again",
     ]

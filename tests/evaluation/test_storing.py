@@ -166,6 +166,20 @@ def test_a_deterministic_allocator_is_asked_once(prepared_rows: PreparedRows) ->
     assert run.timing.measure_seconds > 0
 
 
+def test_what_the_infrastructure_failed_is_asked_again(
+    tmp_path: Path, prepared_rows: PreparedRows
+) -> None:
+    ledger = Ledger(tmp_path / "ledger", {})
+    run, prepared = run_of(ledger), prepared_rows.get(ROWS[0])
+    failed = judge(prepared.verifier, Response(None, FailureKind.INFRASTRUCTURE), 0)
+    found = RowSamples(ROWS[0].id)
+    run.keeper(lambda _: None).keep(found, prepared, failed)
+    assert found.samples == [failed.sample]
+    ledger.refresh()
+    assert ledger.entries == {}
+    ledger.close()
+
+
 def test_the_first_of_two_samples_counts(prepared_rows: PreparedRows) -> None:
     """Samples of one index that come twice are the first one; a failure of others is kept out."""
     run, row = run_of(None), ROWS[0]

@@ -11,6 +11,7 @@ from itertools import combinations
 from operator import or_
 
 from tests.backends.nvidia.assembly import assemble
+from tests.backends.nvidia.test_kept_apart import model_of
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.machine_live_ranges import MachineProblem
 from verilocc_bench.backends.nvidia.distance_table import (
@@ -33,13 +34,7 @@ from verilocc_bench.backends.nvidia.records import (
     SassGuard,
     SassInstruction,
 )
-from verilocc_bench.backends.nvidia.timing_model import TimingModel
 from verilocc_bench.backends.nvidia.timing_operations import registers_of
-
-DISTANCES = {
-    (kind.hazard.value, kind.earlier, kind.later, kind.file): cell.cycles
-    for kind, cell in distance_table().cells.items()
-}
 
 FORMS = """
 MOV {one}, 0x1
@@ -62,7 +57,10 @@ DSETP.GE.AND {p}, PT, {two}, {two}, PT
 R2UR {u}, {one}
 DEPBAR.LE SB0, 0x0
 @!PT MOV {one}, {one}
+P2R {one}, PR, {one}, 0xf
+R2P PR, {one}, 0xf
 """.strip().splitlines()
+"""The last two name all predicates."""
 
 
 class _Registers:
@@ -77,9 +75,7 @@ class _Registers:
         width = {"two": 2, "four": 4}.get(kind, 1)
         if not self.distinct:
             first = 0 if file == "P" else 4
-            return (
-                f"{file}{first + width * self.generator.randrange(8 // width // (2 - first // 4))}"
-            )
+            return f"{file}{first + width * self.generator.randrange((4 + first) // width)}"
         first = -(-self.next[file] // width) * width
         self.next[file] = first + width
         return f"{file}{first}"
@@ -88,12 +84,10 @@ class _Registers:
 def function_of(generator: random.Random, *, distinct: bool, loop: bool = False) -> SassFunction:
     """A function with random control words; `distinct` registers are each named once."""
     names = _Registers(generator, distinct=distinct)
+    forms = FORMS[:-2] if distinct else FORMS
     lines = [] if distinct else [f"ISETP.GE.AND P{n}, PT, R4, R5, PT" for n in (0, 1, 2, 3, 5)]
     lines += ["L1:"] if loop else []
-    lines += [
-        generator.choice(FORMS).format_map(names)
-        for _ in range(generator.randint(2, 5))
-    ]
+    lines += [generator.choice(forms).format_map(names) for _ in range(generator.randint(2, 5))]
     lines += ["@P5 BRA L(1)"] if loop else []
     function = assemble("\n".join([*lines, "EXIT"]))
     instructions = []
@@ -212,7 +206,7 @@ def test_what_the_timing_model_sees_destroyed_is_found() -> None:
         generator = random.Random(seed)
         function = function_of(generator, distinct=True, loop=bool(seed % 2))
         renaming = drawn(function, generator)
-        model = TimingModel(function, DISTANCES)
+        model = model_of(function)
         if model.destroyed(registers_of(function, renaming)):
             assert new_hazards(function, renaming), (seed, function, renaming)
             destroyed += 1
@@ -256,10 +250,13 @@ def collisions(problem: AllocationProblem) -> set[frozenset[int]]:
     """The lanes of one file of which one is defined where the other is in use."""
     live, defined = problem.liveness.live, problem.liveness.defined
     files = [c.files for c in problem.function.virtual_registers for _ in range(c.width)]
+    virtual = len(files)
+    files += [(file,) for file, _ in problem.liveness.fixed_lanes]
     return {
         frozenset((a, b))
         for a, b in combinations(range(len(files)), 2)
-        if files[a] == files[b] and (live[a] & defined[b] or live[b] & defined[a])
+        if a < virtual and files[a] == files[b]
+        if live[a] & defined[b] or live[b] & defined[a]
     }
 
 
@@ -274,9 +271,9 @@ def test_the_stricter_problem_keeps_these_pairs_apart_and_no_others() -> None:
         pairs = [lanes_of(pair, normalized, plain) for pair in kept_apart(function, table)]
         ranges = machine_live_ranges(function, normalized, plain.liveness, table)
         strict = MachineProblem(plain, ranges)
-        virtual = range(plain.liveness.virtual_lane_count)
+        virtual = plain.liveness.virtual_lane_count
         expected = collisions(plain) | {
-            frozenset(pair) for pair in pairs if len(pair) == 2 and pair <= set(virtual)
+            frozenset(pair) for pair in pairs if len(pair) == 2 and min(pair) < virtual
         }
         assert collisions(strict) == expected, (seed, function)
         added += len(expected) - len(collisions(plain))
