@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -87,17 +90,6 @@ def opened_lines(path: Path) -> list[dict[str, object]]:
     return [document for line in lines if (document := read_checked(line)) is not None]
 
 
-def test_a_quality_is_that_of_the_label_that_it_was_measured_by(tmp_path: Path) -> None:
-    row = ROWS[0]
-    ledger = Ledger(tmp_path / "ledger", SETTINGS)
-    ledger.writer.append(row, judged(0, 3), quality(0, 3))
-    ledger.refresh()
-    assert ledger.outcome(row) == quality(0, 3)
-    assert ledger.outcome(replace(row, assignment='{"%0":"v9"}')) is None
-    assert ledger.outcome(ROWS[1]) is None
-    ledger.close()
-
-
 def sound(row: Row) -> dict[str, object]:
     """The line of a valid sample, as the writer would write it."""
     return {
@@ -106,7 +98,7 @@ def sound(row: Row) -> dict[str, object]:
         "judge": ledger_module.code_fingerprint(),
         "id": row.id,
         "sample": judged(0, 3).sample.to_json(),
-        "verdict": {"valid": True},
+        "verdict": Verdict("any", True, (), {"v": 3}, 8).to_json(),
         "answer": {"id": row.id, "assignment": {"%0": "v3"}},
         "label": ledger_module.fingerprint(row.assignment),
         "outcome": quality(0, 3).to_json(),
@@ -114,6 +106,25 @@ def sound(row: Row) -> dict[str, object]:
 
 
 FAILED = Sample(0, valid=False, failure=FailureKind.UNPARSABLE, message="?")
+FAILED_LINE = {"sample": FAILED.to_json(), "verdict": None, "answer": None, "outcome": None}
+
+
+def test_lines_say_everything(tmp_path: Path) -> None:
+    row = ROWS[0]
+    ledger = Ledger(tmp_path / "ledger", SETTINGS)
+    ledger.writer.append(row, judged(0, 3), quality(0, 3))
+    ledger.writer.append(ROWS[1], Judged(FAILED, None, None))
+    ledger.refresh()
+    assert ledger.read_line(row.id, 0) == sound(row)
+    assert ledger.read_line(ROWS[1].id, 0) == sound(ROWS[1]) | FAILED_LINE | {"label": None}
+    assert ledger.read(ledger.entries[ROWS[1].id, 0]) == (None, None)
+    # A quality is that of the label that it was measured by.
+    assert ledger.outcome(row) == quality(0, 3)
+    assert ledger.outcome(replace(row, assignment='{"%0":"v9"}')) is None
+    assert ledger.outcome(ROWS[1]) is None
+    ledger.close()
+    with pytest.raises(ValueError, match="Out of range float values"):
+        checked_line({"seconds": float("nan")})
 
 
 @pytest.mark.parametrize(
@@ -126,7 +137,7 @@ FAILED = Sample(0, valid=False, failure=FailureKind.UNPARSABLE, message="?")
         ({"answer": "v3"}, False),
         ({"sample": FAILED.to_json()}, False),
         ({"sample": FAILED.to_json(), "verdict": None, "outcome": None}, True),
-        ({"sample": FAILED.to_json(), "verdict": None, "answer": None, "outcome": None}, True),
+        (FAILED_LINE, True),
         ({"sample": {"index": 0}}, False),
         ({"outcome": {"registers": 3}}, False),
         ({"judge": None}, True),
@@ -161,8 +172,8 @@ def test_another_configuration_and_earlier_forms_are_told_apart(tmp_path: Path) 
     other = {"configuration": "0123456789abcdef", "outcome": ledger_module.fingerprint(SETTINGS)}
     plain = sound(ROWS[0])
     lines = [
-        checked_line(sound(ROWS[0]) | other),
         json.dumps(plain).encode() + b"\n",
+        checked_line(sound(ROWS[0]) | other),
         json.dumps(plain).encode() + b"\n",
         json.dumps(sound(ROWS[1]) | {"configuration": "0123456789abcdef"}).encode() + b"\n",
         b'{"kind": "configuration"}\n',
@@ -196,8 +207,9 @@ def test_another_configuration_and_earlier_forms_are_told_apart(tmp_path: Path) 
     told = len(opened_lines(path))
     Ledger(path, SETTINGS).close()
     assert len(opened_lines(path)) == told  # the settings stand there already
-    Ledger(path, SETTINGS, resume=False).close()
-    assert len(opened_lines(path)) == 1
+    ledger = Ledger(path, SETTINGS, resume=False)
+    assert (list(ledger.warnings()), len(opened_lines(path))) == ([], 1)
+    ledger.close()
 
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
@@ -211,9 +223,14 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="file/ledger: cannot be written: "):
         LedgerWriter(tmp_path / "file" / "ledger", "", "")
-    writer = LedgerWriter(tmp_path / "new" / "ledger", "", "")
+    mask = os.umask(0)
+    writer = LedgerWriter(tmp_path / "new" / "folder" / "ledger", "", "")
+    os.umask(mask)
+    assert writer.path.stat().st_mode & 0o777 == 0o666
+    # A pipe may come in its place.
+    assert fcntl.fcntl(writer._file, fcntl.F_GETFL) & os.O_NONBLOCK
     writer.close()
-    with pytest.raises(InputError, match="ledger: cannot be written: Bad file descriptor"):
+    with pytest.raises(InputError, match="folder/ledger: cannot be written: Bad file descriptor"):
         writer.describe({})
     held = Ledger(tmp_path / "held", SETTINGS)
     with pytest.raises(InputError) as refused:
@@ -221,3 +238,13 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert str(refused.value) == f"{tmp_path / 'held'}: another run writes to this folder now"
     held.close()
     Ledger(tmp_path / "held", SETTINGS).close()
+
+
+def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Path, "open", broken)
+    with pytest.raises(InputError) as refused:
+        Ledger(tmp_path / "ledger", SETTINGS)
+    assert str(refused.value) == f"{tmp_path / 'ledger'}: cannot be written: Input/output error"

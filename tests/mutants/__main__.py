@@ -54,7 +54,7 @@ TESTS = (
     "tests/evaluation/test_comparison.py",
     "tests/evaluation/test_ledger.py",
     "tests/evaluation/test_metrics.py",
-    "tests/evaluation/test_resuming.py",
+    "tests/evaluation/test_storing.py",
     "tests/leaderboard/test_judging.py",
 )
 LEAST = 0.95
