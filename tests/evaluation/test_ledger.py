@@ -175,6 +175,7 @@ def test_another_configuration_and_earlier_forms_are_told_apart(tmp_path: Path) 
         json.dumps(plain).encode() + b"\n",
         checked_line(sound(ROWS[0]) | other),
         json.dumps(plain).encode() + b"\n",
+        json.dumps(plain | {"sample": judged(1, 3).sample.to_json()}).encode() + b"\n",
         json.dumps(sound(ROWS[1]) | {"configuration": "0123456789abcdef"}).encode() + b"\n",
         b'{"kind": "configuration"}\n',
         b'{"any": "thing"}\n',
@@ -189,13 +190,15 @@ def test_another_configuration_and_earlier_forms_are_told_apart(tmp_path: Path) 
     assert list(ledger.warnings()) == [
         f"{path}: 4 lines are damaged and passed over; "
         "the samples that they held are asked for again",
-        f"{path}: 1 sample that an earlier version wrote without a checksum are asked for again",
+        f"{path}: 2 samples that an earlier version wrote without a checksum are asked for again",
     ]
     assert opened_lines(path)[-1]["settings"] == SETTINGS
     ledger.refresh()
     assert list(ledger.entries) == [(ROWS[0].id, 0)]
     # What is there again is asked for no more.
-    assert len(list(ledger.warnings())) == 1
+    assert list(ledger.warnings())[1:] == [
+        f"{path}: 1 sample that an earlier version wrote without a checksum are asked for again"
+    ]
     again = ledger.entries[ROWS[0].id, 0]
     data = bytearray(path.read_bytes())
     data[again.offset + 9] ^= 1
@@ -238,6 +241,16 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert str(refused.value) == f"{tmp_path / 'held'}: another run writes to this folder now"
     held.close()
     Ledger(tmp_path / "held", SETTINGS).close()
+
+
+def test_an_answer_of_another_form_is_refused_with_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    path.write_bytes(checked_line(sound(ROWS[0]) | {"answer": {"assignment": 3}}))
+    ledger = Ledger(path, SETTINGS)
+    with pytest.raises(InputError) as refused:
+        ledger.read(ledger.entries[ROWS[0].id, 0])
+    assert str(refused.value).startswith(f"{path}")
+    ledger.close()
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
