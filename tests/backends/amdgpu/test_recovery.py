@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -397,6 +398,23 @@ def test_the_gate_of_bytes_notices_other_registers() -> None:
     label[number] = PhysicalRegister("v", 30)
     with pytest.raises(RejectedKernel, match="llc makes v_mul_u32_u24_e32 v30"):
         check_encoding(recovered, parts.machine, parts.normalized, label)
+
+
+def test_the_gate_of_bytes_notices_other_targets_of_branches() -> None:
+    data, kernel = assembled(LOOP), read(LOOP)
+    recovered = recover_kernel(data, load_code_object(data).kernel())
+    label = {n: recovered.bases[int(name[1:])] for n, name in enumerate(kernel.original_names)}
+    parts, elsewhere = kernel.code, recovered.blocks[0].instructions[0].address
+    for number, block in enumerate(recovered.blocks):
+        *rest, last = block.instructions
+        if last.target is None:
+            continue
+        moved = replace(block, instructions=(*rest, replace(last, target=elsewhere)))
+        blocks = (*recovered.blocks[:number], moved, *recovered.blocks[number + 1 :])
+        with pytest.raises(RejectedKernel, match=f"{last.text}, at .*: leads elsewhere"):
+            check_encoding(
+                replace(recovered, blocks=blocks), parts.machine, parts.normalized, label
+            )
 
 
 def test_another_architecture_is_refused() -> None:
