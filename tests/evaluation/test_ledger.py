@@ -17,7 +17,7 @@ from verilocc_bench.analysis.bank_conflicts import BankConflicts
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits.findings import Verdict
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation import ledger as ledger_module
+from verilocc_bench.evaluation.fingerprints import code_fingerprint, fingerprint
 from verilocc_bench.evaluation.ledger import Ledger, LedgerWriter, checked_line, read_checked
 from verilocc_bench.evaluation.records import Judged, Outcome, Sample
 
@@ -47,10 +47,10 @@ def test_which_line_counts_is_what_the_lines_say(
     for seed in range(150):
         generator = random.Random(seed)
         path = tmp_path / str(seed)
-        monkeypatch.setattr(ledger_module, "code_fingerprint", lambda: "present")
+        monkeypatch.setattr(f"{Ledger.__module__}.code_fingerprint", lambda: "present")
         opened = Ledger(path, SETTINGS) if seed % 2 else None
         writers = {
-            judge: LedgerWriter(path, ledger_module.fingerprint(SETTINGS), judge)
+            judge: LedgerWriter(path, fingerprint(SETTINGS), judge)
             for judge in ("present", "earlier")
         }
         last: dict[tuple[str, int], tuple[int, bool]] = {}
@@ -94,13 +94,13 @@ def sound(row: Row) -> dict[str, object]:
     """The line of a valid sample, as the writer would write it."""
     return {
         "kind": "sample",
-        "configuration": ledger_module.fingerprint(SETTINGS),
-        "judge": ledger_module.code_fingerprint(),
+        "configuration": fingerprint(SETTINGS),
+        "judge": code_fingerprint(),
         "id": row.id,
         "sample": judged(0, 3).sample.to_json(),
         "verdict": Verdict("any", True, (), {"v": 3}, 8).to_json(),
         "answer": {"id": row.id, "assignment": {"%0": "v3"}},
-        "label": ledger_module.fingerprint(row.assignment),
+        "label": fingerprint(row.assignment),
         "outcome": quality(0, 3).to_json(),
     }
 
@@ -169,7 +169,7 @@ def test_without_an_answer_any_verifier_will_do(tmp_path: Path) -> None:
 
 def test_another_configuration_and_earlier_forms_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    other = {"configuration": "0123456789abcdef", "outcome": ledger_module.fingerprint(SETTINGS)}
+    other = {"configuration": "0123456789abcdef", "outcome": fingerprint(SETTINGS)}
     plain = sound(ROWS[0])
     lines = [
         json.dumps(plain).encode() + b"\n",

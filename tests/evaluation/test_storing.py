@@ -19,7 +19,6 @@ from verilocc_bench.allocators import (
     linear_scan,
 )
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.evaluation import ledger as ledger_module
 from verilocc_bench.evaluation.configuration import RunConfiguration
 from verilocc_bench.evaluation.judging import judge
 from verilocc_bench.evaluation.ledger import Ledger
@@ -98,7 +97,7 @@ def test_however_a_run_is_cut_its_results_are_the_same(
         asked, told, done = list[tuple[str, int]](), list[int](), False
         while not done:
             present = next(judges)
-            monkeypatch.setattr(ledger_module, "code_fingerprint", lambda name=present: name)
+            monkeypatch.setattr(f"{Ledger.__module__}.code_fingerprint", lambda name=present: name)
             ledger = Ledger(tmp_path / str(seed), {})
             run = run_of(ledger)
             for row in ROWS:
