@@ -13,6 +13,7 @@ from verilocc_bench.backends.amdgpu.recovery.records import (
 
 PAIRS = ("sgpr0_sgpr1", "sgpr2_sgpr3", "sgpr4_sgpr5", "vcc")
 VECTORS = ("vgpr0", "vgpr1", "vgpr2")
+VECTOR_PAIRS = ("vgpr0_vgpr1", "vgpr1_vgpr2")
 LIVE_IN = [*units_of("vgpr0"), *units_of("sgpr0_sgpr1")]
 HALVES = {"exec": (-1, -2), "exec_lo": (-1,), "exec_hi": (-2,)}
 LOGIC = {
@@ -26,6 +27,8 @@ FORMS = """
 V_MOV =v #
 V_ADD =v v v
 V_FMAC =v v ~
+V_MOV_dpp =v v !
+V_PK_ADD =w w w
 V_PART +v v
 V_CMP =p v v
 V_READLANE =s v
@@ -66,23 +69,29 @@ S_CSELECT_B64 =exec p p
 def instruction(
     address: int, form: str, generator: random.Random, target: int | None = None
 ) -> RecoveredInstruction:
-    """An instruction of a form: `=` defines, `+` keeps bits, `~` repeats the definition."""
+    """An instruction of a form.
+
+    `=` defines, `+` keeps bits; `~` repeats the definition, and so does `!`, to no effect.
+    """
     opcode, *words = form.split()
-    names = {"v": VECTORS, "p": PAIRS, "s": tuple(f"sgpr{n}" for n in range(6))}
+    names = {"v": VECTORS, "w": VECTOR_PAIRS, "p": PAIRS, "s": tuple(f"sgpr{n}" for n in range(6))}
     operands: list[RecoveredOperand] = []
     for word in words:
         kind = word.lstrip("=+")
         if kind in {"#", "-1"}:
             operands.append(RecoveredOperand(None, -1 if kind == "-1" else 5))
             continue
-        tied = 0 if kind == "~" else None
-        register = (
-            operands[0].register if kind == "~" else generator.choice(names.get(kind, (kind,)))
-        )
+        tied = 0 if kind in {"~", "!"} else None
+        register = operands[0].register if tied == 0 else generator.choice(names.get(kind, (kind,)))
         assert register is not None
         operands.append(
             RecoveredOperand(
-                register, None, units_of(register), definition=word[0] in "=+", tied_to=tied
+                register,
+                None,
+                units_of(register),
+                definition=word[0] in "=+",
+                undef=kind == "!",
+                tied_to=tied,
             )
         )
     if "SAVEEXEC" in opcode:
@@ -155,7 +164,7 @@ def terms(each: RecoveredInstruction) -> dict[int, list[Term]]:
         return HALVES.get(operand.register) or operand.units
 
     first, *others = each.operands or [RecoveredOperand(None, 0)]
-    if not first.definition or first.register in VECTORS:
+    if not first.definition or first.register in {*VECTORS, *VECTOR_PAIRS}:
         return {}
     target = [unit for unit in units(first) if unit is not None]
     sources = [units(o) for o in others if not o.implicit and o.number != 5]

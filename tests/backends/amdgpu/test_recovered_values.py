@@ -9,22 +9,25 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tests.backends.amdgpu.recovered_code import (
+    HALVES,
     LIVE_IN,
     PAIRS,
+    VECTORS,
     following,
-    reachable,
     recovered_code,
     terms,
 )
 from verilocc_bench.backends.amdgpu.recovery.execution_mask import MaskFlow, analyse_mask
 from verilocc_bench.backends.amdgpu.recovery.flow import find_blocks
+from verilocc_bench.backends.amdgpu.recovery.inactive_lanes import needed_inactive_lanes
 from verilocc_bench.backends.amdgpu.recovery.records import (
     FIRST_VCC,
     CodeBlock,
     RecoveredInstruction,
+    RecoveredOperand,
     is_vector,
     units_of,
 )
@@ -79,7 +82,9 @@ class Execution:
             for unit, ways in terms(each).items()
             for change, sources in [self.chance.choice(ways or [(self.anything, ())])]
         }
-        tied = {o.tied_to for o in each.operands if o.tied_to is not None}
+        tied = {
+            o.tied_to for o in each.operands if o.tied_to is not None and not self.dead(b, i, o)
+        }
         assert not tied & self.webs.kept[b][i]
         for operand in self.webs.operands[b][i]:
             if operand.definition:
@@ -100,6 +105,9 @@ class Execution:
         assert self.mask.widens[b][i] or not mask & ~self.exec
         self.exec = mask
 
+    def dead(self, b: int, i: int, operand: RecoveredOperand) -> bool:
+        return operand.undef and not self.mask.partial[b][i]
+
     def anything(self) -> int:
         return self.chance.randrange(4)
 
@@ -109,6 +117,8 @@ class Execution:
             if operand.definition and not each.keeps_lanes:
                 own = operand.operand in self.webs.kept[b][i]
                 assert not own or (is_vector(operand.units[0]) and self.mask.partial[b][i])
+                continue
+            if self.dead(b, i, each.operands[operand.operand]):
                 continue
             for unit, web in zip(operand.units, operand.webs, strict=True):
                 # What nobody reads may be made of anything.
@@ -134,67 +144,159 @@ def test_every_use_finds_the_value_that_the_registers_have() -> None:
     assert hidden > 30
 
 
-def reaching(
-    code: Sequence[RecoveredInstruction], *, scalars: bool
-) -> Iterator[set[tuple[int, int, int]]]:
-    """The (instruction, operand, unit) that one definition reaches, with that definition.
+Reference = tuple[int, int, int]
+"""(instruction, operand, unit); instruction -1 for an argument."""
 
-    Walks every path from it until its unit is written again.
-    """
-    arguments = [(-1, 0, unit) for unit in LIVE_IN]
-    definitions = [
-        (at, number, unit)
-        for at in sorted(reachable(code))
-        for number, operand in enumerate(code[at].operands)
-        for unit in operand.units
-        if operand.definition
-    ]
-    for at, number, unit in arguments + definitions:
-        if unit >= FIRST_VCC or (scalars and is_vector(unit)):
-            continue
-        found, pending, seen = {(at, number, unit)}, following(code, at) if at >= 0 else [0], set()
-        if at >= 0:  # a use that repeats the definition belongs to it, whatever it reads
-            found |= {(at, n, unit) for n, o in enumerate(code[at].operands) if o.tied_to == number}
+
+class Walks:
+    """What reaches what in code, by walking every path from each definition by itself."""
+
+    def __init__(self, code: Sequence[RecoveredInstruction]) -> None:
+        self.code, self.blocks = code, find_blocks(code)
+        self.mask = analyse_mask(self.blocks)
+        self.place = {
+            each.address // 4: (b, i)
+            for b, block in enumerate(self.blocks)
+            for i, each in enumerate(block.instructions)
+        }
+        self.reaching: dict[Reference, set[Reference]] = defaultdict(set)
+        """The definitions that a use sees."""
+        self.before: dict[tuple[int, int], set[Reference]] = defaultdict(set)
+        """The definitions that an instruction finds in a unit, whichever lanes they are in."""
+        for unit in LIVE_IN:
+            self.walk((-1, 0, unit))
+        for at in self.place:
+            for number, operand in enumerate(code[at].operands):
+                for unit in operand.units if operand.definition else ():
+                    if unit < FIRST_VCC:
+                        self.walk((at, number, unit))
+
+    def facts(self, at: int) -> tuple[bool, bool, bool]:
+        """EXEC is partial at an instruction, widened by it, and of another version before it."""
+        b, i = self.place[at]
+        return self.mask.partial[b][i], self.mask.widens[b][i], self.mask.merges[b] and not i
+
+    def walk(self, definition: Reference) -> None:
+        at, _, unit = definition
+        pending = [(0, False)]
+        if at >= 0:
+            pending = [(to, False) for to in following(self.code, at)]
+        seen = set(pending)
         while pending:
-            place = pending.pop()
-            if place in seen:
-                continue
-            seen.add(place)
+            at, hidden = pending.pop()
+            partial, widens, merges = self.facts(at)
+            hidden &= not merges
+            each = self.code[at]
+            self.before[at, unit].add(definition)
             writes = False
-            for other, operand in enumerate(code[place].operands):
-                if unit in operand.units:
-                    writes |= operand.definition
-                    if not operand.definition or code[place].keeps_lanes:
-                        found.add((place, other, unit))
-                    if operand.tied_to is not None:
-                        found.add((place, operand.tied_to, unit))
-            pending += [] if writes else following(code, place)
-        yield found
+            for number, operand in enumerate(each.operands):
+                if unit not in operand.units:
+                    continue
+                writes |= operand.definition
+                sees = each.reads_all_lanes or not hidden
+                if (each.keeps_lanes if operand.definition else sees) and (
+                    partial or not operand.undef
+                ):
+                    self.reaching[at, number, unit].add(definition)
+            if writes and not (partial and is_vector(unit)):
+                continue
+            hidden = (hidden or writes) and not widens
+            new = {(to, hidden) for to in following(self.code, at)} - seen
+            seen |= new
+            pending += new
+
+    def other_lanes_needed(self, at: int, unit: int) -> bool:
+        """True if a lane that EXEC does not select after an instruction may be read later."""
+        pending = [(to, False) for to in following(self.code, at)]
+        seen = set(pending)
+        while pending:
+            at, active = pending.pop()
+            partial, _, merges = self.facts(at)
+            each = self.code[at]
+            for lane in (False, True) if merges else (active,):
+                mentions = [o for o in each.operands if unit in o.units]
+                reads = any(not o.definition or each.keeps_lanes for o in mentions)
+                if reads and (lane or each.reads_all_lanes):
+                    return True
+                if any(o.definition for o in mentions) and (lane or not partial):
+                    continue
+                new = set(self.after(at, active=lane)) - seen
+                seen |= new
+                pending += new
+        return False
+
+    def after(self, at: int, *, active: bool) -> list[tuple[int, bool]]:
+        """The next instructions, and whether EXEC may select a lane there."""
+        each = self.code[at]
+        states = {active}
+        if self.facts(at)[1]:
+            states = {False, True}
+        elif any(o.definition and o.register in HALVES for o in each.operands):
+            states |= {False}
+        return [(to, state) for to in following(self.code, at) for state in states]
 
 
-def test_values_that_share_no_use_share_no_web() -> None:
-    """Where nothing writes EXEC, and of scalars everywhere: webs are unions of what is reached."""
-    for seed in range(120):
-        masks = bool(seed % 2)
-        code, _ = recovered_code(seed, masks=masks)
-        group: dict[tuple[int, int, int], set[tuple[int, int, int]]] = {}
-        for found in reaching(code, scalars=masks):
-            joined = set(found).union(*(group.get(each, ()) for each in found))
-            group.update(dict.fromkeys(joined, joined))
-        blocks = find_blocks(code)
-        webs = find_webs(blocks, analyse_mask(blocks), LIVE_IN)
-        by_web: dict[int, set[tuple[int, int, int]]] = defaultdict(set)
-        for unit, web in webs.live_ins:
-            by_web[web].add((-1, 0, unit))
-        for block, rows in zip(blocks, webs.operands, strict=True):
-            for each, row in zip(block.instructions, rows, strict=True):
-                for operand in row:
-                    for unit, web in zip(operand.units, operand.webs, strict=True):
-                        if not (masks and is_vector(unit)):
-                            by_web[web].add((each.address // 4, operand.operand, unit))
+def test_lanes_outside_exec_are_needed_where_a_walk_reads_them() -> None:
+    needs = 0
+    for seed in range(100):
+        walks = Walks(recovered_code(seed, masks=True)[0])
+        units = sorted({u for name in (*PAIRS, *VECTORS) for u in units_of(name)})
+        needed = needed_inactive_lanes(walks.blocks, walks.mask)
+        for at, (b, i) in walks.place.items():
+            expected = sum(1 << unit for unit in units if walks.other_lanes_needed(at, unit))
+            assert needed[b][i] == expected, (seed, at)
+            needs += bool(expected)
+    assert needs > 200
+
+
+def test_webs_are_unions_of_what_the_walks_find() -> None:
+    kept = 0
+    for seed in range(150):
+        code, _ = recovered_code(seed, masks=bool(seed % 4))
+        walks = Walks(code)
+        group: dict[Reference, set[Reference]] = {}
+
+        for at in walks.place:
+            for number, operand in enumerate(code[at].operands):
+                for unit in operand.units:
+                    found = walks.reaching[at, number, unit]
+                    tied = {(at, operand.tied_to, unit)} if operand.tied_to is not None else set()
+                    joined = {(at, number, unit)} | found | tied
+                    joined = {each for one in joined for each in group.get(one, {one})}
+                    group.update(dict.fromkeys(joined, joined))
+        webs = find_webs(walks.blocks, walks.mask, LIVE_IN)
+        web_of: dict[Reference, int] = {(-1, 0, unit): web for unit, web in webs.live_ins}
+        for at, (b, i) in walks.place.items():
+            each = code[at]
+            for known in webs.operands[b][i]:
+                own = {(at, known.operand, unit) for unit in known.units}
+                web_of.update(zip(sorted(own), known.webs, strict=True))
+                sees = any(walks.reaching[key] for key in own)
+                assert known.undefined == (not known.definition and not sees), (seed, at)
+                if known.definition:
+                    expected = sees or any(
+                        walks.facts(at)[0]
+                        and is_vector(unit)
+                        and walks.other_lanes_needed(at, unit)
+                        and group[at, known.operand, unit] & walks.before[at, unit]
+                        for unit in known.units
+                    )
+                    is_tied = any(
+                        o.tied_to == known.operand and (walks.facts(at)[0] or not o.undef)
+                        for o in each.operands
+                    )
+                    assert (known.operand in webs.kept[b][i]) == (expected and not is_tied), (
+                        seed,
+                        at,
+                    )
+                    kept += expected
+        by_web: dict[int, set[Reference]] = defaultdict(set)
+        for reference, web in web_of.items():
+            by_web[web].add(reference)
         read = read_webs(webs)
         for web, members in by_web.items():
-            known = {frozenset(group.get(each, {each})) for each in members}
+            groups = {frozenset(group[each]) for each in members}
             if web not in read:  # an argument that only stays beside what nobody reads
-                known = {frozenset(each for each in found if each[0] >= 0) for found in known}
-            assert known == {frozenset(members)}, (seed, members)
+                groups = {frozenset(each for each in found if each[0] >= 0) for found in groups}
+            assert groups == {frozenset(members)}, (seed, members)
+    assert kept > 40
