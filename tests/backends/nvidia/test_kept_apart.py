@@ -102,14 +102,6 @@ def test_operands_of_a_matrix_product_are_kept_seven_cycles(stall: int, meets: b
     )
 
 
-def test_what_the_code_has_itself_is_no_objection() -> None:
-    function = timed(PRODUCTS.replace("R20", "R9"), {0: 1})
-    assert renamed(function, {}) == []
-    swapped = {(0, 1): 12, (0, 2): 8, (1, 0): 13}
-    assert renamed(function, swapped) == []
-    assert renamed(function, {(1, 0): 8}) == ["write-after-read"]
-
-
 @cache
 def kernel(ptx: str):  # type: ignore[no-untyped-def]
     require_tools()
