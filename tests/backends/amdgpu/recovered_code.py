@@ -11,9 +11,9 @@ from verilocc_bench.backends.amdgpu.recovery.records import (
     units_of,
 )
 
-PAIRS = ("sgpr0_sgpr1", "sgpr2_sgpr3", "sgpr4_sgpr5", "vcc")
-VECTORS = ("vgpr0", "vgpr1", "vgpr2")
-VECTOR_PAIRS = ("vgpr0_vgpr1", "vgpr1_vgpr2")
+PAIRS = ("sgpr0_sgpr1", "sgpr2_sgpr3", "vcc")
+VECTORS = ("vgpr0", "vgpr1")
+VECTOR_PAIRS = ("vgpr0_vgpr1",)
 LIVE_IN = [*units_of("vgpr0"), *units_of("sgpr0_sgpr1")]
 HALVES = {"exec": (-1, -2), "exec_lo": (-1,), "exec_hi": (-2,)}
 LOGIC = {
@@ -47,6 +47,10 @@ MASKS = """
 S_AND_SAVEEXEC_B64 =p p
 S_OR_SAVEEXEC_B64 =p p
 S_MOV_B64 =p exec
+S_MOV_B64 =p -1
+S_AND_B64 =p p p
+S_CSELECT_B64 =p p p
+S_MOV_B32 =s m0
 S_MOV_B64 =exec p
 S_MOV_B64 =exec -1
 S_MOV_B32 =exec_lo s
@@ -74,7 +78,7 @@ def instruction(
     `=` defines, `+` keeps bits; `~` repeats the definition, and so does `!`, to no effect.
     """
     opcode, *words = form.split()
-    names = {"v": VECTORS, "w": VECTOR_PAIRS, "p": PAIRS, "s": tuple(f"sgpr{n}" for n in range(6))}
+    names = {"v": VECTORS, "w": VECTOR_PAIRS, "p": PAIRS, "s": tuple(f"sgpr{n}" for n in range(4))}
     operands: list[RecoveredOperand] = []
     for word in words:
         kind = word.lstrip("=+")
@@ -108,14 +112,16 @@ def instruction(
 def code_of(generator: random.Random, *, masks: bool) -> list[RecoveredInstruction]:
     """Code with jumps back and forth that ends at its last instruction."""
     count = generator.randint(4, 14)
+    # Few forms in one code, so that they meet each other.
+    forms = generator.sample(FORMS if masks else FORMS[:-1], 5)
+    forms += generator.sample(MASKS, 4) if masks else []
     code = []
     for at in range(count):
         if generator.random() < 0.25:
             opcode = generator.choice(("S_BRANCH", "S_CBRANCH_SCC0", "S_CBRANCH_EXECZ"))
             code.append(instruction(4 * at, opcode, generator, 4 * generator.randint(0, count)))
         else:
-            chosen = MASKS if masks and generator.random() < 0.4 else FORMS if masks else FORMS[:-1]
-            code.append(instruction(4 * at, generator.choice(chosen), generator))
+            code.append(instruction(4 * at, generator.choice(forms), generator))
     return [*code, instruction(4 * count, "S_ENDPGM", generator)]
 
 
@@ -178,6 +184,8 @@ def terms(each: RecoveredInstruction) -> dict[int, list[Term]]:
     found: dict[int, list[Term]] = {}
     for half, unit in enumerate(target):
         found[unit] = []
+        if not all(sources):  # of a register like M0 nothing is known
+            continue
         if name in LOGIC:
             found[unit] = [(LOGIC[name], [source[half] for source in sources])]
         elif name in {"S_MOV", "S_CSELECT"}:

@@ -87,7 +87,7 @@ def widens(each: RecoveredInstruction) -> bool:
 def test_exec_is_known_to_be_full_where_all_values_make_it_so() -> None:
     """By a second dataflow, over single instructions, and truth tables."""
     seen = {True: 0, False: 0}
-    for seed in range(120):
+    for seed in range(250):
         code, _ = recovered_code(seed, masks=True)
         everything: set[int | None] = {None, -1, -2, *range(FIRST_VCC + 2)}
         facts = [everything] * len(code)
@@ -116,7 +116,7 @@ def test_exec_is_known_to_be_full_where_all_values_make_it_so() -> None:
 def test_where_different_versions_meet_a_version_begins() -> None:
     """A version has the place where it begins: a block, or an instruction that widens EXEC."""
     met = 0
-    for seed in range(120):
+    for seed in range(200):
         blocks = find_blocks(recovered_code(seed, masks=True)[0])
         mask = analyse_mask(blocks)
         arriving: dict[int, set[tuple[int, int]]] = {n: set() for n in range(len(blocks))}
@@ -139,4 +139,4 @@ def test_where_different_versions_meet_a_version_begins() -> None:
         for b, versions in arriving.items():
             assert mask.merges[b] or len(versions) == 1
             met += len(versions) > 1
-    assert met > 30
+    assert met > 20

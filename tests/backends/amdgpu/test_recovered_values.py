@@ -11,12 +11,15 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 
+import pytest
+
 from tests.backends.amdgpu.recovered_code import (
     HALVES,
     LIVE_IN,
     PAIRS,
     VECTORS,
     following,
+    instruction,
     recovered_code,
     terms,
 )
@@ -151,7 +154,7 @@ Reference = tuple[int, int, int]
 class Walks:
     """What reaches what in code, by walking every path from each definition by itself."""
 
-    def __init__(self, code: Sequence[RecoveredInstruction]) -> None:
+    def __init__(self, code: Sequence[RecoveredInstruction], live_in: Sequence[int]) -> None:
         self.code, self.blocks = code, find_blocks(code)
         self.mask = analyse_mask(self.blocks)
         self.place = {
@@ -163,7 +166,7 @@ class Walks:
         """The definitions that a use sees."""
         self.before: dict[tuple[int, int], set[Reference]] = defaultdict(set)
         """The definitions that an instruction finds in a unit, whichever lanes they are in."""
-        for unit in LIVE_IN:
+        for unit in live_in:
             self.walk((-1, 0, unit))
         for at in self.place:
             for number, operand in enumerate(code[at].operands):
@@ -239,7 +242,7 @@ class Walks:
 def test_lanes_outside_exec_are_needed_where_a_walk_reads_them() -> None:
     needs = 0
     for seed in range(100):
-        walks = Walks(recovered_code(seed, masks=True)[0])
+        walks = Walks(recovered_code(seed, masks=True)[0], LIVE_IN)
         units = sorted({u for name in (*PAIRS, *VECTORS) for u in units_of(name)})
         needed = needed_inactive_lanes(walks.blocks, walks.mask)
         for at, (b, i) in walks.place.items():
@@ -249,54 +252,106 @@ def test_lanes_outside_exec_are_needed_where_a_walk_reads_them() -> None:
     assert needs > 200
 
 
+def groups_of(walks: Walks) -> dict[Reference, frozenset[Reference]]:
+    """For each reference those of its web."""
+    group: dict[Reference, frozenset[Reference]] = {}
+    for at in walks.place:
+        for number, operand in enumerate(walks.code[at].operands):
+            for unit in operand.units:
+                joined = {(at, number, unit)} | walks.reaching[at, number, unit]
+                if operand.tied_to is not None:
+                    joined.add((at, operand.tied_to, unit))
+                whole = frozenset().union(*(group.get(one, {one}) for one in joined))
+                group.update(dict.fromkeys(whole, whole))
+    return group
+
+
+def check_webs(code: Sequence[RecoveredInstruction], live_in: Sequence[int]) -> int:
+    """Compares webs with walks. Returns how many definitions read their own register."""
+    walks = Walks(code, live_in)
+    group = groups_of(walks)
+    webs = find_webs(walks.blocks, walks.mask, live_in)
+    web_of: dict[Reference, int] = {(-1, 0, unit): web for unit, web in webs.live_ins}
+    kept = 0
+    for at, (b, i) in walks.place.items():
+        row = webs.operands[b][i]
+        order = [known.definition for known in row]
+        assert order == sorted(order, reverse=True)
+        for known in row:
+            own = {(at, known.operand, unit) for unit in known.units}
+            web_of.update(zip(sorted(own), known.webs, strict=True))
+            sees = any(walks.reaching[key] for key in own)
+            assert known.undefined == (not known.definition and not sees)
+            if known.definition:
+                keeps = sees or any(
+                    walks.facts(at)[0]
+                    and is_vector(unit)
+                    and walks.other_lanes_needed(at, unit)
+                    and group[at, known.operand, unit] & walks.before[at, unit]
+                    for unit in known.units
+                )
+                keeps &= not any(
+                    o.tied_to == known.operand and (walks.facts(at)[0] or not o.undef)
+                    for o in code[at].operands
+                )
+                assert (known.operand in webs.kept[b][i]) == keeps
+                kept += keeps
+    by_web: dict[int, set[Reference]] = defaultdict(set)
+    for reference, web in web_of.items():
+        by_web[web].add(reference)
+    read = read_webs(webs)
+    for web, members in by_web.items():
+        groups = {group[each] for each in members}
+        if web not in read:  # an argument that only stays beside what nobody reads
+            groups = {frozenset(each for each in found if each[0] >= 0) for found in groups}
+        assert groups == {frozenset(members)}
+    return kept
+
+
 def test_webs_are_unions_of_what_the_walks_find() -> None:
     kept = 0
-    for seed in range(150):
+    for seed in range(250):
         code, _ = recovered_code(seed, masks=bool(seed % 4))
-        walks = Walks(code)
-        group: dict[Reference, set[Reference]] = {}
-
-        for at in walks.place:
-            for number, operand in enumerate(code[at].operands):
-                for unit in operand.units:
-                    found = walks.reaching[at, number, unit]
-                    tied = {(at, operand.tied_to, unit)} if operand.tied_to is not None else set()
-                    joined = {(at, number, unit)} | found | tied
-                    joined = {each for one in joined for each in group.get(one, {one})}
-                    group.update(dict.fromkeys(joined, joined))
-        webs = find_webs(walks.blocks, walks.mask, LIVE_IN)
-        web_of: dict[Reference, int] = {(-1, 0, unit): web for unit, web in webs.live_ins}
-        for at, (b, i) in walks.place.items():
-            each = code[at]
-            for known in webs.operands[b][i]:
-                own = {(at, known.operand, unit) for unit in known.units}
-                web_of.update(zip(sorted(own), known.webs, strict=True))
-                sees = any(walks.reaching[key] for key in own)
-                assert known.undefined == (not known.definition and not sees), (seed, at)
-                if known.definition:
-                    expected = sees or any(
-                        walks.facts(at)[0]
-                        and is_vector(unit)
-                        and walks.other_lanes_needed(at, unit)
-                        and group[at, known.operand, unit] & walks.before[at, unit]
-                        for unit in known.units
-                    )
-                    is_tied = any(
-                        o.tied_to == known.operand and (walks.facts(at)[0] or not o.undef)
-                        for o in each.operands
-                    )
-                    assert (known.operand in webs.kept[b][i]) == (expected and not is_tied), (
-                        seed,
-                        at,
-                    )
-                    kept += expected
-        by_web: dict[int, set[Reference]] = defaultdict(set)
-        for reference, web in web_of.items():
-            by_web[web].add(reference)
-        read = read_webs(webs)
-        for web, members in by_web.items():
-            groups = {frozenset(group[each]) for each in members}
-            if web not in read:  # an argument that only stays beside what nobody reads
-                groups = {frozenset(each for each in found if each[0] >= 0) for found in groups}
-            assert groups == {frozenset(members)}, (seed, members)
+        kept += check_webs(code, LIVE_IN if seed % 3 else [])
     assert kept > 40
+
+
+TWO_VERSIONS = """
+V_MOV =vgpr0 #
+S_AND_SAVEEXEC_B64 =sgpr0_sgpr1 vcc
+V_MOV =vgpr0 #
+S_CBRANCH_SCC0 24
+S_OR_B64 =exec exec sgpr2_sgpr3
+V_MOV =vgpr0 #
+V_ADD =vgpr1 vgpr0 vgpr0
+S_ENDPGM
+"""
+"""The first value is hidden on both paths, and seen again where they meet."""
+
+TWO_HIDDEN = """
+V_MOV =vgpr0 #
+S_AND_SAVEEXEC_B64 =sgpr0_sgpr1 vcc
+S_CBRANCH_SCC0 24
+V_MOV =vgpr0 #
+V_MOV =vgpr0 #
+S_BRANCH 32
+V_MOV =vgpr0 #
+V_MOV =vgpr0 #
+S_OR_B64 =exec exec sgpr2_sgpr3
+V_ADD =vgpr1 vgpr0 vgpr0
+S_ENDPGM
+"""
+"""Each path hides a value of its own."""
+
+
+@pytest.mark.parametrize("text", [TWO_VERSIONS, TWO_HIDDEN])
+def test_hidden_values_of_all_paths_are_seen_again(text: str) -> None:
+    code = []
+    for at, line in enumerate(text.strip().splitlines()):
+        form, _, target = line.partition(" ") if "BRANCH" in line else (line, "", "")
+        destination = int(target) if target else None
+        code.append(instruction(4 * at, form, random.Random(0), destination))
+    assert check_webs(code, LIVE_IN) > 0
+    values = sum("V_MOV" in each.opcode for each in code)
+    walks = Walks(code, LIVE_IN)
+    assert sum(len(each) == values for each in walks.reaching.values()) == 2
