@@ -257,6 +257,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def broken(*_: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
+    Ledger(tmp_path / "ledger", SETTINGS).close()
     monkeypatch.setattr(Path, "open", broken)
     with pytest.raises(InputError) as refused:
         Ledger(tmp_path / "ledger", SETTINGS)
