@@ -83,7 +83,7 @@ def test_however_a_run_is_cut_its_results_are_the_same(
     tmp_path: Path, prepared_rows: PreparedRows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     again = 0
-    for seed in range(60):
+    for seed in range(25):
         generator = random.Random(seed)
         judges = fingerprints(generator)
         said = {row.id: responses(prepared_rows.get(row), generator) for row in ROWS}
@@ -142,7 +142,7 @@ def test_however_a_run_is_cut_its_results_are_the_same(
         assert len(asked) == len(set(asked)) == SAMPLES * len(ROWS)
         assert set(told) <= {1}
         assert len(told) <= len(asked)
-    assert again > 50
+    assert again > 20
 
 
 def test_a_deterministic_allocator_is_asked_once(prepared_rows: PreparedRows) -> None:
