@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from verilocc_bench.allocators import (
     linear_scan,
 )
 from verilocc_bench.dataset import load_rows
+from verilocc_bench.evaluation import storing
 from verilocc_bench.evaluation.configuration import RunConfiguration
 from verilocc_bench.evaluation.judging import judge
 from verilocc_bench.evaluation.ledger import Ledger
@@ -176,6 +178,26 @@ def test_what_the_infrastructure_failed_is_asked_again(
     assert found.samples == [failed.sample]
     ledger.refresh()
     assert ledger.entries == {}
+    ledger.close()
+
+
+def test_a_quality_is_kept_beside_its_sample(
+    tmp_path: Path, prepared_rows: PreparedRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = Ledger(tmp_path / "ledger", {})
+    run, outcomes = run_of(ledger), []
+    for row in ROWS:
+        prepared = prepared_rows.get(row)
+        answer = Answer(dict(prepared.compiler_answer or {}))
+        found, each = RowSamples(row.id), judge(prepared.verifier, Response(answer), 0)
+        with monkeypatch.context() as patch:
+            patch.setattr(storing.time, "perf_counter", count(start=7).__next__)
+            run.keeper(lambda _: None).keep(found, prepared, each)
+        outcomes.append(found.outcome)
+    ledger.refresh()
+    assert [ledger.outcome(row) for row in ROWS] == outcomes
+    assert None not in outcomes
+    assert run.timing.measure_seconds == len(ROWS)  # the clock went on by one at each look
     ledger.close()
 
 
