@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -20,7 +21,6 @@ from verilocc_bench.allocators import (
     linear_scan,
 )
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.evaluation import storing
 from verilocc_bench.evaluation.configuration import RunConfiguration
 from verilocc_bench.evaluation.judging import judge
 from verilocc_bench.evaluation.ledger import Ledger
@@ -191,7 +191,7 @@ def test_a_quality_is_kept_beside_its_sample(
         answer = Answer(dict(prepared.compiler_answer or {}))
         found, each = RowSamples(row.id), judge(prepared.verifier, Response(answer), 0)
         with monkeypatch.context() as patch:
-            patch.setattr(storing.time, "perf_counter", count(start=7).__next__)
+            patch.setattr(time, "perf_counter", count(start=7).__next__)
             run.keeper(lambda _: None).keep(found, prepared, each)
         outcomes.append(found.outcome)
     ledger.refresh()
