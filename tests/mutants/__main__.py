@@ -36,8 +36,6 @@ ROOMS = {
         for name in ("execution_mask", "flow", "inactive_lanes", "webs")
     ),
     "backends/nvidia/kept_apart": ("verilocc_bench/backends/nvidia/kept_apart.py",),
-    "allocators, proofs by the solver": ("verilocc_bench/allocators/exact/minimizing.py",),
-    "allocators, compiled answers": ("verilocc_bench/allocators/search/compiled_answers.py",),
     "evaluation": tuple(
         f"verilocc_bench/evaluation/{name}.py"
         for name in ("comparison", "ledger", "metrics", "storing")
@@ -48,8 +46,6 @@ TESTS = (
     "tests/analysis",
     "tests/verification",
     "tests/backends",
-    "tests/allocators/test_code_search.py",
-    "tests/allocators/test_exact.py",
     "tests/evaluation/test_bootstrap.py",
     "tests/evaluation/test_comparison.py",
     "tests/evaluation/test_ledger.py",

@@ -68,7 +68,6 @@ LEFT_OUT = re.compile(
 ONLY_OF = {
     r"test_lower_bounds|test_bound_json|test_bounds_": "lower_bounds",
     r"beyond_analysis|beyond_the_limit|long_chains": r"conditions|conditional",
-    r"test_code_search|test_exact": r"allocators|lower_bounds",
     r"test_comparison|test_ledger|test_storing": r"evaluation",
     r"test_histories_agree|no_definition_is_left_out": r"value_tracker|explain",
 }
