@@ -55,6 +55,7 @@ S_MOV_B64 =exec p
 S_MOV_B64 =exec -1
 S_MOV_B32 =exec_lo s
 S_MOV_B32 =exec_hi -1
+S_MOV_B32 =exec_lo m0
 S_MOV_B32 =s exec_lo
 S_MOV_B32 =s -1
 S_OR_B32 =exec_lo exec_lo s

@@ -72,16 +72,15 @@ def is_full(ways: list[Term], full: set[int | None]) -> bool:
 
 def widens(each: RecoveredInstruction) -> bool:
     """True if EXEC may have a bit afterwards that it had not before, by trying all values."""
-    return any(
-        change(*values) & ~before & 3
-        for half, ways in terms(each).items()
-        if half < 0
-        for change, sources in ways
-        for before in range(4)
-        for values in product(
-            *((before,) if s == half else (3,) if s is None else range(4) for s in sources)
-        )
-    )
+    for half, ways in terms(each).items():
+        if half < 0 and not ways:
+            return True
+        for (change, sources), before in product(ways if half < 0 else (), range(4)):
+            known = {half: (before,), None: (3,)}
+            for values in product(*(known.get(source, range(4)) for source in sources)):
+                if change(*values) & ~before & 3:
+                    return True
+    return False
 
 
 def test_exec_is_known_to_be_full_where_all_values_make_it_so() -> None:
