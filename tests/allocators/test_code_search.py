@@ -161,6 +161,8 @@ OWN = CodeCost(8, 50, (10, 20), 100.0)
         ({4: CodeCost(7, 30, (1, 1), 1.0)}, 1),
         ({4: CodeCost(9, 60, (30, 30), 100.0)}, 4),  # more waves come before all else
         ({4: CodeCost(8, 30, (11, 9), 9.0), 5: CodeCost(8, 49, (10, 19), 99.0)}, 5),
+        # Where waves are gained too, cycles that are not known are a count that is worse.
+        ({4: CodeCost(9, 30, (10, 10), None), 5: CodeCost(9, 60, (11, 10), 100.0)}, 5),
     ],
     ids=[
         "less",
@@ -171,6 +173,7 @@ OWN = CodeCost(8, 50, (10, 20), 100.0)
         "fewer waves",
         "more waves",
         "the second",
+        "no estimate with more waves",
     ],
 )
 def test_no_count_is_worse_than_the_compilers_own(

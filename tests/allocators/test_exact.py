@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import signal
 from dataclasses import replace
+from itertools import combinations
 from types import SimpleNamespace
 
 import pytest
@@ -17,9 +18,11 @@ from verilocc_bench.allocators.exact.placing import ExactStatus, solve
 from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.analysis.lower_bounds import BoundKind, lower_bound
 from verilocc_bench.analysis.lower_bounds.checking import check_certificate
+from verilocc_bench.analysis.lower_bounds.json_form import from_json, to_json
 from verilocc_bench.analysis.lower_bounds.solver import solve_interruptibly
-from verilocc_bench.errors import AllocationFailed
+from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.verification import IndependentVerifier
@@ -113,6 +116,63 @@ def test_a_known_assignment_is_kept_where_none_is_better() -> None:
     least = minimize(problem, deterministic_time=BUDGET)
     again = minimize(problem, deterministic_time=BUDGET, best=least.assignment)
     assert replace(again, deterministic_time=0.0) == replace(least, deterministic_time=0.0)
+
+
+HEADS = {
+    "gfx942": "registers v:12 a:0 s:8 vcc:2=vcc_lo,vcc_hi\nclass V 1 v\n",
+    "sm_80": "registers R:12 UR:4 P:4 UP:2\nclass R 1 R\n",
+}
+
+
+def _ring(target: str, count: int, together: int) -> AllocationProblem:
+    """A loop whose registers live one after the other, `together` at a time, all the way round.
+
+    Each one's range meets those of its `together` - 1 neighbours on either side: the ranges are
+    arcs of a circle.
+    """
+    lines = [f"verilocc-bench 1\ntarget {target}\n{HEADS[target]}bb0->bb1"]
+    lines += [f"%{number}=A" for number in range(together)]
+    lines.append("bb1->bb1,bb2")
+    lines += [f"%{(number + together) % count}=B %{number}" for number in range(count)]
+    return AllocationProblem(parse_function("\n".join([*lines, "bb2", "C\n"])))
+
+
+@pytest.mark.parametrize("target", ["gfx942", "sm_80"])
+@pytest.mark.parametrize(("count", "together"), [(5, 2), (7, 2), (7, 3), (8, 3), (11, 4), (6, 3)])
+def test_arcs_of_a_circle_need_more_than_are_live_at_once(
+    target: str, count: int, together: int
+) -> None:
+    """At most `count // together` of them share a register; counting alone proves `together`."""
+    problem = _ring(target, count, together)
+    expected = -(-count // (count // together))
+    assert fewest_registers(problem) == expected
+    assert lower_bound(problem).value == together
+    least = minimize(problem, deterministic_time=BUDGET)
+    assert (least.registers, least.bound.value) == (expected, expected)
+    assert least.is_optimal
+    assert (least.undecided, least.uncertified) == ((), ())
+    if expected == together:
+        assert least.bound.kind is BoundKind.PRESSURE
+        return
+    assert least.bound.kind is BoundKind.PLACEMENT
+    check_certificate(problem, least.bound)
+    assert from_json(to_json(least.bound), problem) == least.bound
+    # The same proof of one register more is none, nor is one with any part of the circle left out.
+    (refutation,) = least.bound.refutations
+    larger = tuple(
+        (file, limit + (file in problem.target.vector_files[:1]))
+        for file, limit in refutation.shape
+    )
+    broken = [replace(least.bound, value=expected + 1)]
+    broken.append(replace(broken[0], refutations=(replace(refutation, shape=larger),)))
+    if together == 2:  # a circle of pairs
+        broken += [
+            replace(least.bound, refutations=(replace(refutation, cliques=left),))
+            for left in combinations(refutation.cliques, len(refutation.cliques) - 1)
+        ]
+    for claim in broken:
+        with pytest.raises(InputError, match=r"no refutation covers|expected a contradiction"):
+            check_certificate(problem, claim)
 
 
 def test_ctrl_c_stops_the_solver_and_goes_on() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+from itertools import combinations
 
 import pytest
 
+from tests.analysis.bounds import names
 from tests.analysis.brute_force import fewest_registers
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import VECTOR, AllocationProblem
@@ -17,10 +19,13 @@ from verilocc_bench.analysis.lower_bounds import (
     Shape,
     check_certificate,
 )
+from verilocc_bench.analysis.lower_bounds.checking import _check_clique
 from verilocc_bench.analysis.lower_bounds.cliques import maximal_cliques
 from verilocc_bench.analysis.lower_bounds.shapes import most_registers, shapes_of_value
 from verilocc_bench.errors import AllocationFailed, InputError
+from verilocc_bench.ir import parse_function
 from verilocc_bench.selftest.generate import random_function
+from verilocc_bench.selftest.oracle import Oracle
 
 CLAIMS = 10
 
@@ -105,3 +110,40 @@ def test_false_certificates_are_rejected() -> None:
             else:
                 raise AssertionError((seed, value, fewest, claim))
     assert rejected > 1_000
+
+
+def _is_clique(problem: AllocationProblem, *lanes: tuple[int | str, int]) -> bool:
+    """True if the check takes these lanes, of registers or of files, for a clique."""
+    own = tuple(lane for lane in lanes if not isinstance(lane[0], str))
+    fixed = tuple(lane for lane in lanes if isinstance(lane[0], str))
+    try:
+        _check_clique(problem, Clique(0, 0, 0, own, fixed), "")  # type: ignore[arg-type]
+    except InputError:
+        return False
+    return True
+
+
+def test_two_lanes_are_a_clique_where_one_unit_would_destroy_a_value() -> None:
+    """By the oracle, which walks the paths from each definition to its uses."""
+    outcomes = {True: 0, False: 0}
+    for seed in range(120):
+        target = ("gfx90a", "gfx942", "sm_80")[seed % 3]
+        problem = AllocationProblem(random_function(seed, registers=6, blocks=5, target=target))
+        oracle = Oracle(problem.function)
+        for a, b in combinations(names(problem), 2):
+            if a[0] == b[0] or (isinstance(a[0], str) and isinstance(b[0], str)):
+                continue
+            collide = oracle.collide(a, b)
+            assert _is_clique(problem, a, b) == collide, (a, b, problem.normalized)
+            outcomes[collide] += 1
+    assert min(outcomes.values()) > 1_000
+
+
+def test_lanes_that_only_meet_behind_a_join_are_no_clique() -> None:
+    text = (
+        "verilocc-bench 1\ntarget gfx942\nregisters v:4 a:0 s:0 vcc:2=vcc_lo,vcc_hi\n"
+        "class V 1 v\nbb0->bb1,bb2\nOP\nbb1->bb3\n%0=OP\nbb2->bb3\n%1=OP\nbb3\nOP\nOP %0,%1\n"
+    )
+    problem = AllocationProblem(parse_function(text))
+    assert fewest_registers(problem) == 1
+    assert not _is_clique(problem, (0, 0), (1, 0))

@@ -138,28 +138,6 @@ def test_what_changes_an_answer_is_asked_anew_and_what_does_not_is_not(
     capsys.readouterr()
 
 
-def test_torn_and_foreign_lines_are_passed_over(
-    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    evaluate("--samples", "3", "--output-path", str(out))
-    first = content(out)
-    ledger = out / "ledger.jsonl"
-    lines = ledger.read_bytes().splitlines(keepends=True)
-    torn = next(n for n, line in enumerate(lines) if b'"kind": "sample"' in line)
-    configuration = json.loads(lines[0] if lines[0].strip() else lines[1])["configuration"]
-    junk = json.dumps({"kind": "sample", "configuration": configuration, "id": 7, "answer": 1})
-    lines[torn] = lines[torn][: len(lines[torn]) // 2]
-    ledger.write_bytes(b"".join(lines) + f"{junk}\n{'[' * 100_000}{configuration}\n".encode())
-    (out / "results.json").unlink()
-    log.write_text("")
-    capsys.readouterr()
-    evaluate("--samples", "3", "--output-path", str(out))
-    assert f"{ledger}: 3 lines are damaged and passed over" in capsys.readouterr().err
-    assert len(log.read_text().splitlines()) == 1
-    assert content(out) == first
-
-
 def sample_lines(ledger: Path) -> list[int]:
     """Where the lines of samples begin."""
     data = ledger.read_bytes()
@@ -211,27 +189,6 @@ def test_a_flipped_bit_in_an_answer_is_asked_again_and_told(
     assert content(out) == first
     evaluate("--samples", "3", "--output-path", str(out))
     assert len(log.read_text().splitlines()) == 1
-
-
-def test_lines_of_versions_without_checksums_are_asked_again_and_told_once(
-    tmp_path: Path, log: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    evaluate("--samples", "2", "--output-path", str(out))
-    first = content(out)
-    ledger = out / "ledger.jsonl"
-    text = ledger.read_text()
-    ledger.write_text(re.sub(r', "checksum": "[0-9a-f]{16}"\}', "}", text))
-    log.write_text("")
-    capsys.readouterr()
-    evaluate("--samples", "2", "--output-path", str(out))
-    told = "4 samples that an earlier version wrote without a checksum are asked for again"
-    assert f"{ledger}: {told}" in capsys.readouterr().err
-    assert len(log.read_text().splitlines()) == 4
-    assert content(out) == first
-    evaluate("--samples", "2", "--output-path", str(out))
-    assert "checksum" not in capsys.readouterr().err
-    assert len(log.read_text().splitlines()) == 4
 
 
 def test_files_of_a_run_that_were_damaged_are_written_again(

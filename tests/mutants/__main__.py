@@ -36,15 +36,26 @@ ROOMS = {
         "verilocc_bench/backends/amdgpu/refusals.py",
         "verilocc_bench/backends/amdgpu/undefined_reads.py",
     ),
-    "evaluation/metrics": ("verilocc_bench/evaluation/metrics.py",),
+    "backends/amdgpu/recovery, the analyses": tuple(
+        f"verilocc_bench/backends/amdgpu/recovery/{name}.py"
+        for name in ("execution_mask", "flow", "inactive_lanes", "webs")
+    ),
+    "backends/nvidia/kept_apart": ("verilocc_bench/backends/nvidia/kept_apart.py",),
+    "evaluation": tuple(
+        f"verilocc_bench/evaluation/{name}.py"
+        for name in ("comparison", "ledger", "metrics", "storing")
+    ),
     "leaderboard/judging": ("leaderboard/judging.py",),
 }
 TESTS = (
     "tests/analysis",
     "tests/verification",
     "tests/backends",
-    "tests/evaluation/test_metrics.py",
     "tests/evaluation/test_bootstrap.py",
+    "tests/evaluation/test_comparison.py",
+    "tests/evaluation/test_ledger.py",
+    "tests/evaluation/test_metrics.py",
+    "tests/evaluation/test_storing.py",
     "tests/leaderboard/test_judging.py",
 )
 LEAST = 0.95

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -123,22 +124,6 @@ def test_a_write_under_a_mask_keeps_the_other_lanes() -> None:
     assert temporary.count("%") == 2  # nobody reads its other lanes
 
 
-def test_a_value_from_before_a_mask_is_dead_where_only_the_mask_reads() -> None:
-    kernel = read(f"""
-        {START}
-        v_mov_b32_e32 v3, 5
-        v_add_u32_e32 v4, v3, v0
-        v_cmp_eq_u32_e32 vcc, 1, v4
-        s_and_saveexec_b64 s[10:11], vcc
-        v_mov_b32_e32 v3, 9
-        global_store_dword v1, v3, s[6:7]
-        s_mov_b64 exec, s[10:11]
-        s_endpgm
-    """)
-    first, second = (line.split(" = ", maxsplit=1)[0] for line in lines_of(kernel, "V_MOV_B32_e32"))
-    assert first != second
-
-
 def test_reading_other_lanes_sees_what_the_mask_hides() -> None:
     body = """
         v_mov_b32_e32 v3, 5
@@ -153,44 +138,6 @@ def test_reading_other_lanes_sees_what_the_mask_hides() -> None:
     moves = lines_of(read(START + body), "V_MOV_B32_e32")
     assert moves[0].split(" = ", maxsplit=1)[0] == moves[1].split(" = ", maxsplit=1)[0]
     assert moves[1].count("%") == 2  # the definition, and the lanes that stay
-
-
-def test_lanes_that_leave_a_loop_need_nothing_that_only_the_loop_reads() -> None:
-    # As in a loop of compare and swap: two values share v4, and nobody reads them afterwards.
-    kernel = read(f"""
-        {START}
-        v_mov_b32_e32 v3, 0
-    again:
-        v_add_u32_e32 v4, v3, v1
-        v_mul_u32_u24_e32 v3, 3, v4
-        v_add_u32_e32 v4, v3, v0
-        v_cmp_lt_u32_e32 vcc, v4, v1
-        s_and_b64 exec, exec, vcc
-        s_cbranch_execnz again
-        s_mov_b64 exec, -1
-        global_store_dword v1, v3, s[6:7]
-        s_endpgm
-    """)
-    first, second = lines_of(kernel, "V_ADD_U32_e32")
-    assert first.split(" = ", maxsplit=1)[0] != second.split(" = ", maxsplit=1)[0]
-    assert first.count("%") == second.count("%") == 3
-    (product,) = lines_of(kernel, "V_MUL_U32_U24_e32")
-    assert product.count("%") == 3  # it is stored for all lanes
-
-
-def test_a_full_mask_is_known_again_after_the_constant() -> None:
-    kernel = read(f"""
-        {START}
-        v_cmp_eq_u32_e32 vcc, 1, v0
-        s_mov_b64 exec, vcc
-        v_mov_b32_e32 v3, 9
-        global_store_dword v1, v3, s[6:7]
-        s_mov_b64 exec, -1
-        v_mov_b32_e32 v3, 4
-        global_store_dword v1, v3, s[6:7]
-        s_endpgm
-    """)
-    assert all(line.count("%") == 1 for line in lines_of(kernel, "V_MOV_B32_e32"))
 
 
 @pytest.mark.parametrize(
@@ -397,6 +344,23 @@ def test_the_gate_of_bytes_notices_other_registers() -> None:
     label[number] = PhysicalRegister("v", 30)
     with pytest.raises(RejectedKernel, match="llc makes v_mul_u32_u24_e32 v30"):
         check_encoding(recovered, parts.machine, parts.normalized, label)
+
+
+def test_the_gate_of_bytes_notices_other_targets_of_branches() -> None:
+    data, kernel = assembled(LOOP), read(LOOP)
+    recovered = recover_kernel(data, load_code_object(data).kernel())
+    label = {n: recovered.bases[int(name[1:])] for n, name in enumerate(kernel.original_names)}
+    parts, elsewhere = kernel.code, recovered.blocks[0].instructions[0].address
+    for number, block in enumerate(recovered.blocks):
+        *rest, last = block.instructions
+        if last.target is None:
+            continue
+        moved = replace(block, instructions=(*rest, replace(last, target=elsewhere)))
+        blocks = (*recovered.blocks[:number], moved, *recovered.blocks[number + 1 :])
+        with pytest.raises(RejectedKernel, match=f"{last.text}, at .*: leads elsewhere"):
+            check_encoding(
+                replace(recovered, blocks=blocks), parts.machine, parts.normalized, label
+            )
 
 
 def test_another_architecture_is_refused() -> None:

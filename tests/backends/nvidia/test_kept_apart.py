@@ -24,14 +24,13 @@ from verilocc_bench.allocators.search.model import placement_models
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.analysis.machine_live_ranges import MachineProblem
 from verilocc_bench.backends.nvidia.distance_table import distance_table
-from verilocc_bench.backends.nvidia.hazards import HazardKind, find_hazards
+from verilocc_bench.backends.nvidia.hazards import find_hazards
 from verilocc_bench.backends.nvidia.kept_apart import (
     kept_apart,
     machine_live_ranges,
     met,
     new_hazards,
 )
-from verilocc_bench.backends.nvidia.normalize import normalize_sass
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.timing_model import TimingModel
 from verilocc_bench.backends.nvidia.timing_operations import registers_of
@@ -103,14 +102,6 @@ def test_operands_of_a_matrix_product_are_kept_seven_cycles(stall: int, meets: b
     )
 
 
-def test_what_the_code_has_itself_is_no_objection() -> None:
-    function = timed(PRODUCTS.replace("R20", "R9"), {0: 1})
-    assert renamed(function, {}) == []
-    swapped = {(0, 1): 12, (0, 2): 8, (1, 0): 13}
-    assert renamed(function, swapped) == []
-    assert renamed(function, {(1, 0): 8}) == ["write-after-read"]
-
-
 @cache
 def kernel(ptx: str):  # type: ignore[no-untyped-def]
     require_tools()
@@ -168,15 +159,3 @@ def test_other_answers_are_refused_by_both(ptx: str) -> None:
     # The hazards of waits are those that the code itself shows when it is read again.
     waits = {(h.kind, h.earlier, h.later) for h in lowered.hazards if h.cycles is None}
     assert waits == {(h.kind, h.earlier, h.later) for h in find_hazards(lowered.function)}
-
-
-@KERNELS
-def test_each_lane_in_use_is_one_of_a_pair(ptx: str) -> None:
-    strict = machine(ptx)
-    assert strict.ranges.lane_points
-    text = AllocationProblem(strict.function).liveness
-    for lane, points in strict.ranges.in_use.items():
-        assert not points & text.live[lane]
-    assert normalize_sass(kernel(ptx)[2], 255).function == strict.function
-    kinds = {pair.hazard for pair in kept_apart(kernel(ptx)[2])}
-    assert HazardKind.WRITE_AFTER_READ in kinds

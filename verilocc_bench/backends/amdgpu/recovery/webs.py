@@ -82,7 +82,6 @@ class _Finder:
     def __init__(self, blocks: Sequence[CodeBlock], mask: MaskFlow, live_in: Sequence[int]) -> None:
         self.blocks, self.mask, self.live_in = blocks, mask, live_in
         self.needed = needed_inactive_lanes(blocks, mask)
-        self.count = 0
         self.bit_sites: dict[int, list[int]] = defaultdict(list)  # by unit: the site of each bit
         self.bits: dict[int, int] = {}  # by site: its bit among the sites of its unit
         self.site_of: dict[tuple[int, int, int, int], int] = {}
