@@ -16,6 +16,7 @@ from verilocc_bench.api.problems import Problem
 from verilocc_bench.api.working import FINDINGS, opinion
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.edits import Answer
+from verilocc_bench.errors import InputError
 from verilocc_bench.verification import Verdict, Verifier
 from verilocc_bench.verification.judges import Word
 
@@ -30,6 +31,8 @@ _BLOCK_HEAD = re.compile(r"bb\d")
 
 def run(options: argparse.Namespace) -> int:
     """Prints the verdict; the status is 0 for a valid answer, 1 for a wrong one."""
+    if options.tiles is not None and options.judge != EXECUTION:
+        raise InputError(f"--tiles is for --judge {EXECUTION}")
     problem = load_instance(options)
     answer = answer_of_file(problem, options.answer)
     if options.judge == EXECUTION:
