@@ -88,12 +88,13 @@ def _print_verdict(problem: AllocationProblem, verdict: Verdict, *, edited: bool
         print("valid")
         return
     files = ", ".join(f"{k} {v}" for k, v in verdict.registers_used.items() if k != "vector")
-    bound = problem.pressure.maximum[VECTOR]
+    pressure = problem.pressure.maximum[VECTOR]
     # Spills take values out of registers: they may go below the bound of the function itself.
-    need = f"without edits it needs at least {bound}" if edited else f"lower bound {bound}"
+    needs = "without edits it needs" if edited else "it needs"
     print(
         f"valid{' with edits' if edited else ''}: {verdict.registers_used[VECTOR]} vector "
-        f"registers ({files}), {problem.target.counted_occupancy(verdict.occupancy)}; {need}"
+        f"registers ({files}), {problem.target.counted_occupancy(verdict.occupancy)}; "
+        f"{needs} at least {pressure} by pressure alone (`bound` may prove more)"
     )
 
 
