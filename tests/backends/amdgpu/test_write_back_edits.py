@@ -343,7 +343,10 @@ def test_a_spill_stores_no_lane_that_was_never_written(
     S_ENDPGM 0
 """
     lanes = ["%0", "slot0-1"] if slots == "whole" else ["%0.1", "slot0"]
-    insert = [{"at": [0, 1], "spill": lanes[::-1]}, {"at": [0, 2], "reload": lanes}]
+    insert: list[dict[str, object]] = [
+        {"at": [0, 1], "spill": lanes[::-1]},
+        {"at": [0, 2], "reload": lanes},
+    ]
     lowered = small(body, register_class).lower_split(split_answer({"%0": base}, insert=insert))
     written = 1 if slots == "whole" else 0
     assert len(re.findall(r"SI_SPILL_\w+_SAVE", lowered.text)) == written

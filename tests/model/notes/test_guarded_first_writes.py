@@ -9,10 +9,12 @@ import pytest
 
 from tests.model.notes import speaker as notes_speaker
 from tests.model.text_notes import speaker as text_speaker
-from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.allocators import FailureKind, Request, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
+from verilocc_bench.model.notes.attempt import NotesAttempt
+from verilocc_bench.model.notes.formats import NOTES_FORMATS
 from verilocc_bench.model.notes.teacher import OutOfRegisters
 from verilocc_bench.model.prompts.notes.episode import (
     empty_ledger,
@@ -21,7 +23,7 @@ from verilocc_bench.model.prompts.notes.episode import (
 )
 from verilocc_bench.model.prompts.notes.lanes import NOWHERE_WRITTEN, lane_lives
 from verilocc_bench.model.prompts.notes.ledger import NotesLedger
-from verilocc_bench.model.prompts.notes.reading import read_backwards
+from verilocc_bench.model.prompts.notes.reading import refuse_ties
 from verilocc_bench.model.prompts.text_notes.ledger import empty_text_ledger
 from verilocc_bench.model.prompts.text_notes.window import NoBlockLeft
 from verilocc_bench.verification import Verifier
@@ -144,6 +146,12 @@ def test_a_guard_that_nothing_has_written_keeps_its_register_from_the_entry(
 
 
 def test_a_tie_of_two_virtual_registers_is_refused() -> None:
-    function = problem_of("bb0\n%0=MOV\n%1=OP %0~0\nSTG %1\n").function
-    with pytest.raises(InputError, match=r"no word for a tie of two virtual registers \(OP\)"):
-        list(read_backwards(function))
+    problem = problem_of("bb0\n%0=MOV\n%1=OP %0~0\nSTG %1\n")
+    word = r"no word for a tie of two virtual registers \(OP\)"
+    with pytest.raises(InputError, match=word):
+        refuse_ties(problem.function)
+    attempt = NotesAttempt(0, Request(problem), NOTES_FORMATS["notes"], 0.0, 0)
+    assert not attempt.goes_on
+    response = attempt.response()
+    assert response.answer is None
+    assert response.failure is FailureKind.NO_ANSWER

@@ -124,8 +124,8 @@ def _mentions_of(
             written[key] = written.get(key, False) or operand.early_clobber
     guard: Literal | None = None
     if instruction.guard is not None:
-        (lane,) = _lanes(instruction.guard.location) or [None]
-        guard = None if lane is None else (lane, instruction.guard.negated)
+        for lane in _lanes(instruction.guard.location):
+            guard = lane, instruction.guard.negated
     for key in dict.fromkeys([*written, *read]):
         writes = key in written and key not in read and instruction.guard is None
         early = written.get(key, False)

@@ -164,7 +164,6 @@ class TextToRead:
 
     def __init__(self, function: Function) -> None:
         self.instructions = [instruction for _, _, instruction in function.instructions()]
-        _refuse_ties(self.instructions)
         loops = _loops(function)
         self.loops_that_end_at: dict[int, list[Span]] = {}
         for first, last in loops:  # outer loops first
@@ -182,9 +181,9 @@ class TextToRead:
 
     def _find_begins(self, loops: list[Span], lives: dict[Lane, LaneLife]) -> None:
         come_around: dict[int, list[Lane]] = defaultdict(list)
-        for lane, life in lives.items():
-            if lane[0] >= 0 and life.begin == NOWHERE_WRITTEN:
-                come_around[life.first].append(lane)
+        for owned, life in lives.items():
+            if owned[0] >= 0 and life.begin == NOWHERE_WRITTEN:
+                come_around[life.first].append(owned)
         heads: dict[int, int] = {}
         seen: set[tuple[int, int]] = set()
         for index, instruction in enumerate(self.instructions):
@@ -286,9 +285,9 @@ class TextToRead:
         return mentions
 
 
-def _refuse_ties(instructions: Iterable[Instruction]) -> None:
+def refuse_ties(function: Function) -> None:
     """Raises InputError for a tie of two virtual registers, of which the words cannot speak."""
-    for instruction in instructions:
+    for _, _, instruction in function.instructions():
         for use in instruction.uses:
             if use.tied_to is None:
                 continue
