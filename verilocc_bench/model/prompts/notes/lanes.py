@@ -154,7 +154,9 @@ class _Ways:
             return False
         starts = [(b, False) for a, b in self.jumps if min(around) <= a < first.index < b]
         if not first.writes:
-            starts.append((first.index + 1, first.guard is not None))
+            # A call may destroy a physical predicate, which no mention shows.
+            known = first.guard is not None and first.guard[0][0] >= 0
+            starts.append((first.index + 1, known))
         return self._is_read(mentions, starts, first.index + 1)
 
     def guards_from_entry(self, mentions: Sequence[LaneMention]) -> bool:
@@ -165,10 +167,11 @@ class _Ways:
     def _is_read(
         self, mentions: Sequence[LaneMention], starts: list[tuple[int, bool]], lowest: int
     ) -> bool:
-        """Whether a mention may read the lane on a way from the starts that stays below `lowest`.
+        """Whether a mention may read the lane on a way from a start, before it is written anew.
 
-        A start is an instruction, and whether the guard of the first mention does not hold
-        there. Another mention with that guard reads nothing, until the guard may be written.
+        A start is an instruction, and whether it is known there that the first mention's guard
+        does not hold: another mention with that guard then reads nothing, until the guard may be
+        written. Ways that lead to an instruction before `lowest` end there.
         """
         guard = mentions[0].guard
         written = (
