@@ -73,7 +73,7 @@ def executed(result: PointResult) -> dict[str, Any]:
     assert raw is not None
     problem = AllocationProblem.from_text(row.normalized, row.id)
     kernel = backend_of(row.arch).read_raw(raw.content, problem, row.id)
-    executor = AnswerExecutor.of_row(kernel, row, asynchronous=False)
+    executor = AnswerExecutor.of_row(kernel, row, tiles=1, asynchronous=False)
     own = executor.own
     text = "\n".join(i.text for i in executor.load(executor.own_code).program.instructions)
     depth = max((int(found) for found in _DEPTH.findall(text)), default=0)

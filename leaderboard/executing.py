@@ -27,7 +27,7 @@ from verilocc_bench.errors import VerilocError
 from verilocc_bench.machine.code_object import ARCHITECTURES
 
 STEP_LIMIT = 20_000_000
-"""Wave instructions of one run; the kernels of `mini` execute up to 50,000."""
+"""Wave instructions of one run; the kernels of `mini` execute up to 180,000."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 from collections.abc import Callable
@@ -11,8 +12,10 @@ import pytest
 
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
+from verilocc_bench.cli.run_arguments import add_tiles_option
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.execution import AnswerExecutor, ExecutedAnswer
+from verilocc_bench.execution import TILES, AnswerExecutor, ExecutedAnswer
+from verilocc_bench.references import launch_for
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.executed_cases import ExecutedCases
 from verilocc_bench.selftest.judges import BoundedJudges
@@ -74,6 +77,31 @@ def test_execution_is_a_judge(run, tmp_path: Path) -> None:  # type: ignore[no-u
     assert word["judge"] == "execution"
     assert word["accepts"] is False
     assert word["execution"]["outcome"] in {"refused", "fault", "wrong numbers"}
+
+
+def test_work_groups_with_numbers_other_than_0_are_executed(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    spoilt = {**(ROW.label or {}), "%28": "s11"}  # where a work-group's number still lies
+    wrong = write(tmp_path / "w", spoilt)
+    assert run("verify", ROW.id, wrong)[0] == 1
+    judged = "verify", ROW.id, wrong, "--judge", "execution"
+    assert run(*judged)[0] == 1
+    assert run(*judged, "--tiles", "1")[0] == 0
+    assert run("run", ROW.id, wrong)[0] == 1
+    status, _, err = run("verify", ROW.id, wrong, "--tiles", "2")
+    assert status == 2
+    assert "--tiles is for --judge execution" in err
+    parser = argparse.ArgumentParser()
+    add_tiles_option(parser)
+    assert f"(default: {TILES})" in " ".join(parser.format_help().split())
+
+
+def test_a_launch_has_a_work_group_whose_numbers_are_all_not_0() -> None:
+    for row in ROWS:
+        parameters = json.loads(row.params)
+        grid, larger = (
+            launch_for(row.kernel, parameters, tiles=t).grid for t in (TILES, TILES + 2)
+        )
+        assert all(number > 1 for number, most in zip(grid, larger, strict=True) if most > 1)
 
 
 def test_registers_are_traced(run) -> None:  # type: ignore[no-untyped-def]

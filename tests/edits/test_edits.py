@@ -170,6 +170,8 @@ def test_operands_are_replaced_in_the_function() -> None:
         ({"new": {"%4": "V 1 v[0-3]"}}, "another spelling"),
         ({"new": {"%4": "V4 4 v"}}, "another spelling"),
         ({"new": {"%4": "V 1 w"}}, "expected bases"),
+        ({"new": {"%4": "V 1 v v"}}, "expected the bases of v in order, each once"),
+        ({"new": {"%4": "V 1" + " v" * 1000}}, "expected the bases of v in order, each once"),
         ({"insert": [{"at": [0, 5], "move": [["%0", "%1"]]}]}, "last place to insert is 4"),
         ({"insert": [{"at": [2, 2], "move": [["%0", "%1"]]}]}, "last place to insert is 1"),
         ({"insert": [{"at": [1, 2], "move": [["%0", "%1"]]}]}, "last place to insert is 1"),

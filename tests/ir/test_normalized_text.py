@@ -71,6 +71,8 @@ def test_the_example_is_accepted() -> None:
         ("v/2", "v[0-3]/2", 6),
         ("class V2 2 v/2", "class V2 2 v/2\nclass V9 1 v", 7),  # unused
         ("class V2 2", "class V2 ²", 6),
+        ("class V2 2 v/2", "class V2 2 v/2 v/2", 6),
+        ("s[0-9]", "s[0-4] s[4-9]", 5),
         ("class V2 2 v/2", "class S1 2 v/2", 6),
         ("v:256", "v:0256", 3),
         ("v:256", "v:256 v:256", 3),

@@ -147,6 +147,60 @@ def test_wrong_numbers_are_not_measured(
     assert "nothing was measured" in capsys.readouterr().err
 
 
+def buffers_of(arguments: list[tuple[str, Any]]) -> list[bytes]:
+    return [data for kind, data in arguments if kind == "buffer"]
+
+
+def own_launch(folder: Path) -> Path:
+    arrays = folder / "arrays.npz"
+    np.savez(arrays, x=np.arange(64, dtype=np.float32), n=np.int32(64), scale=np.float32(2))
+    options = ["--arguments", str(arrays), "--grid", "2", "--threads", "64"]
+    return prepared("gfx942", folder, *options)
+
+
+@pytest.mark.usefixtures("llc")
+def test_launches_that_do_nothing_are_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("triton")
+    folder, kinds = own_launch(tmp_path), ["buffer", "value", "value"]
+
+    def idle(_code: bytes, arguments: list[tuple[str, Any]]) -> list[bytes]:
+        return buffers_of(arguments)
+
+    def writing(_code: bytes, arguments: list[tuple[str, Any]]) -> list[bytes]:
+        return [b"\1" * len(data) for data in buffers_of(arguments)]
+
+    assert run_py(folder, FakeLibrary("hip", kinds, idle), monkeypatch) == 1
+    out = capsys.readouterr().out
+    assert "nothing written: answer: all buffers are as before" in out
+    assert "nothing written: other: all buffers are as before" in out
+    assert "the same bits" not in out
+    assert main(["measure", str(folder)]) == 2
+    assert "nothing was measured" in capsys.readouterr().err
+    assert run_py(folder, FakeLibrary("hip", kinds, writing), monkeypatch) == 0
+    assert "both sides leave the same bits" in capsys.readouterr().out
+
+    def tires(code: bytes, arguments: list[tuple[str, Any]]) -> list[bytes]:
+        return (writing if len(library.launched) <= 2 else idle)(code, arguments)
+
+    library = FakeLibrary("hip", kinds, tires)
+    with pytest.raises(SystemExit, match="answer: 1 launches in a row wrote nothing"):
+        run_py(folder, library, monkeypatch)
+
+
+@pytest.mark.usefixtures("llc")
+def test_a_device_that_does_not_hold_what_is_copied_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("triton")
+    folder = own_launch(tmp_path)
+    library = FakeLibrary("hip", ["buffer", "value", "value"], lambda _, a: buffers_of(a))
+    monkeypatch.setattr(library, "do_MemcpyHtoD", lambda *_: 0, raising=False)
+    with pytest.raises(SystemExit, match="does not hold what was copied"):
+        run_py(folder, library, monkeypatch)
+
+
 @pytest.mark.parametrize(
     ("key", "value", "word"),
     [

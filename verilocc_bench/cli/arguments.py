@@ -29,7 +29,7 @@ from verilocc_bench.cli.dataset_arguments import (
     add_publish_options,
     add_submit_options,
 )
-from verilocc_bench.cli.run_arguments import add_run_options
+from verilocc_bench.cli.run_arguments import add_run_options, add_tiles_option
 from verilocc_bench.cli.selftest_arguments import add_selftest_options
 from verilocc_bench.cli.train_arguments import add_train_options
 from verilocc_bench.settings.command_line import add_settings
@@ -152,6 +152,7 @@ def _verify(parser: argparse.ArgumentParser) -> None:
         help="ask this judge, or all of them but `execution`, which runs the machine code of a "
         "dataset's row; by default the fast check, with edits the independent checker",
     )
+    add_tiles_option(parser)
     parser.add_argument("--json", action="store_true", help="print the verdict as JSON")
 
 

@@ -17,13 +17,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="a file with one answer, which need not be valid; by default llc's own allocation",
     )
-    parser.add_argument(
-        "--tiles",
-        type=positive,
-        default=1,
-        help="tiles in each dimension of the grid; from 2 on, the last one is cut short where the "
-        "kernel allows it (default: 1)",
-    )
+    add_tiles_option(parser)
     parser.add_argument(
         "--fast",
         action="store_true",
@@ -68,6 +62,16 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=output_file, metavar="FILE", help="write all arrays there, as .npz"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def add_tiles_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--tiles`; None stands for the default of verilocc_bench.execution."""
+    parser.add_argument(
+        "--tiles",
+        type=positive,
+        help="tiles in each dimension of the grid that is executed; from 2 on, the last one is cut "
+        "short where the kernel allows it (default: 2)",
+    )
 
 
 def sizes(text: str) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.cli.run_code_object import is_code_object, run_code_object
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
-from verilocc_bench.execution import AnswerExecutor, ExecutedAnswer
+from verilocc_bench.execution import TILES, AnswerExecutor, ExecutedAnswer
 from verilocc_bench.machine.code_object import ARCHITECTURES
 from verilocc_bench.machine.stepping import trace
 
@@ -65,7 +65,7 @@ def executor_for(instance: Problem, options: argparse.Namespace) -> AnswerExecut
     return AnswerExecutor.of_row(
         instance.kernel(),
         instance.row,
-        tiles=getattr(options, "tiles", 1),
+        tiles=getattr(options, "tiles", None) or TILES,
         asynchronous=not getattr(options, "fast", False),
     )
 

@@ -16,6 +16,7 @@ from verilocc_bench.api.problems import Problem
 from verilocc_bench.api.working import FINDINGS, opinion
 from verilocc_bench.cli.instance import load_instance
 from verilocc_bench.edits import Answer
+from verilocc_bench.errors import InputError
 from verilocc_bench.verification import Verdict, Verifier
 from verilocc_bench.verification.judges import Word
 
@@ -30,6 +31,8 @@ _BLOCK_HEAD = re.compile(r"bb\d")
 
 def run(options: argparse.Namespace) -> int:
     """Prints the verdict; the status is 0 for a valid answer, 1 for a wrong one."""
+    if options.tiles is not None and options.judge != EXECUTION:
+        raise InputError(f"--tiles is for --judge {EXECUTION}")
     problem = load_instance(options)
     answer = answer_of_file(problem, options.answer)
     if options.judge == EXECUTION:
@@ -85,12 +88,13 @@ def _print_verdict(problem: AllocationProblem, verdict: Verdict, *, edited: bool
         print("valid")
         return
     files = ", ".join(f"{k} {v}" for k, v in verdict.registers_used.items() if k != "vector")
-    bound = problem.pressure.maximum[VECTOR]
+    pressure = problem.pressure.maximum[VECTOR]
     # Spills take values out of registers: they may go below the bound of the function itself.
-    need = f"without edits it needs at least {bound}" if edited else f"lower bound {bound}"
+    needs = "without edits it needs" if edited else "it needs"
     print(
         f"valid{' with edits' if edited else ''}: {verdict.registers_used[VECTOR]} vector "
-        f"registers ({files}), {problem.target.counted_occupancy(verdict.occupancy)}; {need}"
+        f"registers ({files}), {problem.target.counted_occupancy(verdict.occupancy)}; "
+        f"{needs} at least {pressure} by pressure alone (`bound` may prove more)"
     )
 
 

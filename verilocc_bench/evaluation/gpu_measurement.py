@@ -112,7 +112,10 @@ def read_measurement(folder: Path) -> GpuMeasurement:
         if results["measurement_sha256"] != hashlib.sha256(text).hexdigest():
             raise InputError(f"the results are of another {DOCUMENT}", source=place)
         if results["milliseconds"] is None:
-            raise InputError("a side computed wrong numbers: nothing was measured", source=place)
+            raise InputError(
+                "a side computed wrong numbers, or wrote nothing: nothing was measured",
+                source=place,
+            )
         times = {side: _times(results["milliseconds"][side], place) for side in document["sides"]}
         str(results["device"]), int(results["driver_version"]), bool(results["same_bits"])
     except (KeyError, TypeError, ValueError) as error:

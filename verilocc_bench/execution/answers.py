@@ -38,6 +38,12 @@ ORDERS = (
 )  # fmt: skip
 """The first two in which a kernel is right are used."""
 
+TILES = 2
+"""Tiles in each dimension of the grid: the least with a work-group whose numbers are all not 0.
+
+Where all numbers are 0, an answer that spoils the register of one may leave the right numbers.
+"""
+
 REFUSED, FAULT, WRONG, RIGHT = "refused", "fault", "wrong numbers", "right numbers"
 
 
@@ -107,7 +113,7 @@ class AnswerExecutor:
         name: str,
         parameters: Mapping[str, Any],
         *,
-        tiles: int = 1,
+        tiles: int = TILES,
         asynchronous: bool = True,
         step_limit: int = 50_000_000,
     ) -> None:

@@ -70,13 +70,15 @@ def parse_function(text: str, source: str = "<text>", *, canonical: bool = True)
 def parse_class(text: str, files: Mapping[str, RegisterFile]) -> RegisterClass:
     """The class of a header line such as `V2 2 v/2`. It may have any name.
 
-    Raises InputError for any other text, and for bases beyond the files.
+    Raises InputError for any other text, for bases beyond the files, and for bases of one
+    file that are not in order, each once.
     """
     parts = text.split(" ")
     if len(parts) < 2 or not _WIDTH.fullmatch(parts[1]) or int(parts[1]) > 64:
         raise InputError(f"expected a class such as 'V2 2 v/2', not {text[:40]!r}")
     name, width = parts[0], int(parts[1])
     ranges: list[BaseRange] = []
+    ends: dict[str, int] = {}
     for part in parts[2:]:
         match = _RANGE.fullmatch(part)
         if match is None or match[1] not in files or match[4] == "0":
@@ -87,6 +89,9 @@ def parse_class(text: str, files: Mapping[str, RegisterFile]) -> RegisterClass:
         last = int(match[3]) if match[3] else room - room % step
         if first > last or (last - first) % step:
             raise InputError(f"expected bases from the first to the last, not {part[:40]!r}")
+        if first <= ends.get(match[1], -1):
+            raise InputError(f"expected the bases of {match[1]} in order, each once: {text[:40]!r}")
+        ends[match[1]] = last
         ranges.append(BaseRange(match[1], first, last, step))
     return RegisterClass(name, width, tuple(ranges))
 

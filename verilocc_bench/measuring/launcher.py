@@ -4,8 +4,9 @@
 
 It reads measure.json beside it, loads both codes by the driver's library (libamdhip64.so
 or libcuda.so.1), launches each once on fresh inputs, and compares what they leave, with
-each other bit for bit, and with the numbers that are expected. If both are right, it
-measures them in turns, and writes results.json.
+each other bit for bit, and with the numbers that are expected. A launch that leaves every
+buffer as it was counts as wrong. If both are right, it measures them in turns, and writes
+results.json.
 """
 
 from __future__ import annotations
@@ -136,9 +137,21 @@ class LaunchedKernel:
         self.places = (ctypes.c_void_p * len(places))(*places)
 
     def reset(self) -> None:
-        """Puts the inputs into all buffers."""
+        """Puts the inputs into all buffers. Ends the program if they do not arrive."""
         for pointer, data in self.buffers.values():
             self.gpu.put(pointer, data)
+        if self.left() != {name: data for name, (_, data) in self.buffers.items()}:
+            sys.exit("run.py: the device does not hold what was copied to it")
+
+    def left(self) -> dict[str, bytes]:
+        """What is in each buffer."""
+        return {
+            name: self.gpu.get(pointer, len(data)) for name, (pointer, data) in self.buffers.items()
+        }
+
+    def wrote_nothing(self, left: dict[str, bytes]) -> bool:
+        """True if every buffer is as it was before the launch."""
+        return all(left[name] == data for name, (_, data) in self.buffers.items())
 
     def launch(self, side: str) -> None:
         """Launches one side."""
@@ -151,18 +164,18 @@ class LaunchedKernel:
         self.reset()
         self.launch(side)
         self.gpu.wait()
-        return {
-            name: self.gpu.get(pointer, len(data)) for name, (pointer, data) in self.buffers.items()
-        }
+        return self.left()
 
     def measure(self, rounds: int, launches: int) -> dict[str, list[float]]:
         """Milliseconds of a launch, in each round; the sides take turns in being first."""
         first, last = self.gpu.event(), self.gpu.event()
-        self.reset()
         for side in SIDES:
+            self.reset()
             for _ in range(WARMUP_LAUNCHES):
                 self.launch(side)
-        self.gpu.wait()
+            self.gpu.wait()
+            if self.wrote_nothing(self.left()):
+                sys.exit(f"run.py: {side}: {WARMUP_LAUNCHES} launches in a row wrote nothing")
         found: dict[str, list[float]] = {side: [] for side in SIDES}
         for number in range(rounds):
             for side in SIDES if number % 2 == 0 else SIDES[::-1]:
@@ -221,6 +234,7 @@ def main(arguments: list[str] | None = None) -> int:
         for side in SIDES
     }
     limits = {each["name"]: each["tolerance"] for each in document["expected"]}
+    idle = [side for side in SIDES if kernel.wrote_nothing(left[side])]
     wrong = [
         f"{side}: {name} is off by {error:.3g}"
         for side in SIDES
@@ -236,16 +250,20 @@ def main(arguments: list[str] | None = None) -> int:
         "launches": options.launches,
         "same_bits": left["answer"] == left["other"],
         "errors": errors,
-        "milliseconds": None if wrong else kernel.measure(options.rounds, options.launches),
+        "milliseconds": None if wrong or idle else kernel.measure(options.rounds, options.launches),
     }
     (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    for side in idle:
+        print(f"nothing written: {side}: all buffers are as before; nothing was measured")
     for line in wrong:
         print(f"wrong numbers: {line}; nothing was measured")
     for side, times in (results["milliseconds"] or {}).items():
         print(f"{side}: {sorted(times)[len(times) // 2]:.6f} ms, the median of {len(times)}")
-    bits = "the same bits" if results["same_bits"] else "other bits"
-    print(f"{gpu.name}: both sides leave {bits}; wrote results.json")
-    return 1 if wrong else 0
+    if not idle:
+        bits = "the same bits" if results["same_bits"] else "other bits"
+        print(f"{gpu.name}: both sides leave {bits}")
+    print(f"{gpu.name}: wrote results.json")
+    return 1 if wrong or idle else 0
 
 
 if __name__ == "__main__":

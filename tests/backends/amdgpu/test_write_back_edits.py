@@ -320,6 +320,40 @@ def test_slots_follow_the_functions_own_stack_objects(llc: Llc) -> None:
     run_llc(lowered.text, "gfx90a", "asm")
 
 
+@pytest.mark.parametrize(
+    ("register_class", "base", "constant"),
+    [
+        ("sgpr_64", "s4", "S_MOV_B32 5"),
+        ("sreg_64", "vcc_lo", "S_MOV_B32 5"),
+        ("vreg_64_align2", "v2", "V_MOV_B32_e32 5, implicit $exec"),
+        ("areg_64_align2", "a2", "V_ACCVGPR_WRITE_B32_e64 5, implicit $exec"),
+    ],
+)
+@pytest.mark.parametrize("slots", ["whole", "the lane that was never written"])
+def test_a_spill_stores_no_lane_that_was_never_written(
+    register_class: str, base: str, constant: str, slots: str, llc: Llc
+) -> None:
+    body = f"""  bb.0:
+    liveins: $vgpr0
+
+    undef %0.sub0:{register_class} = {constant}
+    S_NOP 0
+    %0.sub1:{register_class} = {constant}
+    S_NOP 0, implicit %0.sub0, implicit %0.sub1
+    S_ENDPGM 0
+"""
+    lanes = ["%0", "slot0-1"] if slots == "whole" else ["%0.1", "slot0"]
+    insert: list[dict[str, object]] = [
+        {"at": [0, 1], "spill": lanes[::-1]},
+        {"at": [0, 2], "reload": lanes},
+    ]
+    lowered = small(body, register_class).lower_split(split_answer({"%0": base}, insert=insert))
+    written = 1 if slots == "whole" else 0
+    assert len(re.findall(r"SI_SPILL_\w+_SAVE", lowered.text)) == written
+    assert len(re.findall(r"SI_SPILL_\w+_RESTORE", lowered.text)) == written + 1
+    code(lowered, "gfx90a")
+
+
 def test_what_cannot_be_lowered_is_told() -> None:
     kernel = small(
         DIAMOND.replace("V_MOV_B32_e32 7", "V_MOV_B32_e32 1234567"), "vgpr_32", "vgpr_32"

@@ -51,6 +51,7 @@ from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
 _LANES_OF_A_VGPR = 64
 _STACK_REGISTERS = ("scratchRSrcReg", "frameOffsetReg", "stackPtrOffsetReg")
+_SPILL = re.compile(r"SI_SPILL_\w+_SAVE", re.ASCII)
 _COPY = re.compile(
     r"\s*(?:[a-z-]+ )*\$(?P<to>\w+) = (?:[a-z-]+ )*COPY (?P<flags>(?:[a-z-]+ )*)\$(?P<from>\w+)"
     r"(?P<more>, (?!debug-).*)?.*",
@@ -219,6 +220,10 @@ class _Lowering:
                 at = step.instruction.line - first
                 if step.instruction.opcode == MOVE_OPCODE:
                     moved[at] = self.moves(step)
+                elif _spills_nothing(step):
+                    # LLVM forgets `undef` where it puts an SGPR into a lane of a VGPR, and its
+                    # verifier then refuses the use.
+                    moved[at] = []
                 else:
                     block.lines[at] = self.marked(block.lines[at], step)
             lines = [moved.get(at, [line]) for at, line in enumerate(block.lines)]
@@ -325,6 +330,14 @@ def _mask(units: tuple[FixedUnits, ...]) -> int:
     for each in units:
         mask |= unit_mask(each)
     return mask
+
+
+def _spills_nothing(step: FlowStep) -> bool:
+    """True for a spill of a register that no path has written: nothing has to be stored."""
+    if not _SPILL.fullmatch(step.instruction.opcode):
+        return False
+    stored = step.instruction.operands[0][1]
+    return not operand_mask(stored) & step.defined_before
 
 
 def _reads(operand: MachineOperand) -> bool:

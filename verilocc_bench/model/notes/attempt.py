@@ -28,6 +28,7 @@ from verilocc_bench.model.notes.conversation import conversation_of, has_mention
 from verilocc_bench.model.notes.formats import AnyWindow, NotesFormat
 from verilocc_bench.model.prompts.notes.episode import noted_assignment
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
+from verilocc_bench.model.prompts.notes.reading import refuse_ties
 from verilocc_bench.model.prompts.notes.window import WrongWord
 from verilocc_bench.model.prompts.text_notes.window import NoBlockLeft, without_place
 
@@ -87,10 +88,14 @@ class NotesAttempt:
         self._draw = random.Random(int.from_bytes(digest[:8], "big"))  # noqa: S311
         self._failure: Exception | None = None
         self._window: AnyWindow | None = None
-        self._ledger, self._reading = self._format.open(
-            self._request.problem.function, self._draw, self._first
-        )
-        self._go_on(again=False)
+        function = self._request.problem.function
+        self._ledger, self._reading = self._format.open(function, self._draw, self._first)
+        try:
+            refuse_ties(function)
+        except InputError as error:
+            self._failure = error
+        else:
+            self._go_on(again=False)
 
     @property
     def goes_on(self) -> bool:

@@ -7,9 +7,9 @@ liveness.
 - An instruction is read definitions first, then the virtual registers that begin at it
   are crossed out, then its guard and its uses. A definition that is written early, or that
   the instruction reads as well, is crossed out at the end of the instruction.
-- A virtual register *begins* at its first mention. Where a loop reads one of its lanes first, a
-  value comes around the loop: it begins at the head of the outermost such loop. A lane that
-  begins below leaves its register there.
+- A virtual register *begins* at its first mention. Where one of its lanes comes around a loop, it
+  begins at the head of the outermost such loop. A lane that begins below leaves its register
+  there. A predicate that may guard something before it is written begins at the entry.
 - A lane that holds nothing for a while is *lent* until it is needed: to whoever begins
   below that place. The same is true of the registers that the function names itself: from
   the end of the text up to their last mention, and above their first, if they do not live on
@@ -28,9 +28,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits, Function, Instruction, VirtualLanes
 from verilocc_bench.model.prompts.notes.lanes import (
     NOWHERE_WRITTEN,
+    ON_ENTRY,
+    Lane,
     LaneLife,
     Span,
     lane_lives,
@@ -169,13 +172,18 @@ class TextToRead:
         self._begins: dict[int, int] = {}
         self._at_head: set[int] = set()
         self._written_first: set[int] = set()
-        self._find_begins(loops)
+        lives = lane_lives(function, loops, _forward_jumps(function))
+        self._find_begins(loops, lives)
         self._returns: dict[int, list[Deed]] = defaultdict(list)
         self._deeds: dict[tuple[int, bool], list[Deed]] = defaultdict(list)
         self._ends: dict[int, dict[int, int]] = {}
-        self._find_deeds(lane_lives(function, loops, _forward_jumps(function)))
+        self._find_deeds(lives)
 
-    def _find_begins(self, loops: list[Span]) -> None:
+    def _find_begins(self, loops: list[Span], lives: dict[Lane, LaneLife]) -> None:
+        come_around: dict[int, list[Lane]] = defaultdict(list)
+        for owned, life in lives.items():
+            if owned[0] >= 0 and life.begin == NOWHERE_WRITTEN:
+                come_around[life.first].append(owned)
         heads: dict[int, int] = {}
         seen: set[tuple[int, int]] = set()
         for index, instruction in enumerate(self.instructions):
@@ -187,17 +195,20 @@ class TextToRead:
                     self._written_first.add(register)
                 self._begins.setdefault(register, index)
             around = [first for first, last in loops if first <= index <= last]
-            for register, lane in _lanes(read) if around else ():
+            for register, lane in (*_lanes(read), *come_around[index]) if around else ():
                 if (register, lane) not in seen and min(around) <= self._begins[register]:
                     heads[register] = self._begins[register] = min(around)
+            for register, lane in come_around[index]:
+                if lives[register, lane].on_entry:
+                    heads[register] = self._begins[register] = ON_ENTRY
             seen.update(_lanes(_locations(instruction)))
         self._at_head = set(heads)
         for register, head in heads.items():
             begins = read_at(head) - 1
             mention = Mention(register, Role.BEGINS, begins, place=begins)
-            self.begun_at_head.setdefault(head, []).append(mention)
+            self.begun_at_head.setdefault(max(head, 0), []).append(mention)
 
-    def _find_deeds(self, lives: dict[tuple[int, int], LaneLife]) -> None:
+    def _find_deeds(self, lives: dict[Lane, LaneLife]) -> None:
         """Lanes that are free, lent and needed, by the instruction at which that is so."""
         freed: dict[tuple[int, bool, int], int] = defaultdict(int)
         lent: dict[tuple[int, int, int], int] = defaultdict(int)
@@ -272,6 +283,19 @@ class TextToRead:
                 mentions.append(self.mention(register, role, index, place, deeds))
                 deeds.clear()
         return mentions
+
+
+def refuse_ties(function: Function) -> None:
+    """Raises InputError for a tie of two virtual registers, of which the words cannot speak."""
+    for _, _, instruction in function.instructions():
+        for use in instruction.uses:
+            if use.tied_to is None:
+                continue
+            if use.location != instruction.definitions[use.tied_to].location:
+                raise InputError(
+                    "the prompt format notes has no word for a tie of two virtual registers "
+                    f"({instruction.opcode})"
+                )
 
 
 def _starts(function: Function) -> list[int]:
