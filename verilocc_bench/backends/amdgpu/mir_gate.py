@@ -114,7 +114,7 @@ def check_against_mir(
     if found != budgets or subject.maximum_occupancy != waves:
         raise InputError(
             f"the normalized text allows {found} and {subject.maximum_occupancy} waves, "
-            f"the function {budgets} and {waves}",
+            f"the function {budgets} and {waves} waves",
             source=source,
             line=machine.line,
         )
