@@ -31,6 +31,7 @@ ROOMS = {
     "verification, the symbolic checker": ("verilocc_bench/verification/symbolic/*.py",),
     "verification, the executor": ("verilocc_bench/verification/executor/*.py",),
     "backends/amdgpu/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
+    "backends/nvidia/normalize": ("verilocc_bench/backends/nvidia/normalize.py",),
     "evaluation/metrics": ("verilocc_bench/evaluation/metrics.py",),
     "leaderboard/judging": ("leaderboard/judging.py",),
 }

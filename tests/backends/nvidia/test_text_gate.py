@@ -9,6 +9,7 @@ import base64
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia import flow, normalize, text_gate, webs
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.flow import SassBlock
+from verilocc_bench.backends.nvidia.life_range_gate import check_marks
 from verilocc_bench.backends.nvidia.life_ranges import parse_life_ranges
 from verilocc_bench.backends.nvidia.read import (
     GatedFunction,
@@ -27,8 +29,9 @@ from verilocc_bench.backends.nvidia.read import (
     with_jumps,
 )
 from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.text_gate import check_text
-from verilocc_bench.backends.nvidia.tools import life_ranges
+from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
 from verilocc_bench.dataset import load_raw_row
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import (
@@ -45,23 +48,25 @@ from verilocc_bench.verification import FastVerifier
 from verilocc_bench.verification.verifier import IndependentVerifier
 
 LIMIT = 255
+LISTINGS = Path(__file__).parent / "listings"
 LEFT_BY_CALL = "cad9ef1c585f0b3e"
 Edit = Callable[[Instruction], Instruction]
 
 
 @cache
-def gated(ptx: str = LOOP) -> GatedFunction:
-    """A kernel past the gate's first step."""
-    return load_kernel(assembled(ptx), "<cubin>")[1]
+def gated() -> GatedFunction:
+    """The kernel LOOP past the gate's first step, from what nvdisasm prints of it."""
+    (function,) = parse_sass((LISTINGS / "loop.sass").read_text())
+    ranges = parse_life_ranges((LISTINGS / "loop.life_ranges").read_text())[function.name]
+    assert check_marks(function, ranges) is None
+    return GatedFunction(function, ranges)
 
 
-def check(
-    function: Function, label: Assignment, ptx: str = LOOP, code: SassFunction | None = None
-) -> None:
+def check(function: Function, label: Assignment, code: SassFunction | None = None) -> None:
     """What the gate says of a function in place of the normalized one."""
     subject, numbers = renumber(function)
     moved = {new: label[old] for old, new in numbers.items()}
-    kernel = gated(ptx)
+    kernel = gated()
     check_text(print_function(subject), moved, code or kernel.function, kernel.ranges, LIMIT)
 
 
@@ -78,11 +83,20 @@ def edited(function: Function, opcode: str, edit: Edit) -> Function:
     raise AssertionError(f"there is no {opcode} to change")
 
 
-def test_the_kernels_pass() -> None:
-    for ptx in (LOOP, PRODUCT):
-        normalized, problem = gated(ptx).normalized(LIMIT)
-        check(normalized.function, normalized.assignment, ptx)
-        assert problem.normalized == print_function(normalized.function)
+def test_the_kernel_passes() -> None:
+    normalized, problem = gated().normalized(LIMIT)
+    check(normalized.function, normalized.assignment)
+    assert problem.normalized == print_function(normalized.function)
+
+
+@pytest.mark.slow
+def test_the_listings_are_those_of_the_tools() -> None:
+    cubin = assembled(LOOP)
+    for name, text in (("loop.sass", disassemble(cubin)), ("loop.life_ranges", life_ranges(cubin))):
+        lines = (LISTINGS / name).read_text().splitlines()
+        assert [line.rstrip() for line in text.splitlines()] == lines
+    assert load_kernel(cubin, "<cubin>")[1] == gated()
+    load_kernel(assembled(PRODUCT), "<cubin>")[1].normalized(LIMIT)
 
 
 def without_guard(instruction: Instruction) -> Instruction:
@@ -250,6 +264,7 @@ def test_a_budget_follows_from_the_limit() -> None:
         check(normalized.function, normalized.assignment)
 
 
+@pytest.mark.slow
 def test_calls_that_never_return_are_the_jumps_that_they_are() -> None:
     """nvdisasm would show another liveness of a loop that ptxas leaves by a CALL."""
     cubin = base64.b64decode(load_raw_row("mini", LEFT_BY_CALL).content)
