@@ -39,6 +39,7 @@ from verilocc_bench.ir import (
     RegisterClass,
     VirtualLanes,
     parse_function,
+    print_function,
 )
 from verilocc_bench.targets import MaskChange, Target
 from verilocc_bench.targets.amdgpu import MASK_MARK, MAXIMUM_WAVES
@@ -83,11 +84,11 @@ def normalized_problem(
     normalized = normalize_machine_function(
         machine, module, target, max_threads=max_threads, source=source
     )
-    problem = AllocationProblem(normalized.function)
-    check_against_mir(
-        problem.normalized, text, machine, module, target, max_threads=max_threads, source=source
+    printed = print_function(normalized.function)
+    checked = check_against_mir(
+        printed, text, machine, module, target, max_threads=max_threads, source=source
     )
-    return normalized, problem
+    return replace(normalized, function=checked), AllocationProblem(checked, printed)
 
 
 def check_against_mir(
@@ -99,12 +100,13 @@ def check_against_mir(
     *,
     max_threads: int | None = None,
     source: str = "<mir>",
-) -> None:
-    """Raises InputError with the line if a normalized text does not say what machine IR does.
+) -> Function:
+    """The function of a normalized text.
 
-    `text` is the file that `machine` and `module` were read from.
+    Raises InputError with the line if it is not that of the machine IR. `text` is the
+    file that `machine` and `module` were read from.
     """
-    subject = parse_function(normalized, "the normalized text", canonical=False)
+    subject = parse_function(normalized, "the normalized text")
     _Comparison(subject, text, machine, target, source).compare()
     attributes = module.attributes.get(machine.name, {})
     budget = budget_from_attributes(target.name, attributes, max_threads)
@@ -118,6 +120,7 @@ def check_against_mir(
             source=source,
             line=machine.line,
         )
+    return subject
 
 
 class _Comparison:

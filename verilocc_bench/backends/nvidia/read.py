@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from verilocc_bench.analysis import AllocationProblem
@@ -24,6 +24,7 @@ from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.text_gate import check_text
 from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
+from verilocc_bench.ir import print_function
 from verilocc_bench.targets.sm_80 import SM_80
 
 _OLD_ABI_VERSION = 7
@@ -49,10 +50,9 @@ class GatedFunction:
         be analysed, or if the normalized text contradicts it or the life ranges.
         """
         normalized = normalize_sass(self.function, register_limit)
-        problem = AllocationProblem(normalized.function)
-        label = normalized.assignment
-        check_text(problem.normalized, label, self.function, self.ranges, register_limit)
-        return normalized, problem
+        text, label = print_function(normalized.function), normalized.assignment
+        checked = check_text(text, label, self.function, self.ranges, register_limit)
+        return replace(normalized, function=checked), AllocationProblem(checked, text)
 
 
 def disassembled_function(data: bytes, source: str | Path, name: str | None = None) -> SassFunction:

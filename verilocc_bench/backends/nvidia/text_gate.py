@@ -56,13 +56,13 @@ def check_text(
     function: SassFunction,
     ranges: LifeRanges,
     register_limit: int,
-) -> None:
-    """Raises RejectedKernel if a normalized text does not say what its code does.
+) -> Function:
+    """The function of a normalized text. Raises RejectedKernel if it is not that of its code.
 
     `label` is the compiler's own assignment. `ranges` are NVIDIA's life ranges of
     `function`, one row for each instruction but trailing NOPs (as check_marks demands).
     """
-    subject = parse_function(text, "the normalized text", canonical=False)
+    subject = parse_function(text, "the normalized text")
     _check_header(subject, function, register_limit)
     for number, register_class in enumerate(subject.virtual_registers):
         if register_class.files != (label[number].file,):
@@ -75,6 +75,7 @@ def check_text(
     ]
     _InstructionCheck(subject, label, function).check(blocks, indices)
     _LivenessCheck(subject, label, function, ranges).check(indices)
+    return subject
 
 
 def _rejected(function: SassFunction, place: str, reason: str) -> RejectedKernel:
