@@ -104,6 +104,9 @@ def line_of(words: str) -> int:
 
 def test_the_function_passes() -> None:
     function = gated()
+    machine, module = loaded()
+    own = normalize.normalize_machine_function(machine, module, get_target("gfx942"))
+    assert own.function == function
     check(function)
     text = print_function(function)
     assert text[text.index("bb0(") :] == BODY
@@ -425,3 +428,15 @@ def test_a_fault_planted_in_the_normalizer(
     monkeypatch.setattr(normalize, name, part)
     with pytest.raises(InputError, match=words):
         gated()
+
+
+def test_what_a_call_destroys_ends_with_the_budget() -> None:
+    """Of a run of registers that begins within the budget only those within it are left."""
+    lengths = []
+    for count in (45, 46, 47, 48, 54):
+        text = TEXT.replace('"amdgpu-waves-per-eu"="3,4"', f'"amdgpu-num-sgpr"="{count}"')
+        function = gated(text)
+        assert function.file("s").count == count - 6
+        (call,) = (i for _, _, i in function.instructions() if i.opcode == "SI_CALL")
+        lengths.append([units.count for units in call.destroys if units.first == 40])
+    assert lengths == [[], [], [1], [2], [8]]

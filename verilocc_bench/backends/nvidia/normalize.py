@@ -112,7 +112,7 @@ class _SassNormalizer:
         key = (file, width)
         if key not in self.classes:
             step = SM_80.file(file).usual_step(width)
-            bases = {file: (BaseRange(file, 0, self.budgets[file] // step * step, step),)}
+            bases = {file: (BaseRange(file, 0, self.budgets[file], step),)}
             self.classes[key] = SM_80.make_class(width, bases, self.budgets)
         return self.classes[key]
 
