@@ -65,8 +65,9 @@ def check_text(
     subject = parse_function(text, "the normalized text")
     _check_header(subject, function, register_limit)
     for number, register_class in enumerate(subject.virtual_registers):
-        if register_class.files != (label[number].file,):
-            files = " and ".join(register_class.files) or "no file"
+        # A class has no base where the budget has no room for it.
+        if register_class.files not in ((), (label[number].file,)):
+            files = " and ".join(register_class.files)
             reason = f"%{number} may lie in {files}, the code has it in {label[number].file}"
             raise _rejected(function, "", reason)
     blocks = control_flow(function)
