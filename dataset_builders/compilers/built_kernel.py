@@ -19,7 +19,7 @@ LICENSE = "Apache-2.0"
 class Timings:
     """Seconds spent on one kernel, by stage.
 
-    `compiler_seconds`: LLVM on AMD, ptxas and nvdisasm on NVIDIA.
+    `compiler_seconds`: LLVM on AMD; on NVIDIA ptxas, and nvdisasm with the gate's first step.
     """
 
     triton_seconds: float = 0.0

@@ -15,10 +15,8 @@ from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu.label import LiveRangesSplit, read_label
 from verilocc_bench.backends.amdgpu.machine import MachineFunction
-from verilocc_bench.backends.amdgpu.normalize import (
-    NormalizedMachineFunction,
-    normalize_machine_function,
-)
+from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
+from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.dataset import RawRow, Row
 from verilocc_bench.errors import InputError, RejectedKernel
@@ -66,8 +64,7 @@ def _make_row(
         raise RejectedKernel("several-functions", f"{len(module.functions)} machine functions")
     machine = module.functions[0]
     target = get_target(point.arch)
-    normalized = normalize_machine_function(machine, module, target)
-    problem = AllocationProblem(normalized.function)
+    normalized, problem = normalized_problem(texts.before, machine, module, target)
     greedy = parse_mir(texts.greedy).functions[0]
     track, label = "assign", None
     absent: dict[str, str] = {}

@@ -19,10 +19,9 @@ from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_r
 from dataset_builders.compilers.triton_compiler import CompiledKernel, compile_to_ptx
 from dataset_builders.sweeps.point import RowPoint, SweepPoint
 from verilocc_bench.allocators import answer_from_assignment
-from verilocc_bench.analysis import VECTOR, AllocationProblem
+from verilocc_bench.analysis import VECTOR
 from verilocc_bench.backends.nvidia.flow import opcode_stem
-from verilocc_bench.backends.nvidia.normalize import normalize_sass
-from verilocc_bench.backends.nvidia.read import check_life_ranges
+from verilocc_bench.backends.nvidia.read import GatedFunction, load_kernel
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.tools import (
@@ -30,7 +29,6 @@ from verilocc_bench.backends.nvidia.tools import (
     CUDA_TOOLS,
     assemble,
     disassemble,
-    life_ranges,
     tool_version,
 )
 from verilocc_bench.dataset import RawRow, Row
@@ -56,32 +54,26 @@ def nvidia_kernel_of_ptx(point: RowPoint, kernel: CompiledKernel, timings: Timin
     """The row of Triton's PTX. Raises RejectedKernel, with the reason, if there is none."""
     compiled = time.perf_counter()
     cubin = assemble(kernel.ptx)
-    text, ranges = disassemble(cubin, point.key), life_ranges(cubin, point.key)
-    assembled = time.perf_counter()
-    timings.compiler_seconds = assembled - compiled
     try:
-        row = _make_row(point, kernel, cubin, text, ranges)
+        _, gated = load_kernel(cubin, point.key)
+        disassembled = time.perf_counter()
+        timings.compiler_seconds = disassembled - compiled
+        row = _make_row(point, kernel, cubin, gated)
     except InputError as error:
         # The parser does not know NVIDIA's own output: a limit of ours, so name it.
         raise RejectedKernel("unsupported-disassembly", str(error)) from error
     raw = RawRow(row.id, "cubin", base64.b64encode(cubin).decode())
-    timings.own_seconds = time.perf_counter() - assembled
+    timings.own_seconds = time.perf_counter() - disassembled
     return BuiltKernel(row, raw, timings)
 
 
-def _make_row(point: RowPoint, kernel: CompiledKernel, cubin: bytes, text: str, ranges: str) -> Row:
-    functions = parse_sass(text)
-    if len(functions) != 1:
-        raise RejectedKernel("several-functions", f"{len(functions)} functions")
-    function = functions[0]
-    check_life_ranges(function, ranges, point.key)
+def _make_row(point: RowPoint, kernel: CompiledKernel, cubin: bytes, gated: GatedFunction) -> Row:
     asked = point.parameters.integer("asked_maxnreg")
     limit = register_limit(
         WARP_THREADS * kernel.num_warps,
         asked or point.parameters.integer("maxnreg") or MAXIMUM_REGISTERS,
     )
-    normalized = normalize_sass(function, limit)
-    problem = AllocationProblem(normalized.function)
+    normalized, problem = gated.normalized(limit)
     provenance: dict[str, Any] = {
         "register_limit": limit,
         "versions": {
@@ -97,7 +89,7 @@ def _make_row(point: RowPoint, kernel: CompiledKernel, cubin: bytes, text: str, 
         "machine_code_sha256": _sha256(cubin),
         "shared_memory_bytes": kernel.shared_memory_bytes,
         "num_warps": kernel.num_warps,
-        **_spilling(function),
+        **_spilling(gated.function),
     }
     answer = answer_from_assignment(problem, normalized.assignment)
     verdict = FastVerifier(problem).verify(answer)

@@ -15,9 +15,7 @@ from typing import Any
 from dataset_builders.compilers.built_kernel import BuiltKernel, Timings, make_row
 from dataset_builders.sweeps.experts import ExpertPoint
 from verilocc_bench.allocators import answer_from_assignment
-from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.flow import opcode_stem
-from verilocc_bench.backends.nvidia.normalize import normalize_sass
 from verilocc_bench.backends.nvidia.read import load_kernel
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.dataset import RawRow
@@ -45,17 +43,16 @@ def row_of_cubin(
 ) -> BuiltKernel:
     """The row of a cubin. Raises RejectedKernel, with the reason, if there is none."""
     try:
-        kernel, function = load_kernel(cubin, point.key)
-        normalized = normalize_sass(function, kernel.launch_bounds.register_limit)
+        kernel, gated = load_kernel(cubin, point.key)
+        normalized, problem = gated.normalized(kernel.launch_bounds.register_limit)
     except InputError as error:
         raise RejectedKernel("unsupported-disassembly", str(error)) from error
-    spilling = spilling_of(function)
+    spilling = spilling_of(gated.function)
     if kernel.register_count <= GIVEN_UP_REGISTERS and spilling["spill_stores"] >= GIVEN_UP_SPILLS:
         raise RejectedKernel(
             "compiler-gave-up",
             f"{kernel.register_count} registers and {spilling['spill_stores']} spills",
         )
-    problem = AllocationProblem(normalized.function)
     label = answer_from_assignment(problem, normalized.assignment)
     verdict = FastVerifier(problem).verify(label)
     if not verdict.valid:

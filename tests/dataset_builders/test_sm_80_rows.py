@@ -12,11 +12,9 @@ import pytest
 from tests.backends.nvidia.assembly import permuted
 from tests.sampling import some_rows
 from verilocc_bench.allocators import answer_from_assignment
-from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.cubin import read_cubin
 from verilocc_bench.backends.nvidia.normalize import normalize_sass
-from verilocc_bench.backends.nvidia.read import load_kernel
-from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.read import GatedFunction, load_kernel
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.ir import print_function
 
@@ -39,8 +37,8 @@ def row(request: pytest.FixtureRequest) -> Row:
 
 
 @cache
-def function_of(identifier: str) -> SassFunction:
-    """Disassembled, and past the gate, once for all tests."""
+def gated(identifier: str) -> GatedFunction:
+    """Disassembled, and past the gate's first step, once for all tests."""
     raw = load_raw_row("mini", identifier)
     assert raw.format == "cubin"
     return load_kernel(base64.b64decode(raw.content), identifier)[1]
@@ -52,10 +50,9 @@ def limit(row: Row) -> int:
 
 
 def test_the_cubin_gives_the_row_again(row: Row) -> None:
-    normalized = normalize_sass(function_of(row.id), limit(row))
-    assert print_function(normalized.function) == row.normalized
+    normalized, problem = gated(row.id).normalized(limit(row))
+    assert problem.normalized == row.normalized
     if row.label is not None:
-        problem = AllocationProblem(normalized.function)
         assert answer_from_assignment(problem, normalized.assignment) == row.label
 
 
@@ -70,7 +67,7 @@ def test_the_budget_can_be_told_from_the_cubin(row: Row) -> None:
 
 def test_registers_leave_no_trace(row: Row) -> None:
     """Whatever registers the compiler had chosen, the text would be the same."""
-    function = function_of(row.id)
+    function = gated(row.id).function
     generator = random.Random(row.id)
     for _ in range(3):
         other = permuted(function, generator)

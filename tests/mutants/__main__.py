@@ -41,6 +41,7 @@ ROOMS = {
         for name in ("execution_mask", "flow", "inactive_lanes", "webs")
     ),
     "backends/nvidia/kept_apart": ("verilocc_bench/backends/nvidia/kept_apart.py",),
+    "backends/nvidia/normalize": ("verilocc_bench/backends/nvidia/normalize.py",),
     "evaluation": tuple(
         f"verilocc_bench/evaluation/{name}.py"
         for name in ("comparison", "ledger", "metrics", "storing")

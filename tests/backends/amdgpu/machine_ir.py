@@ -9,10 +9,8 @@ from functools import cache
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.backends.amdgpu.machine import MachineFunction
-from verilocc_bench.backends.amdgpu.normalize import (
-    NormalizedMachineFunction,
-    normalize_machine_function,
-)
+from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
+from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.write_back import LoweredMir, write_assignment
 from verilocc_bench.dataset import RawRow, Row, embedded_path, load_rows, read_parquet
@@ -73,8 +71,7 @@ class Kernel:
 def kernel_of(text: str, arch: str) -> Kernel:
     """The one function of a text."""
     module = parse_mir(text)
-    normalized = normalize_machine_function(module.functions[0], module, get_target(arch))
-    problem = AllocationProblem(normalized.function)
+    normalized, problem = normalized_problem(text, module.functions[0], module, get_target(arch))
     return Kernel(text, module.functions[0], normalized, problem, problem.target)
 
 

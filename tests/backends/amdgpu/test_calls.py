@@ -14,9 +14,8 @@ from tests.backends.amdgpu.machine_ir import Kernel, answer_of
 from tests.backends.amdgpu.test_write_back import GREEDY, instructions, small
 from tests.conftest import find_llc
 from verilocc_bench.allocators import answer_from_assignment
-from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu.label import read_label
-from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
+from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.backends.amdgpu.tools import run_llc
 from verilocc_bench.backends.amdgpu.write_back import write_assignment
@@ -49,8 +48,7 @@ def selected(llc: Llc, arch: str) -> str:
 def load(text: str, arch: str, name: str) -> Kernel:
     module = parse_mir(text, "calls.mir", name)
     target = get_target(arch)
-    normalized = normalize_machine_function(module.functions[0], module, target)
-    problem = AllocationProblem(normalized.function)
+    normalized, problem = normalized_problem(text, module.functions[0], module, target)
     return Kernel(text, module.functions[0], normalized, problem, target)
 
 
@@ -260,5 +258,6 @@ define void @f(<32 x float> %v, i32 %n) {
         text = llc(source.replace("ALIGNMENT", alignment), "gfx942", "-O3", "-stop-before=greedy")
         module = parse_mir(text)
         target = get_target("gfx942")
-        function = normalize_machine_function(module.functions[0], module, target).function
+        _, problem = normalized_problem(text, module.functions[0], module, target)
+        function = problem.function
         assert (FixedUnits("s", 34, 1) in function.reserved) == pointer

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.errors import InputError
@@ -29,11 +30,12 @@ def normalized(text: str, arch: str) -> dict[str, str]:
     texts = {}
     for machine in module.functions:
         try:
-            result = normalize_machine_function(machine, module, get_target(arch), source="x.mir")
+            target = get_target(arch)
+            _, problem = normalized_problem(text, machine, module, target, source="x.mir")
         except InputError as error:
             texts[machine.name] = str(error)
         else:
-            texts[machine.name] = print_function(result.function)
+            texts[machine.name] = problem.normalized
     return texts
 
 

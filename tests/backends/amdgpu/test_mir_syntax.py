@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from verilocc_bench.analysis import AllocationProblem
-from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
+from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
 from verilocc_bench.backends.amdgpu.read import MirFile, parse_mir
 from verilocc_bench.errors import InputError
-from verilocc_bench.ir import print_function
 from verilocc_bench.targets import get_target
 
 LIVE = (
@@ -23,10 +21,10 @@ def mir(body: str, head: str = "") -> str:
 
 def lines(body: str, head: str = "") -> list[str]:
     module = parse_mir(mir(body, head), "x.mir")
-    result = normalize_machine_function(
-        module.functions[0], module, get_target("gfx942"), source="x.mir"
+    _, problem = normalized_problem(
+        mir(body, head), module.functions[0], module, get_target("gfx942"), source="x.mir"
     )
-    text = print_function(result.function).splitlines()
+    text = problem.normalized.splitlines()
     return text[text.index(next(line for line in text if line.startswith("bb0"))) :]
 
 
@@ -75,11 +73,10 @@ def test_reserved_registers_come_in_the_order_of_the_target() -> None:
         "machineFunctionInfo:\n  stackPtrOffsetReg: '$sgpr32'\n  vgprForAGPRCopy: '$vgpr7'\n"
         "  sgprForEXECCopy: '$sgpr100_sgpr101'\n"
     )
-    module = parse_mir(mir("    S_NOP 0", head))
-    function = normalize_machine_function(
-        module.functions[0], module, get_target("gfx942")
-    ).function
-    assert "reserved v7 s32 s[100:101]" in AllocationProblem(function).normalized
+    text = mir("    S_NOP 0", head)
+    module = parse_mir(text)
+    _, problem = normalized_problem(text, module.functions[0], module, get_target("gfx942"))
+    assert "reserved v7 s32 s[100:101]" in problem.normalized
 
 
 def test_a_bundle_is_one_instruction_that_writes_before_its_last_read() -> None:

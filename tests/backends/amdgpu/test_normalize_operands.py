@@ -6,10 +6,8 @@ import pytest
 
 from tests.backends.amdgpu.test_mir_syntax import LIVE, mir
 from verilocc_bench.backends.amdgpu.machine import is_ignored
-from verilocc_bench.backends.amdgpu.normalize import (
-    NormalizedMachineFunction,
-    normalize_machine_function,
-)
+from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
+from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import print_function
@@ -22,10 +20,12 @@ def normalized(
 ) -> NormalizedMachineFunction:
     # Without virtual registers a function counts as one whose registers are assigned.
     text = mir(body, f"{head}noVRegs: false\n" if "noVRegs" not in head else head)
-    module = parse_mir((f"--- |\n{ir}\n...\n" if ir else "") + text, "x.mir")
-    return normalize_machine_function(
-        module.functions[0], module, get_target(arch), max_threads=threads, source="x.mir"
+    text = (f"--- |\n{ir}\n...\n" if ir else "") + text
+    module = parse_mir(text, "x.mir")
+    normalized, _ = normalized_problem(
+        text, module.functions[0], module, get_target(arch), max_threads=threads, source="x.mir"
     )
+    return normalized
 
 
 def lines(body: str, head: str = "") -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
 from verilocc_bench.backends.amdgpu.normalize import normalize_machine_function
 from verilocc_bench.backends.amdgpu.read import parse_mir
 from verilocc_bench.errors import InputError
@@ -21,7 +22,8 @@ def normalized(body: str, head: str = "", ir: str = "", arch: str = "gfx942") ->
     text = f"{module_text}---\nname: f\n{head}body: |\n  bb.0:\n{body}\n...\n"
     module = parse_mir(text, "x.mir")
     target = get_target(arch)
-    return normalize_machine_function(module.functions[0], module, target, source="x.mir").function
+    machine = module.functions[0]
+    return normalized_problem(text, machine, module, target, source="x.mir")[1].function
 
 
 def refused(words: str, body: str, head: str = "", ir: str = "", arch: str = "gfx942") -> int:

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.life_ranges import LivenessAgreement, compare_liveness
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks, file_masks
 from verilocc_bench.backends.nvidia.life_ranges import LifeRanges, Marks, parse_life_ranges
 from verilocc_bench.backends.nvidia.records import (
@@ -322,50 +321,5 @@ def test_an_exception_tolerates_nothing_else(
     assert check_marks(function(subject), one_row(general, predicates)) is not None
 
 
-# The figures.
-
-
 def test_masks_of_references() -> None:
     assert file_masks(references("R4:2 P1 UR6 UP0 R0")) == (0b110001, 0b10, 1 << 6, 1)
-
-
-def live(*registers: str) -> list[tuple[int, int, int, int]]:
-    return [file_masks(references(names)) for names in registers]
-
-
-BEFORE = live("R2:2", "R2:2", "R2:2 UR4:2", "R2:2 UR4:2", "R2:2 R10 UR4:2", "")
-AFTER = [*BEFORE[1:], (0, 0, 0, 0)]
-SHOWN = TEXT
-for old, new in [
-    ("2  ^ v   ", "3  ^:v   "),
-    ("1  :           |        | 2     ^", "3  :::         |        | 2     ^"),
-    ("1  x   ", "3  x:: "),
-    ("2  v        ^", "4  v::      ^"),
-]:
-    SHOWN = SHOWN.replace(old, new)
-
-
-def test_liveness_that_agrees() -> None:
-    # R1 and P0 aside (P0 is in no operand), R2, R3, R10, UR4, UR5 are compared.
-    found = compare_liveness(function(*ADD), parsed(SHOWN), BEFORE, AFTER)
-    assert found == LivenessAgreement(6, 6, 30, 30)
-
-
-def test_liveness_that_differs() -> None:
-    before = [*BEFORE[:5], *live("R10 UR4")]
-    found = compare_liveness(function(*ADD), parsed(SHOWN), before, AFTER)
-    assert found == LivenessAgreement(rows=6, agreeing_rows=5, cells=30, agreeing_cells=28)
-
-
-def test_guarded_definitions_and_fixed_registers_are_not_compared() -> None:
-    guarded = replace(ADD[3], guard=SassGuard("P", 0, negated=False))
-    found = compare_liveness(function(*ADD[:3], guarded, *ADD[4:]), parsed(SHOWN), BEFORE, AFTER)
-    assert found == LivenessAgreement(6, 6, 6 * 4, 6 * 4)
-    fixed = replace(ADD[3], uses=references("R1 P1! P2!"))
-    found = compare_liveness(function(*ADD[:3], fixed, *ADD[4:]), parsed(SHOWN), BEFORE, AFTER)
-    assert found == LivenessAgreement(6, 6, 30, 30)
-
-
-def test_a_function_with_a_call_cannot_be_compared() -> None:
-    call = instruction(1, "CALL.REL.NOINC")
-    assert compare_liveness(function(ADD[0], call, *ADD[2:]), parsed(SHOWN), BEFORE, AFTER) is None

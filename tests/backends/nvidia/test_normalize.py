@@ -11,8 +11,9 @@ from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow
 from verilocc_bench.backends.nvidia.normalize import normalize_sass
+from verilocc_bench.backends.nvidia.webs import GUARD
 from verilocc_bench.errors import RejectedKernel
-from verilocc_bench.ir import print_function
+from verilocc_bench.ir import VirtualLanes, print_function
 from verilocc_bench.verification import FastVerifier
 
 LOOP = """
@@ -211,6 +212,31 @@ L1:
     """
     defined = [line.partition("=")[0] for line in body(text) if "ISETP" in line]
     assert len({name.partition(":")[0] for name in defined}) == 2
+
+
+def test_where_the_registers_of_the_code_are() -> None:
+    text = """
+    ISETP.NE.AND P1, PT, R9, RZ, PT
+    @P1 MOV R2, 0x1
+    IMAD.WIDE R4, R2, R2, R6
+    STS [R4], R5
+    EXIT
+    """
+    normalized = normalize(text)
+    assert normalized.name == "f"
+    assert normalized.original_names == ("P1", "R9", "R2", "R4", "R6")
+    assert normalized.places == {
+        (0, 0): VirtualLanes(0, 0, 1),
+        (0, 1): VirtualLanes(1, 0, 1),
+        (1, GUARD): VirtualLanes(0, 0, 1),
+        (1, 0): VirtualLanes(2, 0, 1),
+        (2, 0): VirtualLanes(3, 0, 2),
+        (2, 1): VirtualLanes(2, 0, 1),
+        (2, 2): VirtualLanes(2, 0, 1),
+        (2, 3): VirtualLanes(4, 0, 2),
+        (3, 0): VirtualLanes(3, 0, 1),
+        (3, 1): VirtualLanes(3, 1, 1),
+    }
 
 
 def test_the_budget_is_in_the_header() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.amdgpu.machine import MachineFunction, MachineModule
+from verilocc_bench.backends.amdgpu.mir_gate import normalized_problem
 from verilocc_bench.backends.amdgpu.normalize import (
     NormalizedMachineFunction,
     normalize_machine_function,
@@ -203,12 +204,12 @@ def _kernel(
     text: str, file: MirFile, name: str | None, target: Target, max_threads: int | None
 ) -> MachineKernel:
     machine = file.function(name)
-    normalized = normalize_machine_function(
-        machine, file.module, target, max_threads=max_threads, source=file.source
+    normalized, problem = normalized_problem(
+        text, machine, file.module, target, max_threads=max_threads, source=file.source
     )
     return Kernel(
         name=normalized.name,
-        problem=AllocationProblem(normalized.function),
+        problem=problem,
         original_names=normalized.original_names,
         label=None,
         source=file.source,

@@ -16,8 +16,8 @@ from verilocc_bench.backends.kernel import Kernel, ReadOptions
 from verilocc_bench.backends.nvidia.cubin import CubinKernel, is_cubin
 from verilocc_bench.backends.nvidia.fat_binary import cubin_with, cubins_of, is_fat_binary
 from verilocc_bench.backends.nvidia.kept_apart import machine_live_ranges
-from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
-from verilocc_bench.backends.nvidia.read import load_kernel, load_kernels
+from verilocc_bench.backends.nvidia.normalize import NormalizedSass
+from verilocc_bench.backends.nvidia.read import GatedFunction, load_kernel, load_kernels
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.tools import assemble
 from verilocc_bench.errors import InputError, RejectedKernel
@@ -70,9 +70,9 @@ def read_kernel(data: bytes, source: Path, options: ReadOptions) -> SassKernel:
         data = cubin_with(data, source, options.function)
     data = _cubin_of(data, source)
     try:
-        cubin_kernel, function = load_kernel(data, source, options.function)
+        cubin_kernel, gated = load_kernel(data, source, options.function)
         limit = _register_limit(cubin_kernel, options.max_threads)
-        return _kernel(data, function, limit, str(source))
+        return _kernel(data, gated, limit, str(source))
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=source) from None
     except InputError as error:
@@ -91,13 +91,13 @@ def read_kernels(
 def _kernels_of(
     data: bytes, source: Path, options: ReadOptions
 ) -> Iterator[tuple[str, SassKernel | str]]:
-    for cubin_kernel, function in load_kernels(data, source):
-        if isinstance(function, str):
-            yield cubin_kernel.name, function
+    for cubin_kernel, gated in load_kernels(data, source):
+        if isinstance(gated, str):
+            yield cubin_kernel.name, gated
             continue
         limit = _register_limit(cubin_kernel, options.max_threads)
         try:
-            yield cubin_kernel.name, _kernel(data, function, limit, str(source))
+            yield cubin_kernel.name, _kernel(data, gated, limit, str(source))
         except RejectedKernel as rejection:
             yield cubin_kernel.name, rejection.reason
         except InputError as error:
@@ -116,8 +116,8 @@ def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> Sa
     # The row's budget gives the register limit that it was made with.
     budget = next(file.count for file in problem.function.files if file.name == "R")
     try:
-        _, function = load_kernel(cubin, source)
-        kernel = _kernel(cubin, function, budget + COMPILER_REGISTERS, source)
+        _, gated = load_kernel(cubin, source)
+        kernel = _kernel(cubin, gated, budget + COMPILER_REGISTERS, source)
     except RejectedKernel as rejection:
         raise InputError(rejection.reason, source=source) from None
     if kernel.problem.id != problem.id:
@@ -148,14 +148,13 @@ def _register_limit(kernel: CubinKernel, max_threads: int | None) -> int:
     return bounds.register_limit
 
 
-def _kernel(cubin: bytes, function: SassFunction, limit: int, source: str) -> SassKernel:
-    normalized = normalize_sass(function, limit)
-    problem = AllocationProblem(normalized.function)
+def _kernel(cubin: bytes, gated: GatedFunction, limit: int, source: str) -> SassKernel:
+    normalized, problem = gated.normalized(limit)
     return Kernel(
         name=normalized.name,
         problem=problem,
         original_names=normalized.original_names,
         label=answer_from_assignment(problem, normalized.assignment),
         source=source,
-        code=SassCode(cubin, function, normalized),
+        code=SassCode(cubin, gated.function, normalized),
     )

@@ -78,7 +78,6 @@ class _SassNormalizer:
         self.sass, self.blocks, self.webs = function, blocks, webs
         self.budgets = {file.name: file.count for file in SM_80.files}
         self.budgets["R"] = nameable_registers(min(self.budgets["R"], limit))
-        self.numbers: dict[int, int] = {}
         self.places: dict[ReferenceKey, VirtualLanes] = {}
         self.classes: dict[tuple[str, int], RegisterClass] = {}
 
@@ -94,8 +93,8 @@ class _SassNormalizer:
             )
             for block in self.blocks
         )
-        order = sorted(self.numbers, key=self.numbers.__getitem__)
-        groups = [self.webs.groups[group] for group in order]
+        # Groups are numbered by their first place in the code, as virtual registers in the text.
+        groups = self.webs.groups
         function = Function(
             target=SM_80.name,
             files=tuple(file.with_budget(self.budgets[file.name]) for file in SM_80.files),
@@ -112,9 +111,8 @@ class _SassNormalizer:
     def _class(self, file: str, width: int) -> RegisterClass:
         key = (file, width)
         if key not in self.classes:
-            room = self.budgets[file] - width
             step = SM_80.file(file).usual_step(width)
-            bases = {file: (BaseRange(file, 0, room - room % step, step),)}
+            bases = {file: (BaseRange(file, 0, self.budgets[file], step),)}
             self.classes[key] = SM_80.make_class(width, bases, self.budgets)
         return self.classes[key]
 
@@ -145,7 +143,6 @@ class _SassNormalizer:
         place: ReferencePlace | None = self.webs.places.get(key)
         if place is None:
             return FixedUnits(reference.file, reference.first, reference.count)
-        number = self.numbers.setdefault(place.group, len(self.numbers))
-        lanes = VirtualLanes(number, place.offset, reference.count)
+        lanes = VirtualLanes(place.group, place.offset, reference.count)
         self.places[key] = lanes
         return lanes

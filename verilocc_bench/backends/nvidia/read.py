@@ -1,22 +1,30 @@
 """Reads kernels of a cubin: disassembles them and checks NVIDIA's own life ranges.
 
 One kernel is read without the others, so it does not matter if nvdisasm or our
-tables do not know something in them.
+tables do not know something in them. The gate has two steps: what each instruction
+defines and uses (`life_range_gate`), and the normalized text that it becomes
+(`text_gate`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia.cubin import Cubin, CubinKernel, read_cubin
+from verilocc_bench.backends.nvidia.flow import opcode_stem
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks
-from verilocc_bench.backends.nvidia.life_ranges import parse_life_ranges
+from verilocc_bench.backends.nvidia.life_ranges import LifeRanges, parse_life_ranges
+from verilocc_bench.backends.nvidia.normalize import NormalizedSass, normalize_sass
 from verilocc_bench.backends.nvidia.records import SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
+from verilocc_bench.backends.nvidia.text_gate import check_text
 from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
+from verilocc_bench.ir import print_function
 from verilocc_bench.targets.sm_80 import SM_80
 
 _OLD_ABI_VERSION = 7
@@ -24,6 +32,27 @@ _ABI_VERSION_BYTE = 8
 _NEW_IDENTIFICATION = bytes((65, 8))
 _NEW_FLAGS = (0x0A005004).to_bytes(4, "little")
 _SECTION = re.compile(r"^//-+ \.text\.(\S+) +-+$", re.MULTILINE)
+_CALL, _BRANCH = "CALL.REL.NOINC", 0x947
+_OPCODE_BITS, _NO_INCREMENT = 0xFFF, 1 << 86
+
+
+@dataclass(frozen=True, slots=True)
+class GatedFunction:
+    """A kernel past the first step of the gate, and NVIDIA's life ranges of it."""
+
+    function: SassFunction
+    ranges: LifeRanges
+
+    def normalized(self, register_limit: int) -> tuple[NormalizedSass, AllocationProblem]:
+        """The kernel as an allocation problem, past the last step of the gate.
+
+        `register_limit` is as in normalize_sass. Raises RejectedKernel if the code cannot
+        be analysed, or if the normalized text contradicts it or the life ranges.
+        """
+        normalized = normalize_sass(self.function, register_limit)
+        text, label = print_function(normalized.function), normalized.assignment
+        checked = check_text(text, label, self.function, self.ranges, register_limit)
+        return replace(normalized, function=checked), AllocationProblem(checked, text)
 
 
 def disassembled_function(data: bytes, source: str | Path, name: str | None = None) -> SassFunction:
@@ -48,18 +77,22 @@ def disassembled_functions(
     cubin = _read_cubin(data, source)
     code = _sections(disassemble(_with_new_header(data), source))
     for kernel in cubin.kernels:
-        try:
-            yield kernel, _parse_code(code.get(kernel.name, ""), kernel, source)
-        except RejectedKernel as rejection:
-            yield kernel, rejection.reason
-        except InputError as error:
-            yield kernel, error.message
+        yield kernel, _parsed(code, kernel, source)
+
+
+def _parsed(code: Mapping[str, str], kernel: CubinKernel, source: str | Path) -> SassFunction | str:
+    try:
+        return _parse_code(code.get(kernel.name, ""), kernel, source)
+    except RejectedKernel as rejection:
+        return rejection.reason
+    except InputError as error:
+        return error.message
 
 
 def load_kernel(
     data: bytes, source: str | Path, name: str | None = None
-) -> tuple[CubinKernel, SassFunction]:
-    """The only kernel of a cubin, or the one of that name, past the gate.
+) -> tuple[CubinKernel, GatedFunction]:
+    """The only kernel of a cubin, or the one of that name.
 
     Raises the errors of disassembled_function, and RejectedKernel if NVIDIA's own
     life ranges contradict our definitions and uses.
@@ -68,14 +101,14 @@ def load_kernel(
     kernel = cubin.kernel(name, source)
     data, selection = _with_new_header(data), _selection(cubin, [kernel])
     function = _parse_code(disassemble(data, source, selection), kernel, source)
-    check_life_ranges(function, life_ranges(data, source, selection), source)
-    return kernel, function
+    ranges = life_ranges(with_jumps(data, kernel, function), source, selection)
+    return kernel, _gated(function, ranges, source)
 
 
 def load_kernels(
     data: bytes, source: str | Path
-) -> Iterator[tuple[CubinKernel, SassFunction | str]]:
-    """Each kernel of a cubin past the gate, or the reason why it cannot be read.
+) -> Iterator[tuple[CubinKernel, GatedFunction | str]]:
+    """Each kernel of a cubin, or the reason why it cannot be read.
 
     nvdisasm runs twice, and more often only if it fails. Raises InputError if the
     data is not a whole cubin for sm_80, and MissingExtraError without nvdisasm.
@@ -86,11 +119,16 @@ def load_kernels(
 
 def _load_group(
     data: bytes, source: str | Path, cubin: Cubin, kernels: Sequence[CubinKernel]
-) -> Iterator[tuple[CubinKernel, SassFunction | str]]:
+) -> Iterator[tuple[CubinKernel, GatedFunction | str]]:
     selection = _selection(cubin, kernels)
     try:
         code = _sections(disassemble(data, source, selection))
-        ranges = _sections(life_ranges(data, source, selection))
+        functions = [_parsed(code, kernel, source) for kernel in kernels]
+        jumping = data
+        for kernel, function in zip(kernels, functions, strict=True):
+            if not isinstance(function, str):
+                jumping = with_jumps(jumping, kernel, function)
+        ranges = _sections(life_ranges(jumping, source, selection))
     except MissingExtraError:
         raise
     except InputError as error:
@@ -101,29 +139,44 @@ def _load_group(
         for half in (kernels[:middle], kernels[middle:]):
             yield from _load_group(data, source, cubin, half)
         return
-    for kernel in kernels:
+    for kernel, function in zip(kernels, functions, strict=True):
+        if isinstance(function, str):
+            yield kernel, function
+            continue
         try:
-            function = _parse_code(code.get(kernel.name, ""), kernel, source)
-            check_life_ranges(function, ranges.get(kernel.name, ""), source)
+            yield kernel, _gated(function, ranges.get(kernel.name, ""), source)
         except RejectedKernel as rejection:
             yield kernel, rejection.reason
         except InputError as error:
             yield kernel, error.message
-        else:
-            yield kernel, function
 
 
-def check_life_ranges(function: SassFunction, text: str, source: str | Path) -> None:
-    """The gate: raises RejectedKernel if the life ranges contradict our reading of the function.
-
-    `text` is the output of nvdisasm with `--print-life-ranges`.
-    """
+def _gated(function: SassFunction, text: str, source: str | Path) -> GatedFunction:
+    """The gate's first step, with the output of nvdisasm with life ranges."""
     ranges = parse_life_ranges(text, f"{source}, its life ranges").get(function.name)
     if ranges is None:
         raise RejectedKernel("life-ranges", f"nvdisasm shows no life ranges of {function.name!r}")
     disagreement = check_marks(function, ranges)
     if disagreement is not None:
         raise RejectedKernel("life-ranges", f"{function.name}: {disagreement}")
+    return GatedFunction(function, ranges)
+
+
+def with_jumps(data: bytes, kernel: CubinKernel, function: SassFunction) -> bytes:
+    """The cubin with each CALL that never returns made the BRA that it is.
+
+    nvdisasm assumes that a callee returns, and so shows other life ranges. The offset
+    stands in the same bits under both opcodes.
+    """
+    if any(opcode_stem(each.opcode) == "RET" for each in function.instructions):
+        return data
+    changed = bytearray(data)
+    for instruction in function.instructions:
+        if instruction.opcode == _CALL:
+            word = instruction.encoding & ~_OPCODE_BITS & ~_NO_INCREMENT | _BRANCH
+            at = kernel.code_offset + instruction.address
+            changed[at : at + 16] = word.to_bytes(16, "little")
+    return bytes(changed)
 
 
 def _read_cubin(data: bytes, source: str | Path) -> Cubin:

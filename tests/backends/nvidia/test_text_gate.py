@@ -1,0 +1,375 @@
+"""The gate's last step: each fault in a normalized text is told by its row.
+
+No judge can see such a fault: judges know the text alone.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.backends.nvidia.assembled_kernels import LOOP, PRODUCT, assembled
+from verilocc_bench.allocators import answer_from_assignment
+from verilocc_bench.analysis import AllocationProblem
+from verilocc_bench.backends.nvidia import flow, normalize, text_gate, webs
+from verilocc_bench.backends.nvidia.cubin import read_cubin
+from verilocc_bench.backends.nvidia.flow import SassBlock
+from verilocc_bench.backends.nvidia.life_range_gate import check_marks
+from verilocc_bench.backends.nvidia.life_ranges import parse_life_ranges
+from verilocc_bench.backends.nvidia.read import (
+    GatedFunction,
+    disassembled_function,
+    load_kernel,
+    with_jumps,
+)
+from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.text import parse_sass
+from verilocc_bench.backends.nvidia.text_gate import check_text
+from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges
+from verilocc_bench.dataset import load_raw_row
+from verilocc_bench.errors import RejectedKernel
+from verilocc_bench.ir import (
+    Assignment,
+    FixedUnits,
+    Function,
+    Instruction,
+    Operand,
+    VirtualLanes,
+    print_function,
+)
+from verilocc_bench.selftest.renumber import renumber
+from verilocc_bench.verification import FastVerifier
+from verilocc_bench.verification.verifier import IndependentVerifier
+
+LIMIT = 255
+LISTINGS = Path(__file__).parent / "listings"
+LEFT_BY_CALL = "cad9ef1c585f0b3e"
+Edit = Callable[[Instruction], Instruction]
+
+
+@cache
+def gated() -> GatedFunction:
+    """The kernel LOOP past the gate's first step, from what nvdisasm prints of it."""
+    (function,) = parse_sass((LISTINGS / "loop.sass").read_text())
+    ranges = parse_life_ranges((LISTINGS / "loop.life_ranges").read_text())[function.name]
+    assert check_marks(function, ranges) is None
+    return GatedFunction(function, ranges)
+
+
+def check(function: Function, label: Assignment, code: SassFunction | None = None) -> None:
+    """What the gate says of a function in place of the normalized one."""
+    subject, numbers = renumber(function)
+    moved = {new: label[old] for old, new in numbers.items()}
+    kernel = gated()
+    check_text(print_function(subject), moved, code or kernel.function, kernel.ranges, LIMIT)
+
+
+def edited(function: Function, opcode: str, edit: Edit) -> Function:
+    """The function with the first instruction that begins like `opcode` changed."""
+    for number, block in enumerate(function.blocks):
+        for index, instruction in enumerate(block.instructions):
+            if instruction.opcode.startswith(opcode) and edit(instruction) != instruction:
+                body = list(block.instructions)
+                body[index] = edit(instruction)
+                blocks = list(function.blocks)
+                blocks[number] = replace(block, instructions=tuple(body))
+                return replace(function, blocks=tuple(blocks))
+    raise AssertionError(f"there is no {opcode} to change")
+
+
+def test_the_kernel_passes() -> None:
+    normalized, problem = gated().normalized(LIMIT)
+    check(normalized.function, normalized.assignment)
+    assert problem.normalized == print_function(normalized.function)
+
+
+@pytest.mark.slow
+def test_the_listings_are_those_of_the_tools() -> None:
+    cubin = assembled(LOOP)
+    for name, text in (("loop.sass", disassemble(cubin)), ("loop.life_ranges", life_ranges(cubin))):
+        lines = (LISTINGS / name).read_text().splitlines()
+        assert [line.rstrip() for line in text.splitlines()] == lines
+    assert load_kernel(cubin, "<cubin>")[1] == gated()
+    load_kernel(assembled(PRODUCT), "<cubin>")[1].normalized(LIMIT)
+
+
+def without_guard(instruction: Instruction) -> Instruction:
+    return replace(instruction, guard=None)
+
+
+def negated(instruction: Instruction) -> Instruction:
+    guard = instruction.guard
+    return (
+        instruction
+        if guard is None
+        else replace(instruction, guard=replace(guard, negated=not guard.negated))
+    )
+
+
+def other_half(instruction: Instruction) -> Instruction:
+    first, *others = instruction.uses
+    location = first.location
+    assert isinstance(location, VirtualLanes)
+    return replace(
+        instruction, uses=(Operand(replace(location, first=location.first ^ 1)), *others)
+    )
+
+
+def first_use(**changes: Any) -> Edit:
+    def edit(instruction: Instruction) -> Instruction:
+        first, *others = instruction.uses
+        return replace(instruction, uses=(replace(first, **changes), *others))
+
+    return edit
+
+
+def early(instruction: Instruction) -> Instruction:
+    (definition,) = instruction.definitions
+    return replace(instruction, definitions=(replace(definition, early_clobber=True),))
+
+
+def changed(**changes: Any) -> Edit:
+    return lambda instruction: replace(instruction, **changes)
+
+
+AT = r" at 0x[0-9a-f]{4} \(line \d+\): the text has "
+INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str]] = {
+    "guard lost": ("FADD", without_guard, rf"FADD{AT}no guard, the code @P\d$"),
+    "guard negated": ("FADD", negated, rf"FADD{AT}@!P\d, the code @P\d$"),
+    "branch's guard negated": ("BRA", negated, rf"BRA{AT}@P\d, the code @!P\d$"),
+    "branch's guard lost": ("BRA", without_guard, rf"BRA{AT}no guard, the code @!P\d$"),
+    "uses dropped": ("FFMA", changed(uses=()), f"FFMA{AT}0 uses, the code 3$"),
+    "one use dropped": (
+        "STG.E",
+        lambda i: replace(i, uses=i.uses[:-1]),
+        f"STG.E{AT}2 uses, the code 3$",
+    ),
+    "definitions dropped": ("I2F", changed(definitions=()), f"I2F{AT}0 definitions, the code 1$"),
+    "another lane": ("FADD", other_half, rf"FADD{AT}R\d+, the code R\d+$"),
+    "opcode": ("FFMA", changed(opcode="FMUL"), f"FFMA{AT}FMUL$"),
+    "undefined use": ("FFMA", first_use(undef=True), f"FFMA{AT}"),
+    "tied use": ("FFMA", first_use(tied_to=0), f"FFMA{AT}"),
+    "implicit use": ("FFMA", first_use(implicit=True), f"FFMA{AT}"),
+    "early clobber": ("FFMA", early, f"FFMA{AT}"),
+    "registers destroyed": ("FFMA", changed(destroys=(FixedUnits("R", 9, 1),)), f"FFMA{AT}"),
+}
+
+
+@pytest.mark.parametrize(
+    ("opcode", "edit", "words"), INSTRUCTION_FAULTS.values(), ids=INSTRUCTION_FAULTS
+)
+def test_a_fault_in_an_instruction(opcode: str, edit: Edit, words: str) -> None:
+    normalized, _ = gated().normalized(LIMIT)
+    with pytest.raises(RejectedKernel, match=words) as caught:
+        check(edited(normalized.function, opcode, edit), normalized.assignment)
+    assert caught.value.kind == "text-contradicts-code"
+
+
+def with_ranges(function: Function, name: str, **changes: Any) -> Function:
+    """The function with the ranges of a class changed."""
+    classes = tuple(
+        c if c.name != name else replace(c, ranges=tuple(replace(r, **changes) for r in c.ranges))
+        for c in function.virtual_registers
+    )
+    return replace(function, virtual_registers=classes)
+
+
+def with_edges(function: Function, block: int, successors: tuple[int, ...]) -> Function:
+    blocks = list(function.blocks)
+    blocks[block] = replace(blocks[block], successors=successors)
+    return replace(function, blocks=tuple(blocks))
+
+
+def with_budget(function: Function, name: str, count: int) -> Function:
+    files = tuple(replace(f, count=count) if f.name == name else f for f in function.files)
+    return replace(function, files=files)
+
+
+def with_last_body(function: Function, edit: Callable[..., tuple[Instruction, ...]]) -> Function:
+    *blocks, last = function.blocks
+    return replace(function, blocks=(*blocks, replace(last, instructions=edit(last.instructions))))
+
+
+def without_last_block(function: Function) -> Function:
+    return replace(function, blocks=with_edges(function, 1, (1,)).blocks[:-1])
+
+
+NOT_RESERVED = "does not reserve %s$"
+NOT_ALIGNED = r"at 0x[0-9a-f]{4} \(line \d+\): the class \S+ does not align R\d+ and %d more$"
+FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str]] = {
+    "edge lost": (
+        lambda f: with_edges(f, 1, (1,)),
+        "BRA .*: the text leads from bb1 to bb1, the code not$",
+    ),
+    "edges exchanged": (lambda f: with_edges(f, 1, (2, 1)), "BRA .*from bb1 to bb2, bb1, the code"),
+    "edge added": (lambda f: with_edges(f, 2, (0,)), "EXIT .*: the text leads from bb2 to bb0"),
+    "all edges lost": (lambda f: with_edges(f, 1, ()), "BRA .*leads from bb1 to nowhere, the code"),
+    "R1 free": (lambda f: replace(f, reserved=f.reserved[1:]), NOT_RESERVED % "R1"),
+    "UR3 free": (
+        lambda f: replace(f, reserved=(f.reserved[0], FixedUnits("UR", 0, 3))),
+        NOT_RESERVED % "UR3",
+    ),
+    "nothing reserved": (lambda f: replace(f, reserved=()), NOT_RESERVED % "R1"),
+    "alignment lost": (lambda f: with_ranges(f, "R4", step=1), NOT_ALIGNED % 3),
+    "alignment halved": (lambda f: with_ranges(f, "R4", step=2), NOT_ALIGNED % 3),
+    "a start that is not aligned": (
+        lambda f: with_ranges(f, "R2", first=1, last=249),
+        NOT_ALIGNED % 1,
+    ),
+    "another file": (
+        lambda f: with_ranges(f, "P", file="UP"),
+        r"%\d+ may lie in UP, the code has it in P$",
+    ),
+    "budget raised": (
+        lambda f: with_budget(f, "R", 255),
+        "the text allows 255 registers of R, not 253$",
+    ),
+    "predicates taken away": (
+        lambda f: with_budget(f, "P", 6),
+        "the text allows 6 registers of P, not 7$",
+    ),
+    "live into the entry": (
+        lambda f: replace(f, live_ins=(FixedUnits("R", 7, 1),)),
+        "has registers that are live into the entry$",
+    ),
+    "instruction lost": (
+        lambda f: with_last_body(f, lambda body: body[:-1]),
+        "bb2: the text lacks an instruction$",
+    ),
+    "instruction added": (
+        lambda f: with_last_body(f, lambda body: (*body, body[-1])),
+        "bb2: the text has one too many$",
+    ),
+    "block lost": (without_last_block, "sums: 2 blocks, the code has 3$"),
+}
+
+
+@pytest.mark.parametrize(("edit", "words"), FUNCTION_FAULTS.values(), ids=FUNCTION_FAULTS)
+def test_a_fault_in_the_function(edit: Callable[[Function], Function], words: str) -> None:
+    normalized, _ = gated().normalized(LIMIT)
+    with pytest.raises(RejectedKernel, match=words):
+        check(edit(normalized.function), normalized.assignment)
+
+
+def test_a_budget_follows_from_the_limit() -> None:
+    normalized, problem = gated().normalized(64)
+    assert problem.function.file("R").count == 62
+    with pytest.raises(RejectedKernel, match="allows 62 registers of R, not 253"):
+        check(normalized.function, normalized.assignment)
+
+
+@pytest.mark.slow
+def test_calls_that_never_return_are_the_jumps_that_they_are() -> None:
+    """nvdisasm would show another liveness of a loop that ptxas leaves by a CALL."""
+    cubin = base64.b64decode(load_raw_row("mini", LEFT_BY_CALL).content)
+    function = disassembled_function(cubin, "<cubin>")
+    (kernel,) = read_cubin(cubin).kernels
+    changed = disassembled_function(with_jumps(cubin, kernel, function), "<cubin>")
+    for old, new in zip(function.instructions, changed.instructions, strict=True):
+        opcode = "BRA" if old.opcode == "CALL.REL.NOINC" else old.opcode
+        assert (new.opcode, new.target, new.guard) == (opcode, old.target, old.guard)
+    assert any(i.opcode == "CALL.REL.NOINC" for i in function.instructions)
+    with_call = parse_life_ranges(life_ranges(cubin))[function.name]
+    with pytest.raises(RejectedKernel, match="by NVIDIA's life ranges"):
+        GatedFunction(function, with_call).normalized(LIMIT)
+    load_kernel(cubin, "<cubin>")[1].normalized(LIMIT)
+
+
+# The life ranges: what agrees with the code instruction by instruction, and is still another value.
+
+
+def separated(function: Function, label: Assignment, opcode: str) -> tuple[Function, Assignment]:
+    """The first use of an instruction as a value of its own, in the same register."""
+    number = len(function.virtual_registers)
+    taken: list[int] = []
+
+    def edit(instruction: Instruction) -> Instruction:
+        location = instruction.uses[0].location
+        assert isinstance(location, VirtualLanes)
+        taken.append(location.register)
+        use = Operand(replace(location, register=number))
+        return replace(instruction, uses=(use, *instruction.uses[1:]))
+
+    changed = edited(function, opcode, edit)
+    classes = (*function.virtual_registers, function.virtual_registers[taken[0]])
+    return replace(changed, virtual_registers=classes), {**label, number: label[taken[0]]}
+
+
+@pytest.mark.parametrize("opcode", ["I2F", "MUFU.EX2", "STS.128", "FFMA"])
+def test_a_use_that_has_lost_its_definition(opcode: str) -> None:
+    normalized, _ = gated().normalized(LIMIT)
+    function, label = separated(normalized.function, normalized.assignment, opcode)
+    words = r"R\d+.*: free by NVIDIA's life ranges, in use by the text"
+    with pytest.raises(RejectedKernel, match=words):
+        check(function, label)
+    # The judges find nothing wrong with it.
+    subject, numbers = renumber(function)
+    problem = AllocationProblem(subject)
+    answer = answer_from_assignment(problem, {new: label[old] for old, new in numbers.items()})
+    for judge in (FastVerifier(problem), IndependentVerifier(problem)):
+        assert judge.verify(answer).valid
+
+
+@pytest.mark.parametrize("kept", [(1,), (2,)])
+def test_an_edge_that_the_control_flow_loses(
+    kept: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true_flow = flow.control_flow
+
+    def lossy(function: SassFunction) -> tuple[SassBlock, ...]:
+        blocks = true_flow(function)
+        return (blocks[0], replace(blocks[1], successors=kept), *blocks[2:])
+
+    for module in (normalize, text_gate):
+        monkeypatch.setattr(module, "control_flow", lossy)
+    with pytest.raises(RejectedKernel, match=r"[RP]\d+: .* by NVIDIA's life ranges"):
+        gated().normalized(LIMIT)
+
+
+def test_exchanged_edges_of_the_control_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    true_flow = flow.control_flow
+
+    def exchanged(function: SassFunction) -> tuple[SassBlock, ...]:
+        blocks = true_flow(function)
+        return (blocks[0], replace(blocks[1], successors=(2, 1)), *blocks[2:])
+
+    for module in (normalize, text_gate):
+        monkeypatch.setattr(module, "control_flow", exchanged)
+    with pytest.raises(RejectedKernel, match=r"BRA at .*: the text leads from bb1 to bb2, bb1"):
+        gated().normalized(LIMIT)
+
+
+def test_a_guard_that_the_code_is_read_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text agrees with what was read, which the bits of the encoding contradict."""
+    kernel = gated()
+    instructions = tuple(replace(i, guard=None) for i in kernel.function.instructions)
+    misread = replace(kernel.function, instructions=instructions)
+    with pytest.raises(RejectedKernel, match=r"the text has no guard, the code @!?P\d"):
+        GatedFunction(misread, kernel.ranges).normalized(LIMIT)
+
+
+def test_the_stack_pointer_as_a_register_like_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webs, "STACK_POINTER", ("R", 999))
+    with pytest.raises(RejectedKernel, match=r"MOV.* at 0x0000 .*: the text does not fix R1$"):
+        gated().normalized(LIMIT)
+
+
+def test_a_fixed_register_that_the_text_frees() -> None:
+    normalized, _ = gated().normalized(LIMIT)
+    code = gated().function
+    index = next(n for n, i in enumerate(code.instructions) if i.opcode.startswith("FSETP"))
+    fixed = tuple(replace(r, fixed=True) for r in code.instructions[index].definitions)
+    body = list(code.instructions)
+    body[index] = replace(body[index], definitions=fixed)
+    with pytest.raises(RejectedKernel, match=r"FSETP.* at .*: the text does not fix P\d"):
+        check(
+            normalized.function,
+            normalized.assignment,
+            code=replace(code, instructions=tuple(body)),
+        )
