@@ -38,7 +38,7 @@ name: f
 registers:
   - { id: 0, class: vreg_64_align2 }
   - { id: 1, class: vgpr_32 }
-  - { id: 2, class: vreg_128_align2 }
+  - { id: 2, class: vreg_256_align2 }
   - { id: 3, class: sreg_64_xexec }
   - { id: 4, class: av_32 }
   - { id: 5, class: sreg_32_xm0_xexec }
@@ -49,32 +49,32 @@ machineFunctionInfo:
 body: |
   bb.0.entry:
     successors: %bb.1(0x40000000), %bb.2(0x40000000)
-    liveins: $vgpr0, $sgpr4_sgpr5
+    liveins: $vgpr0, $vgpr1, $vgpr40, $sgpr36_sgpr37
 
     %1:vgpr_32 = COPY $vgpr0
     undef %0.sub0:vreg_64_align2 = V_LSHLREV_B32_e64 2, %1, implicit $exec ; a shift of "x"
     %0.sub1:vreg_64_align2 = V_MOV_B32_e32 0, implicit $exec
-    early-clobber %2:vreg_128_align2 = V_MFMA_F32_16X16X16F16_mac_e64 %0, %0, undef %2(tied-def 0), 0, 0, 0, implicit $mode, implicit $exec
+    early-clobber %2:vreg_256_align2 = V_MFMA_F64_16X16X4F64_mac_vgprcd_e64 %0, %0, undef %2(tied-def 0), 0, 0, 0, implicit $mode, implicit $exec
     %5:sreg_32_xm0_xexec = S_MOV_B32 $m0
     %3:sreg_64_xexec = V_CMP_EQ_U32_e64 %1, killed %2.sub3, implicit $exec
     DBG_VALUE %1, $noreg, 0
+    $sgpr30_sgpr31 = SI_CALL %3, @g, csr_amdgpu_gfx90ainsts, implicit $vgpr1, implicit-def $vgpr0
     $vcc = S_AND_B64 $exec, killed %3, implicit-def dead $scc
-    $sgpr30_sgpr31 = SI_CALL %0.sub0_sub1, @g, csr_amdgpu_gfx90ainsts, implicit $vgpr1, implicit-def $vgpr0
-    $exec = S_OR_B64 $exec, $sgpr4_sgpr5, implicit-def $scc
+    $exec = S_OR_B64 $exec, $sgpr36_sgpr37, implicit-def $scc
     S_CBRANCH_VCCNZ %bb.2, implicit $vcc
     S_BRANCH %bb.1
 
   bb.1 (%ir-block.7):
     %4:av_32 = GLOBAL_LOAD_DWORD %0, 0, 0, implicit $exec :: (load (s32) from %ir.p, !tbaa !5)
-    %1.lo16:vgpr_32 = COPY $vgpr3_lo16
+    %1.lo16:vgpr_32 = COPY $vgpr40_lo16
     BUNDLE implicit-def $vgpr7, implicit-def $vgpr8, implicit %4, implicit $exec {
-      $vgpr7 = V_MOV_B32_e32 %4, implicit $exec
+      $vgpr7 = COPY %4
       $vgpr8 = V_ADD_U32_e32 internal $vgpr7, %1, implicit $exec
     }
 
   bb.2:
     INLINEASM &"v_nop ; %bb.1, $vgpr9", 1, 10, def $vgpr6, 9, %0:vreg_64_align2
-    $exec = COPY $sgpr4_sgpr5
+    $exec = COPY $sgpr36_sgpr37
     S_ENDPGM 0, implicit undef $vgpr7
 ...
 """  # noqa: E501
@@ -113,25 +113,25 @@ def test_the_function_passes() -> None:
 
 
 BODY = """\
-bb0(v0,s[4:5])->bb1,bb2
+bb0(v0,v1,v40,s[36:37])->bb1,bb2
 %0:V=COPY v0
 %1:V2.0!=V_LSHLREV_B32 %0
 %1.1=V_MOV_B32
-%2:V4&=V_MFMA_F32_16X16X16F16_mac %1,%1,%2!~0
+%2:V8&=V_MFMA_F64_16X16X4F64_mac %1,%1,%2!~0
 %3:S=S_MOV_B32.outside
 %4:S2=V_CMP_EQ_U32 %0,%2.3
+s[30:31],+v0=SI_CALL %4,+v1 ^m0
 vcc=S_AND_B64 %4
-s[30:31],+v0=SI_CALL %1,+v1 ^m0
-S_OR_B64 s[4:5]
+S_OR_B64 s[36:37]
 S_CBRANCH_VCCNZ +vcc
 S_BRANCH
 bb1->bb2
 %5=GLOBAL_LOAD_DWORD %1
-%0=COPY +%0,v3
+%0=COPY +%0,v40
 v7&,v8=BUNDLE %5,%0
 bb2
 v6=INLINEASM %1
-COPY.exec s[4:5]
+COPY.exec s[36:37]
 S_ENDPGM +v7!
 """
 
@@ -178,11 +178,11 @@ def without_lanes(instruction: Instruction) -> Instruction:
     uses = list(instruction.uses)
     location = uses[-1].location
     assert isinstance(location, VirtualLanes)
-    uses[-1] = replace(uses[-1], location=VirtualLanes(location.register, 0, 4))
+    uses[-1] = replace(uses[-1], location=VirtualLanes(location.register, 0, 8))
     return replace(instruction, uses=tuple(uses))
 
 
-MFMA = "V_MFMA_F32_16X16X16F16_mac"
+MFMA = "V_MFMA_F64_16X16X4F64_mac"
 INSTRUCTION_FAULTS: dict[str, tuple[str, Edit, str, str]] = {
     "sub-register index lost": ("V_CMP_EQ_U32", without_lanes, "%3:sreg_64_xexec = V_CMP", "uses"),
     "another sub-register index": (
@@ -359,17 +359,17 @@ FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str, str]] = {
     "live-in lost": (
         lambda f: replace(f, live_ins=f.live_ins[1:]),
         "bb.0.entry",
-        "live-ins s4:2, the machine IR s4:2, v0:1",
+        "live-ins s36:2, v1:1, v40:1, the machine IR s36:2, v0:1, v1:1, v40:1",
     ),
     "live-in added": (
         lambda f: replace(f, live_ins=(*f.live_ins, FixedUnits("s", 9, 1))),
         "bb.0.entry",
-        "live-ins s4:2, s9:1, v0:1",
+        "live-ins s9:1, s36:2, v0:1, v1:1, v40:1",
     ),
     "alignment lost": (
-        lambda f: with_class(f, "V4", BaseRange("v", 0, 80, 1)),
+        lambda f: with_class(f, "V8", BaseRange("v", 0, 76, 1)),
         "- { id: 2, ",
-        "class V4 for %2, the machine IR vreg_128_align2",
+        "class V8 for %2, the machine IR vreg_256_align2",
     ),
     "class widened": (
         lambda f: with_class(f, "V", BaseRange("v", 0, 83, 1), BaseRange("a", 0, 83, 1)),
