@@ -1,13 +1,18 @@
-"""Writes an answer to a file: as machine IR, or as llc's output from it."""
+"""Writes an answer to a file: as machine IR, or as llc's output from it.
+
+llc's own answer to LLVM IR is what llc compiles itself: code that went through printed
+machine IR differs from it in places, because the text does not keep the order in which a
+block's predecessors were joined.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from verilocc_bench.analysis.resolved_answer import resolve_answer
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel, check_work_group
+from verilocc_bench.backends.amdgpu.label import LlcInput, compiler_answer, own_input
 from verilocc_bench.backends.amdgpu.tools import (
     LLC_OPTIONS,
     find_llc,
@@ -39,13 +44,15 @@ def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
     """
     kind = _kind(output)
     lowered = write_answer(kernel, answer)
-    options = (*LLC_OPTIONS, *lowered.llc_options)
     data: str | bytes = lowered.text
     counts: dict[str, int] | None = None
+    options: list[str] | None = None
     if kind is not None:
-        assembly = data = run_llc_on(kernel, lowered.text, "asm", options)
+        code = code_input(kernel, answer, lowered)
+        options = list(code.options)
+        assembly = data = run_llc_on(kernel, code, "asm")
         if kind != "asm":
-            data = run_llc_on(kernel, lowered.text, kind, options)
+            data = run_llc_on(kernel, code, kind)
         counts = machine_code_counts(assembly.decode(), lowered.function)
     document = {
         "function": lowered.function,
@@ -57,7 +64,7 @@ def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
         "output": str(output),
         "machine_code": counts,
         "llc_version": llc_version() if kind is not None else None,
-        "llc_options": list(options) if kind is not None else None,
+        "llc_options": options,
     }
     return LoweredCode(data, document, _lines(document))
 
@@ -76,10 +83,28 @@ def write_answer(kernel: MachineKernel, answer: Answer) -> LoweredMir:
     )
 
 
-def run_llc_on(kernel: MachineKernel, text: str, kind: str, options: Sequence[str]) -> bytes:
+def code_input(kernel: MachineKernel, answer: Answer, lowered: LoweredMir) -> LlcInput:
+    """What llc makes the code of an answer from: `lowered`, or for its own answer the LLVM IR."""
+    if kernel.code.llvm_ir is not None and not answer.has_edits:
+        try:
+            own, _ = compiler_answer(kernel)
+        except InputError:
+            own = {}
+        if own == answer.assignment:
+            return own_input(kernel)
+    return lowered_input(lowered)
+
+
+def lowered_input(lowered: LoweredMir) -> LlcInput:
+    """What llc makes the code of an answer from that is written into machine IR."""
+    return LlcInput(lowered.text, "kernel.mir", (*LLC_OPTIONS, *lowered.llc_options))
+
+
+def run_llc_on(kernel: MachineKernel, code: LlcInput, kind: str) -> bytes:
     """llc's output for a text of the kernel. `kind` is asm or obj. Errors name the kernel."""
+    arch = kernel.problem.target.name
     try:
-        return run_llc(text, kernel.problem.target.name, kind, options)
+        return run_llc(code.text, arch, kind, code.options, input_name=code.file_name)
     except InputError as error:
         raise error.located(kernel.source) from None
 
@@ -104,7 +129,9 @@ def _lines(document: dict[str, Any]) -> tuple[str, ...]:
         f"{_counted(document['inserted'], 'edit', 'edits')}; registers {registers}"
     ]
     if document["llc_version"] is not None:
-        lines.append(f"llc {document['llc_version']} and its machine verifier accept it")
+        verified = "-verify-machineinstrs" in document["llc_options"]
+        said = "and its machine verifier accept it" if verified else "gives these registers itself"
+        lines.append(f"llc {document['llc_version']} {said}")
     if document["machine_code"]:
         found = ", ".join(f"{name} {count}" for name, count in document["machine_code"].items())
         lines.append(f"the machine code says: {found}")
