@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,20 @@ from verilocc_bench.verification import Verifier
 def load_instance(
     options: argparse.Namespace, check: Callable[[Backend[Any]], object] = lambda _: None
 ) -> Problem:
-    """The problem that the options name. Raises InputError if there is none.
+    """The problem that the options name, with its remarks on standard error.
 
-    `check` is called with the back end before any code is read.
+    Raises InputError if there is none. `check` is called with the back end before any code is read.
     """
     place = DatasetPlace(options.dataset, options.split, options.revision)
-    return read_problem(options.instance, place, read_options(options), check)
+    problem = read_problem(options.instance, place, read_options(options), check)
+    tell_remarks(options, options.instance, problem.remarks)
+    return problem
+
+
+def tell_remarks(options: argparse.Namespace, source: str | Path, remarks: Sequence[str]) -> None:
+    """Prints what a user has to know of some code on standard error."""
+    for remark in remarks:
+        print(f"verilocc-bench {options.command}: {source}: {remark}", file=sys.stderr)
 
 
 def read_options(options: argparse.Namespace) -> ReadOptions:

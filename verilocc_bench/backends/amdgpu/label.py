@@ -76,7 +76,8 @@ def compiler_answer(kernel: MachineKernel) -> tuple[NamedAssignment, str]:
     """llc's own assignment of a kernel, and its source, `llvm-greedy 22.1.8`.
 
     Raises InputError without llc, if llc splits live ranges, and if the assignment contradicts
-    the printed machine IR: LLVM knows lanes to be undefined that its text shows as used.
+    the printed machine IR: LLVM knows lanes to be undefined that its text shows as used, and
+    copies to fixed registers to be of a value that is there already.
     """
     code, problem, source = kernel.code, kernel.problem, kernel.source
     own = own_input(kernel)
@@ -94,8 +95,9 @@ def compiler_answer(kernel: MachineKernel) -> tuple[NamedAssignment, str]:
     verdict = FastVerifier(problem).verify(answer)
     if not verdict.valid:
         raise InputError(
-            "llc's own assignment contradicts the printed machine IR, which does not show all "
-            f"lanes that LLVM knows to be undefined: {verdict.findings[0].message}",
+            "llc's own assignment contradicts the printed machine IR, which does not say all that "
+            "LLVM knows of undefined lanes and of equal values: "
+            f"{verdict.findings[0].message}",
             source=source,
         )
     return answer, f"llvm-greedy {llc_version()}"
