@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
+from verilocc_bench.backends.amdgpu.kernel_definition import lacks_definition, with_definitions
 from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
@@ -69,7 +70,8 @@ def own_input(kernel: MachineKernel) -> LlcInput:
     code = kernel.code
     if code.llvm_ir is not None:
         return LlcInput(code.llvm_ir, "kernel.ll", COMPILE_OPTIONS)
-    return LlcInput(code.text, "kernel.mir", OWN_ALLOCATION_OPTIONS)
+    text = with_definitions(code.text) if lacks_definition(code) else code.text
+    return LlcInput(text, "kernel.mir", OWN_ALLOCATION_OPTIONS)
 
 
 def compiler_answer(kernel: MachineKernel) -> tuple[NamedAssignment, str]:

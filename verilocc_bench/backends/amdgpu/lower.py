@@ -7,11 +7,18 @@ block's predecessors were joined.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from verilocc_bench.analysis.resolved_answer import resolve_answer
+from verilocc_bench.backends.amdgpu.dynamic_memory import llc_output
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel, check_work_group
+from verilocc_bench.backends.amdgpu.kernel_definition import (
+    UNKNOWN_ARGUMENTS,
+    lacks_definition,
+    with_definitions,
+)
 from verilocc_bench.backends.amdgpu.label import LlcInput, compiler_answer, own_input
 from verilocc_bench.backends.amdgpu.tools import (
     LLC_OPTIONS,
@@ -65,6 +72,7 @@ def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
         "machine_code": counts,
         "llc_version": llc_version() if kind is not None else None,
         "llc_options": options,
+        "missing": UNKNOWN_ARGUMENTS if lacks_definition(kernel.code) else None,
     }
     return LoweredCode(data, document, _lines(document))
 
@@ -73,7 +81,7 @@ def write_answer(kernel: MachineKernel, answer: Answer) -> LoweredMir:
     """The machine IR with a verified answer in it. Raises InputError if it cannot be lowered."""
     check_work_group(kernel)
     resolved = resolve_answer(kernel.problem, answer)
-    return write_assignment(
+    lowered = write_assignment(
         kernel.code.text,
         kernel.code.machine,
         kernel.code.normalized,
@@ -81,6 +89,9 @@ def write_answer(kernel: MachineKernel, answer: Answer) -> LoweredMir:
         edited=resolved.edited,
         source=kernel.source,
     )
+    if lacks_definition(kernel.code):
+        return replace(lowered, text=with_definitions(lowered.text))
+    return lowered
 
 
 def code_input(kernel: MachineKernel, answer: Answer, lowered: LoweredMir) -> LlcInput:
@@ -103,8 +114,14 @@ def lowered_input(lowered: LoweredMir) -> LlcInput:
 def run_llc_on(kernel: MachineKernel, code: LlcInput, kind: str) -> bytes:
     """llc's output for a text of the kernel. `kind` is asm or obj. Errors name the kernel."""
     arch = kernel.problem.target.name
+
+    def run(chosen: str) -> bytes:
+        return run_llc(code.text, arch, chosen, code.options, input_name=code.file_name)
+
     try:
-        return run_llc(code.text, arch, kind, code.options, input_name=code.file_name)
+        if code.file_name.endswith(".ll"):
+            return run(kind)
+        return llc_output(code.text, arch, kind, run)
     except InputError as error:
         raise error.located(kernel.source) from None
 
@@ -135,6 +152,8 @@ def _lines(document: dict[str, Any]) -> tuple[str, ...]:
     if document["machine_code"]:
         found = ", ".join(f"{name} {count}" for name, count in document["machine_code"].items())
         lines.append(f"the machine code says: {found}")
+    if document["missing"] is not None:
+        lines.append(document["missing"])
     return tuple(lines)
 
 

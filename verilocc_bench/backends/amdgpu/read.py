@@ -14,7 +14,7 @@ Syntax reference: LLVM's "Machine IR (MIR) Format Reference Manual".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from verilocc_bench.backends.amdgpu.machine import (
@@ -85,6 +85,11 @@ class MirFile:
                 source=source,
                 line=len(self.lines),
             )
+
+    @property
+    def frames(self) -> Mapping[str, Frame]:
+        """The keys of each function, in the order of the text."""
+        return self._frames
 
     @property
     def names(self) -> tuple[str, ...]:
