@@ -169,7 +169,7 @@ class _Steps:
             sides = [self._figures(text, function.name) for text in (own, ours)]
             if is_better(sides[1], sides[0], allocator.objective):
                 better.add(function.name)
-                tell(f"{function.name}: {_words(*sides)}")
+                tell(f"{function.name}: better by {allocator.objective}, {_words(*sides)}")
             else:
                 why = f"not better by {allocator.objective}, {_words(*sides)}"
                 tell(f"{function.name}: llc's own registers: {why}")

@@ -192,8 +192,7 @@ def _check_depth(text: str, first: int) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _DEPTH:
-                line = first + event.start_mark.line + 1
-                raise InputError(f"nested more than {_DEPTH} deep", line=line)
+                raise InputError(f"nested more than {_DEPTH} deep", line=first + 1)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
