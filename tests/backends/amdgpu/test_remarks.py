@@ -37,7 +37,7 @@ def test_rows_are_the_input_of_allocation(row) -> None:  # type: ignore[no-untyp
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
 def test_marks_that_the_coalescer_clears(arch: str, llc: Callable[..., str]) -> None:
     text = (KERNELS / "divergent_loop.ll").read_text()
-    found = remark(llc(text, arch, "-stop-after=liveintervals"), arch)
+    found = remark(llc(text, arch, "-stop-after=twoaddressinstruction"), arch)
     assert "from before LLVM's register coalescer" in found
     assert remark(llc(text, arch, "-stop-before=greedy"), arch) == ""
 
