@@ -189,11 +189,11 @@ def test_spellings_that_llc_reads(spelling: str, llc: Callable[..., str]) -> Non
 def test_registers_and_their_lines() -> None:
     for text in (PRINTED, SPELLINGS["rows in blocks"]):
         lines = text.split("\n")[1:]
-        rows = read_frame(lines, 0, len(lines) - 2).registers()
+        rows = read_frame(lines, 0, len(lines) - 2).registers(lines)
         assert rows.classes == {"0": "vgpr_32", "1": "vreg_64_align2"}
         assert rows.lines["0"] == lines.index("registers:") + 2
     flagged = "registers:\n- id: 0\n  class: vgpr_32\n  flags: [ WWM_REG ]\n"
-    assert frame(flagged).registers().whole_wave == {"0": 2}
+    assert frame(flagged).registers(flagged.split("\n")).whole_wave == {"0": 2}
 
 
 @pytest.mark.parametrize(
@@ -210,5 +210,5 @@ def test_registers_and_their_lines() -> None:
 )
 def test_rows_that_are_no_registers(rows: str, line: int, words: str) -> None:
     with pytest.raises(InputError, match=re.escape(words)) as caught:
-        frame(f"registers:\n{rows}\n").registers()
+        frame(f"registers:\n{rows}\n").registers(["registers:", *rows.split("\n"), ""])
     assert caught.value.line == line

@@ -158,8 +158,8 @@ class MirText:
                 names = ", ".join(f"%bb.{blocks[target].number}" for target in targets)
                 block.successors = f"    successors: {names}"
         frame = machine.frame
-        header = _assigned_keys(frame, frame.first, first)
-        after = _assigned_keys(frame, end, frame.last)
+        header = _assigned_keys(lines, frame, frame.first, first)
+        after = _assigned_keys(lines, frame, end, frame.last)
         rest = [*after, *lines[frame.last :]]
         return cls([*lines[: frame.first], *header], blocks, rest, frame.first)
 
@@ -241,9 +241,9 @@ def _cut_block(lines: list[str], first: int, end: int, block: MachineBlock) -> M
     return cut
 
 
-def _assigned_keys(frame: Frame, start: int, end: int) -> list[str]:
+def _assigned_keys(lines: list[str], frame: Frame, start: int, end: int) -> list[str]:
     """Lines with keys of a function, as they are once it has no virtual registers."""
-    kept = list(frame.lines[start:end])
+    kept = lines[start:end]
     live_ins = [f"  - {{ reg: '{name}' }}" for name in frame.live_ins()]
     assigned = {
         "registers": ["registers:       []"],

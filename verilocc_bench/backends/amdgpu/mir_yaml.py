@@ -48,12 +48,11 @@ class RegisterList:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The keys of the document in `lines[first:last]`, with their values.
+    """The keys of the document in `lines[first:last]` of a file, with their values.
 
     `places` has for each key its own line and the line after its value, counted from 0.
     """
 
-    lines: Sequence[str] = field(repr=False)
     first: int
     last: int
     values: dict[str, yaml.Node]
@@ -90,18 +89,21 @@ class Frame:
         rows = node.value if isinstance(node, yaml.SequenceNode) else []
         return [_row(row, ("reg",), self.first)["reg"] for row in rows]
 
-    def registers(self) -> RegisterList:
-        """The list of virtual registers. Raises InputError for another form of row."""
+    def registers(self, lines: Sequence[str]) -> RegisterList:
+        """The list of virtual registers; `lines` are the file's.
+
+        Raises InputError for another form of row.
+        """
         node = self.values.get("registers")
         if node is None:
             return RegisterList()
         first = self.first
         if node.value == "":
-            printed = self._printed_registers()
+            printed = self._printed_registers(lines)
             if printed is not None:
                 return printed
             first, end = self.places["registers"]
-            node = _items(_compose(self.lines[first:end], first), first)["registers"]
+            node = _items(_compose(lines[first:end], first), first)["registers"]
         if not isinstance(node, yaml.SequenceNode):
             line = first + int(node.start_mark.line) + 1
             raise InputError("expected a list after 'registers:'", line=line)
@@ -116,19 +118,19 @@ class Frame:
                 found.whole_wave[number] = line
         return found
 
-    def _printed_registers(self) -> RegisterList | None:
+    def _printed_registers(self, lines: Sequence[str]) -> RegisterList | None:
         """The registers in the form in which LLVM prints them; None for another form."""
         found = RegisterList()
         at, end = self.places["registers"]
         while (at := at + 1) < end:
-            start, line = at, self.lines[at]
+            start, line = at, lines[at]
             while (match := _REGISTER_ROW.fullmatch(line)) is None:
                 if line.strip()[:1] in ("", "#"):
                     break
                 at += 1  # YAML breaks long rows
                 if "}" in line or at == end:
                     return None
-                line += " " + self.lines[at].strip()
+                line += " " + lines[at].strip()
             else:
                 found.add(match[1], match[2], start + 1)
                 if "WWM_REG" in line and _WHOLE_WAVE.search(match[3]):
@@ -155,7 +157,7 @@ def read_frame(lines: Sequence[str], first: int, last: int) -> Frame:
     values = _items(node, first)
     starts = [first + int(key.start_mark.line) for key, _ in node.value]
     places = zip(starts, [*starts[1:], last], strict=True)
-    return Frame(lines, first, last, values, dict(zip(values, places, strict=True)))
+    return Frame(first, last, values, dict(zip(values, places, strict=True)))
 
 
 def _end_of_value(lines: Sequence[str], start: int, key: str) -> int:

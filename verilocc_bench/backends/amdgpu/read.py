@@ -219,7 +219,7 @@ class _FunctionParser:
         alignment = frame.settings("frameInfo").get("maxAlignment", "")
         function.stack_alignment = int(alignment) if alignment.isdecimal() else 1
         function.has_fixed_stack = frame.holds_items("fixedStack")
-        registers = frame.registers()
+        registers = frame.registers(self.lines)
         function.classes, function.class_lines = registers.classes, registers.lines
         function.whole_wave = registers.whole_wave
         self.at, self.last = frame.places.get("body", (frame.last, frame.last))

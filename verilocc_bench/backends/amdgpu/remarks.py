@@ -32,7 +32,8 @@ def _stage(kernel: MachineKernel) -> str | None:
     """The pass that has not run, as far as the text shows one."""
     machine = kernel.code.machine
     start, end = machine.frame.places["body"]
-    if any(_KILLED.search(line) for line in machine.frame.lines[start:end] if "killed" in line):
+    body = kernel.code.text.split("\n")[start:end]
+    if any(_KILLED.search(line) for line in body if "killed" in line):
         return "register coalescer"  # it clears these marks
     if kernel.code.module.is_triton_dump:
         return "scheduler"
