@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from executed_answers import Kernels, Subject, mutate
 
+from verilocc_bench.backends.amdgpu.label import LlcInput
 from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS
 from verilocc_bench.edits import Answer
@@ -56,7 +57,7 @@ class Step:
 def code_in_order(subject: Subject, answer: Answer) -> bytes:
     lowered = write_answer(subject.kernel, answer)
     options = (*LLC_OPTIONS, *lowered.llc_options, *IN_ORDER)
-    return run_llc_on(subject.kernel, lowered.text, "obj", options)
+    return run_llc_on(subject.kernel, LlcInput(lowered.text, "kernel.mir", options), "obj")
 
 
 def values(state: GroupState, wave: int, row: int, places: list[tuple[int, int]]) -> bytes:

@@ -36,8 +36,7 @@ from tabulate import tabulate
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends import AmdgpuBackend
-from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
-from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS
+from verilocc_bench.backends.amdgpu.lower import lowered_input, run_llc_on, write_answer
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
@@ -91,8 +90,7 @@ class Subject:
 
     def code(self, answer: Answer) -> bytes:
         lowered = write_answer(self.kernel, answer)
-        options = (*LLC_OPTIONS, *lowered.llc_options)
-        return run_llc_on(self.kernel, lowered.text, "obj", options)
+        return run_llc_on(self.kernel, lowered_input(lowered), "obj")
 
     def memory(self, code: bytes, tiles: int, *, asynchronous: bool = False) -> str:
         """A digest of all buffers after a run."""

@@ -42,8 +42,7 @@ from tabulate import tabulate
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.backends import AmdgpuBackend
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
-from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
-from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS
+from verilocc_bench.backends.amdgpu.lower import lowered_input, run_llc_on, write_answer
 from verilocc_bench.backends.amdgpu.write_back import LoweredMir
 from verilocc_bench.backends.kernel import ReadOptions
 from verilocc_bench.dataset import Row, load_raw_row, load_rows
@@ -151,8 +150,7 @@ class Checks:
             if not valid:
                 found.append("verifier")
             lowered = write_answer(kernel, answer)
-            llc_options = (*LLC_OPTIONS, *lowered.llc_options)
-            code = run_llc_on(kernel, lowered.text, "obj", llc_options)
+            code = run_llc_on(kernel, lowered_input(lowered), "obj")
         except InputError as error:
             return [*found, "llc" if "llc: " in str(error) else "error"]
         except Exception:  # noqa: BLE001 (a fault may break anything)
@@ -204,7 +202,7 @@ def code_of(kernel: MachineKernel, text: LoweredMir | str) -> bytes | str:
     if isinstance(text, str):
         return text
     try:
-        return run_llc_on(kernel, text.text, "obj", (*LLC_OPTIONS, *text.llc_options))
+        return run_llc_on(kernel, lowered_input(text), "obj")
     except InputError as error:
         return str(error)
 

@@ -170,7 +170,7 @@ def test_machine_ir_of_another_target_and_of_no_target(run, tmp_path: Path) -> N
     refused(run("normalize", path, "--arch", "gfx942"), path, "x86_64-linux")
     path.write_text("---\nname: f\nbody: |\n  bb.0:\n    %0:gr32 = COPY $edi\n...\n")
     refused(run("normalize", path, "--arch", "gfx942"), f"{path}:5", "gr32")
-    path.write_text("---\nname: f\nbody: |\n  bb.0:\n    S_ENDPGM 0\n")
+    path.write_text("---\nname: f\nbody: |\n  bb.0:\n    S_NOP 0\n")
     refused(run("normalize", path, "--arch", "gfx942"), path, "cut off")
     path.write_bytes(os.urandom(4096))
     refused(run("normalize", path, "--arch", "gfx942"), path)

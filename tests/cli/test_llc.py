@@ -94,7 +94,7 @@ def test_our_registers_in_an_object_file_run(
     monkeypatch.setattr(llc_in_a_build, "is_better", lambda *_: True)
     assert main(["llc", *BETTER, *FLAGS, "-filetype=obj", "own.ll"]) == 0
     words = capsys.readouterr().err
-    assert re.search(r"scaled_sum: \d+ -> \d+ vector registers", words)
+    assert re.search(r"scaled_sum: better by machine-code, \d+ -> \d+ vector registers", words)
     a, b = np.arange(256, dtype=np.float32), np.ones(256, np.float32)
     kernel = load_kernel((tmp_path / "own.o").read_bytes(), "scaled_sum")
     buffers = kernel.run([a, b, np.float32(2)], (1, 1, 1), block=(64, 1, 1)).buffers

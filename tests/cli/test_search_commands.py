@@ -162,6 +162,34 @@ def test_an_objective_means_nothing_to_linear_scan(capsys: pytest.CaptureFixture
     assert "--objective means nothing to linear-scan" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("command", "default"), [("allocate", "registers"), ("llc", "machine-code")]
+)
+def test_help_names_the_default_of_the_command(
+    command: str, default: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    # Lines are broken at hyphens, too.
+    told = "".join(capsys.readouterr().out.split())
+    assert f"something else(default:{default})".replace(" ", "") in told
+
+
+def test_commands_say_their_objective(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = ["--model", "best", "--objective", "copies"]
+    assert main(["allocate", "--model", "best", SMALL.id, "-o", "answer.json"]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert "verilocc-bench allocate: best: objective registers" in told
+    assert main(["evaluate", *chosen, "--arch", "gfx942", "--limit", "1", "--json"]) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert "verilocc-bench evaluate: best: objective copies" in told
+    assert main(["allocate", "--model", "linear-scan", SMALL.id, "-o", "answer.json"]) == 0
+    assert "objective" not in capsys.readouterr().err
+
+
 def test_tight_budgets_keep_the_label_where_it_fits() -> None:
     kept = dropped = 0
     for row in ROWS[::4]:

@@ -15,7 +15,12 @@ from verilocc_bench.backends import Kernel
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed
 from verilocc_bench.evaluation import settled_samples
-from verilocc_bench.settings.search import Objective, PlacementSettings, SearchSettings
+from verilocc_bench.settings.search import (
+    OBJECTIVE_OF_CODE,
+    Objective,
+    PlacementSettings,
+    SearchSettings,
+)
 from verilocc_bench.verification import Verifier
 
 
@@ -31,7 +36,7 @@ class CodeAllocator:
     def __init__(self, model: AnyModel, settings: dict[str, Any], seed: int = 0) -> None:
         chosen = settings_of(model, {})
         if isinstance(chosen, SearchSettings):
-            settings = {"objective": Objective.MACHINE_CODE, **settings}
+            settings = {"objective": OBJECTIVE_OF_CODE, **settings}
         if isinstance(chosen, PlacementSettings):
             settings = {"runnable": True, **settings}
         self.name, self.seed = model_name(model), seed
@@ -42,7 +47,7 @@ class CodeAllocator:
     @property
     def objective(self) -> Objective:
         """What better code means: the allocator's setting, or `machine-code` if it has none."""
-        found = getattr(self._settings, "objective", Objective.MACHINE_CODE)
+        found = getattr(self._settings, "objective", OBJECTIVE_OF_CODE)
         return Objective(found)
 
     @property

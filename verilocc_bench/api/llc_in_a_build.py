@@ -16,6 +16,7 @@ from pathlib import Path
 from verilocc_bench.api.code_allocator import CodeAllocator
 from verilocc_bench.api.code_figures import CodeFigures, figures_of_assembly, is_better
 from verilocc_bench.backends import backend_of
+from verilocc_bench.backends.amdgpu.dynamic_memory import llc_output
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
 from verilocc_bench.backends.amdgpu.module_answers import AnsweredModule, answer_module
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, find_llc
@@ -168,7 +169,7 @@ class _Steps:
             sides = [self._figures(text, function.name) for text in (own, ours)]
             if is_better(sides[1], sides[0], allocator.objective):
                 better.add(function.name)
-                tell(f"{function.name}: {_words(*sides)}")
+                tell(f"{function.name}: better by {allocator.objective}, {_words(*sides)}")
             else:
                 why = f"not better by {allocator.objective}, {_words(*sides)}"
                 tell(f"{function.name}: llc's own registers: {why}")
@@ -185,7 +186,10 @@ class _Steps:
     def _from_machine_ir(self, module: AnsweredModule, kind: str) -> bytes:
         path = self.folder / "kernel.mir"
         write_atomically(path, module.text)
-        return self._run([*_FROM_MACHINE_IR, *module.llc_options, str(path)], kind)
+        arguments = [*_FROM_MACHINE_IR, *module.llc_options, str(path)]
+        arch = self.command.arch
+        assert arch is not None
+        return llc_output(module.text, arch, kind, lambda each: self._run(arguments, each))
 
     def _run(self, arguments: Sequence[str], kind: str, *, keep_messages: bool = False) -> bytes:
         output = self.folder / "output"

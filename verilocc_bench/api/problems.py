@@ -94,6 +94,13 @@ class Problem(AllocationProblem):
         self._ask_the_compiler()
         return self._label_absence
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What to know of code of one's own, one line each: that it is from too early, say."""
+        if self.row is not None or self._kernel is None:
+            return ()
+        return backend_of(self.target).remarks(self._kernel)
+
     def _ask_the_compiler(self) -> None:
         if self._label is not None or self._label_absence is not None:
             return

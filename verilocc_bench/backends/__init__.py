@@ -18,6 +18,7 @@ from verilocc_bench.backends.amdgpu import compare as amdgpu_compare
 from verilocc_bench.backends.amdgpu import kernel as amdgpu_kernel
 from verilocc_bench.backends.amdgpu import label as amdgpu_label
 from verilocc_bench.backends.amdgpu import lower as amdgpu_lower
+from verilocc_bench.backends.amdgpu import remarks as amdgpu_remarks
 from verilocc_bench.backends.backend import Backend
 from verilocc_bench.backends.kernel import (
     CodeComparison,
@@ -68,6 +69,7 @@ class AmdgpuBackend:
     read = staticmethod(amdgpu_kernel.read_kernel)
     read_all = staticmethod(amdgpu_kernel.read_kernels)
     read_raw = staticmethod(amdgpu_kernel.read_raw_kernel)
+    remarks = staticmethod(amdgpu_remarks.remarks)
     check_output = staticmethod(amdgpu_lower.check_output)
     lower = staticmethod(amdgpu_lower.lower)
     compiler_answer = staticmethod(amdgpu_label.compiler_answer)
@@ -110,6 +112,11 @@ class NvidiaBackend:
     def raw_bytes(self, content: str) -> bytes:
         """See Backend."""
         return base64.b64decode(content, validate=True)
+
+    def remarks(self, kernel: nvidia_kernel.SassKernel) -> tuple[str, ...]:
+        """None: a cubin is finished code."""
+        del kernel
+        return ()
 
     def code_costs(self, kernel: nvidia_kernel.SassKernel) -> Callable[[NamedAssignment], CodeCost]:
         """Nothing: an answer changes no instruction but its registers."""

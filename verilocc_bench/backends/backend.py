@@ -84,6 +84,10 @@ class Backend(Protocol[Code]):
         """The bytes in the column `content` of a raw row. Raises ValueError for another form."""
         ...
 
+    def remarks(self, kernel: Kernel[Code], /) -> tuple[str, ...]:
+        """What a user has to know of the kernel's code, one line each."""
+        ...
+
     def machine_problem(self, kernel: Kernel[Code], /) -> AllocationProblem:
         """The kernel's problem with live ranges as the machine sees them."""
         ...

@@ -8,7 +8,7 @@ import sys
 
 from verilocc_bench.allocators import AllocationInterrupted, Response
 from verilocc_bench.api.working import prepared_for
-from verilocc_bench.cli.instance import load_instance
+from verilocc_bench.cli.instance import load_instance, tell_objective
 from verilocc_bench.edits.answer_files import answer_to_json
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation import (
@@ -30,6 +30,7 @@ def run(options: argparse.Namespace) -> int:
     settings = read_settings(options, kind)
     if isinstance(settings, LanguageModelSettings) and settings.few_shot:
         raise InputError("--few-shot is for evaluate, which has a dataset to take examples from")
+    tell_objective(options, options.model, settings)
     allocator = resolve_model(options.model, settings)
     prepared = prepared_for(problem, allocator)
     try:

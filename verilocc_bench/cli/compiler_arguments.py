@@ -9,6 +9,7 @@ from pathlib import Path
 from verilocc_bench.cli.argument_types import names, natural, output_folder, positive
 from verilocc_bench.cli.run_arguments import sizes
 from verilocc_bench.settings.command_line import add_settings
+from verilocc_bench.settings.search import OBJECTIVE_OF_CODE
 
 
 def add_capture_options(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +94,7 @@ def add_llc_options(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         help="llc's own arguments; options of this command come before them, and -- in between",
     )
-    add_settings(parser)
+    add_settings(parser, OBJECTIVE_OF_CODE)
 
 
 def with_separator(arguments: Sequence[str]) -> list[str]:

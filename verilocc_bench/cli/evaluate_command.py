@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from verilocc_bench.cli.instance import tell_objective
 from verilocc_bench.cli.output_stream import reserved_stdout
 from verilocc_bench.cli.terminal import table_style
 from verilocc_bench.errors import InputError
@@ -109,4 +110,6 @@ def _configurations(options: argparse.Namespace) -> list[RunConfiguration]:
     if options.output_path is None and not options.resume:
         raise InputError("--no-resume is for --output-path")
     check_flags(options, options.model, kinds)
+    for configuration in configurations:
+        tell_objective(options, configuration.model, configuration.settings)
     return configurations

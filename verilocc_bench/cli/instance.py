@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,35 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.api.problems import DatasetPlace, Problem, read_problem
 from verilocc_bench.backends import Backend, ReadOptions
 from verilocc_bench.edits import Answer
+from verilocc_bench.settings.allocator import AllocatorSettings
+from verilocc_bench.settings.search import SearchSettings
 from verilocc_bench.verification import Verifier
 
 
 def load_instance(
     options: argparse.Namespace, check: Callable[[Backend[Any]], object] = lambda _: None
 ) -> Problem:
-    """The problem that the options name. Raises InputError if there is none.
+    """The problem that the options name, with its remarks on standard error.
 
-    `check` is called with the back end before any code is read.
+    Raises InputError if there is none. `check` is called with the back end before any code is read.
     """
     place = DatasetPlace(options.dataset, options.split, options.revision)
-    return read_problem(options.instance, place, read_options(options), check)
+    problem = read_problem(options.instance, place, read_options(options), check)
+    tell_remarks(options, options.instance, problem.remarks)
+    return problem
+
+
+def tell_remarks(options: argparse.Namespace, source: str | Path, remarks: Sequence[str]) -> None:
+    """Prints what a user has to know of some code on standard error."""
+    for remark in remarks:
+        print(f"verilocc-bench {options.command}: {source}: {remark}", file=sys.stderr)
+
+
+def tell_objective(options: argparse.Namespace, model: str, settings: AllocatorSettings) -> None:
+    """Says on standard error what an allocator that searches is after."""
+    if isinstance(settings, SearchSettings):
+        line = f"verilocc-bench {options.command}: {model}: objective {settings.objective}"
+        print(line, file=sys.stderr)
 
 
 def read_options(options: argparse.Namespace) -> ReadOptions:

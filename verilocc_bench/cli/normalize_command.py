@@ -8,7 +8,7 @@ import json
 from tabulate import tabulate
 
 from verilocc_bench.backends import backend_of_file
-from verilocc_bench.cli.instance import read_options
+from verilocc_bench.cli.instance import read_options, tell_remarks
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import STANDARD_OUTPUT, read_data, write_output
 
@@ -24,7 +24,9 @@ def run(options: argparse.Namespace) -> int:
     if options.list:
         text = _listing(options, data)
     else:
-        kernel = backend_of_file(data).read(data, options.file, read_options(options))
+        backend = backend_of_file(data)
+        kernel = backend.read(data, options.file, read_options(options))
+        tell_remarks(options, options.file, backend.remarks(kernel))
         text = kernel.problem.normalized
         if options.map is not None:
             names = {f"%{number}": name for number, name in enumerate(kernel.original_names)}

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
-from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
-from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS, OWN_ALLOCATION_OPTIONS
+from verilocc_bench.backends.amdgpu.label import own_input
+from verilocc_bench.backends.amdgpu.lower import code_input, run_llc_on, write_answer
 from verilocc_bench.dataset import Row
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import InputError
@@ -144,12 +144,12 @@ class AnswerExecutor:
     @cached_property
     def own_code(self) -> bytes:
         """llc's own allocation as an object file."""
-        return run_llc_on(self.kernel, self.kernel.code.text, "obj", OWN_ALLOCATION_OPTIONS)
+        return run_llc_on(self.kernel, own_input(self.kernel), "obj")
 
     def lower(self, answer: Answer) -> bytes:
         """An answer as an object file, unverified. Raises InputError where llc refuses it."""
         lowered = write_answer(self.kernel, answer)
-        return run_llc_on(self.kernel, lowered.text, "obj", (*LLC_OPTIONS, *lowered.llc_options))
+        return run_llc_on(self.kernel, code_input(self.kernel, answer, lowered), "obj")
 
     def execute(self, answer: Answer, *, with_bits: bool = True) -> ExecutedAnswer:
         """An answer, executed, and compared with llc's own allocation by its bits."""

@@ -17,7 +17,7 @@ from verilocc_bench.settings.language_model import (
     SamplingStrategy,
 )
 from verilocc_bench.settings.program import ProgramSettings
-from verilocc_bench.settings.search import PlacementSettings, SearchSettings
+from verilocc_bench.settings.search import Objective, PlacementSettings, SearchSettings
 
 _KINDS: tuple[type[AllocatorSettings], ...] = (
     AllocatorSettings,
@@ -32,8 +32,13 @@ _KINDS: tuple[type[AllocatorSettings], ...] = (
 Settings = TypeVar("Settings", bound=AllocatorSettings)
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Adds the flags of all kinds to a command; each is None where it is not given."""
+def add_settings(
+    parser: argparse.ArgumentParser, objective: Objective = Objective.REGISTERS
+) -> None:
+    """Adds the flags of all kinds to a command; each is None where it is not given.
+
+    `objective` is the command's own default of `--objective`, for the help.
+    """
     groups: dict[str, Any] = {}
     added = set[str]()
     for kind in _KINDS:
@@ -43,7 +48,11 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
             if each.name not in added:
                 added.add(each.name)
                 flag = flag_of(each)
-                groups[kind.FLAG_GROUP].add_argument(flag.name, dest=each.name, **flag.arguments)
+                arguments = dict(flag.arguments)
+                if each.name == "objective":
+                    told = f"(default: {each.default})"
+                    arguments["help"] = arguments["help"].replace(told, f"(default: {objective})")
+                groups[kind.FLAG_GROUP].add_argument(flag.name, dest=each.name, **arguments)
 
 
 def check_flags(

@@ -42,7 +42,9 @@ def setting(
     """
     arguments: dict[str, Any] = {"help": help_text}
     if "{}" in help_text:
-        arguments["help"] = help_text.format(f"{default:g}")
+        arguments["help"] = help_text.format(
+            default if isinstance(default, str) else f"{default:g}"
+        )
     if default is False:
         arguments |= {"action": "store_true", "default": None}
     elif read is bool:

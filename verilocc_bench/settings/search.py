@@ -29,6 +29,10 @@ class Objective(StrEnum):
     MACHINE_CODE = "machine-code"
 
 
+OBJECTIVE_OF_CODE = Objective.MACHINE_CODE
+"""The objective, if no other is asked for, of answers that go into code which runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementSettings(AllocatorSettings):
     """The live ranges to work on: those of the text, or those of the machine."""
@@ -60,7 +64,7 @@ class SearchSettings(PlacementSettings):
         Objective.REGISTERS,
         "--objective",
         "the fewest registers, or at the occupancy of the fewest the least of something else "
-        "(default: registers)",
+        "(default: {})",
         read=Objective,
     )
     effort: int = setting(

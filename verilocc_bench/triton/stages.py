@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from verilocc_bench.analysis.bank_conflicts import count_bank_conflicts
 from verilocc_bench.api.code_allocator import CodeAllocator
 from verilocc_bench.api.code_figures import CodeFigures, figures_of_assembly, is_better
+from verilocc_bench.backends.amdgpu.dynamic_memory import llc_output
 from verilocc_bench.backends.amdgpu.module_answers import (
     answer_module,
     reason_of,
@@ -111,7 +112,11 @@ class AssemblyStage:
                     raise InputError(function.reason)
         with step("lowering", own):
             options = (*LLC_OPTIONS, *module.llc_options)
-            assembly = run_llc(module.text, arch, "asm", options).decode()
+
+            def run(kind: str) -> bytes:
+                return run_llc(module.text, arch, kind, options)
+
+            assembly = llc_output(module.text, arch, "asm", run).decode()
         with step("comparison", own):
             ours = figures_of_assembly(assembly, name, arch)
         check_better(ours, own, compiled)

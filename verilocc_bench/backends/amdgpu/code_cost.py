@@ -21,6 +21,7 @@ from verilocc_bench.analysis.code_cost import CodeCost
 from verilocc_bench.backends.amdgpu.code_worth import analyse_assembly
 from verilocc_bench.backends.amdgpu.cycles import Analyzer, find_analyzer
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
+from verilocc_bench.backends.amdgpu.label import LlcInput
 from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
 from verilocc_bench.backends.amdgpu.tools import LLC_OPTIONS
 from verilocc_bench.edits import Answer, NamedAssignment
@@ -47,20 +48,21 @@ class CompiledCosts:
         kernel = self._kernel
         lowered = write_answer(kernel, Answer(answer))
         options = (*_OPTIONS, *lowered.llc_options)
-        assembly = run_llc_on(kernel, lowered.text, "asm", options).decode()
+        code = LlcInput(lowered.text, "kernel.mir", options)
+        assembly = run_llc_on(kernel, code, "asm").decode()
         arch = kernel.problem.target.name
         worth = analyse_assembly(assembly, kernel.name, arch, self._analyzer)
-        code, cycles = worth.code, worth.loop_cycles
+        found, cycles = worth.code, worth.loop_cycles
         if not self._asked and cycles is None:
             self._analyzer = Analyzer(None, None, "llvm-mca has no estimate for another answer")
         self._asked = True
         counts = {
-            "instructions": code.weighted_instructions,
-            "waits": code.weighted_waits,
-            "wait states": code.weighted_wait_states,
-            "moves": code.weighted_register_moves,
+            "instructions": found.weighted_instructions,
+            "waits": found.weighted_waits,
+            "wait states": found.weighted_wait_states,
+            "moves": found.weighted_register_moves,
             "bank conflicts": count_bank_conflicts(kernel.problem, answer).any,
         }
         total = sum(_WEIGHTS[name] * count for name, count in counts.items())
         total += round(LOOP_WEIGHT * cycles) if cycles is not None else 0
-        return CodeCost(code.metadata.get("waves", 0), total, tuple(counts.values()), cycles)
+        return CodeCost(found.metadata.get("waves", 0), total, tuple(counts.values()), cycles)

@@ -22,14 +22,9 @@ from verilocc_bench.backends.amdgpu.code_worth import (
 )
 from verilocc_bench.backends.amdgpu.cycles import MCA_OPTIONS, Analyzer, find_analyzer
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
-from verilocc_bench.backends.amdgpu.lower import run_llc_on, write_answer
-from verilocc_bench.backends.amdgpu.tools import (
-    LLC_OPTIONS,
-    LLVM_RELEASE,
-    OWN_ALLOCATION_OPTIONS,
-    find_llc,
-    llc_version,
-)
+from verilocc_bench.backends.amdgpu.label import LlcInput, own_input
+from verilocc_bench.backends.amdgpu.lower import code_input, run_llc_on, write_answer
+from verilocc_bench.backends.amdgpu.tools import LLVM_RELEASE, find_llc, llc_version
 from verilocc_bench.backends.kernel import CodeComparison, ComparedAllocation
 from verilocc_bench.edits import Answer
 from verilocc_bench.edits.answer_files import answer_to_json
@@ -44,14 +39,13 @@ class _Side:
 
     name: str
     answer: Answer | None
-    mir: str
-    llc_options: tuple[str, ...]
+    code: LlcInput
     assembly: bytes
     worth: CodeWorth
     metrics: dict[str, float | None]
 
     def to_json(self) -> dict[str, Any]:
-        options = list(self.llc_options)
+        options = list(self.code.options)
         return {"name": self.name, "metrics": self.metrics, "llc_options": options} | (
             self.worth.to_json()
         )
@@ -85,17 +79,13 @@ def compare(
 
 def _side(side: ComparedAllocation, kernel: MachineKernel, analyzer: Analyzer) -> _Side:
     answer = side.answer
-    text = kernel.code.text
-    llc_options: tuple[str, ...] = OWN_ALLOCATION_OPTIONS
+    code = own_input(kernel)
     if answer is not None:
-        lowered = write_answer(kernel, answer)
-        text, llc_options = lowered.text, (*LLC_OPTIONS, *lowered.llc_options)
-    assembly = run_llc_on(kernel, text, "asm", llc_options)
+        code = code_input(kernel, answer, write_answer(kernel, answer))
+    assembly = run_llc_on(kernel, code, "asm")
     arch = kernel.problem.target.name
     worth = analyse_assembly(assembly.decode(), kernel.name, arch, analyzer)
-    return _Side(
-        side.name, answer, text, llc_options, assembly, worth, _metrics(kernel, answer, worth)
-    )
+    return _Side(side.name, answer, code, assembly, worth, _metrics(kernel, answer, worth))
 
 
 def _metrics(
@@ -137,12 +127,12 @@ def _document(kernel: MachineKernel, sides: dict[str, _Side], analyzer: Analyzer
 
 
 def _files(kernel: MachineKernel, sides: dict[str, _Side]) -> dict[str, str | bytes]:
-    """Both kernels as machine IR, assembly and object file, with the answers and commands."""
+    """Both kernels as what llc reads, assembly and object file, with the answers and commands."""
     files: dict[str, str | bytes] = {"commands.sh": _commands(kernel, sides)}
     for folder, side in sides.items():
-        files[f"{folder}/kernel.mir"] = side.mir
+        files[f"{folder}/{side.code.file_name}"] = side.code.text
         files[f"{folder}/kernel.s"] = side.assembly
-        files[f"{folder}/kernel.o"] = run_llc_on(kernel, side.mir, "obj", side.llc_options)
+        files[f"{folder}/kernel.o"] = run_llc_on(kernel, side.code, "obj")
         if side.answer is not None:
             text = json.dumps(answer_to_json(kernel.problem.id, side.answer))
             files[f"{folder}/answer.json"] = text + "\n"
@@ -161,11 +151,11 @@ def _commands(kernel: MachineKernel, sides: dict[str, _Side]) -> str:
         "set -e",
     ]
     for folder, side in sides.items():
-        llc = f"llc-{LLVM_RELEASE} {target} {' '.join(side.llc_options)}"
+        llc = f"llc-{LLVM_RELEASE} {target} {' '.join(side.code.options)}"
         lines += [
             f"cd {folder}",
-            f"{llc} -filetype=asm kernel.mir -o kernel.s",
-            f"{llc} -filetype=obj kernel.mir -o kernel.o",
+            f"{llc} -filetype=asm {side.code.file_name} -o kernel.s",
+            f"{llc} -filetype=obj {side.code.file_name} -o kernel.o",
             f"ld.lld-{LLVM_RELEASE} -shared kernel.o -o kernel.hsaco",
             "cd ..",
         ]

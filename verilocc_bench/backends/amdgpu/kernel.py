@@ -35,7 +35,8 @@ _VENDOR = "amd"
 class MachineCode:
     """The text of a file, its module, one machine function, and that function normalized.
 
-    `max_threads` is the work-group size that the user gave instead of the code's.
+    `max_threads` is the work-group size that the user gave instead of the code's. `llvm_ir`
+    is what llc made the text of, if the file holds LLVM IR.
     """
 
     text: str
@@ -43,6 +44,7 @@ class MachineCode:
     module: MachineModule
     normalized: NormalizedMachineFunction
     max_threads: int | None
+    llvm_ir: str | None = None
 
 
 MachineKernel = Kernel[MachineCode]
@@ -56,8 +58,7 @@ def read_kernel(data: bytes, source: Path, options: ReadOptions) -> MachineKerne
     """
     if is_code_object(data):
         return _read_code_object(data, source, options)
-    text, file, target = _open(data, source, options)
-    return _kernel(text, file, options.function, target, options.max_threads)
+    return _kernel(_open(data, source, options), options.function, options.max_threads)
 
 
 def read_kernels(
@@ -67,10 +68,10 @@ def read_kernels(
     if is_code_object(data):
         yield from _read_code_objects(data, source, options)
         return
-    text, file, target = _open(data, source, options)
-    for name in file.names:
+    opened = _open(data, source, options)
+    for name in opened.file.names:
         try:
-            yield name, _kernel(text, file, name, target, options.max_threads)
+            yield name, _kernel(opened, name, options.max_threads)
         except InputError as error:
             yield name, f"line {error.line}: {error.message}" if error.line else error.message
 
@@ -78,7 +79,7 @@ def read_kernels(
 def read_raw_kernel(content: str, problem: AllocationProblem, source: str) -> MachineKernel:
     """The first function of a raw row's text. Raises InputError if it is not `problem`."""
     file = MirFile(content, source)
-    kernel = _kernel(content, file, file.names[0], problem.target, None)
+    kernel = _kernel(_OpenedFile(content, file, problem.target), file.names[0], None)
     if kernel.problem.id != problem.id:
         raise InputError(
             f"the machine IR is of another function, {kernel.problem.id}", source=source
@@ -99,7 +100,8 @@ def recovered_kernel(
     check_virtual_registers(recovered)
     file = MirFile(recovered.text, source)
     try:
-        kernel = _kernel(recovered.text, file, None, get_target(code.arch), max_threads)
+        opened = _OpenedFile(recovered.text, file, get_target(code.arch))
+        kernel = _kernel(opened, None, max_threads)
     except InputError as error:
         raise RejectedKernel("machine-ir", error.message) from None
     label = {
@@ -166,11 +168,21 @@ def check_work_group(kernel: MachineKernel) -> None:
             )
 
 
-def _open(data: bytes, source: Path, options: ReadOptions) -> tuple[str, MirFile, Target]:
+@dataclass(frozen=True, slots=True)
+class _OpenedFile:
+    """A file of machine IR, as text and cut into functions; `llvm_ir` as in MachineCode."""
+
+    text: str
+    file: MirFile
+    target: Target
+    llvm_ir: str | None = None
+
+
+def _open(data: bytes, source: Path, options: ReadOptions) -> _OpenedFile:
     text = decode_text(data, source)
-    llvm_ir = is_llvm_ir(text)
+    llvm_ir = text if is_llvm_ir(text) else None
     arch = options.arch
-    if arch is None and llvm_ir and (named := _TARGET_CPU.search(text)):
+    if arch is None and llvm_ir is not None and (named := _TARGET_CPU.search(text)):
         arch = named[1]
     if arch is None:
         raise InputError(
@@ -181,9 +193,9 @@ def _open(data: bytes, source: Path, options: ReadOptions) -> tuple[str, MirFile
     target = get_target(arch)
     if target.vendor != _VENDOR:
         raise InputError(f"expected a cubin for {target.name}, this is text", source=source)
-    if llvm_ir:
-        text = _selected(text, target.name, source)
-    return text, MirFile(text, str(source)), target
+    if llvm_ir is not None:
+        text = _selected(llvm_ir, target.name, source)
+    return _OpenedFile(text, MirFile(text, str(source)), target, llvm_ir)
 
 
 def is_llvm_ir(text: str) -> bool:
@@ -200,18 +212,18 @@ def _selected(llvm_ir: str, arch: str, source: Path) -> str:
     return data.decode()
 
 
-def _kernel(
-    text: str, file: MirFile, name: str | None, target: Target, max_threads: int | None
-) -> MachineKernel:
+def _kernel(opened: _OpenedFile, name: str | None, max_threads: int | None) -> MachineKernel:
+    file, target = opened.file, opened.target
     machine = file.function(name)
     normalized, problem = normalized_problem(
-        text, machine, file.module, target, max_threads=max_threads, source=file.source
+        opened.text, machine, file.module, target, max_threads=max_threads, source=file.source
     )
+    code = MachineCode(opened.text, machine, file.module, normalized, max_threads, opened.llvm_ir)
     return Kernel(
         name=normalized.name,
         problem=problem,
         original_names=normalized.original_names,
         label=None,
         source=file.source,
-        code=MachineCode(text, machine, file.module, normalized, max_threads),
+        code=code,
     )

@@ -1,5 +1,9 @@
 """The compiler's own assignment, read off its machine IR before and after allocation.
 
+Both are stops of one compile. Printed machine IR that is parsed again is another compile: it
+knows less (the order of predecessors, lanes that are undefined), and llc allocates it in
+another way. So llc is run on the LLVM IR where a kernel comes from some.
+
 LLVM keeps the order of instructions while it allocates. So walking both
 versions in parallel gives each virtual register its physical one. Four
 differences are harmless: a copy that became an identity and vanished, the KILL
@@ -15,6 +19,7 @@ from dataclasses import dataclass
 
 from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel
+from verilocc_bench.backends.amdgpu.kernel_definition import lacks_definition, with_definitions
 from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     MachineInstruction,
@@ -25,7 +30,13 @@ from verilocc_bench.backends.amdgpu.machine import (
 from verilocc_bench.backends.amdgpu.normalize import NormalizedMachineFunction
 from verilocc_bench.backends.amdgpu.read import MirFile
 from verilocc_bench.backends.amdgpu.refusals import TAIL_CALLS
-from verilocc_bench.backends.amdgpu.tools import LABEL_OPTIONS, llc_version, run_llc
+from verilocc_bench.backends.amdgpu.tools import (
+    AFTER_ALLOCATION,
+    COMPILE_OPTIONS,
+    OWN_ALLOCATION_OPTIONS,
+    llc_version,
+    run_llc,
+)
 from verilocc_bench.edits import NamedAssignment
 from verilocc_bench.errors import InputError, RejectedKernel
 from verilocc_bench.ir import Assignment, PhysicalRegister
@@ -47,15 +58,36 @@ class _Pair:
     after: MachineInstruction
 
 
-def compiler_answer(kernel: MachineKernel) -> tuple[NamedAssignment, str]:
-    """llc's own assignment of a kernel's machine IR, and its source, `llvm-greedy 22.1.8`.
+@dataclass(frozen=True, slots=True)
+class LlcInput:
+    """What llc makes code of: a text, the name of its file, and llc's options."""
 
-    Raises InputError without llc, if llc splits live ranges, and if the machine IR
-    has undefined lanes that its text does not show, so that the assignment
-    contradicts the text.
+    text: str
+    file_name: str
+    options: tuple[str, ...]
+
+
+def own_input(kernel: MachineKernel) -> LlcInput:
+    """The input from which llc allocates a kernel's registers itself."""
+    code = kernel.code
+    if code.llvm_ir is not None:
+        return LlcInput(code.llvm_ir, "kernel.ll", COMPILE_OPTIONS)
+    text = with_definitions(code.text) if lacks_definition(code) else code.text
+    return LlcInput(text, "kernel.mir", OWN_ALLOCATION_OPTIONS)
+
+
+def compiler_answer(kernel: MachineKernel) -> tuple[NamedAssignment, str]:
+    """llc's own assignment of a kernel, and its source, `llvm-greedy 22.1.8`.
+
+    Raises InputError without llc, if llc splits live ranges, and if the assignment contradicts
+    the printed machine IR: LLVM knows lanes to be undefined that its text shows as used, and
+    copies to fixed registers to be of a value that is there already.
     """
     code, problem, source = kernel.code, kernel.problem, kernel.source
-    allocated = run_llc(code.text, problem.target.name, "asm", LABEL_OPTIONS).decode()
+    own = own_input(kernel)
+    options = (*own.options, AFTER_ALLOCATION)
+    arch = problem.target.name
+    allocated = run_llc(own.text, arch, "asm", options, input_name=own.file_name).decode()
     after = MirFile(allocated, f"llc's output for {source}").function(kernel.name)
     try:
         assignment = read_label(code.machine, after, code.normalized)
@@ -66,8 +98,12 @@ def compiler_answer(kernel: MachineKernel) -> tuple[NamedAssignment, str]:
     answer = answer_from_assignment(problem, assignment)
     verdict = FastVerifier(problem).verify(answer)
     if not verdict.valid:
-        message = verdict.findings[0].message
-        raise InputError(f"llc's own assignment contradicts the text: {message}", source=source)
+        raise InputError(
+            "llc's own assignment contradicts the printed machine IR, which does not say all that "
+            "LLVM knows of undefined lanes and of equal values: "
+            f"{verdict.findings[0].message}",
+            source=source,
+        )
     return answer, f"llvm-greedy {llc_version()}"
 
 

@@ -1,13 +1,25 @@
-"""Writes an answer to a file: as machine IR, or as llc's output from it."""
+"""Writes an answer to a file: as machine IR, or as llc's output from it.
+
+llc's own answer to LLVM IR is what llc compiles itself: code that went through printed
+machine IR differs from it in places, because the text does not keep the order in which a
+block's predecessors were joined.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from verilocc_bench.analysis.resolved_answer import resolve_answer
+from verilocc_bench.backends.amdgpu.dynamic_memory import llc_output
 from verilocc_bench.backends.amdgpu.kernel import MachineKernel, check_work_group
+from verilocc_bench.backends.amdgpu.kernel_definition import (
+    UNKNOWN_ARGUMENTS,
+    lacks_definition,
+    with_definitions,
+)
+from verilocc_bench.backends.amdgpu.label import LlcInput, compiler_answer, own_input
 from verilocc_bench.backends.amdgpu.tools import (
     LLC_OPTIONS,
     find_llc,
@@ -44,12 +56,14 @@ def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
     """
     kind = _kind(output)
     lowered = write_answer(kernel, answer)
-    options = (*LLC_OPTIONS, *lowered.llc_options)
     data: str | bytes = lowered.text
     counts: dict[str, int] | None = None
+    options: list[str] | None = None
     if kind is not None:
-        assembly = run_llc_on(kernel, lowered.text, "asm", options)
-        object_file = run_llc_on(kernel, lowered.text, "obj", options)
+        code = code_input(kernel, answer, lowered)
+        options = list(code.options)
+        assembly = run_llc_on(kernel, code, "asm")
+        object_file = run_llc_on(kernel, code, "obj")
         try:
             refuse_undecodable(object_file, kernel.problem.target.name)
         except InputError as error:
@@ -66,7 +80,8 @@ def lower(kernel: MachineKernel, answer: Answer, output: Path) -> LoweredCode:
         "output": str(output),
         "machine_code": counts,
         "llc_version": llc_version() if kind is not None else None,
-        "llc_options": list(options) if kind is not None else None,
+        "llc_options": options,
+        "missing": UNKNOWN_ARGUMENTS if lacks_definition(kernel.code) else None,
     }
     return LoweredCode(data, document, _lines(document))
 
@@ -75,7 +90,7 @@ def write_answer(kernel: MachineKernel, answer: Answer) -> LoweredMir:
     """The machine IR with a verified answer in it. Raises InputError if it cannot be lowered."""
     check_work_group(kernel)
     resolved = resolve_answer(kernel.problem, answer)
-    return write_assignment(
+    lowered = write_assignment(
         kernel.code.text,
         kernel.code.machine,
         kernel.code.normalized,
@@ -83,12 +98,39 @@ def write_answer(kernel: MachineKernel, answer: Answer) -> LoweredMir:
         edited=resolved.edited,
         source=kernel.source,
     )
+    if lacks_definition(kernel.code):
+        return replace(lowered, text=with_definitions(lowered.text))
+    return lowered
 
 
-def run_llc_on(kernel: MachineKernel, text: str, kind: str, options: Sequence[str]) -> bytes:
+def code_input(kernel: MachineKernel, answer: Answer, lowered: LoweredMir) -> LlcInput:
+    """What llc makes the code of an answer from: `lowered`, or for its own answer the LLVM IR."""
+    if kernel.code.llvm_ir is not None and not answer.has_edits:
+        try:
+            own, _ = compiler_answer(kernel)
+        except InputError:
+            own = {}
+        if own == answer.assignment:
+            return own_input(kernel)
+    return lowered_input(lowered)
+
+
+def lowered_input(lowered: LoweredMir) -> LlcInput:
+    """What llc makes the code of an answer from that is written into machine IR."""
+    return LlcInput(lowered.text, "kernel.mir", (*LLC_OPTIONS, *lowered.llc_options))
+
+
+def run_llc_on(kernel: MachineKernel, code: LlcInput, kind: str) -> bytes:
     """llc's output for a text of the kernel. `kind` is asm or obj. Errors name the kernel."""
+    arch = kernel.problem.target.name
+
+    def run(chosen: str) -> bytes:
+        return run_llc(code.text, arch, chosen, code.options, input_name=code.file_name)
+
     try:
-        return run_llc(text, kernel.problem.target.name, kind, options)
+        if code.file_name.endswith(".ll"):
+            return run(kind)
+        return llc_output(code.text, arch, kind, run)
     except InputError as error:
         raise error.located(kernel.source) from None
 
@@ -113,10 +155,14 @@ def _lines(document: dict[str, Any]) -> tuple[str, ...]:
         f"{_counted(document['inserted'], 'edit', 'edits')}; registers {registers}"
     ]
     if document["llc_version"] is not None:
-        lines.append(f"llc {document['llc_version']} and its machine verifier accept it")
+        verified = "-verify-machineinstrs" in document["llc_options"]
+        said = "and its machine verifier accept it" if verified else "gives these registers itself"
+        lines.append(f"llc {document['llc_version']} {said}")
     if document["machine_code"]:
         found = ", ".join(f"{name} {count}" for name, count in document["machine_code"].items())
         lines.append(f"the machine code says: {found}")
+    if document["missing"] is not None:
+        lines.append(document["missing"])
     return tuple(lines)
 
 

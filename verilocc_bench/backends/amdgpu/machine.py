@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from enum import IntFlag
 
+from verilocc_bench.backends.amdgpu.mir_yaml import Frame
 from verilocc_bench.targets.amdgpu_sub_registers import SUB_REGISTERS
 
 _IGNORED = re.compile(r"DBG_\w+|CFI_INSTRUCTION|PSEUDO_PROBE|LIFETIME_(START|END)")
@@ -76,10 +77,14 @@ class MachineBlock:
 
 @dataclass(slots=True)
 class MachineFunction:
-    """One function: `classes` by virtual register name, `info` from machineFunctionInfo."""
+    """One function: `classes` by virtual register name, `info` from machineFunctionInfo.
+
+    `frame` has all keys of its document, and `line` is the document's first line.
+    """
 
     name: str
     line: int
+    frame: Frame
     classes: dict[str, str] = field(default_factory=dict)
     class_lines: dict[str, int] = field(default_factory=dict)
     info: dict[str, str] = field(default_factory=dict)
@@ -95,10 +100,12 @@ class MachineFunction:
 class MachineModule:
     """The functions of a file, with the LLVM attributes and calling conventions from its IR.
 
-    `calling_conventions` are spelled as in LLVM IR; the default is `ccc`.
+    `calling_conventions` are spelled as in LLVM IR; the default is `ccc`. `is_triton_dump` is
+    True if Triton's scheduling graph follows the functions.
     """
 
     functions: list[MachineFunction] = field(default_factory=list)
     attributes: dict[str, dict[str, str]] = field(default_factory=dict)
     calling_conventions: dict[str, str] = field(default_factory=dict)
     triple: str | None = None
+    is_triton_dump: bool = False

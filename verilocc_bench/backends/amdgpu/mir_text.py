@@ -17,6 +17,8 @@ from verilocc_bench.backends.amdgpu.machine import (
     MachineFunction,
     is_ignored,
 )
+from verilocc_bench.backends.amdgpu.mir_yaml import Frame
+from verilocc_bench.errors import InputError
 from verilocc_bench.ir import FixedUnits
 
 _FLAG = "implicit-def|implicit|def|undef|early-clobber|internal|dead|killed|renamable|debug-use"
@@ -30,8 +32,6 @@ _NO_REGISTERS = {"bb", "stack", "fixed-stack", "const", "jump-table", "ir", "ir-
 _TIED = re.compile(r"\(tied-def \d+\)", re.ASCII)
 _TAIL = re.compile(r" :: |,? debug-location |,? debug-instr-number |;")
 _DEBUG = re.compile(r"\s*(?:[\w-]+ )*DBG_\w+(?: .*)?", re.ASCII)
-_LIVE_IN_VIRTUAL = re.compile(r", virtual-reg: '[^']*'")
-_NO_VIRTUAL = re.compile(r"noVRegs:\s*false\s*")
 _STACK_OBJECT = re.compile(r"\s*- \{ id: (\d+),.*")
 _SPILLED = {True: "hasSpilledSGPRs", False: "hasSpilledVGPRs"}
 _BARRIERS = re.compile(r"(S_BRANCH|S_ENDPGM|S_SETPC_B64|SI_RETURN|SI_TCRETURN|SI_CS_CHAIN)\w*")
@@ -160,9 +160,11 @@ class MirText:
             if block.successors is None and targets:
                 names = ", ".join(f"%bb.{blocks[target].number}" for target in targets)
                 block.successors = f"    successors: {names}"
-        start = machine.line - 1
-        header = _assigned_header(lines[start:first])
-        return cls([*lines[:start], *header], blocks, lines[end:], start)
+        frame = machine.frame
+        header = _assigned_keys(lines, frame, frame.first, first)
+        after = _assigned_keys(lines, frame, end, frame.last)
+        rest = [*after, *lines[frame.last :]]
+        return cls([*lines[: frame.first], *header], blocks, rest, frame.first)
 
     @property
     def first_stack_object(self) -> int:
@@ -179,6 +181,8 @@ class MirText:
     def declare_stack(self, rows: list[str], scalar: set[bool]) -> None:
         """Adds stack objects, and the flags for spilled SGPRs and spilled vector registers."""
         at = self._section("stack")
+        if self.before[at].partition(":")[2].partition("#")[0].strip() not in ("", "[]"):
+            raise InputError("expected the objects of 'stack' in rows below it", line=at + 1)
         self.before[at] = "stack:"
         self.before[at + 1 : at + 1] = rows
         for index in range(at, len(self.before)):
@@ -240,21 +244,16 @@ def _cut_block(lines: list[str], first: int, end: int, block: MachineBlock) -> M
     return cut
 
 
-def _assigned_header(lines: list[str]) -> list[str]:
-    """The keys of the function once it has no virtual registers."""
-    kept: list[str] = []
-    section = ""
-    for line in lines:
-        if line and not line[0].isspace():
-            section = line.partition(":")[0]
-            if section == "registers":
-                kept.append("registers:       []")
-                continue
-        elif section == "registers":
-            continue
-        if section == "liveins":
-            line = _LIVE_IN_VIRTUAL.sub("", line)  # noqa: PLW2901
-        elif _NO_VIRTUAL.fullmatch(line):
-            line = "noVRegs:         true"  # noqa: PLW2901
-        kept.append(line)
+def _assigned_keys(lines: list[str], frame: Frame, start: int, end: int) -> list[str]:
+    """Lines with keys of a function, as they are once it has no virtual registers."""
+    kept = lines[start:end]
+    live_ins = [f"  - {{ reg: '{name}' }}" for name in frame.live_ins()]
+    assigned = {
+        "registers": ["registers:       []"],
+        "noVRegs": ["noVRegs:         true"],
+        "liveins": ["liveins:", *live_ins] if live_ins else ["liveins:         []"],
+    }
+    for key, (first, after) in sorted(frame.places.items(), key=lambda item: -item[1][0]):
+        if key in assigned and start <= first < end:
+            kept[first - start : after - start] = assigned[key]
     return kept

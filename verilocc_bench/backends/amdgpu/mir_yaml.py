@@ -1,107 +1,237 @@
-"""Reads the subset of YAML in the head of a machine function.
+"""Reads the frame of a machine function: the keys of its YAML document.
 
-It has scalars, lists of scalars, and one level of keys, as LLVM prints them and
-people write them by hand. Deeper levels are skipped.
+PyYAML reads all of it but two parts. The body is a text of its own. The registers are
+thousands of rows that LLVM prints in one form, which a pattern reads a hundred times as fast;
+rows in another form are YAML's again. Values stay text: nothing is a number or a truth value.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import yaml
 
 from verilocc_bench.errors import InputError
 
-_ESCAPE = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U00[01][0-9A-Fa-f]{5}|.)")
-_ESCAPED = {
-    "0": "\0",
-    "a": "\a",
-    "b": "\b",
-    "t": "\t",
-    "n": "\n",
-    "v": "\v",
-    "f": "\f",
-    "r": "\r",
-    "e": "\x1b",
-    "N": "\x85",
-    "_": "\xa0",
-    "L": "\u2028",
-    "P": "\u2029",
-}
-_COMMENT = re.compile(r"(?:^|\s)#.*")
-_DOUBLE_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?')
-_SINGLE_QUOTED = re.compile(r"'((?:[^']|'')*)'\s*(?:#.*)?")
-_SETTING = re.compile(r"(\w+):(?:\s+(.*))?", re.ASCII)
-_ITEM = re.compile(r"(?:'(?:[^']|'')*'|\"(?:[^\"\\]|\\.)*\"|[^\s,'\"\[\]{}][^,'\"\[\]{}]*)")
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_LEFT_OUT = re.compile(r"(['\"]?)(body|registers)\1\s*:(.*)")
+_REGISTER_ROW = re.compile(
+    r"\s*- *\{ *id: (\d{1,9}), *class: '?([\w-]+)'?((?:[, ].*)?\}.*)", re.ASCII
+)
+_WHOLE_WAVE = re.compile(r"flags: \[[^]]*\bWWM_REG\b")
+_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
+_DEPTH = 50
+_SHALLOW_CHARACTERS = 20_000
+"""A text with fewer characters is not nested so deep that libyaml runs out of stack."""
 
 
-def read_scalar(text: str) -> str:
-    """The value of a scalar: plain, or in either kind of quotes; a comment may follow."""
-    text = text.strip()
-    if match := _SINGLE_QUOTED.fullmatch(text):
-        return match[1].replace("''", "'")
-    if match := _DOUBLE_QUOTED.fullmatch(text):
-        plain = _ESCAPE.sub(lambda m: _character(m[1]), match[1])
-        return plain.encode("utf-8", "replace").decode()
-    return _COMMENT.sub("", text).strip()
+@dataclass(slots=True)
+class RegisterList:
+    """Virtual registers by their numbers: their classes, and their lines from 1.
 
-
-def read_settings(value: str, rows: Sequence[str]) -> dict[str, str]:
-    """The keys of a mapping with their values; a list is its items with `, ` between them.
-
-    `value` is the rest of the line of the mapping's own key, and `rows` are the
-    lines below it. A key with deeper keys below it has an empty value. Raises
-    InputError for anything else; its line counts from the first row.
+    `whole_wave` has the lines of those with the flag WWM_REG.
     """
-    text = _COMMENT.sub("", value).strip()
-    if text:
-        return _flow_settings(text)
-    settings: dict[str, str] = {}
-    indentation: int | None = None
-    key = ""
-    for number, row in enumerate(rows, start=1):
-        content = row.strip()
-        if not content or content[0] == "#":
-            continue
-        depth = len(row) - len(row.lstrip())
-        if indentation is None:
-            indentation = depth
-        if content.startswith("- ") and key:
-            item = read_scalar(content[2:])
-            settings[key] = f"{settings[key]}, {item}" if settings[key] else item
-        elif depth > indentation:
-            continue
-        elif (match := _SETTING.fullmatch(content)) and depth == indentation:
-            key = match[1]
-            settings[key] = _value(match[2] or "", number)
-        else:
-            raise InputError(f"expected 'key: value', not {content[:60]!r}", line=number)
-    return settings
+
+    classes: dict[str, str] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    whole_wave: dict[str, int] = field(default_factory=dict)
+
+    def add(self, number: str, class_name: str, line: int) -> None:
+        """Adds a register. Raises InputError if it is there."""
+        if number in self.classes:
+            raise InputError(f"%{number} is described twice", line=line)
+        self.classes[number] = class_name
+        self.lines[number] = line
 
 
-def _value(text: str, line: int) -> str:
-    if not text.startswith("["):
-        return read_scalar(text)
-    items = _COMMENT.sub("", text).strip()
-    if not items.endswith("]"):
-        raise InputError(f"expected a list in one line, not {text[:60]!r}", line=line)
-    return ", ".join(read_scalar(item) for item in _ITEM.findall(items))
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The keys of the document in `lines[first:last]` of a file, with their values.
+
+    `places` has for each key its own line and the line after its value, counted from 0.
+    """
+
+    first: int
+    last: int
+    values: dict[str, yaml.Node]
+    places: dict[str, tuple[int, int]]
+
+    def scalar(self, key: str) -> str:
+        """The text of a key's value; empty without the key. Raises InputError for a list."""
+        node = self.values.get(key)
+        if node is not None and not isinstance(node, yaml.ScalarNode):
+            raise InputError(f"expected a word after '{key}:'", line=self.places[key][0] + 1)
+        return "" if node is None else str(node.value)
+
+    def settings(self, key: str) -> dict[str, str]:
+        """The settings in a key's value; a list is its items with `, ` between them.
+
+        A setting with deeper keys has an empty value. Raises InputError for anything else.
+        """
+        node = self.values.get(key)
+        if node is None or node.value == "":
+            return {}
+        if not isinstance(node, yaml.MappingNode):
+            line = self.places[key][0] + 1
+            raise InputError(f"expected keys below '{key}:', not {_shown(node)}", line=line)
+        return {name: _text(value) for name, value in _items(node, self.first).items()}
+
+    def holds_items(self, key: str) -> bool:
+        """True if the value of a key is a list with items."""
+        node = self.values.get(key)
+        return isinstance(node, yaml.SequenceNode) and bool(node.value)
+
+    def live_ins(self) -> list[str]:
+        """The names in the list `liveins`, as `$vgpr0`."""
+        node = self.values.get("liveins")
+        rows = node.value if isinstance(node, yaml.SequenceNode) else []
+        return [_row(row, ("reg",), self.first)["reg"] for row in rows]
+
+    def registers(self, lines: Sequence[str]) -> RegisterList:
+        """The list of virtual registers; `lines` are the file's.
+
+        Raises InputError for another form of row.
+        """
+        node = self.values.get("registers")
+        if node is None:
+            return RegisterList()
+        first = self.first
+        if node.value == "":
+            printed = self._printed_registers(lines)
+            if printed is not None:
+                return printed
+            first, end = self.places["registers"]
+            node = _items(_compose(lines[first:end], first), first)["registers"]
+        if not isinstance(node, yaml.SequenceNode):
+            line = first + int(node.start_mark.line) + 1
+            raise InputError("expected a list after 'registers:'", line=line)
+        found = RegisterList()
+        for row in node.value:
+            values = _row(row, ("id", "class"), first)
+            number, line = values["id"], first + int(row.start_mark.line) + 1
+            if not _NUMBER.fullmatch(number):
+                raise InputError(f"expected a number after 'id:', not {number!r}", line=line)
+            found.add(number, values["class"], line)
+            if "WWM_REG" in values.get("flags", "").split(", "):
+                found.whole_wave[number] = line
+        return found
+
+    def _printed_registers(self, lines: Sequence[str]) -> RegisterList | None:
+        """The registers in the form in which LLVM prints them; None for another form."""
+        found = RegisterList()
+        at, end = self.places["registers"]
+        while (at := at + 1) < end:
+            start, line = at, lines[at]
+            while (match := _REGISTER_ROW.fullmatch(line)) is None:
+                if line.strip()[:1] in ("", "#"):
+                    break
+                at += 1  # YAML breaks long rows
+                if "}" in line or at == end:
+                    return None
+                line += " " + lines[at].strip()
+            else:
+                found.add(match[1], match[2], start + 1)
+                if "WWM_REG" in line and _WHOLE_WAVE.search(match[3]):
+                    found.whole_wave[match[1]] = start + 1
+        return found
 
 
-def _flow_settings(text: str) -> dict[str, str]:
-    if not (text.startswith("{") and text.endswith("}")):
-        raise InputError(f"expected keys in the lines below, not {text[:60]!r}", line=0)
-    settings: dict[str, str] = {}
-    for part in text[1:-1].split(","):
-        if not part.strip():
-            continue
-        match = _SETTING.fullmatch(part.strip())
-        if match is None or "{" in part or "[" in part:
-            raise InputError(f"expected 'key: value', not {part.strip()[:60]!r}", line=0)
-        settings[match[1]] = read_scalar(match[2] or "")
-    return settings
+def read_frame(lines: Sequence[str], first: int, last: int) -> Frame:
+    """The keys of the document in `lines[first:last]`.
+
+    Raises InputError with the line for a document that is no mapping, and for a key that
+    stands twice.
+    """
+    kept = list(lines[first:last])
+    for at, line in enumerate(kept):
+        if line and not line[0].isspace() and (match := _LEFT_OUT.fullmatch(line)):
+            key, value = match[2], match[3].partition("#")[0].strip()
+            end = _end_of_value(kept, at + 1, key)
+            # Rows that name others, or are named by others, are read with all the rest.
+            rows = kept[at + 1 : end]
+            if key == "body" or not (value or any("&" in row or "*" in row for row in rows)):
+                kept[at + 1 : end] = [""] * len(rows)
+    node = _compose(kept, first)
+    values = _items(node, first)
+    starts = [first + int(key.start_mark.line) for key, _ in node.value]
+    places = zip(starts, [*starts[1:], last], strict=True)
+    return Frame(first, last, values, dict(zip(values, places, strict=True)))
 
 
-def _character(escape: str) -> str:
-    if len(escape) == 1:
-        return _ESCAPED.get(escape, escape)
-    return chr(min(int(escape[1:], 16), 0x10FFFF))
+def _end_of_value(lines: Sequence[str], start: int, key: str) -> int:
+    """The line after a key's value: the next that starts without a space and is no item."""
+    for at in range(start, len(lines)):
+        start_of_line = lines[at][:1].strip()
+        if start_of_line and (key == "body" or start_of_line not in "-#"):
+            return at
+    return len(lines)
+
+
+def _compose(lines: Sequence[str], first: int) -> yaml.MappingNode:
+    text = "\n".join(lines)
+    try:
+        if len(text) > _SHALLOW_CHARACTERS:
+            _check_depth(text, first)
+        node = yaml.compose(text, Loader=_LOADER)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = first + 1 + (0 if mark is None else mark.line)
+        raise InputError(f"expected YAML: {error.problem or error.context}", line=line) from None
+    except (yaml.YAMLError, UnicodeError, RecursionError) as error:
+        # Characters that YAML does not have.
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"expected YAML: {reason}", line=first + 1) from None
+    if not isinstance(node, yaml.MappingNode):
+        raise InputError("expected keys such as 'name:'", line=first + 1)
+    return node
+
+
+def _check_depth(text: str, first: int) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEPTH:
+                raise InputError(f"nested more than {_DEPTH} deep", line=first + 1)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _items(node: yaml.MappingNode, first: int) -> dict[str, yaml.Node]:
+    """The values of a mapping by their keys, each of which stands there once."""
+    found: dict[str, yaml.Node] = {}
+    for key, value in node.value:
+        line = first + int(key.start_mark.line) + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise InputError("expected a word as a key", line=line)
+        if key.value in found:
+            raise InputError(f"the key {str(key.value)[:40]!r} stands twice", line=line)
+        found[key.value] = value
+    return found
+
+
+def _row(row: yaml.Node, keys: tuple[str, ...], first: int) -> dict[str, str]:
+    """The values of a row, which has these keys."""
+    found: dict[str, str] = {}
+    if isinstance(row, yaml.MappingNode):
+        found = {name: _text(value) for name, value in _items(row, first).items()}
+    if not all(found.get(key) for key in keys):
+        expected = ", ".join(f"{key}: …" for key in keys)
+        raise InputError(
+            f"expected '- {{ {expected} }}', not {_shown(row)}",
+            line=first + int(row.start_mark.line) + 1,
+        )
+    return found
+
+
+def _text(node: yaml.Node) -> str:
+    if isinstance(node, yaml.SequenceNode):
+        words = [str(item.value) for item in node.value if isinstance(item, yaml.ScalarNode)]
+        return ", ".join(words)
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else ""
+
+
+def _shown(node: yaml.Node) -> str:
+    return repr(str(node.value)[:60]) if isinstance(node, yaml.ScalarNode) else "other YAML"

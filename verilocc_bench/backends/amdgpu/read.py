@@ -1,10 +1,11 @@
 """Reads LLVM machine IR (MIR) text into machine functions, syntax only.
 
 One pass over the lines, linear in their length. Documents begin with `---` and
-end with `...`. One of them may hold the LLVM IR module, of which `mir_module`
-reads the parts that allocation depends on; the others are machine functions, or
-empty. Unknown syntax in a function body is an error that names the line; nothing
-is skipped silently.
+end with `...`, the next `---`, or the file. One of them may hold the LLVM IR module, of
+which `mir_module` reads the parts that allocation depends on; the others are machine
+functions, whose keys `mir_yaml` reads, or empty. Unknown syntax in a function body is an
+error that names the line. Triton appends its scheduling graph to the machine IR that it
+dumps; nothing else is skipped.
 
 Limits: bodies must be past PHI elimination (`llc -stop-before=greedy`).
 Syntax reference: LLVM's "Machine IR (MIR) Format Reference Manual".
@@ -13,7 +14,7 @@ Syntax reference: LLVM's "Machine IR (MIR) Format Reference Manual".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from verilocc_bench.backends.amdgpu.machine import (
@@ -24,14 +25,16 @@ from verilocc_bench.backends.amdgpu.machine import (
 )
 from verilocc_bench.backends.amdgpu.mir_instruction import InstructionParser
 from verilocc_bench.backends.amdgpu.mir_module import read_module
-from verilocc_bench.backends.amdgpu.mir_yaml import read_scalar, read_settings
+from verilocc_bench.backends.amdgpu.mir_text import falls_through
+from verilocc_bench.backends.amdgpu.mir_yaml import Frame, read_frame
 from verilocc_bench.errors import InputError
 
 _BLOCK = re.compile(r"bb\.(\d{1,9})(?:[. ].*)?:", re.ASCII)
 _SUCCESSOR = re.compile(r"%bb\.(\d{1,9})(?:\.[^(,]*)?(?:\((?:0x)?[0-9a-fA-F]+\))?", re.ASCII)
 _LIVE_IN = re.compile(r"\$(\w+)(?::0x[0-9A-Fa-f]+)?", re.ASCII)
-_REGISTER_ROW = re.compile(r"\s*- *\{ *id: (\d{1,9}), *class: '?([\w-]+)'?[,} ].*", re.ASCII)
-_WHOLE_WAVE = re.compile(r"flags: \[[^]]*\bWWM_REG\b")
+_BODY = re.compile(r"[^|]*:\s*(?:&\S+\s+)?\|[-+0-9]*\s*(?:#.*)?")
+_GRAPH = "========== SCHEDULING DAG"
+"""The first line of what Triton writes below machine IR (TRITON_DUMP_MIR)."""
 
 
 def parse_mir(text: str, source: str = "<mir>", function: str | None = None) -> MachineModule:
@@ -61,15 +64,20 @@ class MirFile:
         self.lines = text.split("\n")
         self.source = source
         self.module = MachineModule()
-        self._places: dict[str, tuple[int, int]] = {}
+        self._frames: dict[str, Frame] = {}
+        self._open_end: int | None = None
         has_ir = False
         for kind, first, last in _documents(self.lines, source):
             if kind == "ir":
                 has_ir = True
                 read_module(self.lines[first:last], self.module)
+            elif kind == "graph":
+                self.module.is_triton_dump = True
             elif any(line.strip() and line[0] != "#" for line in self.lines[first:last]):
+                if kind == "open":
+                    self._open_end = last
                 self._add(first, last)
-        if not self._places:
+        if not self._frames:
             only = ", only LLVM IR" if has_ir else ""
             raise InputError(
                 f"no machine function found{only}: "
@@ -79,48 +87,79 @@ class MirFile:
             )
 
     @property
+    def frames(self) -> Mapping[str, Frame]:
+        """The keys of each function, in the order of the text."""
+        return self._frames
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the functions, in the order of the text."""
-        return tuple(self._places)
+        return tuple(self._frames)
 
     def function(self, name: str | None = None) -> MachineFunction:
         """The function of that name, or the only one.
 
         Raises InputError if there is none or more than one, or for unknown syntax.
         """
-        names = ", ".join(self._places)
+        names = ", ".join(self._frames)
         if name is None:
-            if len(self._places) > 1:
+            if len(self._frames) > 1:
                 raise InputError(
                     "the file has several functions, choose one with --function "
                     f"(normalize --list says which can be read): {names}",
                     source=self.source,
                 )
             name = self.names[0]
-        elif name not in self._places:
+        elif name not in self._frames:
             raise InputError(
                 f"there is no function {name!r}; there are {names}", source=self.source
             )
-        first, last = self._places[name]
-        return _FunctionParser(self.lines, first, last, self.source).parse()
+        frame = self._frames[name]
+        try:
+            machine = _FunctionParser(self.lines, frame, self.source).parse()
+        except InputError as error:
+            raise self._located(error, frame.first, frame.last) from None
+        if frame.last == self._open_end and falls_through(machine.blocks[-1]):
+            raise self._cut_off(frame.first)
+        return machine
 
     def _add(self, first: int, last: int) -> None:
-        for line in self.lines[first:last]:
-            if line.startswith("name:"):
-                name = read_scalar(line[5:])
-                break
-        else:
-            name = ""  # parsing the function reports the missing name
-        if name in self._places:
+        try:
+            frame = read_frame(self.lines, first, last)
+            name = frame.scalar("name")  # parsing the function reports a missing name
+        except InputError as error:
+            raise self._located(error, first, last) from None
+        if name in self._frames:
             raise InputError(f"function {name!r} occurs twice", source=self.source, line=first)
-        self._places[name] = (first, last)
+        self._frames[name] = frame
+
+    def _located(self, error: InputError, first: int, last: int) -> InputError:
+        """An error in a document, with its file; in the last line of an open one it is cut off."""
+        is_open = last == self._open_end
+        if is_open and error.line and not any(map(str.strip, self.lines[error.line :])):
+            return self._cut_off(first)
+        return error.located(self.source)
+
+    def _cut_off(self, first: int) -> InputError:
+        return InputError(
+            "the file is cut off: expected '...' at the end of the document "
+            f"that starts in line {first}",
+            source=self.source,
+            line=len(self.lines),
+        )
 
 
 def _documents(lines: list[str], source: str) -> Iterator[tuple[str, int, int]]:
-    """Yields (kind, first line, line after the last) of each YAML document."""
+    """Yields (kind, first line, line after the last) of each YAML document.
+
+    The kinds are `ir`, `function`, `graph` for Triton's graph, and `open` for a function
+    whose end is the file's.
+    """
     start: int | None = None
     kind = ""
     for index, line in enumerate(lines):
+        if start is not None and not line.startswith(("---", "...", _GRAPH)):
+            continue
         if start is None:
             if line.startswith("---"):
                 rest = line[3:].strip()
@@ -137,13 +176,17 @@ def _documents(lines: list[str], source: str) -> Iterator[tuple[str, int, int]]:
                     source=source,
                     line=index + 1,
                 )
+        elif line.startswith(_GRAPH) and not any(map(str.strip, lines[start:index])):
+            kind = "graph"
         elif line.rstrip() == "...":
             yield kind, start, index
             start = None
         elif line.startswith("---"):
             yield kind, start, index
             kind, start = ("ir" if line[3:].strip() == "|" else "function"), index + 1
-    if start is not None:
+    if start is not None and kind != "ir":
+        yield ("open" if kind == "function" else kind), start, len(lines)
+    elif start is not None:
         raise InputError(
             "the file is cut off: expected '...' at the end of the document "
             f"that starts in line {start}",
@@ -153,12 +196,12 @@ def _documents(lines: list[str], source: str) -> Iterator[tuple[str, int, int]]:
 
 
 class _FunctionParser:
-    """Parses the document in `lines[first:last]`."""
+    """Parses the document of a frame."""
 
-    def __init__(self, lines: list[str], first: int, last: int, source: str) -> None:
-        self.lines, self.first, self.last, self.source = lines, first, last, source
-        self.at = first
-        self.function = MachineFunction(name="", line=first + 1)
+    def __init__(self, lines: list[str], frame: Frame, source: str) -> None:
+        self.lines, self.frame, self.source = lines, frame, source
+        self.at = frame.first
+        self.function = MachineFunction(frame.scalar("name"), frame.first + 1, frame)
         self.instructions = InstructionParser(self.function, source)
 
     def error(self, message: str, at: int | None = None) -> InputError:
@@ -166,76 +209,28 @@ class _FunctionParser:
         return InputError(message, source=self.source, line=line)
 
     def parse(self) -> MachineFunction:
-        section = ""
-        saw_body = False
-        self.at = self.first
-        while self.at < self.last:
-            line = self.lines[self.at]
-            if line and not line[0].isspace() and line[0] not in "#;":
-                section, separator, value = line.partition(":")
-                if not separator:
-                    raise self.error(f"expected a key such as 'name:', not {line[:40]!r}")
-                self.parse_key(section, value.strip())
-                if section == "body":
-                    if saw_body:
-                        raise self.error("the function has a second body")
-                    saw_body = True
-                    self.at += 1
-                    self.parse_body()
-                    continue
-            elif section == "registers" and line.strip() and line.strip()[0] != "#":
-                self.parse_register_row(line)
+        frame, function = self.frame, self.function
+        if not function.name:
+            raise self.error("expected 'name:' in a machine function", frame.first)
+        function.is_ssa = frame.scalar("isSSA") == "true"
+        if "noVRegs" in frame.values:
+            function.no_virtual_registers = frame.scalar("noVRegs") == "true"
+        function.info = frame.settings("machineFunctionInfo")
+        alignment = frame.settings("frameInfo").get("maxAlignment", "")
+        function.stack_alignment = int(alignment) if alignment.isdecimal() else 1
+        function.has_fixed_stack = frame.holds_items("fixedStack")
+        registers = frame.registers(self.lines)
+        function.classes, function.class_lines = registers.classes, registers.lines
+        function.whole_wave = registers.whole_wave
+        self.at, self.last = frame.places.get("body", (frame.last, frame.last))
+        if self.at < self.last:
+            if not _BODY.fullmatch(self.lines[self.at]):
+                raise self.error("expected 'body: |'")
             self.at += 1
-        if not self.function.name:
-            raise self.error("expected 'name:' in a machine function", self.first)
-        if not saw_body or not self.function.blocks:
-            raise self.error(f"function {self.function.name!r} has no body", self.first)
-        return self.function
-
-    def parse_key(self, key: str, value: str) -> None:
-        if key == "name":
-            self.function.name = read_scalar(value)
-        elif key == "isSSA":
-            self.function.is_ssa = read_scalar(value) == "true"
-        elif key == "noVRegs":
-            self.function.no_virtual_registers = read_scalar(value) == "true"
-        elif key == "machineFunctionInfo":
-            self.function.info = self.settings(value)
-        elif key == "frameInfo":
-            alignment = self.settings(value).get("maxAlignment", "")
-            self.function.stack_alignment = int(alignment) if alignment.isdecimal() else 1
-        elif key == "fixedStack":
-            self.function.has_fixed_stack = read_scalar(value) != "[]"
-        elif key == "body" and not value.startswith("|"):
-            raise self.error("expected 'body: |'")
-
-    def settings(self, value: str) -> dict[str, str]:
-        rows = []
-        for line in self.lines[self.at + 1 : self.last]:
-            if line and not line[0].isspace() and line[0] != "#":
-                break
-            rows.append(line)
-        try:
-            return read_settings(value, rows)
-        except InputError as error:
-            raise error.located(self.source, self.at + 1) from None
-
-    def parse_register_row(self, line: str) -> None:
-        first = self.at
-        while "}" not in line and self.at + 1 < self.last:  # YAML breaks long rows
-            self.at += 1
-            line += " " + self.lines[self.at].strip()
-        match = _REGISTER_ROW.fullmatch(line)
-        if match is None:
-            raise self.error(
-                f"expected '- {{ id: NUMBER, class: NAME }}', not {line.strip()[:60]!r}", first
-            )
-        if match[1] in self.function.classes:
-            raise self.error(f"%{match[1]} is described twice", first)
-        self.function.classes[match[1]] = match[2]
-        self.function.class_lines[match[1]] = first + 1
-        if _WHOLE_WAVE.search(line):
-            self.function.whole_wave[match[1]] = first + 1
+            self.parse_body()
+        if not function.blocks:
+            raise self.error(f"function {function.name!r} has no body", frame.first)
+        return function
 
     def parse_body(self) -> None:
         block: MachineBlock | None = None

@@ -39,16 +39,19 @@ LLC_OPTIONS = (
 """The options of each run, without the architecture and the kind of output."""
 
 OWN_ALLOCATION_OPTIONS = ("-O3", "-start-before=greedy", BY_THE_CONVENTION)
-"""The options of a run in which llc allocates."""
+"""The options of a run from machine IR in which llc allocates."""
 
-LABEL_OPTIONS = (*OWN_ALLOCATION_OPTIONS, "-stop-after=virtregrewriter,2")
-"""The options of a run that ends with the machine IR that llc has allocated.
+COMPILE_OPTIONS = ("-O3", BY_THE_CONVENTION)
+"""The options of llc's compile of LLVM IR."""
+
+SELECTION_OPTIONS = (*COMPILE_OPTIONS, "-stop-before=greedy")
+"""The options of a compile of LLVM IR that stops at the machine IR before allocation."""
+
+AFTER_ALLOCATION = "-stop-after=virtregrewriter,2"
+"""Ends a run with the machine IR that llc has allocated.
 
 AMDGPU allocates in three rounds; the third rewriter of virtual registers ends them.
 """
-
-SELECTION_OPTIONS = ("-O3", "-stop-before=greedy")
-"""The options of a run from LLVM IR to machine IR before allocation."""
 
 _VARIABLE = "VERILOCC_BENCH_LLC"
 _NAMES = (f"llc-{LLVM_RELEASE}", "llc")

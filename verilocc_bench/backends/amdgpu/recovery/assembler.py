@@ -50,7 +50,7 @@ def find_assembler() -> Path:
         if found is not None and _release(Path(found)) == LLVM_RELEASE:
             return Path(found)
     raise InputError(
-        f"reading machine code needs llvm-mc of LLVM {LLVM_RELEASE}; install it (Debian: apt-get "
+        f"assembling needs llvm-mc of LLVM {LLVM_RELEASE}; install it (Debian: apt-get "
         f"install llvm-{LLVM_RELEASE}), or name it in {_VARIABLE}"
     )
 
@@ -103,7 +103,19 @@ def assemble(lines: Sequence[str], arch: str) -> list[AssembledInstruction]:
     return found
 
 
+def assembled_file(assembly: str, arch: str) -> bytes:
+    """The object file of an assembly file. Raises InputError with the reason if there is none."""
+    try:
+        return _output(("--filetype=obj",), assembly, arch, "assembly")
+    except RejectedKernel as rejection:
+        raise InputError(rejection.reason) from None
+
+
 def _run(options: Sequence[str], text: str, arch: str, kind: str) -> str:
+    return _output(options, text, arch, kind).decode()
+
+
+def _output(options: Sequence[str], text: str, arch: str, kind: str) -> bytes:
     tool = find_assembler()
     arguments = ["--triple=amdgcn-amd-amdhsa", f"--mcpu={arch}", *options, "input", "-o", "output"]
     with tempfile.TemporaryDirectory() as name:
@@ -116,4 +128,4 @@ def _run(options: Sequence[str], text: str, arch: str, kind: str) -> str:
         if ended.returncode or b"warning" in ended.stderr:
             lines = ended.stderr.decode(errors="replace").splitlines() or ["no reason"]
             raise RejectedKernel(kind, f"llvm-mc: {lines[0][:200]}")
-        return (folder / "output").read_text(encoding="utf-8")
+        return (folder / "output").read_bytes()
