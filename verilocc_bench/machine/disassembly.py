@@ -74,7 +74,7 @@ def disassemble(data: bytes, kernel: KernelCode) -> tuple[CodeInstruction, ...]:
             [find_objdump(), "-d", "-j", kernel.section, f"--mcpu={kernel.arch}",
              f"--start-address={kernel.entry}", f"--stop-address={kernel.entry + kernel.size}",
              file.name],
-            capture_output=True, text=True, timeout=_SECONDS, check=False,
+            capture_output=True, encoding="utf-8", errors="replace", timeout=_SECONDS, check=False,
         )  # fmt: skip
     if said.returncode != 0:
         raise InputError(f"llvm-objdump refuses the code object: {said.stderr.strip()[:200]}")

@@ -153,8 +153,9 @@ class CampaignOutcome:
 
     `findings[kind][judge]` counts the answers in which a judge finds such a mistake. For
     the executor these are the answers that it shows to be wrong. Answers with edits count
-    under `JUDGE (edits)`. `kinds` counts the disagreements. `asked` counts the functions that allocators were asked about; `answered`
-    counts the allocators' answers, `executed` those whose machine code ran.
+    under `JUDGE (edits)`. `kinds` counts the disagreements. `asked` counts the functions
+    that allocators were asked about; `answered` counts the allocators' answers, `executed`
+    those whose machine code ran.
     """
 
     tallies: dict[str, Tally] = field(default_factory=dict)
