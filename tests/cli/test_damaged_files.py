@@ -17,7 +17,7 @@ __all__ = ["arena", "arena_folder"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cuda", "llc")]
 
-FEW, ALL = 2, pytest.param(200, marks=pytest.mark.exhaustive)
+FEW, ALL = 1, pytest.param(200, marks=pytest.mark.exhaustive)
 
 
 @pytest.mark.parametrize("copies", [FEW, ALL])
