@@ -9,6 +9,8 @@ PYTEST_PROCESSES := --numprocesses $(shell $(PYTHON) -c "import os; print(min(le
 FUZZ_SECONDS ?= 60
 FUZZ_JOBS ?= 1
 DISTANCES ?= results/distances.jsonl
+LONG_RUN := results/long-run
+LONG_RUN_SEEDS := $(shell seq 1 100)
 FUZZ_STATE ?= results/small-scope.json
 DATASET ?= regalloc
 MINI := verilocc_bench/data/mini
@@ -23,7 +25,7 @@ MUTANT_JOBS ?= 2
 # Tests start hundreds of processes: none of them should compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help evaluate test test-fast test-exhaustive check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study expert-study train-tiny figures model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast test-exhaustive check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-long fuzz-small mutants distances docs benchmark study expert-study train-tiny figures model-study leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -99,6 +101,14 @@ lower-tools: ## Install llc of LLVM 22 (Debian), which makes machine code of ans
 
 fuzz: $(VENV)/dev ## Corrupt answers and set the judges against each other, FUZZ_SECONDS long
 	$(BIN)/verilocc-bench selftest --seconds $(FUZZ_SECONDS)
+
+$(LONG_RUN)/%.json: | $(VENV)/dev
+	@mkdir -p $(@D)
+	$(BIN)/verilocc-bench selftest --mutants 10000 --seed $* --json > $@.part
+	@mv $@.part $@
+
+fuzz-long: $(LONG_RUN_SEEDS:%=$(LONG_RUN)/%.json) ## Compare the judges on a million corrupted answers of the seeds 1 to 100; takes two hours, less with `make -j`, and goes on where it was interrupted
+	$(BIN)/python -m benchmarks.long_run $(LONG_RUN)
 
 fuzz-small: $(VENV)/dev ## Ask all judges about all answers to all small functions; takes two hours, and goes on where it was interrupted
 	$(BIN)/verilocc-bench selftest --small-scope --smt --jobs $(FUZZ_JOBS) --resume $(FUZZ_STATE)

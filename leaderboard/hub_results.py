@@ -1,15 +1,12 @@
 """Results of revalidated submissions in the forms that the Hugging Face Hub reads.
 
     python -m leaderboard.hub_results ENTRIES --model OWNER/NAME --page URL
-    python -m leaderboard.hub_results ENTRIES --format eval-yaml
 
-The first writes `.eval_results/verilocc-bench.yaml` for the model's repository.
-It has the results of all entries whose link `model` leads there, and these
-must have the same authors: anybody may link to a model. `--page` is the
-leaderboard's address, so that a reader can look up how the results were found.
-The second writes `eval.yaml` for the dataset's repository, with every task of
-all entries. `--format model-index` writes the older form of the first, for the
-model's card.
+It writes `.eval_results/verilocc-bench.yaml` for the model's repository, with
+the results of all entries whose link `model` leads there. These must have the
+same authors: anybody may link to a model. `--page` is the leaderboard's
+address, so that a reader can look up how the results were found.
+`--format model-index` writes an older form, for the model's card.
 """
 
 from __future__ import annotations
@@ -23,15 +20,10 @@ from typing import Any
 from leaderboard.boards import boards
 from leaderboard.rendering.entries import BoardEntry, read_entries
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation.hub_results import (
-    Source,
-    eval_results_yaml,
-    eval_yaml,
-    model_index_yaml,
-)
+from verilocc_bench.evaluation.hub_results import Source, eval_results_yaml, model_index_yaml
 from verilocc_bench.files import write_output
 
-OF_A_MODEL = {"eval-results": eval_results_yaml, "model-index": model_index_yaml}
+FORMATS = {"eval-results": eval_results_yaml, "model-index": model_index_yaml}
 HUB = "https://huggingface.co/"
 
 
@@ -42,8 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     add = parser.add_argument
     add("entries", type=Path, help="a folder of revalidated submissions (*.json, however deep)")
-    add("--format", choices=(*OF_A_MODEL, "eval-yaml"), default="eval-results")
-    add("--model", metavar="OWNER/NAME", help="the model that the results are to be of")
+    add("--format", choices=tuple(FORMATS), default="eval-results")
+    add("--model", required=True, metavar="OWNER/NAME", help="the model that has the results")
     add("--entry", action="append", metavar="NAME", help="only this entry; may be given again")
     add("--board", default=boards()[0].name, help="default: %(default)s")
     add("--dataset-id", metavar="OWNER/NAME", help="the dataset's id on the Hub (default: its own)")
@@ -74,7 +66,7 @@ def hub_results(
     kind: str,
     *,
     board: str,
-    model: str | None = None,
+    model: str,
     names: Sequence[str] | None = None,
     dataset_id: str | None = None,
     revision: str | None = None,
@@ -88,40 +80,35 @@ def hub_results(
         for entry in read_entries(folder)
         if entry.board == board and (names is None or entry.submission["name"] in names)
     ]
-    if kind in OF_A_MODEL:
-        if model is None:
-            raise InputError("expected --model OWNER/NAME: whose results?")
-        entries = [
-            entry
-            for entry in entries
-            if entry.submission["links"].get("model", "").rstrip("/") == HUB + model
-        ]
-        if len({tuple(entry.submission["authors"]) for entry in entries}) > 1:
-            found = "; ".join(_who(entry) for entry in entries)
-            message = f"entries of several authors link to {model}, choose with --entry: {found}"
-            raise InputError(message, source=folder)
+    entries = [
+        entry
+        for entry in entries
+        if entry.submission["links"].get("model", "").rstrip("/") == HUB + model
+    ]
+    if len({tuple(entry.submission["authors"]) for entry in entries}) > 1:
+        found = "; ".join(_who(entry) for entry in entries)
+        message = f"entries of several authors link to {model}, choose with --entry: {found}"
+        raise InputError(message, source=folder)
     if not entries:
-        wanted = f" that links {HUB}{model} as its model" if kind in OF_A_MODEL else ""
-        raise InputError(f"there is no entry of the board {board!r}{wanted}", source=folder)
+        message = f"no entry of the board {board!r} links {HUB}{model} as its model"
+        raise InputError(message, source=folder)
     documents = {entry.submission["name"]: _as_results(entry, model, revision) for entry in entries}
-    if kind in OF_A_MODEL:
-        source = None if page is None else Source("verilocc-bench leaderboard", page)
-        return OF_A_MODEL[kind](documents, dataset_id, source)
-    return eval_yaml(documents, dataset_id)
+    source = None if page is None else Source("verilocc-bench leaderboard", page)
+    return FORMATS[kind](documents, dataset_id, source)
 
 
 def _who(entry: BoardEntry) -> str:
     return f"{entry.submission['name']!r} of {', '.join(entry.submission['authors'])}"
 
 
-def _as_results(entry: BoardEntry, model: str | None, revision: str | None) -> dict[str, Any]:
+def _as_results(entry: BoardEntry, model: str, revision: str | None) -> dict[str, Any]:
     """A document of revalidation in the form of results.json, with the keys that the Hub needs."""
     document, submission, board = entry.document, entry.submission, entry.document["board"]
     architectures = {task.split("/")[0] for task in document["results"]} - {"overall"}
     whole = next(each for each in boards() if each.name == board["name"]).functions
     return {
         "config": {
-            "model": model or submission["name"],
+            "model": model,
             "arch": None if len(entry.kernels) == whole else sorted(architectures),
             "family": None,
             "limit": board.get("limit"),

@@ -27,11 +27,6 @@ CARD, MANIFEST = "README.md", "manifest.json"
 
 FOLDERS = ("data", "split", "raw", "plots", "licenses", EXPERT)
 FILES = frozenset({"README.md", "manifest.json", "rows.jsonl", "rejected.jsonl", "leakage.json"})
-KEPT_FILES = frozenset({"eval.yaml"})
-"""Files that are published if a folder has them, and are otherwise left alone.
-
-`build` does not write them.
-"""
 
 BLOCK_BYTES = 1 << 20
 
@@ -55,13 +50,8 @@ class LocalFile:
 
 
 def is_owned(path: str) -> bool:
-    """True if a file of a repository belongs to the dataset, and goes if the folder lacks it."""
+    """True if a file belongs to the dataset: it is published, and goes if the folder lacks it."""
     return path in FILES or (path.split("/", maxsplit=1)[0] in FOLDERS and "/" in path)
-
-
-def is_published(path: str) -> bool:
-    """True if a file of the folder belongs to the dataset."""
-    return is_owned(path) or path in KEPT_FILES
 
 
 @contextmanager
@@ -119,7 +109,7 @@ def _local_files(folder: Path) -> dict[str, LocalFile]:
     found = {}
     for location in sorted(_walk(folder)):
         path = location.relative_to(folder).as_posix()
-        if is_published(path):
+        if is_owned(path):
             found[path] = _read(path, location)
     return found
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from leaderboard.document import FORMAT, KS
+from leaderboard.document_schema import document_schema
+from leaderboard.measured import read_figure
 from leaderboard.packing import ROOT, path_of
 from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.metrics import (
@@ -19,6 +21,7 @@ from verilocc_bench.evaluation.metrics import (
     mean,
     pass_at_k,
 )
+from verilocc_bench.evaluation.schema import check_schema
 from verilocc_bench.evaluation.summary import SIZES
 from verilocc_bench.files import read_json
 
@@ -26,10 +29,6 @@ ALL = "all"
 
 OWN = "The verilocc-bench authors"
 """Who makes the base lines."""
-
-NEEDED = frozenset({"submission", "board", "files", "versions", "checkers", "marks", "results"})
-NEEDED |= {"groups", "kernels", "answers", "claims", "examples"}
-"""What a document of an accepted submission has."""
 
 KernelRecord = Mapping[str, Any]
 
@@ -249,8 +248,10 @@ def read_entries(folder: Path) -> list[BoardEntry]:
             raise InputError("expected a document of leaderboard.revalidate", source=path)
         if not document.get("accepted"):
             continue
-        if missing := NEEDED - document.keys():
-            raise InputError(f"an accepted document without {min(missing)!r}", source=path)
+        check_schema(document, document_schema(), path)
+        for figure in document["submission"].get("measured", ()):
+            if isinstance(wrong := read_figure(figure), str):
+                raise InputError(f"at /submission/measured: {wrong}", source=path)
         entry = BoardEntry(document)
         if entry.path in found:
             raise InputError(f"a second entry named {entry.submission['name']!r}", source=path)

@@ -15,7 +15,7 @@ from tests.report.documents import make_document
 from verilocc_bench.cli import main
 from verilocc_bench.dataset import load_rows, rows_hash, write_parquet
 from verilocc_bench.errors import InputError
-from verilocc_bench.evaluation.hub_results import eval_results_yaml, eval_yaml, model_index_yaml
+from verilocc_bench.evaluation.hub_results import eval_results_yaml, model_index_yaml
 
 pytestmark = pytest.mark.slow
 
@@ -48,24 +48,13 @@ def test_entries_come_back() -> None:
         assert "verilocc-bench 0.1.0, samples for each kernel: 1" in entry.notes
 
 
-def test_task_ids_agree_with_the_dataset() -> None:
-    given = documents()
-    entries = parse_eval_result_entries(yaml.safe_load(eval_results_yaml(given, None)))
-    listed = yaml.safe_load(eval_yaml(given, None))
-    assert [task["id"] for task in listed["tasks"]] == [entry.task_id for entry in entries]
-    assert listed["evaluation_framework"] == "inspect-ai"
-    assert listed["name"] == "kernels"
-    configs = {task["id"]: (task["config"], task["split"]) for task in listed["tasks"]}
-    assert configs["overall_text_free_pass@1"] == ("default", "test")
-    assert configs["gfx942_gemm_text_guided_pass@1"] == ("gfx942", "test")
-
-
 def test_the_split_track_has_ids_and_a_config_of_its_own() -> None:
     given = {"run": make_document(track="split")}
     given["run"]["dataset"]["name"] = "owner/kernels"
-    listed = yaml.safe_load(eval_yaml(given, "owner/kernels"))
-    assert {task["config"] for task in listed["tasks"]} == {"split"}
-    assert all(task["id"].startswith("split_") for task in listed["tasks"])
+    index = yaml.safe_load(model_index_yaml(given, "owner/kernels"))["model-index"]
+    _, results = model_index_to_eval_results(index)
+    assert {each.dataset_config for each in results} == {"split"}
+    assert all(each.metric_name.startswith("split_") for each in results)
 
 
 def test_overall_is_of_the_whole_dataset() -> None:
@@ -100,7 +89,7 @@ def test_the_dataset_needs_an_id_of_the_hub() -> None:
     with pytest.raises(InputError, match="not 'mini': give --dataset-id"):
         eval_results_yaml({"run": make_document()}, None)
     with pytest.raises(InputError, match="owner/name"):
-        eval_yaml({"run": make_document()}, "a/b/c")
+        eval_results_yaml({"run": make_document()}, "a/b/c")
 
 
 ROWS = load_rows("mini").rows
@@ -131,11 +120,10 @@ def test_results_go_to_the_dataset_that_they_are_of(asked: list[tuple[Any, ...]]
     run = {"run": of_a_folder(rows_hash(ROWS))}
     for make in (eval_results_yaml, model_index_yaml):
         assert " a/b\n" in make(run, "a/b")
-    assert "name: b\n" in eval_yaml(run, "a/b")
-    assert asked == [("a/b", "default", "test", None)] * 3
+    assert asked == [("a/b", "default", "test", None)] * 2
 
 
-@pytest.mark.parametrize("make", [eval_results_yaml, model_index_yaml, eval_yaml])
+@pytest.mark.parametrize("make", [eval_results_yaml, model_index_yaml])
 def test_results_go_to_no_other_dataset(asked: list[tuple[Any, ...]], make: Any) -> None:
     run = {"run": of_a_folder("17d0a73689fc5894" * 4)}
     with pytest.raises(InputError) as caught:
@@ -207,3 +195,4 @@ def test_the_older_form_says_the_same() -> None:
     assert {each.dataset_type for each in results} == {"owner/kernels"}
     configs = {each.metric_name: each.dataset_config for each in results}
     assert configs["gfx942_gemm_text_guided_pass@1"] == "gfx942"
+    assert configs["overall_text_free_pass@1"] == "default"

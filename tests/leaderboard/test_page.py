@@ -362,8 +362,16 @@ def test_what_cannot_be_rendered(
     assert "a.json: expected a document of leaderboard.revalidate" in capsys.readouterr().err
     (entries / "a.json").write_text('{"format": 1, "accepted": true}')
     assert render.main([str(entries), *output]) == 2
-    assert "a.json: an accepted document without" in capsys.readouterr().err
+    assert "a.json: at /: the key 'submission' is missing" in capsys.readouterr().err
     compiler = json.loads((site.parent / "entries" / "compiler.json").read_text())
+    for key, value, place in (
+        ("kernels", [{**compiler["kernels"][0], "label_registers": "4"}], "/kernels/0/label_reg"),
+        ("claims", [{"task": "overall"}], "/claims/0: the key 'figure' is missing"),
+        ("submission", {**compiler["submission"], "measured": [{}]}, "/submission/measured: exp"),
+    ):
+        (entries / "a.json").write_text(document_text({**compiler, key: value}))
+        assert render.main([str(entries), *output]) == 2
+        assert f"a.json: at {place}" in capsys.readouterr().err
     for name in ("a", "b"):
         (entries / f"{name}.json").write_text(document_text(compiler))
     assert render.main([str(entries), *output]) == 2

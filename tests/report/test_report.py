@@ -340,7 +340,7 @@ def test_only_html_needs_an_extra(
 
 @pytest.mark.parametrize(
     ("format_name", "expected"),
-    [("eval-results", "task_id: "), ("eval-yaml", "- id: "), ("model-index", "name: ")],
+    [("eval-results", "task_id: "), ("model-index", "name: ")],
 )
 def test_formats_for_the_hub(format_name: str, expected: str, tmp_path: Path) -> None:
     document = make_document()

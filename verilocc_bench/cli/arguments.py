@@ -324,10 +324,10 @@ def _report(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=("markdown", "html", "csv", "eval-results", "eval-yaml", "model-index"),
+        choices=("markdown", "html", "csv", "eval-results", "model-index"),
         default="markdown",
-        help="for people; or for the repository of a model (eval-results; model-index for its "
-        "card) or a dataset (eval-yaml) on the Hub",
+        help="for people; or for the repository of a model on the Hub (eval-results; model-index "
+        "for its card)",
     )
     parser.add_argument(
         "--dataset-id",

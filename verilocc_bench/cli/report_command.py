@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from verilocc_bench.evaluation.hub_results import eval_results_yaml, eval_yaml, model_index_yaml
+from verilocc_bench.evaluation.hub_results import eval_results_yaml, model_index_yaml
 from verilocc_bench.files import STANDARD_OUTPUT, write_output
 from verilocc_bench.report.comma_separated import render_csv
 from verilocc_bench.report.html import render_html
@@ -13,11 +13,7 @@ from verilocc_bench.report.markdown import render_markdown
 from verilocc_bench.report.runs import make_sections, read_runs
 
 _RENDER = {"markdown": render_markdown, "html": render_html, "csv": render_csv}
-_OF_THE_HUB = {
-    "eval-results": eval_results_yaml,
-    "eval-yaml": eval_yaml,
-    "model-index": model_index_yaml,
-}
+_OF_THE_HUB = {"eval-results": eval_results_yaml, "model-index": model_index_yaml}
 
 
 def run(options: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +19,21 @@ from verilocc_bench.execution import MachineExecution, load_kernel
 from verilocc_bench.files import opened_to_write, read_data
 
 DIGEST_LENGTH = 16
+
+_DAMAGE = (
+    AttributeError,
+    EOFError,
+    KeyError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What numpy and zipfile raise about damaged archives."""
 
 
 def is_code_object(path: Path) -> bool:
@@ -68,8 +84,9 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with np.load(io.BytesIO(read_data(path)), allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
-    except (ValueError, OSError, AttributeError, zipfile.BadZipFile) as error:
-        raise InputError(f"expected an .npz file of arrays ({error})", source=path) from None
+    except _DAMAGE as error:
+        message = f"expected an .npz file of arrays ({type(error).__name__}: {str(error)[:80]})"
+        raise InputError(message, source=path) from None
 
 
 def _document(

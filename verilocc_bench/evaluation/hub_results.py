@@ -1,8 +1,8 @@
 """Results in the forms that the Hugging Face Hub reads.
 
 A model's repository holds `.eval_results/verilocc-bench.yaml`: one entry for
-each task id. The dataset's repository holds `eval.yaml` with the same ids.
-The Hub keeps one number for an id, so an id names all that makes results differ:
+each task id. The Hub keeps one number for an id, so an id names all that makes
+results differ:
 
     {architecture}_{family}_{assistance}_{decoding}_pass@1
     overall_{assistance}_{decoding}_pass@1
@@ -12,6 +12,10 @@ to 1.
 
 Results go to the dataset that was evaluated: the one that the run names, or
 one on the Hub whose rows have the run's hash. No other dataset is accepted.
+
+The dataset's repository has no `eval.yaml`: that format names Inspect's own
+scorers, and none of them verifies an assignment. The task of
+`cli/inspect_task.py` does.
 """
 
 from __future__ import annotations
@@ -26,12 +30,6 @@ from verilocc_bench.dataset import Row, rows_hash
 from verilocc_bench.dataset.hub import read_hub
 from verilocc_bench.errors import InputError
 
-FRAMEWORK = "inspect-ai"
-DESCRIPTION = (
-    "Register allocation on GPU kernels: a function in normalized machine IR is answered with a "
-    "register for every virtual register, and a verifier says whether the answer is right. "
-    "Values are pass@1."
-)
 OVERALL = "overall"
 _HUB_ID = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 
@@ -123,29 +121,6 @@ def model_index_yaml(
         )
     index = eval_results_to_model_index(first["config"]["model"], results)
     return _dump({"model-index": index})
-
-
-def eval_yaml(documents: Documents, dataset_id: str | None) -> str:
-    """`eval.yaml` for the dataset's repository, with every task of these runs.
-
-    One run for each assistance and decoding is enough; its model does not
-    matter. Raises InputError for runs of several datasets.
-    """
-    there = _dataset_id(documents, dataset_id)
-    tasks: dict[str, dict[str, str]] = {}
-    for source, document in documents.items():
-        split = document["config"]["split"]
-        for identifier, task in _tasks(document):
-            entry = {"id": identifier, "config": _config(document, task), "split": split}
-            if tasks.setdefault(identifier, entry) != entry:
-                raise InputError(f"another split than before for {identifier}", source=source)
-    document = {
-        "name": there.split("/")[1],
-        "description": DESCRIPTION,
-        "evaluation_framework": FRAMEWORK,
-        "tasks": list(tasks.values()),
-    }
-    return _dump(document)
 
 
 def _config(document: Document, task: str) -> str:

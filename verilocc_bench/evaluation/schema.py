@@ -54,8 +54,6 @@ def read_results(path: Path) -> dict[str, Any]:
 
 def check_results(document: object, source: str | Path) -> None:
     """Raises InputError, with the first wrong place, unless a document has the form."""
-    from jsonschema import Draft202012Validator
-
     if isinstance(document, dict) and {"results", "config"} <= document.keys():
         older = [key for key in ("groups", "kernels", "timing") if key not in document]
         if older:
@@ -63,13 +61,20 @@ def check_results(document: object, source: str | Path) -> None:
                 f"these results have an older form, without {older[0]!r}: run evaluate again",
                 source=source,
             )
-    errors = Draft202012Validator(results_schema()).iter_errors(document)
+    check_schema(document, results_schema(), source)
+    assert isinstance(document, dict)
+    _check_figures(document, source)
+
+
+def check_schema(document: object, schema: dict[str, Any], source: str | Path) -> None:
+    """Raises InputError, with the first wrong place, unless a document follows a JSON Schema."""
+    from jsonschema import Draft202012Validator
+
+    errors = Draft202012Validator(schema).iter_errors(document)
     worst = min(errors, key=_order, default=None)
     if worst is not None:
         place = _pointer(worst.absolute_path)
         raise InputError(f"at {place}: {_expectation(worst)}", source=source)
-    assert isinstance(document, dict)
-    _check_figures(document, source)
 
 
 def _order(error: ValidationError) -> tuple[int, str, str]:

@@ -8,15 +8,14 @@ Source: LLVM, "User Guide for AMDGPU Backend", sections "Kernel Descriptor" and
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
+from verilocc_bench.elf import MAGIC, ElfFile, ElfSection, ElfSymbol, read_elf, read_notes
 from verilocc_bench.errors import InputError, MissingExtraError
 
-if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
+_T = TypeVar("_T")
 
 ARCHITECTURES = {0x3F: "gfx90a", 0x4C: "gfx942"}
 """By the low byte of the ELF file's flags."""
@@ -24,7 +23,7 @@ ARCHITECTURES = {0x3F: "gfx90a", 0x4C: "gfx942"}
 _DESCRIPTOR_BYTES = 64
 _AMDGPU = b"\xe0\x00"  # EM_AMDGPU, in the field e_machine
 _MACHINE_FIELD = slice(18, 20)
-_NOTE_TYPE = 32
+_EXTRA = "execute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,36 +102,31 @@ class CodeObject:
 
 def is_code_object(data: bytes) -> bool:
     """True for the bytes of an ELF file for AMD's GPUs."""
-    return data[:4] == b"\x7fELF" and data[_MACHINE_FIELD] == _AMDGPU
+    return data.startswith(MAGIC) and data[_MACHINE_FIELD] == _AMDGPU
 
 
 def load_code_object(data: bytes) -> CodeObject:
     """The kernels of a code object for gfx90a or gfx942.
 
-    Raises InputError for other files, and for code with relocations that
-    execution would need; MissingExtraError without pyelftools or msgpack.
+    Raises InputError for other and for damaged files, and for code with relocations
+    that execution would need; MissingExtraError without pyelftools or msgpack.
     """
-    try:
-        from elftools.common.exceptions import ELFError
-        from elftools.elf.elffile import ELFFile
-    except ModuleNotFoundError:
-        raise MissingExtraError("pyelftools", "execute", "code objects") from None
-    try:
-        file = ELFFile(io.BytesIO(data))
-        if file["e_machine"] != "EM_AMDGPU":
-            raise InputError("expected a code object for AMDGPU, got another ELF file")
-        arch = ARCHITECTURES.get(file["e_flags"] & 0xFF)
-        if arch is None:
-            raise InputError(
-                f"expected code for {' or '.join(ARCHITECTURES.values())}, "
-                f"got processor 0x{file['e_flags'] & 0xFF:x}"
-            )
-        _refuse_relocations(file)
-        symbols = _symbols(file)
-        metadata = {kernel[".name"]: kernel for kernel in _metadata(file)}
-        kernels = {name: _kernel(file, arch, name, symbols, metadata[name]) for name in metadata}
-    except (ELFError, KeyError, ValueError, TypeError, IndexError) as error:
-        raise InputError(f"expected a code object, cannot read it: {error}") from None
+    file = read_elf(data, _EXTRA)
+    if file.machine != "EM_AMDGPU":
+        raise InputError("expected a code object for AMDGPU, got another ELF file")
+    arch = ARCHITECTURES.get(file.flags & 0xFF)
+    if arch is None:
+        raise InputError(
+            f"expected code for {' or '.join(ARCHITECTURES.values())}, "
+            f"got processor 0x{file.flags & 0xFF:x}"
+        )
+    _refuse_relocations(file)
+    symbols = {symbol.name: symbol for symbol in file.symbols}
+    kernels = {
+        kernel.name: kernel
+        for metadata in _metadata(file)
+        for kernel in [_kernel(file, arch, symbols, metadata)]
+    }
     if not kernels:
         raise InputError("the code object has no kernel")
     return CodeObject(data, arch, kernels)
@@ -140,95 +134,127 @@ def load_code_object(data: bytes) -> CodeObject:
 
 def code_of(data: bytes, kernel: KernelCode) -> bytes:
     """The machine code of a kernel of the code object `data`."""
-    file = _elf_file(data)
-    section = file.get_section_by_name(kernel.section)
-    start = kernel.entry - section["sh_addr"]
-    return bytes(section.data()[start : start + kernel.size])
+    section = _section(read_elf(data, _EXTRA), kernel.section)
+    start = kernel.entry - section.address
+    return section.data[start : start + kernel.size]
 
 
 def section_of(data: bytes, name: str) -> bytes:
     """The contents of a section. Raises InputError if there is none."""
-    section = _elf_file(data).get_section_by_name(name)
+    return _section(read_elf(data, _EXTRA), name).data
+
+
+def _section(file: ElfFile, name: str) -> ElfSection:
+    section = file.section(name)
     if section is None:
         raise InputError(f"the object has no section {name}")
-    return bytes(section.data())
+    return section
 
 
-def _elf_file(data: bytes) -> Any:
-    try:
-        from elftools.elf.elffile import ELFFile
-    except ModuleNotFoundError:
-        raise MissingExtraError("pyelftools", "execute", "code objects") from None
-    return ELFFile(io.BytesIO(data))
-
-
-def _refuse_relocations(file: Any) -> None:
+def _refuse_relocations(file: ElfFile) -> None:
     """Code that a linker has to patch is refused; the descriptors' own entries are known."""
-    for section in file.iter_sections():
-        if section["sh_type"] in {"SHT_RELA", "SHT_REL"} and section.num_relocations():
-            patched = file.get_section(section["sh_info"]).name
-            if patched.startswith(".text"):
-                raise InputError(f"{section.name} patches {patched}: expected linked code")
+    for section in file.sections:
+        if section.kind not in {"SHT_RELA", "SHT_REL"} or not section.data:
+            continue
+        patched = [each.name for each in file.sections if each.index == section.info]
+        if not patched or patched[0].startswith(".text"):
+            raise InputError(
+                f"{section.name} patches {' '.join(patched) or 'no section'}: expected linked code"
+            )
 
 
-def _symbols(file: Any) -> dict[str, Any]:
-    table = file.get_section_by_name(".symtab") or file.get_section_by_name(".dynsym")
-    if table is None:
-        raise InputError("the code object has no symbols")
-    return {symbol.name: symbol for symbol in table.iter_symbols()}
-
-
-def _metadata(file: Any) -> Iterator[dict[str, Any]]:
+def _metadata(file: ElfFile) -> Iterator[Mapping[str, Any]]:
+    """What the notes say of each kernel."""
     try:
         import msgpack
     except ModuleNotFoundError:
-        raise MissingExtraError("msgpack", "execute", "code objects") from None
-    for section in file.iter_sections():
-        if section["sh_type"] != "SHT_NOTE":
-            continue
-        for note in section.iter_notes():
-            if note["n_name"] == "AMDGPU":
-                content = note["n_descdata"]
-                yield from msgpack.unpackb(content).get("amdhsa.kernels", [])
+        raise MissingExtraError("msgpack", _EXTRA, "code objects") from None
+    for section in file.sections:
+        for note in read_notes(section, "AMDGPU") if section.kind == "SHT_NOTE" else ():
+            try:
+                content = msgpack.unpackb(note)
+            except (ValueError, TypeError, msgpack.UnpackException) as error:
+                raise InputError(f"the note AMDGPU is not MessagePack: {error}") from None
+            if not isinstance(content, dict):
+                raise InputError("expected a map in the note AMDGPU")
+            yield from _maps(content, "amdhsa.kernels")
+
+
+def _maps(content: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    """A list of maps; an empty one where there is none."""
+    found = content.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise InputError(f"expected a list of maps as {key} in the note AMDGPU")
+    return found
+
+
+def _entry(content: Mapping[str, Any], key: str, kind: type[_T]) -> _T:
+    """An entry of that type; a number is not negative and has at most 32 bits."""
+    value = content.get(key)
+    if not isinstance(value, kind) or (isinstance(value, int) and not 0 <= value < 1 << 32):
+        raise InputError(f"no {kind.__name__} as {key} in the note AMDGPU: {str(value)[:40]!r}")
+    return value
 
 
 def _kernel(
-    file: ELFFile, arch: str, name: str, symbols: dict[str, Any], metadata: dict[str, Any]
+    file: ElfFile, arch: str, symbols: Mapping[str, ElfSymbol], metadata: Mapping[str, Any]
 ) -> KernelCode:
-    function, descriptor = symbols[name], symbols[f"{name}.kd"]
-    section = file.get_section(function["st_shndx"])
-    home = file.get_section(descriptor["st_shndx"])
-    start = descriptor["st_value"] - home["sh_addr"]
-    raw = home.data()[start : start + _DESCRIPTOR_BYTES]
+    name = _entry(metadata, ".name", str)
+    section, entry = _place(file, symbols, name)
+    home, start = _place(file, symbols, f"{name}.kd")
     arguments = tuple(
-        KernelArgument(a[".offset"], a[".size"], a[".value_kind"], a.get(".name"))
-        for a in metadata.get(".args", [])
+        KernelArgument(
+            _entry(each, ".offset", int),
+            _entry(each, ".size", int),
+            _entry(each, ".value_kind", str),
+            _entry(each, ".name", str) if ".name" in each else None,
+        )
+        for each in _maps(metadata, ".args")
     )
+    size = symbols[name].size or _bytes_after(section, symbols[name], symbols)
+    if entry + size > len(section.data):
+        raise InputError(f"the code of kernel {name[:60]!r} goes beyond section {section.name}")
+    key = ".max_flat_workgroup_size"
     return KernelCode(
         name=name,
         arch=arch,
         section=section.name,
-        entry=function["st_value"],
-        size=function["st_size"] or _bytes_after(section, function, symbols),
-        descriptor=_descriptor(raw, arch),
+        entry=section.address + entry,
+        size=size,
+        descriptor=_descriptor(home.data[start : start + _DESCRIPTOR_BYTES], arch),
         arguments=arguments,
-        largest_work_group=metadata.get(".max_flat_workgroup_size", 1024),
+        largest_work_group=_entry(metadata, key, int) if key in metadata else 1024,
     )
 
 
-def _bytes_after(section: Any, function: Any, symbols: dict[str, Any]) -> int:
+def _place(file: ElfFile, symbols: Mapping[str, ElfSymbol], name: str) -> tuple[ElfSection, int]:
+    """The section of a symbol, and the symbol's place in its data."""
+    symbol = symbols.get(name)
+    if symbol is None:
+        raise InputError(f"the code object has no symbol {name[:60]!r}")
+    if symbol.section is None or symbol.section >= len(file.sections):
+        raise InputError(f"symbol {name[:60]!r} stands in no section")
+    section = file.sections[symbol.section]
+    place = symbol.value - section.address
+    if not 0 <= place < len(section.data):
+        raise InputError(f"symbol {name[:60]!r} lies outside of its section {section.name}")
+    return section, place
+
+
+def _bytes_after(section: ElfSection, function: ElfSymbol, symbols: Mapping[str, ElfSymbol]) -> int:
     """The bytes to the next function, or to the end of the section.
 
     Functions written by hand often have no size of their own.
     """
-    entry = function["st_value"]
     ends = [
-        symbol["st_value"]
+        symbol.value
         for symbol in symbols.values()
-        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_shndx"] == function["st_shndx"]
+        if symbol.is_function and symbol.section == function.section
     ]
-    ends.append(section["sh_addr"] + section["sh_size"])
-    return int(min((end for end in ends if end > entry), default=entry) - entry)
+    ends.append(section.address + len(section.data))
+    return min((end for end in ends if end > function.value), default=function.value) - (
+        function.value
+    )
 
 
 def _descriptor(raw: bytes, arch: str) -> Descriptor:

@@ -109,7 +109,7 @@ def _objdump(data: bytes, arch: str, *options: str) -> list[str]:
         file.flush()
         said = subprocess.run(
             [find_objdump(), "-d", f"--mcpu={arch}", *options, file.name],
-            capture_output=True, text=True, timeout=_SECONDS, check=False,
+            capture_output=True, encoding="utf-8", errors="replace", timeout=_SECONDS, check=False,
         )  # fmt: skip
     if said.returncode != 0:
         raise InputError(f"llvm-objdump refuses the code object: {said.stderr.strip()[:200]}")

@@ -84,6 +84,17 @@ class Tally:
         self.killed_shown.update(other.killed_shown)
         self.shown_to.update(other.shown_to)
 
+    @classmethod
+    def from_json(cls, counts: dict[str, Any]) -> Tally:
+        """The tally of such a JSON object."""
+        return cls(
+            **{name: counts[name] for name in ("mutants", "wrong", "legality", "shown")},
+            not_shown=counts["not_shown"],
+            killed=Counter(counts["killed"]),
+            killed_shown=Counter(counts["killed_shown"]),
+            shown_to=Counter(counts["shown_to"]),
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The counts as one JSON object."""
         return {
@@ -140,11 +151,15 @@ class Disagreement:
 class CampaignOutcome:
     """The findings of a campaign so far.
 
-    `asked` counts the functions that allocators were asked about; `answered`
-    counts the allocators' answers, `executed` those whose machine code ran.
+    `findings[kind][judge]` counts the answers in which a judge finds such a mistake. For
+    the executor these are the answers that it shows to be wrong. Answers with edits count
+    under `JUDGE (edits)`. `kinds` counts the disagreements. `asked` counts the functions
+    that allocators were asked about; `answered` counts the allocators' answers, `executed`
+    those whose machine code ran.
     """
 
     tallies: dict[str, Tally] = field(default_factory=dict)
+    findings: dict[str, Counter[str]] = field(default_factory=dict)
     functions: int = 0
     kernels: int = 0
     asked: int = 0
@@ -168,6 +183,20 @@ class CampaignOutcome:
         for tally in self.tallies.values():
             total.merge(tally)
         return total
+
+    def add(self, name: str, case: Case, opinion: Opinion) -> None:
+        """Counts one case of an operator, and the kinds of its findings."""
+        self.tallies.setdefault(name, Tally()).add(opinion)
+        suffix = "" if case.edits is None else " (edits)"
+        kinds = {
+            judge: {finding.kind.value for finding in findings}
+            for judge, findings in opinion.findings.items()
+        }
+        if opinion.shown is not None:
+            kinds[EXECUTOR] = set().union(*kinds.values())
+        for judge, found in kinds.items():
+            for kind in found:
+                self.findings.setdefault(kind, Counter())[judge + suffix] += 1
 
 
 class Campaign:
@@ -226,7 +255,7 @@ class Campaign:
         except Exception as error:
             error.add_note(f"on this function and answer (by {name}):\n{case}")
             raise
-        self.outcome.tallies.setdefault(name, Tally()).add(opinion)
+        self.outcome.add(name, case, opinion)
         for kind in opinion.disagreements():
             self.outcome.kinds[kind] += 1
             if self.outcome.kinds[kind] <= SHRUNK_OF_A_KIND:

@@ -8,9 +8,10 @@ from typing import Any
 from tabulate import tabulate
 
 from verilocc_bench import __version__
+from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.selftest.campaign import CampaignOutcome, Tally
 from verilocc_bench.selftest.sources import operators
-from verilocc_bench.verification.judges import FAST, INDEPENDENT, SMT
+from verilocc_bench.verification.judges import FAST, INDEPENDENT, JUDGES, SMT
 
 NOTHING = "-"
 
@@ -24,7 +25,8 @@ def render(outcome: CampaignOutcome) -> str:
     rows = [_row(name, tally, judges) for name, tally in named]
     rows.append(_row("all", outcome.total, judges))
     align = ["left"] + ["right"] * (len(headers) - 1)
-    parts = [tabulate(rows, headers=headers, colalign=align), summary(outcome)]
+    parts = [tabulate(rows, headers=headers, colalign=align)]
+    parts += [_findings_table(outcome), summary(outcome)]
     parts += [f"DISAGREEMENT: {disagreement}" for disagreement in outcome.disagreements]
     return "\n\n".join(parts)
 
@@ -47,6 +49,20 @@ def _row(name: str, tally: Tally, judges: list[str]) -> list[str]:
         for judge in judges
     ]
     return [name, *map(str, counts), *killed, *rates]
+
+
+def _findings_table(outcome: CampaignOutcome) -> str:
+    """In how many answers each judge finds each kind of mistake."""
+    counts = outcome.findings
+    known = [name + edits for edits in ("", " (edits)") for name in JUDGES]
+    judges = [judge for judge in known if any(judge in each for each in counts.values())]
+    rows = [
+        [kind, *(counts[kind].get(judge, NOTHING) for judge in judges)]
+        for kind in FindingKind
+        if kind in counts
+    ]
+    align = ["left"] + ["right"] * len(judges)
+    return tabulate(rows, headers=["finding", *judges], colalign=align if rows else None)
 
 
 def summary(outcome: CampaignOutcome) -> str:
@@ -77,6 +93,11 @@ def document(outcome: CampaignOutcome, seed: int) -> dict[str, Any]:
         "interrupted": outcome.interrupted,
         "operators": {
             name: outcome.tallies[name].to_json() for name in operators() if name in outcome.tallies
+        },
+        "findings": {
+            kind.value: dict(sorted(outcome.findings[kind].items()))
+            for kind in FindingKind
+            if kind in outcome.findings
         },
         "total": outcome.total.to_json(),
         "disagreement_counts": dict(sorted(outcome.kinds.items())),

@@ -15,21 +15,16 @@ them; the places by experiment with ptxas 12.8, 13.1 and 13.5.
 
 from __future__ import annotations
 
-import io
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from verilocc_bench.elf import MAGIC, ElfSection, read_elf
 from verilocc_bench.errors import InputError, MissingExtraError
 from verilocc_bench.targets.nvidia_budget import LaunchBounds, read_launch_bounds
 
-if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
-
-_MAGIC = b"\x7fELF"
 _CLASS_64, _LITTLE_ENDIAN = 2, 1
 _EXECUTABLE, _MACHINE_CUDA = 2, 190
 _HEADER_BYTES = 64
@@ -38,9 +33,7 @@ _NEW_ABI = 8
 _FUNCTION = 2  # STT_FUNC
 _ENTRY = 0x10  # STO_CUDA_ENTRY, in st_other
 _SYMBOL = struct.Struct("<IBBHQQ")
-_SECTION_HEADER_BYTES = 64
 _SECTION_INFO_OFFSET = 44
-_NO_BITS = 8  # SHT_NOBITS
 _INSTRUCTION_BYTES = 16
 
 _REGISTER_COUNT = 0x2F  # EIATTR_REGCOUNT: the symbol's number and the count, 32 bits each
@@ -100,7 +93,7 @@ def choose_kernel(names: Sequence[str], name: str | None, source: str | Path | N
 
 def is_cubin(data: bytes) -> bool:
     """True if the data begins like an ELF file, so it cannot be text."""
-    return data.startswith(_MAGIC)
+    return data.startswith(MAGIC)
 
 
 def read_cubin(data: bytes, source: str | Path | None = None) -> Cubin:
@@ -109,21 +102,13 @@ def read_cubin(data: bytes, source: str | Path | None = None) -> Cubin:
     Raises InputError about `source` if the data is not a whole cubin or has no
     kernel, and MissingExtraError without pyelftools.
     """
-    try:
-        from elftools.elf.elffile import ELFFile
-    except ImportError:
-        raise MissingExtraError("pyelftools", "cubin", "reading a cubin") from None
     _check_header(data, source)
     try:
-        elf = ELFFile(io.BytesIO(data))
-        sections = _sections(elf, data)
-    except InputError as error:
-        raise error.located(source or "<cubin>") from None
-    except Exception as error:  # noqa: BLE001  the library raises whatever its parts do
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"no whole ELF file: {reason[:100]}", source=source) from None
-    try:
+        sections = read_elf(data, "cubin").sections
+        _check_overlap(sections)
         kernels = tuple(_kernels(data, sections))
+    except MissingExtraError:
+        raise
     except InputError as error:
         raise error.located(source or "<cubin>") from None
     if not kernels:
@@ -131,17 +116,6 @@ def read_cubin(data: bytes, source: str | Path | None = None) -> Cubin:
     flags = int.from_bytes(data[48:52], "little")
     number = flags >> 8 & 0xFF if data[_ABI_BYTE] >= _NEW_ABI else flags & 0xFF
     return Cubin(f"sm_{number}", kernels)
-
-
-@dataclass(frozen=True, slots=True)
-class _ElfSection:
-    name: str
-    index: int
-    offset: int
-    size: int
-    info: int
-    link: int
-    info_offset: int
 
 
 def _check_header(data: bytes, source: str | Path | None) -> None:
@@ -167,60 +141,18 @@ def _check_header(data: bytes, source: str | Path | None) -> None:
         )
 
 
-def _sections(elf: ELFFile, data: bytes) -> list[_ElfSection]:
-    """The section headers, each checked to lie within the file."""
-    table = int(elf["e_shoff"])
-    count = int(elf["e_shnum"])
-    size = int(elf["e_shentsize"])
-    if size != _SECTION_HEADER_BYTES or table + count * size > len(data):
-        raise InputError(
-            f"the table of {count} sections at byte {table} goes beyond the end, "
-            f"byte {len(data)}: it is not whole"
-        )
-    segments = int(elf["e_phoff"]) + int(elf["e_phnum"]) * int(elf["e_phentsize"])
-    if segments > len(data):
-        raise InputError(
-            f"the program headers go to byte {segments}, the file ends at byte {len(data)}: "
-            "it is not whole"
-        )
-    found: list[_ElfSection] = []
-    for index in range(count):
-        header = elf.get_section(index).header
-        offset, length = int(header["sh_offset"]), int(header["sh_size"])
-        kind = struct.unpack_from("<I", data, table + index * size + 4)[0]
-        name = elf.get_section(index).name
-        if kind != _NO_BITS and offset + length > len(data):
-            raise InputError(
-                f"section {index} ({name}) at byte {offset} has {length} bytes, the file "
-                f"ends at byte {len(data)}: it is not whole"
-            )
-        found.append(
-            _ElfSection(
-                name,
-                index,
-                offset,
-                0 if kind == _NO_BITS else length,
-                int(header["sh_info"]),
-                int(header["sh_link"]),
-                table + index * size + _SECTION_INFO_OFFSET,
-            )
-        )
-    _check_overlap(found)
-    return found
-
-
-def _check_overlap(sections: list[_ElfSection]) -> None:
+def _check_overlap(sections: Sequence[ElfSection]) -> None:
     """Raises InputError if two sections share bytes of the file."""
-    in_order = sorted((s for s in sections if s.size), key=lambda s: (s.offset, s.index))
+    in_order = sorted((s for s in sections if s.data), key=lambda s: (s.offset, s.index))
     for before, after in pairwise(in_order):
-        if before.offset + before.size > after.offset:
+        if before.offset + len(before.data) > after.offset:
             raise InputError(
                 f"sections {before.index} ({before.name}) and {after.index} ({after.name}) "
                 f"overlap at byte {after.offset}: the file is damaged"
             )
 
 
-def _kernels(data: bytes, sections: list[_ElfSection]) -> Iterator[CubinKernel]:
+def _kernels(data: bytes, sections: Sequence[ElfSection]) -> Iterator[CubinKernel]:
     by_name = {section.name: section for section in sections}
     symbols = by_name.get(".symtab")
     if symbols is None or symbols.link >= len(sections):
@@ -228,59 +160,52 @@ def _kernels(data: bytes, sections: list[_ElfSection]) -> Iterator[CubinKernel]:
     strings = sections[symbols.link]
     counts = _register_counts(data, by_name.get(".nv.info"))
     seen: set[str] = set()
-    for number in range(symbols.size // _SYMBOL.size):
+    for number in range(len(symbols.data) // _SYMBOL.size):
         entry = _SYMBOL.unpack_from(data, symbols.offset + number * _SYMBOL.size)
         name_offset, information, other, index, value, _ = entry
         if information & 0xF != _FUNCTION or not other & _ENTRY:
             continue
-        name = _string(data, strings, name_offset)
+        name = _string(strings, name_offset)
         if index >= len(sections) or sections[index].name != f".text.{name}" or value:
             raise InputError(f"expected the code of kernel {name[:60]!r} in section .text.{name}")
         if name in seen:
             raise InputError(f"expected one kernel {name[:60]!r}, there are two")
         seen.add(name)
         attributes = counts.get(number, ())
-        yield _kernel(
-            data, name, sections[index], by_name, symbol_index=number, attributes=attributes
-        )
+        yield _kernel(name, sections[index], by_name, symbol_index=number, attributes=attributes)
 
 
 def _kernel(
-    data: bytes,
     name: str,
-    code: _ElfSection,
-    by_name: dict[str, _ElfSection],
+    code: ElfSection,
+    by_name: dict[str, ElfSection],
     *,
     symbol_index: int,
     attributes: tuple[int, ...],
 ) -> CubinKernel:
-    if not code.size or code.size % _INSTRUCTION_BYTES:
+    if not len(code.data) or len(code.data) % _INSTRUCTION_BYTES:
         raise InputError(
             f"expected whole instructions of {_INSTRUCTION_BYTES} bytes in section {code.name}, "
-            f"it has {code.size} bytes"
+            f"it has {len(code.data)} bytes"
         )
     information = by_name.get(f".nv.info.{name}")
     bounds = LaunchBounds()
     if information is not None:
-        bounds = read_launch_bounds(_bytes(data, information))
+        bounds = read_launch_bounds(information.data)
     return CubinKernel(
         name,
         symbol_index,
         code.offset,
-        code.size,
+        len(code.data),
         code.info >> 24,
-        code.info_offset + 3,
+        code.header_offset + _SECTION_INFO_OFFSET + 3,
         attributes,
         bounds,
     )
 
 
-def _bytes(data: bytes, section: _ElfSection) -> bytes:
-    return data[section.offset : section.offset + section.size]
-
-
-def _string(data: bytes, strings: _ElfSection, offset: int) -> str:
-    table = _bytes(data, strings)
+def _string(strings: ElfSection, offset: int) -> str:
+    table = strings.data
     end = table.find(b"\0", offset)
     text = table[offset:end] if 0 <= offset < len(table) and end >= 0 else b""
     try:
@@ -292,12 +217,12 @@ def _string(data: bytes, strings: _ElfSection, offset: int) -> str:
     return name
 
 
-def _register_counts(data: bytes, section: _ElfSection | None) -> dict[int, tuple[int, ...]]:
+def _register_counts(data: bytes, section: ElfSection | None) -> dict[int, tuple[int, ...]]:
     """The offsets of the register counts in the file, by the number of their symbol."""
     found: dict[int, tuple[int, ...]] = {}
     if section is None:
         return found
-    position, end = section.offset, section.offset + section.size
+    position, end = section.offset, section.offset + len(section.data)
     while position + 4 <= end:
         form, code, size = struct.unpack_from("<BBH", data, position)
         position += 4

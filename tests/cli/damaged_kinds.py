@@ -1,0 +1,308 @@
+"""Whole files of every kind that a command reads, and the commands that read it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from leaderboard import render, revalidate
+from tests.backends.nvidia import assembled_kernels
+from tests.cli.damaged_files import DamagedKind
+from tests.conftest import TESTS
+from tests.leaderboard.submissions import Arena, submitted
+from tests.machine import assembly
+from verilocc_bench.cli import main
+from verilocc_bench.dataset import load_raw_row, load_rows
+
+ROWS = load_rows("mini").rows
+AMD = min((row for row in ROWS if row.arch == "gfx942"), key=lambda row: row.n_instructions)
+KERNEL = """
+    s_load_dwordx4 s[4:7], s[0:1], 0x0
+    s_load_dword s8, s[0:1], 0x10
+    v_lshlrev_b32_e32 v1, 2, v0
+    s_waitcnt lgkmcnt(0)
+    global_load_dword v2, v1, s[4:5]
+    s_waitcnt vmcnt(0)
+    v_add_u32_e32 v2, s8, v2
+    global_store_dword v1, v2, s[6:7]
+    s_endpgm
+"""
+LLVM_IR = TESTS / "backends" / "amdgpu" / "kernels" / "debug.ll"
+MODEL = "linear-scan"
+
+
+def _problem_commands(path: Path, out: Path, answer: Path, *options: str) -> list[list[object]]:
+    """What reads a problem."""
+    return [
+        ["problem", path, *options, "-o", out / "row.json"],
+        ["allocate", path, *options, "--model", "linear-scan", "-o", out / "answer.json"],
+        ["verify", path, answer, *options],
+        ["bound", path, *options, "--no-solver", "-o", out / "proof.json"],
+        ["show", path, answer, *options, "-o", out / "page.html"],
+    ]
+
+
+def _code_commands(path: Path, out: Path, answer: Path, *options: str) -> list[list[object]]:
+    """What reads compiled code."""
+    code = "code.cubin" if path.suffix == ".cubin" else "code.s"
+    return [
+        *_problem_commands(path, out, answer, *options),
+        ["normalize", path, *options, "--map", out / "map", "-o", out / "text"],
+        ["normalize", path, *options, "--list"],
+        ["lower", path, answer, *options, "-o", out / code],
+        ["compare", path, answer, *options],
+    ]
+
+
+def _answer_of(path: Path, folder: Path, *options: str) -> Path:
+    """An answer to the whole file, for damaged copies too: without its id."""
+    answer = folder / "answer.json"
+    assert main(["allocate", str(path), *options, "--model", MODEL, "-o", str(answer)]) == 0
+    answer.write_text(json.dumps({"assignment": json.loads(answer.read_text())["assignment"]}))
+    return answer
+
+
+def code_object(folder: Path) -> DamagedKind:
+    arrays, whole = _arrays(folder), folder / "whole.o"
+    whole.write_bytes(assembly.assembled(KERNEL))
+    answer = _answer_of(whole, folder)
+
+    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
+        run = ["run", path, "--arguments", arrays, "--grid", "1", "-o", out / "after.npz"]
+        return [run, *_code_commands(path, out, answer)]
+
+    return DamagedKind("kernel.o", whole.read_bytes(), commands)
+
+
+def _arrays(folder: Path) -> Path:
+    """The arguments of the kernel."""
+    path = folder / "arguments.npz"
+    numbers = np.arange(64, dtype=np.uint32)
+    np.savez(path, numbers=numbers, out=np.zeros(64, np.uint32), n=np.uint32(5))
+    return path
+
+
+def arguments(folder: Path) -> DamagedKind:
+    arrays, code = _arrays(folder), folder / "kernel.o"
+    code.write_bytes(assembly.assembled(KERNEL))
+
+    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
+        return [["run", code, "--arguments", path, "--grid", "1", "-o", out / "after.npz"]]
+
+    return DamagedKind("arguments.npz", arrays.read_bytes(), commands)
+
+
+def cubin(folder: Path) -> DamagedKind:
+    whole = folder / "whole.cubin"
+    whole.write_bytes(assembled_kernels.assembled(assembled_kernels.LOOP))
+    answer = _answer_of(whole, folder)
+
+    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
+        return _code_commands(path, out, answer)
+
+    return DamagedKind("kernel.cubin", whole.read_bytes(), commands)
+
+
+def llvm_ir(folder: Path) -> DamagedKind:
+    options = ("--arch", "gfx942")
+    answer = _answer_of(LLVM_IR, folder, *options)
+
+    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
+        return _code_commands(path, out, answer, *options)
+
+    return DamagedKind("kernel.ll", LLVM_IR.read_bytes(), commands)
+
+
+def machine_ir(folder: Path) -> DamagedKind:
+    answer = _label(folder)
+
+    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
+        return _code_commands(path, out, answer, "--arch", "gfx942")
+
+    content = load_raw_row("mini", AMD.id).content
+    return DamagedKind(
+        "kernel.mir", content.encode() if isinstance(content, str) else content, commands
+    )
+
+
+def normalized(folder: Path) -> DamagedKind:
+    answer = _label(folder)
+
+    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
+        return _problem_commands(path, out, answer)
+
+    return DamagedKind("function.txt", AMD.normalized.encode(), commands)
+
+
+def row(folder: Path) -> DamagedKind:
+    whole, answer = folder / "row.json", _label(folder)
+    assert main(["problem", AMD.id, "-o", str(whole)]) == 0
+
+    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
+        return _problem_commands(path, out, answer)
+
+    return DamagedKind("row.json", whole.read_bytes(), commands)
+
+
+def answer(folder: Path) -> DamagedKind:
+    whole = _label(folder)
+
+    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
+        return [
+            ["verify", AMD.id, path],
+            ["verify", AMD.id, path, "--judge", "all", "--json"],
+            ["lower", AMD.id, path, "-o", out / "code.s"],
+            ["compare", AMD.id, path],
+            ["show", AMD.id, path, "-o", out / "page.html"],
+            ["measure", AMD.id, path, "-o", out / "measurement"],
+            ["run", AMD.id, path],
+        ]
+
+    return DamagedKind("answer.json", whole.read_bytes(), commands)
+
+
+def proof(folder: Path) -> DamagedKind:
+    whole = folder / "proof.json"
+    assert main(["bound", AMD.id, "--no-solver", "-o", str(whole)]) == 0
+
+    def commands(path: Path, _out: Path) -> Sequence[Sequence[object]]:
+        return [["bound", AMD.id, "--check", path]]
+
+    return DamagedKind("proof.json", whole.read_bytes(), commands)
+
+
+def _label(folder: Path) -> Path:
+    path = folder / "label.json"
+    path.write_text(json.dumps({"assignment": AMD.label}))
+    return path
+
+
+def results(folder: Path, arena: Arena) -> DamagedKind:
+    run = _evaluated(folder, arena)
+
+    def commands(path: Path, out: Path) -> Iterator[Sequence[object]]:
+        hub = ["--dataset-id", "a/b", "-o", out / "results"]
+        for command in (
+            ["report"],
+            ["report", "--format", "csv", "-o", out / "report"],
+            ["report", "--format", "html", "-o", out / "report"],
+            ["report", "--format", "eval-results", *hub],
+            ["report", "--format", "model-index", *hub],
+            ["report", run],
+            ["failures"],
+            ["submit", out / "submission", "--from-run"],
+        ):
+            yield [*command, _copied(run, path, out)]
+        yield _evaluate(arena, _copied(run, path, out))
+
+    return DamagedKind("results.json", (run / "results.json").read_bytes(), commands)
+
+
+def ledger(folder: Path, arena: Arena) -> DamagedKind:
+    return _resumed(folder, arena, "ledger.jsonl")
+
+
+def samples(folder: Path, arena: Arena) -> DamagedKind:
+    return _resumed(folder, arena, "samples.jsonl")
+
+
+def answers(folder: Path, arena: Arena) -> DamagedKind:
+    return _resumed(folder, arena, "answers.jsonl")
+
+
+def predictions(folder: Path, arena: Arena) -> DamagedKind:
+    run = _evaluated(folder, arena)
+
+    def commands(path: Path, out: Path) -> Sequence[Sequence[object]]:
+        asked = ["--dataset", arena.folder, arena.rows[0].id]
+        return [
+            _evaluate(arena, out / "run", f"predictions:{path}"),
+            ["allocate", "--model", f"predictions:{path}", *asked, "-o", out / "answer.json"],
+        ]
+
+    return DamagedKind("predictions.jsonl", (run / "answers.jsonl").read_bytes(), commands)
+
+
+def _resumed(folder: Path, arena: Arena, name: str) -> DamagedKind:
+    """A file of a run's folder, and the commands that read it."""
+    run = _evaluated(folder, arena)
+
+    def commands(path: Path, out: Path) -> Iterator[Sequence[object]]:
+        yield _evaluate(arena, _copied(run, path, out))
+        yield ["failures", _copied(run, path, out)]
+        yield ["report", "--format", "html", "-o", out / "page.html", _copied(run, path, out)]
+        yield ["submit", out / "submission", "--from-run", _copied(run, path, out)]
+
+    return DamagedKind(name, (run / name).read_bytes(), commands)
+
+
+def submission(folder: Path, arena: Arena) -> DamagedKind:
+    return _submitted(folder, arena, "submission.yaml")
+
+
+def submitted_answers(folder: Path, arena: Arena) -> DamagedKind:
+    return _submitted(folder, arena, "answers.jsonl")
+
+
+def _submitted(folder: Path, arena: Arena, name: str) -> DamagedKind:
+    """A file of a submission's folder, and the commands that read it."""
+    written = submitted(arena).write(folder / "submission")
+
+    def commands(path: Path, out: Path) -> Iterator[Sequence[object]]:
+        judged = ["--dataset", arena.folder, "--output", out / "judged", "--execute", "0"]
+        yield [revalidate.main, _copied(written, path, out), *judged]
+        yield ["submit", _copied(written, path, out), "--dataset", arena.folder, "--dry-run"]
+
+    return DamagedKind(name, (written / name).read_bytes(), commands)
+
+
+def revalidation(folder: Path, arena: Arena) -> DamagedKind:
+    """What a revalidation writes, of which the page is made."""
+    whole, written = folder / "judged", submitted(arena).write(folder / "submission")
+    command = [written, "--dataset", arena.folder, "--output", whole, "--execute", "0"]
+    assert revalidate.main([str(word) for word in command]) == 0
+
+    def commands(path: Path, out: Path) -> Iterator[Sequence[object]]:
+        (out / "entries").mkdir()
+        shutil.copy(path, out / "entries")
+        yield [render.main, out / "entries", "--output", out / "site"]
+
+    return DamagedKind("revalidation.json", (whole / "revalidation.json").read_bytes(), commands)
+
+
+def _evaluate(arena: Arena, folder: Path, model: str = MODEL) -> list[object]:
+    return ["evaluate", "--model", model, "--dataset", arena.folder, "--output-path", folder]
+
+
+def _evaluated(folder: Path, arena: Arena) -> Path:
+    """The folder of a run."""
+    run = folder / "whole-run"
+    assert main([str(word) for word in _evaluate(arena, run)]) == 0
+    return run
+
+
+def _copied(folder: Path, damaged: Path, out: Path) -> Path:
+    """A copy of a folder with the damaged file in its place."""
+    copy = out / "copy"
+    shutil.copytree(folder, copy)
+    shutil.copy(damaged, copy)
+    return copy
+
+
+KINDS = (code_object, arguments, cubin, llvm_ir, machine_ir, normalized, row, answer, proof)
+"""Files by themselves."""
+OF_AN_ARENA = (
+    results,
+    ledger,
+    samples,
+    answers,
+    predictions,
+    submission,
+    submitted_answers,
+    revalidation,
+)
+"""Files of runs and submissions."""
