@@ -11,7 +11,6 @@ from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT
 from benchmarks.model_study.records import StudyRun, read_runs
 from benchmarks.model_study.tables import TABLES
 from benchmarks.model_study.training_tables import (
-    reinforcement_words,
     scaling_words,
     training_words,
     variant_table,
@@ -47,7 +46,6 @@ def render(
         "variants": partial(variant_table, output),
         "whole-training": partial(training_words, output, OF_WHOLE.name),
         "scaling": partial(scaling_words, output, images or document.parent / "images", document),
-        "reinforcement": partial(reinforcement_words, output),
     }
     text = read_text(document)
     found = _BLOCK.findall(text)

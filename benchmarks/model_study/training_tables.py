@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from benchmarks.allocation_study.tables import markdown
 from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT
@@ -13,7 +12,6 @@ from benchmarks.model_study.models import model_folder, read_models
 from benchmarks.model_study.scaling_plot import SCALING, draw_scaling
 from benchmarks.model_study.trainings import (
     Trained,
-    read_reinforced,
     read_trained,
 )
 from benchmarks.model_study.variants import OF_REFERENCE, OF_TEXT, VARIANTS
@@ -21,14 +19,10 @@ from verilocc_bench.evaluation.table import NONE, number, percent
 from verilocc_bench.training.card import read_training, training_table, version_words
 
 __all__ = [
-    "REINFORCED",
-    "reinforcement_words",
     "scaling_words",
     "training_words",
     "variant_table",
 ]
-
-REINFORCED = "reference-reinforced"
 
 UNTOLD = "The folder of the model does not say how it was trained."
 
@@ -100,26 +94,3 @@ def _row(each: Trained) -> tuple[str, ...]:
         percent(seen and seen.right),
         f"{each.seconds:,.0f}" + (" since resumed" if each.resumed else ""),
     )
-
-
-def reinforcement_words(output: Path) -> str:
-    """The model's results before and after reinforcement; empty without reinforcement."""
-    found = read_reinforced(output, REINFORCED)
-    if found is None:
-        return ""
-    rows = [("before", *_measures(found.before)), ("after", *_measures(found.after))]
-    steps = f"{found.steps:,} steps of {found.answers:,} answers each"
-    return f"{steps}, in {found.seconds:,.0f} seconds.\n\n{markdown(_MEASURED, rows)}"
-
-
-_MEASURED = (
-    *("", "kernels", "valid", "registers", "fewer", "equal", "more"),
-    *("bank conflicts", "the compiler's", "ratio", "dead ends"),
-)
-
-
-def _measures(seen: Mapping[str, Any]) -> Iterable[str]:
-    yield from (f"{seen['functions']:,}", f"{seen['valid']:,}", number(seen["registers_ratio"], 3))
-    yield from (percent(seen[f"share_{name}"]) for name in ("better", "equal", "worse"))
-    yield from (f"{seen['conflicts']:,}", f"{seen['label_conflicts']:,}")
-    yield from (number(seen["conflicts_ratio"], 3), f"{seen['dead_ends']:,}")

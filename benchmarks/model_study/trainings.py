@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.model_study.models import model_folder
 from verilocc_bench.errors import InputError
-from verilocc_bench.files import parse_json, read_json, read_text
-from verilocc_bench.training.card import TRAINING, read_training
+from verilocc_bench.files import parse_json, read_text
+from verilocc_bench.training.card import read_training
 
-__all__ = ["Reinforced", "Trained", "Validation", "read_reinforced", "read_trained"]
+__all__ = ["Trained", "Validation", "read_trained"]
 
 LOG = "log.jsonl"
 
@@ -88,40 +88,3 @@ def _curve(path: Path) -> tuple[Validation, ...]:
             message = "expected a line of a training's log"
             raise InputError(message, source=path, line=number) from None
     return tuple(found[step] for step in sorted(found))
-
-
-@dataclass(frozen=True, slots=True)
-class Reinforced:
-    """A finished reinforcement: the model's results `before` and `after` (training.rewards)."""
-
-    steps: int
-    answers: int
-    seconds: float
-    before: Mapping[str, Any]
-    after: Mapping[str, Any]
-
-
-SEEN = (
-    *("functions", "valid", "registers_ratio", "share_better", "share_equal", "share_worse"),
-    *("conflicts", "label_conflicts", "conflicts_ratio", "dead_ends"),
-)
-
-
-def read_reinforced(output: Path, name: str) -> Reinforced | None:
-    """The results of a reinforcement; None if it has not ended. Raises InputError as above."""
-    folder = model_folder(output, name)
-    if folder is None:
-        return None
-    document = read_json(folder / TRAINING)
-    try:
-        recipe, measured = document["recipe"], document["measured"]
-        found = Reinforced(
-            recipe["steps"],
-            recipe["functions"] * recipe["group"],
-            measured["seconds"],
-            *({key: measured[when][key] for key in SEEN} for when in ("before", "after")),
-        )
-    except (KeyError, TypeError) as error:
-        message = f"expected what `train --reinforce` writes ({type(error).__name__}: {error})"
-        raise InputError(message, source=folder / TRAINING) from None
-    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -21,13 +20,11 @@ from benchmarks.model_study.configurations import REFERENCE, REFERENCE_TEXT
 from benchmarks.model_study.models import read_models, trained_folder, write_models
 from benchmarks.model_study.scaling_plot import draw_scaling
 from benchmarks.model_study.training_tables import (
-    REINFORCED,
-    reinforcement_words,
     scaling_words,
     training_words,
     variant_table,
 )
-from benchmarks.model_study.trainings import read_reinforced, read_trained
+from benchmarks.model_study.trainings import read_trained
 from benchmarks.model_study.variants import (
     BY_FUNCTIONS,
     BY_PARAMETERS,
@@ -318,37 +315,3 @@ BEFORE = {
     "dead_ends": 7,
     "rows": [],
 }
-
-
-def test_reinforcement_is_told_before_and_after(tmp_path: Path) -> None:
-    write_models(tmp_path)
-    assert reinforcement_words(tmp_path) == ""
-    folder = trained_folder(tmp_path, REINFORCED)
-    folder.mkdir(parents=True)
-    after = {**BEFORE, "valid": 36, "conflicts": 900}
-    recipe = {"steps": 120, "functions": 2, "group": 4}
-    measured = {"seconds": 99.5, "before": BEFORE, "after": after}
-    path = folder / "training.json"
-    path.write_text(json.dumps({"recipe": recipe, "measured": measured}))
-    told = reinforcement_words(tmp_path)
-    assert told.startswith("120 steps of 8 answers each")
-    assert (
-        "| before | 36 | 35 | 1.020 | 25.0 % | 50.0 % | 25.0 % | 1,234 | 1,000 | 1.100 | 7 |"
-        in told
-    )
-    assert "| after | 36 | 36 |" in told
-    write_models(tmp_path)
-    assert read_models(tmp_path)[REINFORCED] == str(folder)
-    path.write_text(json.dumps({"recipe": recipe, "measured": {"seconds": 1}}))
-    with pytest.raises(InputError, match="expected what `train --reinforce` writes"):
-        read_reinforced(tmp_path, REINFORCED)
-
-
-def test_what_reinforcement_writes_is_what_is_read() -> None:
-    """The keys that the table needs are those of the summary."""
-    from benchmarks.model_study.trainings import SEEN
-    from verilocc_bench.training.reinforcement_recipe import ReinforcementRecipe
-    from verilocc_bench.training.rewards import summarize
-
-    assert set(SEEN) <= summarize([]).keys()
-    assert {"steps", "functions", "group"} <= asdict(ReinforcementRecipe("a", "b", 1)).keys()

@@ -30,11 +30,6 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         "--base", metavar="MODEL", help="begin with this model, a folder or a Hub id"
     )
     parser.add_argument(
-        "--reinforce",
-        action="store_true",
-        help="train the model of --base further on what the verifier says of its own answers",
-    )
-    parser.add_argument(
         "--notes",
         action="store_true",
         help="train a model that keeps notes, by a recipe such as `reference-notes`",
