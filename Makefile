@@ -22,7 +22,7 @@ MUTANT_JOBS ?= 2
 # Tests start hundreds of processes: none of them should compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help evaluate test test-fast test-exhaustive check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study expert-study train-tiny figures leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast test-exhaustive check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-small mutants distances docs benchmark study expert-study figures leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -133,9 +133,6 @@ expert-study: $(VENV)/dev ## Measure on DATASET/expert how experts' kernels diff
 	$(BIN)/python -m benchmarks.expert_study.best_answers $(DATASET)/expert -o results/expert-study/best.jsonl
 	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert --model predictions:results/expert-study/best.jsonl --machine-code --limit 8 --jobs $(STUDY_JOBS) --output-path results/expert-study/best
 	$(BIN)/python -m benchmarks.expert_study $(DATASET)/expert --sweep $(DATASET) --results results/expert-study -o docs/expert-study.md --images docs/images
-
-train-tiny: $(VENV)/dev ## Train the small recipe twice, and compare with what is written down of it; takes minutes
-	$(BIN)/python -m benchmarks.tiny_model --output results/tiny
 
 figures: $(VENV)/dev ## Make the figures of the README
 	$(BIN)/python -m benchmarks.figures docs/images

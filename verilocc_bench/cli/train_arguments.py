@@ -12,7 +12,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "recipe",
         metavar="RECIPE",
-        help="a YAML file, or a recipe that comes along, such as `reference`",
+        help="a YAML file; with --notes also a recipe that comes along, such as `tiny-notes`",
     )
     parser.add_argument(
         "--dataset", required=True, help="mini, a folder, or a dataset id on the Hub"

@@ -57,7 +57,7 @@ def same(one: Response, other: Response) -> bool:
 
 
 def networks() -> Iterator[NotesNetwork]:
-    for name in ("reference-text-notes", "reference-notes"):
+    for name in ("reference", "reference-notes"):
         yield load_network(folder_of(name))[0]
     for prompt_format in NOTES_FORMATS.values():
         yield NotesNetwork(SMALL, prompt_format=prompt_format)
@@ -95,7 +95,7 @@ def test_most_windows_of_a_trained_network_are_answered_at_once(
         plain(network, some)
 
     monkeypatch.setattr(decoding, "answer_windows", counted)
-    network, _ = load_network(folder_of("reference-text-notes"))
+    network, _ = load_network(folder_of("reference"))
     found = answers(network, LocalModelSettings(strategy=SamplingStrategy.GREEDY))
     windows = sum(each.details["asks"] for each in found)
     assert sum(asked) * 20 < windows

@@ -158,7 +158,7 @@ def test_classes_without_words_have_no_answer(folder: Path) -> None:
     "options",
     [
         LocalModelSettings(decoding=Decoding.CONSTRAINED),
-        LocalModelSettings(prompt_format="state"),
+        LocalModelSettings(prompt_format="window"),
         LocalModelSettings(strategy=SamplingStrategy.PRIORITY),
         LocalModelSettings(few_shot=2),
         LocalModelSettings(batch_size=0),
@@ -170,11 +170,12 @@ def test_options_that_mean_nothing_are_refused(folder: Path, options: LocalModel
         resolve_model(str(folder), options, 1)
 
 
-def test_only_models_that_keep_notes_can_be_checked() -> None:
+def test_only_models_that_keep_notes_can_be_checked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="checked"):
         resolve_model("linear-scan", AllocatorSettings(decoding=Decoding.CHECKED), 1)
+    checked = LocalModelSettings(prompt_format="window", decoding=Decoding.CHECKED)
     with pytest.raises(InputError, match="checked"):
-        resolve_model("reference", LocalModelSettings(decoding=Decoding.CHECKED), 1)
+        resolve_model(str(tmp_path), checked, 1)
 
 
 def test_a_folder_of_another_version_is_refused(folder: Path, tmp_path: Path) -> None:

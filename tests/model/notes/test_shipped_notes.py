@@ -22,8 +22,8 @@ pytest.importorskip("torch")
 
 from verilocc_bench.model.notes.files import load_network
 
-NAMES = ["reference-notes", "reference-text-notes"]
-RECIPES = {"reference-text-notes": "reference-text-notes-further"}
+NAMES = ["reference-notes", "reference"]
+RECIPES = {"reference": "reference-text-notes-further"}
 """The last recipe of those that were trained further."""
 
 

@@ -354,7 +354,6 @@ def test_demonstrations_follow_an_answer_until_it_contradicts_the_notes() -> Non
     [
         (replace(FREE, decoding=Decoding.CONSTRAINED), "is free, checked or guided"),
         (replace(GUIDED, feedback=FeedbackKind.REPAIR), "cannot repair"),
-        (replace(FREE, backtracks=1), "cannot backtrack"),
         (replace(FREE, window_registers=3), "has no windows"),
     ],
 )

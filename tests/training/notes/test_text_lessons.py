@@ -114,7 +114,7 @@ def test_a_model_of_the_format_is_trained_and_answers(tmp_path: Path) -> None:
     assert allocator.prompt.format == "text-notes"
     assert "text-notes" in (tmp_path / "once" / "README.md").read_text()
     with pytest.raises(InputError, match="prompt_format"):
-        replace(recipe, prompt_format="candidates")
+        replace(recipe, prompt_format="window")
 
 
 def test_recipes_of_the_older_format_are_written_as_before() -> None:

@@ -77,7 +77,6 @@ class NotesAllocator:
             decoding=settings.decoding or Decoding.FREE,
             prompt_format=self._format.name,
             strategy=settings.strategy or SamplingStrategy.GREEDY,
-            backtracks=0,
         )
 
     @property
@@ -187,12 +186,10 @@ def _check(name: str, settings: LocalModelSettings, known: str) -> None:
         raise InputError(f"temperature {settings.temperature}: expected a number from 0")
     for value, flag in (
         (settings.few_shot, "--few-shot"),
-        (settings.backtracks, "--backtracks"),
         (settings.window_registers, "--window-registers"),
         (settings.maximum_tokens, "--max-tokens"),
         (settings.model_revision, "--model-revision"),
         (settings.chat, "--chat"),
-        (settings.runnable, "--runnable"),
     ):
         if value:
             raise InputError(f"{flag} means nothing to the format {known}", source=name)

@@ -30,9 +30,8 @@ class UnparsableReason(StrEnum):
     Of JSON: `not_json`, `trailing_text` (an object, and more after it),
     `not_an_object`, `duplicate_key`, `not_a_virtual_register` (a key),
     `not_asked` (a key that this prompt does not ask for), `not_a_name` (a
-    value that is no string). Of names: `not_a_register`. Of both: `empty`,
-    `truncated` (the completion ended at its limit). `not_a_choice`: what a
-    constraint does not allow, from a model that does not obey it.
+    value that is no string), `not_a_register` (a name that no register has),
+    `empty`, `truncated` (the completion ended at its limit).
     `text-notes-json` wants an array: `not_an_array`; `contradiction` is what the
     model's own notes do not allow.
     """
@@ -47,7 +46,6 @@ class UnparsableReason(StrEnum):
     NOT_ASKED = "not_asked"
     NOT_A_NAME = "not_a_name"
     NOT_A_REGISTER = "not_a_register"
-    NOT_A_CHOICE = "not_a_choice"
     CONTRADICTION = "contradiction"
     NOT_AN_ARRAY = "not_an_array"
 
@@ -102,17 +100,6 @@ def wrong_name(key: str, value: Any) -> Unparsable | None:
         message = f"expected the name of a register for {key}, not a {kind}"
         return Unparsable(UnparsableReason.NOT_A_NAME, message)
     return None if _REGISTER.fullmatch(value) else _no_register(value)
-
-
-def read_word(completion: Completion) -> str | Unparsable:
-    """The one name of a register in a completion, without white space around it."""
-    word = completion.text.strip()
-    if completion.finish is Finish.LENGTH:
-        message = "the completion ended at its limit: a name can be cut short"
-        return Unparsable(UnparsableReason.TRUNCATED, message)
-    if not word:
-        return _nothing(completion)
-    return word if _REGISTER.fullmatch(word) else _no_register(word)
 
 
 def _nothing(completion: Completion) -> Unparsable:

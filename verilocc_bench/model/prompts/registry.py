@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.model.prompts.candidates import CANDIDATES
 from verilocc_bench.model.prompts.prompt_format import PromptFormat
-from verilocc_bench.model.prompts.state import STATE
 from verilocc_bench.model.prompts.text_notes_json.text_format import TEXT_NOTES_JSON
 from verilocc_bench.model.prompts.whole import WHOLE
 from verilocc_bench.model.prompts.window import WINDOW
@@ -13,7 +11,7 @@ from verilocc_bench.model.prompts.window import WINDOW
 DEFAULT_PROMPT_FORMAT = "whole"
 """The format where neither the user nor the model names one."""
 
-_ALL: tuple[PromptFormat, ...] = (WHOLE, WINDOW, STATE, CANDIDATES, TEXT_NOTES_JSON)
+_ALL: tuple[PromptFormat, ...] = (WHOLE, WINDOW, TEXT_NOTES_JSON)
 
 WORDS_OF_THEIR_OWN = ("notes", "text-notes")
 """Prompt formats of models that were trained for them alone (model.notes)."""

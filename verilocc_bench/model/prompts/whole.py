@@ -64,10 +64,8 @@ class WholeFormat:
     shows: str = "machine IR as text"
     description: str = DESCRIPTION
     system: str = SYSTEM
-    decisions: None = None
     tracks: tuple[str, ...] = TRACKS
     has_windows: bool = False
-    ends_with_token: bool = True
 
     @property
     def source_hash(self) -> str:
@@ -83,7 +81,6 @@ class WholeFormat:
         problem: AllocationProblem,
         answer: Mapping[str, str],
         *,
-        every: int = 1,  # noqa: ARG002  there is one prompt
         new_registers: int | None = None,  # noqa: ARG002  and no window
     ) -> Iterator[Turn]:
         """The one prompt of a function, and the completion that is the answer."""

@@ -82,10 +82,8 @@ class WindowFormat:
     shows: str = "windows of machine IR as text, and what is free"
     description: str = DESCRIPTION
     system: str = SYSTEM
-    decisions: None = None
     tracks: tuple[str, ...] = TRACKS
     has_windows: bool = True
-    ends_with_token: bool = True
 
     @property
     def source_hash(self) -> str:
@@ -101,7 +99,6 @@ class WindowFormat:
         problem: AllocationProblem,
         answer: Mapping[str, str],
         *,
-        every: int = 1,  # noqa: ARG002  a window needs those before it
         new_registers: int | None = None,
     ) -> Iterator[Turn]:
         """One turn for each window; see PromptFormat."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from verilocc_bench.files import read_json, write_atomically
 from verilocc_bench.model.notes.formats import NOTES_FORMAT, TEXT_NOTES_FORMAT
-from verilocc_bench.model.shipped import SHIPPED
+from verilocc_bench.model.shipped import ALIASES, SHIPPED
 
 CARD = """\
 ---
@@ -59,7 +59,8 @@ def write_notes_card(folder: Path) -> None:
     training: dict[str, Any] = read_json(folder / "training.json")
     recipe, measured, dataset = training["recipe"], training["measured"], training["dataset"]
     prompt_format = recipe.get("prompt_format", NOTES_FORMAT.name)
-    name = recipe["name"].removesuffix(FURTHER)
+    made = recipe["name"].removesuffix(FURTHER)
+    name = ALIASES.get(made, made)
     text = CARD.format(
         name=name,
         recipe=recipe["name"],

@@ -76,10 +76,8 @@ class TextNotesJsonFormat:
     shows: str = "mentions in the text, and its own notes"
     description: str = DESCRIPTION
     system: str = SYSTEM
-    decisions: None = None
     tracks: tuple[str, ...] = ("assign",)
     has_windows: bool = False
-    ends_with_token: bool = True
 
     @property
     def source_hash(self) -> str:
@@ -99,7 +97,6 @@ class TextNotesJsonFormat:
         problem: AllocationProblem,
         answer: Mapping[str, str],
         *,
-        every: int = 1,  # noqa: ARG002  a window needs those before it
         new_registers: int | None = None,  # noqa: ARG002  windows are cut by mentions
     ) -> Iterator[Turn]:
         """One turn for each window, up to the one in which the answer contradicts the notes.
