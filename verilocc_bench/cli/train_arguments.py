@@ -32,7 +32,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--notes",
         action="store_true",
-        help="train a model that keeps notes, by a recipe such as `reference-notes`",
+        help="train a model that keeps notes, by a recipe such as `tiny-notes`",
     )
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="processes that make the examples"

@@ -7,7 +7,6 @@ from pathlib import Path
 
 SHIPPED: dict[str, str] = {
     "reference": "a network of 1.0 million parameters that copies a rule, by prompts of text-notes",
-    "reference-notes": "a network of 1.0 million parameters, by prompts of notes",
 }
 """Names for `--model`, with what they are."""
 

@@ -11,7 +11,6 @@ from tests.generated import random_function
 from verilocc_bench.allocators import FailureKind, Feedback, Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.notes.allocator import ASKED_AGAIN, NotesAllocator
-from verilocc_bench.model.notes.formats import TEXT_NOTES_FORMAT
 from verilocc_bench.model.prompts.notes.order import in_reading_order
 from verilocc_bench.model.prompts.text_notes.episode import read_text
 from verilocc_bench.model.prompts.text_notes.ledger import empty_text_ledger
@@ -49,7 +48,7 @@ def tight() -> AllocationProblem:
 
 
 def answer(decoding: Decoding, feedback: Sequence[Feedback] = ()) -> Response:
-    network = NotesNetwork(SMALL, prompt_format=TEXT_NOTES_FORMAT)
+    network = NotesNetwork(SMALL)
     allocator = NotesAllocator.of_network("m", network, LocalModelSettings(decoding=decoding))
     ((_, response),) = allocator.respond([Request(tight(), feedback=tuple(feedback))])
     return response

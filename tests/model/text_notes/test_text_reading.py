@@ -18,8 +18,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Function, parse_function, print_function
-from verilocc_bench.model.prompts.notes.episode import noted_assignment
-from verilocc_bench.model.prompts.notes.ledger import Contradiction
+from verilocc_bench.model.prompts.notes.ledger import Contradiction, noted_assignment
 from verilocc_bench.model.prompts.notes.order import in_reading_order
 from verilocc_bench.model.prompts.notes.reading import read_budget
 from verilocc_bench.model.prompts.notes.window import DryWindow
@@ -278,5 +277,5 @@ def test_words_are_each_there_once() -> None:
     assert all(f"F_{file}{size}" in words for file, sizes in SIZES.items() for size in sizes)
 
 
-def test_the_hash_is_of_both_formats() -> None:
+def test_the_hash_is_one_of_sha_256() -> None:
     assert len(text_notes_source_hash()) == 64

@@ -13,15 +13,15 @@ DEFAULT_PROMPT_FORMAT = "whole"
 
 _ALL: tuple[PromptFormat, ...] = (WHOLE, WINDOW, TEXT_NOTES_JSON)
 
-WORDS_OF_THEIR_OWN = ("notes", "text-notes")
-"""Prompt formats of models that were trained for them alone (model.notes)."""
+WORDS_OF_ITS_OWN = "text-notes"
+"""The prompt format of models that were trained for it alone (model.notes)."""
 
 PROMPT_FORMATS = {prompt_format.name: prompt_format for prompt_format in _ALL}
 
 
 def get_prompt_format(name: str) -> PromptFormat:
     """The prompt format of that name. Raises InputError if there is none."""
-    if name in WORDS_OF_THEIR_OWN:
+    if name == WORDS_OF_ITS_OWN:
         raise InputError(
             f"the prompt format {name!r} is for models that are trained for it alone; "
             f"{TEXT_NOTES_JSON.name!r} asks any language model to keep such notes"

@@ -26,8 +26,7 @@ from verilocc_bench.model.prompts.conversation import (
 )
 from verilocc_bench.model.prompts.episode_record import EpisodeRecord
 from verilocc_bench.model.prompts.feedback import feedback_text, latest_attempt
-from verilocc_bench.model.prompts.notes.episode import noted_assignment
-from verilocc_bench.model.prompts.notes.ledger import Contradiction
+from verilocc_bench.model.prompts.notes.ledger import Contradiction, noted_assignment
 from verilocc_bench.model.prompts.notes.window import DryWindow, WrongWord
 from verilocc_bench.model.prompts.reading import Unparsable, UnparsableReason
 from verilocc_bench.model.prompts.source_hash import source_hash
@@ -209,9 +208,8 @@ def _hear_dry(window: DryWindow, completion: Completion, names: list[str]) -> Un
     words = read_dry(completion, names)
     if isinstance(words, Unparsable):
         return words
-    for place, word in enumerate(words):
-        window.begin_answer(place)
-        window.hear(word)
+    for mention, word in zip(window.mentions, words, strict=False):
+        window.hear(mention, word)
     return None
 
 

@@ -101,12 +101,11 @@ def _told(window: JsonWindow, choose: Choose) -> Turn | None:
 def _told_dry(window: DryWindow) -> Turn:
     prompt = dry_text(window)
     elements: list[Element] = []
-    for place, mention in enumerate(window.mentions):
+    for mention in window.mentions:
         if mention.role is Role.BEGINS:
             word = CROSSED
         else:
             word = KNOWN if mention.register in window.noted else NEW
-        window.begin_answer(place)
-        window.hear(word)
+        window.hear(mention, word)
         elements.append({f"%{mention.register}": DRY_WORDS[word]})
     return Turn(prompt, write_answer(elements))
