@@ -182,7 +182,7 @@ def test_formats_by_name() -> None:
         style = get_prompt_format(name)
         assert (style.name, style.version) == (name, VERSIONS[name])
         assert re.fullmatch(r"[0-9a-f]{64}", style.source_hash)
-    with pytest.raises(InputError, match="unknown prompt format 'x'; known: whole, window, text"):
+    with pytest.raises(InputError, match="unknown prompt format 'x'; known: whole, window"):
         get_prompt_format("x")
 
 

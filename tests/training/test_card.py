@@ -111,7 +111,6 @@ def test_the_card_says_what_the_files_say(folder: Path, dataset: Path) -> None:
     assert "begun with `owner/base`" in body
     assert "it is asked about 2 at a time" in body
     assert "`window` was shown with other names of physical registers 3 times more." in body
-    assert "`text-notes-json`" not in body
     said = body.split("```yaml\n")[1].split("```")[0]
     assert yaml.safe_load(said) == json.loads(json.dumps(recipe().as_json()))
     assert str(dataset) not in body

@@ -87,10 +87,6 @@ MISTAKES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "no answers": ({"sources": [{"format": "window"}]}, ("sources 1", "'label'")),
     "unknown format": (source(format="stat"), ("sources 2", "format", "'stat'", "window")),
     "orderings below 0": (source(orderings=-1), ("sources 2", "orderings")),
-    "orderings of notes": (
-        source(format="text-notes-json", orderings=1),
-        ("sources 2", "orderings", "whole and window"),
-    ),
     "unknown label": (
         {"sources": [{"format": "whole", "label": "bset"}]},
         ("sources 1", "label", "'bset'", "'best'"),

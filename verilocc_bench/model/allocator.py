@@ -160,11 +160,6 @@ class LanguageModelAllocator:
         return self._format.assistance
 
     @property
-    def tracks(self) -> tuple[str, ...]:
-        """The tracks that the prompt format has words for; `evaluate` refuses others by name."""
-        return self._format.tracks
-
-    @property
     def prompt(self) -> PromptIdentity:
         """See Allocator."""
         return PromptIdentity(

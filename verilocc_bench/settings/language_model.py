@@ -37,7 +37,7 @@ class LanguageModelSettings(AllocatorSettings):
         None,
         "--prompt-format",
         "what the model is shown (default: what it was trained on, else whole)",
-        metavar="whole|window|text-notes-json",
+        metavar="whole|window",
     )
     few_shot: int = setting(
         0,

@@ -16,9 +16,6 @@ from verilocc_bench.views import parse_label
 
 LEAST = {"functions": 1, "renamings": 0, "orderings": 0}
 
-REORDERED = ("whole", "window")
-"""The formats that show the text of a function, which follows the order of its blocks."""
-
 
 @dataclass(frozen=True, slots=True)
 class LowRank:
@@ -57,14 +54,13 @@ class ExampleSource:
     (`views.parse_label`).
     - `renamings`: how many more times each function is shown, each time with
       its physical registers renamed (`training.renaming`).
-    - `orderings` (`whole` and `window`): how many more times each function is
+    - `orderings`: how many more times each function is
       shown, each time with its blocks in another order (`training.ordering`).
       Each order is renamed as often as `renamings` says.
     - `new_registers` (`window`): for each version of a function one of these
       numbers is drawn, and the function is cut into windows with at most that
       many new virtual registers. Short windows are easier, and teach what long
       ones are made of. The model is asked with the first of these numbers.
-
     """
 
     format: str
@@ -95,8 +91,6 @@ class ExampleSource:
             raise InputError(f"source {self.format!r}: new_registers are for 'window'")
         if min(self.new_registers, default=1) < 1:
             raise InputError(f"source {self.format!r}: new_registers must be at least 1")
-        if self.orderings and self.format not in REORDERED:
-            raise InputError(f"source {self.format!r}: orderings are for {' and '.join(REORDERED)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def read(
 ) -> Iterator[DryWindow | TextWindow]:
     """Every window of a function, to be answered before the next is asked for."""
     notes = empty_text_ledger(function) if ledger is None else ledger
-    return read_text(function, notes, random.Random(seed), TextWindow)
+    return read_text(function, notes, random.Random(seed))
 
 
 def conversation(function: Function, seed: int = 0) -> Iterator[str]:

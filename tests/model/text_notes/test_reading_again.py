@@ -94,7 +94,7 @@ def test_where_that_does_not_help_it_is_asked_again_and_fails(
 
 def test_a_window_that_is_asked_again_is_half_as_long() -> None:
     function = tight().function
-    reading = read_text(function, empty_text_ledger(function), random.Random(0), TextWindow)
+    reading = read_text(function, empty_text_ledger(function), random.Random(0))
     window = next(each for each in reading if isinstance(each, TextWindow))
     lengths = [len(window.items)]
     for _ in range(5):

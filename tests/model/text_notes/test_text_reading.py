@@ -230,7 +230,7 @@ def test_names_differ_between_readings_and_nothing_else() -> None:
 def test_a_window_is_given_again_with_the_notes_as_they_were() -> None:
     function = smallest()[0]
     ledger = empty_text_ledger(function)
-    reading = read_text(function, ledger, random.Random(0), TextWindow)
+    reading = read_text(function, ledger, random.Random(0))
     window = next(reading)
     changed = 0
     while True:

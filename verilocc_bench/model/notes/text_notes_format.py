@@ -30,7 +30,7 @@ ASSISTANCE = Assistance.TEXT
 
 def open_text(
     function: Function, naming: random.Random, first: Collection[int]
-) -> tuple[TextLedger, TextReading[TextWindow]]:
+) -> tuple[TextLedger, TextReading]:
     """The notes before the first word, and the reading that fills them.
 
     The virtual registers `first` are read before all others. Raises InputError for a function
@@ -39,7 +39,7 @@ def open_text(
     if function.masks():
         raise InputError(f"the prompt format {NAME} has no words for registers that calls destroy")
     ledger = empty_text_ledger(function)
-    return ledger, read_text(function, ledger, naming, TextWindow, first)
+    return ledger, read_text(function, ledger, naming, first)
 
 
 @cache

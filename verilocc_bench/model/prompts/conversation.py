@@ -19,9 +19,6 @@ from verilocc_bench.model.prompts.episode_record import NoPlace
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
-TRACKS = ("assign", "split")
-"""Tracks that a format may be asked about unless it says otherwise."""
-
 TOKENS_PER_REGISTER = 16
 """`"%123": "v45", ` is 14 characters; most tokenizers need fewer tokens than characters."""
 
@@ -70,10 +67,9 @@ def check_settings(
     *,
     can_repair: bool = False,
     windows: bool = False,
-    can_check: bool = False,
 ) -> None:
     """Raises InputError for settings that a format of this name cannot meet."""
-    if settings.decoding is Decoding.CHECKED and not can_check:
+    if settings.decoding is Decoding.CHECKED:
         raise InputError("decoding 'checked' is for models that keep notes")
     if settings.maximum_tokens is not None and settings.maximum_tokens < 1:
         raise InputError(f"expected at least 1 token a completion, not {settings.maximum_tokens}")

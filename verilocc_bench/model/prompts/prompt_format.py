@@ -53,11 +53,6 @@ class PromptFormat(Protocol):
         ...
 
     @property
-    def tracks(self) -> tuple[str, ...]:
-        """The tracks that it may be asked about."""
-        ...
-
-    @property
     def has_windows(self) -> bool:
         """True if the format cuts a function into windows, whose width can be chosen."""
         ...

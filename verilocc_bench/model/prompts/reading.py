@@ -32,8 +32,6 @@ class UnparsableReason(StrEnum):
     `not_asked` (a key that this prompt does not ask for), `not_a_name` (a
     value that is no string), `not_a_register` (a name that no register has),
     `empty`, `truncated` (the completion ended at its limit).
-    `text-notes-json` wants an array: `not_an_array`; `contradiction` is what the
-    model's own notes do not allow.
     """
 
     EMPTY = "empty"
@@ -46,8 +44,6 @@ class UnparsableReason(StrEnum):
     NOT_ASKED = "not_asked"
     NOT_A_NAME = "not_a_name"
     NOT_A_REGISTER = "not_a_register"
-    CONTRADICTION = "contradiction"
-    NOT_AN_ARRAY = "not_an_array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +54,7 @@ class Unparsable:
     message: str
 
 
-def read_json(completion: Completion) -> Any | Unparsable:
+def _read_json(completion: Completion) -> Any | Unparsable:
     """The one JSON document of a completion.
 
     White space around it, and one code fence (with or without the word
@@ -78,7 +74,7 @@ def read_json(completion: Completion) -> Any | Unparsable:
 
 def read_object(completion: Completion) -> dict[str, str] | Unparsable:
     """The one JSON object of a completion: virtual registers to names."""
-    document = read_json(completion)
+    document = _read_json(completion)
     if isinstance(document, Unparsable):
         return document
     if not isinstance(document, dict):
@@ -88,12 +84,12 @@ def read_object(completion: Completion) -> dict[str, str] | Unparsable:
         if not _KEY.fullmatch(key):
             reason = UnparsableReason.NOT_A_VIRTUAL_REGISTER
             return Unparsable(reason, f"{key[:SHOWN]!r} is no name of a virtual register")
-        if (wrong := wrong_name(key, value)) is not None:
+        if (wrong := _wrong_name(key, value)) is not None:
             return wrong
     return document
 
 
-def wrong_name(key: str, value: Any) -> Unparsable | None:
+def _wrong_name(key: str, value: Any) -> Unparsable | None:
     """What is wrong with the name of a register that an object has for a key."""
     if not isinstance(value, str):
         kind = type(value).__name__
@@ -118,11 +114,10 @@ def _not_parsed(text: str, error: InputError, completion: Completion) -> Unparsa
     """Why a text is not one JSON document."""
     if _has_duplicate_keys(text):
         return Unparsable(UnparsableReason.DUPLICATE_KEY, error.message)
-    end = _end_of_document(text) if text.startswith(("{", "[")) else None
+    end = _end_of_document(text) if text.startswith("{") else None
     if end is not None and end < len(text):
-        kind = "object" if text.startswith("{") else "array"
         rest = text[end:].strip()[:SHOWN]
-        return Unparsable(UnparsableReason.TRAILING_TEXT, f"the {kind} is followed by {rest!r}")
+        return Unparsable(UnparsableReason.TRAILING_TEXT, f"the object is followed by {rest!r}")
     if completion.finish is Finish.LENGTH:
         message = "the completion ended at its limit, within the object"
         return Unparsable(UnparsableReason.TRUNCATED, message)

@@ -13,7 +13,6 @@ from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Ask, Episode, Message
 from verilocc_bench.model.prompts.conversation import (
-    TRACKS,
     ObjectConstraint,
     Turn,
     check_settings,
@@ -64,7 +63,6 @@ class WholeFormat:
     shows: str = "machine IR as text"
     description: str = DESCRIPTION
     system: str = SYSTEM
-    tracks: tuple[str, ...] = TRACKS
     has_windows: bool = False
 
     @property

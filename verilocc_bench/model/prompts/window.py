@@ -15,7 +15,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass, format_class
 from verilocc_bench.model.language_model import Ask, Completion, Episode
 from verilocc_bench.model.prompts.conversation import (
-    TRACKS,
     ObjectConstraint,
     Turn,
     check_settings,
@@ -82,7 +81,6 @@ class WindowFormat:
     shows: str = "windows of machine IR as text, and what is free"
     description: str = DESCRIPTION
     system: str = SYSTEM
-    tracks: tuple[str, ...] = TRACKS
     has_windows: bool = True
 
     @property

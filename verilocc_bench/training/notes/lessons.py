@@ -50,7 +50,7 @@ def function_lessons(
 def _function_lessons(
     function: Function, ledger: TextLedger, naming: random.Random
 ) -> Iterator[Lesson]:
-    for window in read_text(function, ledger, naming, TextWindow):
+    for window in read_text(function, ledger, naming):
         if isinstance(window, TextWindow) or window.mentions:
             lesson = answered(window)
             if any(lesson.said):
