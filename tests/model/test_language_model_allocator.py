@@ -271,8 +271,8 @@ class Registers(Words):
 
         for number in range(len(request.problem.function.virtual_registers)):
             prompt = f"%{number} after {json.dumps(answer)}:"
-            how = {"constraint": constraint} if constrained else {"stop": ("\n",)}
-            completion = yield Ask((Message("user", prompt),), 8, **how)  # type: ignore[arg-type]
+            asked = Message("user", prompt)
+            completion = yield Ask((asked,), 8, constraint if constrained else None)
             answer[f"%{number}"] = completion.text.strip('"')
         return Response(answer)
 

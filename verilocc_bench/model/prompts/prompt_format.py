@@ -38,11 +38,6 @@ class PromptFormat(Protocol):
         ...
 
     @property
-    def shows(self) -> str:
-        """What the model is shown, in a few words for a table."""
-        ...
-
-    @property
     def description(self) -> str:
         """What the model is shown and has to do, in sentences for a model's card (Markdown)."""
         ...

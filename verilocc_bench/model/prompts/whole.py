@@ -60,7 +60,6 @@ class WholeFormat:
     name: str = "whole"
     version: int = 1
     assistance: Assistance = Assistance.TEXT
-    shows: str = "machine IR as text"
     description: str = DESCRIPTION
     system: str = SYSTEM
     has_windows: bool = False

@@ -78,7 +78,6 @@ class WindowFormat:
     name: str = "window"
     version: int = 3
     assistance: Assistance = Assistance.STATE
-    shows: str = "windows of machine IR as text, and what is free"
     description: str = DESCRIPTION
     system: str = SYSTEM
     has_windows: bool = True
