@@ -19,13 +19,12 @@ STUDY := results/study
 STUDY_JOBS ?= 1
 KERNELS_PER_CELL ?= 55
 LEADERBOARD_JOBS ?= 2
-MODEL_STUDY := results/model-study
 MUTANT_JOBS ?= 2
 
 # Tests start hundreds of processes: none of them should compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help evaluate test test-fast test-exhaustive check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-long fuzz-small mutants distances docs benchmark study expert-study train-tiny figures model-study leaderboard leaderboard-page clean
+.PHONY: help evaluate test test-fast test-exhaustive check build-mini build-mini-expert build-full expert-archives build-expert register-classes lower-tools fuzz fuzz-long fuzz-small mutants distances docs benchmark study expert-study figures leaderboard leaderboard-page clean
 
 help: ## Say what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
@@ -145,16 +144,8 @@ expert-study: $(VENV)/dev ## Measure on DATASET/expert how experts' kernels diff
 	$(BIN)/verilocc-bench evaluate --dataset $(DATASET)/expert --model predictions:results/expert-study/best.jsonl --machine-code --limit 8 --jobs $(STUDY_JOBS) --output-path results/expert-study/best
 	$(BIN)/python -m benchmarks.expert_study $(DATASET)/expert --sweep $(DATASET) --results results/expert-study -o docs/expert-study.md --images docs/images
 
-train-tiny: $(VENV)/dev ## Train the small recipe twice, and compare with what is written down of it; takes minutes
-	$(BIN)/python -m benchmarks.tiny_model --output results/tiny
-
 figures: $(VENV)/dev ## Make the figures of the README
 	$(BIN)/python -m benchmarks.figures docs/images
-
-model-study: $(VENV)/dev ## Ask the reference models and those in MODEL_STUDY/models on DATASET; takes hours, and goes on where it was interrupted
-	$(BIN)/python -m benchmarks.model_study run --dataset $(DATASET) --output $(MODEL_STUDY) --jobs $(STUDY_JOBS)
-	test -f docs/reference-model.md || cp benchmarks/model_study/template.md docs/reference-model.md
-	$(BIN)/python -m benchmarks.model_study render --output $(MODEL_STUDY) --document docs/reference-model.md
 
 leaderboard: $(VENV)/dev ## Make the leaderboard's own entries anew, of DATASET and of mini, and the page; takes two hours
 	$(BIN)/python -m leaderboard.seed --dataset $(DATASET) --jobs $(LEADERBOARD_JOBS) --machine-code 60

@@ -2,16 +2,13 @@
 
     python benchmarks/execution.py answers --output FILE [--tiles N] [--limit N]
         [--dataset NAME] [--splits NAME,…] [--sample N]
-    python benchmarks/execution.py drop --mnemonic s_waitcnt|s_nop --output FILE [--limit N]
     python benchmarks/execution.py table FILE…
 
 `answers` executes llc's own allocation in both modes, and the label, linear scan's and the best
 known answer (on the split track spilling everywhere and splitting live ranges) in asynchronous
-time; numbers against the reference, bits against llc's own. `drop` leaves out every executed
-s_waitcnt (or s_nop) of llc's own code, one at a time, with the waves in all orders, from each
-wave on, until one gives other numbers than it does with the wait. Each result
-is a line of FILE; a run that is started again does only what FILE lacks. `table` sums up. Speed
-is wave instructions in a second of processor time, without decoding.
+time; numbers against the reference, bits against llc's own. Each result is a line of FILE; a run
+that is started again does only what FILE lacks. `table` sums up. Speed is wave instructions in a
+second of processor time, without decoding.
 
 The kernels are those of mini, or of another dataset: a name, or a folder that dataset_builders
 made. `--sample N` takes N rows, in turn from each kernel, target and number format.
@@ -38,15 +35,6 @@ from verilocc_bench.dataset import Row, load_raw_row, load_rows
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import VerilocError
 from verilocc_bench.execution import AnswerExecutor
-from verilocc_bench.machine import fields
-from verilocc_bench.machine.execution import (
-    Fault,
-    MachineExecution,
-    RunnableKernel,
-    launch_size,
-)
-from verilocc_bench.machine.special_decoding import NO_OPERATION
-from verilocc_bench.machine.state import WaveOrder
 
 STEP_LIMIT = 2_000_000
 
@@ -189,66 +177,6 @@ def opcode_name(mnemonic: str) -> str:
     return re.sub("_(e32|e64|sdwa|dpp)$", "", mnemonic)
 
 
-def run_drop(options: argparse.Namespace) -> None:
-    results = Measurements(options.output)
-    for row, late, _ in kernels(chosen_rows("mini", ["test"], None)[: options.limit], 1):
-        kernel = late.load(late.own_code)
-        arguments, grid = late.arguments, late.launch.grid
-        right = kernel.run(arguments, grid, asynchronous=True)
-        waves = launch_size(kernel.code, grid, None).waves
-        # A wait state is between instructions of one wave: which one is first does not matter.
-        firsts = waves if options.mnemonic == "s_waitcnt" else 1
-        orders = [(order, first) for first in range(firsts) for order in WaveOrder]
-        expected = {(WaveOrder.FORWARD, 0): contents(right)}
-        rows = kernel.program.rows
-        for number, instruction in enumerate(kernel.program.instructions):
-            key = ("drop", row.id, instruction.address, options.mnemonic)
-            if instruction.mnemonic != options.mnemonic or not right.counts[number]:
-                continue
-            if key in results.done:
-                continue
-            kept = rows[number].copy()
-            tried = 0
-            # As if it were not there: no wait, and no wait state.
-            rows[number, fields.OPERATION], rows[number, fields.OFFSET] = NO_OPERATION, -1
-            noticed, events, first, fault = False, 0, "", ""
-            for order in orders:
-                if order not in expected:
-                    without, rows[number] = rows[number].copy(), kept
-                    expected[order] = contents(in_order(kernel, late, *order))
-                    rows[number] = without
-                tried += 1
-                try:
-                    done = in_order(kernel, late, *order)
-                except Fault as error:
-                    noticed, fault = True, str(error)
-                    break
-                events += done.event_count
-                first = first or "; ".join(str(event) for event in done.events[:1])
-                noticed = contents(done) != expected[order]
-                if noticed:
-                    break
-            rows[number] = kept
-            results.add(
-                key, arch=row.arch, kernel=row.kernel, text=instruction.text, noticed=noticed,
-                events=events, first=first, fault=fault, orders=tried,
-            )  # fmt: skip
-
-
-def in_order(
-    kernel: RunnableKernel, executor: AnswerExecutor, order: WaveOrder, first_wave: int
-) -> MachineExecution:
-    """A run in asynchronous time with the waves in an order."""
-    return kernel.run(
-        executor.arguments, executor.launch.grid, asynchronous=True, step_limit=STEP_LIMIT,
-        order=order, first_wave=first_wave,
-    )  # fmt: skip
-
-
-def contents(done: MachineExecution) -> list[bytes]:
-    return [b"" if buffer is None else buffer.tobytes() for buffer in done.buffers]
-
-
 def show_table(options: argparse.Namespace) -> None:
     found = [json.loads(line) for path in options.files for line in path.read_text().splitlines()]
     every = [r for r in found if r["key"][0] == "answers" and r["key"][3] == "own"]
@@ -278,16 +206,6 @@ def show_table(options: argparse.Namespace) -> None:
     if own:
         for name in ("seconds", "asynchronous_seconds"):
             print(f"{total / sum(r[name] for r in own):,.0f} wave instructions a second ({name})")
-    for mnemonic in ("s_waitcnt", "s_nop"):
-        dropped = [r for r in found if r["key"][0] == "drop" and r["key"][3] == mnemonic]
-        if dropped:
-            noticed = [r for r in dropped if r["noticed"]]
-            events = [r for r in dropped if r["events"] and not r["noticed"]]
-            print(
-                f"{mnemonic}: {len(dropped)} of {len({r['key'][1] for r in dropped})} kernels left "
-                f"out, {len(noticed)} noticed by numbers or faults, {len(events)} more by events "
-                f"alone, {len(dropped) - len(noticed) - len(events)} not"
-            )
 
 
 def summary(own: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
@@ -314,23 +232,16 @@ def summary(own: list[dict[str, Any]], others: list[dict[str, Any]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     actions = parser.add_subparsers(dest="action", required=True)
-    for name in ("answers", "drop"):
-        action = actions.add_parser(name)
-        action.add_argument("--output", type=Path, required=True)
-        action.add_argument("--limit", type=int)
-        if name == "answers":
-            action.add_argument("--tiles", type=int, default=1)
-            action.add_argument("--dataset", default="mini")
-            action.add_argument("--splits", default="test")
-            action.add_argument("--sample", type=int)
-        else:
-            action.add_argument("--mnemonic", choices=("s_waitcnt", "s_nop"), required=True)
+    answers = actions.add_parser("answers")
+    answers.add_argument("--output", type=Path, required=True)
+    answers.add_argument("--limit", type=int)
+    answers.add_argument("--tiles", type=int, default=1)
+    answers.add_argument("--dataset", default="mini")
+    answers.add_argument("--splits", default="test")
+    answers.add_argument("--sample", type=int)
     actions.add_parser("table").add_argument("files", nargs="+", type=Path)
     options = parser.parse_args()
-    if options.action == "table":
-        show_table(options)
-        return
-    (run_answers if options.action == "answers" else run_drop)(options)
+    (show_table if options.action == "table" else run_answers)(options)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-"""A server of OpenAI's API whose only model picks the first candidate that a prompt offers.
+"""A server of OpenAI's API whose only model picks the first base that a prompt lists as free.
 
 It needs nothing but Python 3. It exists to try the way over HTTP, not to score
-well. It reads the prompts of `--prompt-format candidates`: a line that names a
-virtual register, and one line for each candidate, as in
-`v4 idle 3 conflicts 0 copies 0 grows 2`.
+well. It reads the prompts of `--prompt-format window --window-registers 1`: a line
+such as `place %7:V2` and a line such as `free V2 v4 v6 v8..v20`.
 """
 
 from __future__ import annotations
@@ -14,14 +13,16 @@ import re
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-MODEL = "first-candidate"
-FIRST_CANDIDATE = re.compile(r"^%\d+ .*\n(\w+) idle ", re.MULTILINE)
+MODEL = "first-free"
+PLACE = re.compile(r"(%\d+):(\w+)")
+FREE = re.compile(r"^free (\w+) (\w+)", re.MULTILINE)
 
 
 def answer(prompt: str) -> str:
-    """The first candidate for the last virtual register; empty if the prompt has none."""
-    candidates = FIRST_CANDIDATE.findall(prompt)
-    return candidates[-1] if candidates else ""
+    """The first free base for each virtual register that the prompt asks for."""
+    asked = next((line for line in prompt.splitlines() if line.startswith("place ")), "")
+    first = dict(FREE.findall(prompt))
+    return json.dumps({name: first.get(kind, "none") for name, kind in PLACE.findall(asked)})
 
 
 def reply(path: str, asked: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Trains a language model on examples that are tokenized as they are read.
 
-    python tokenized.py --dataset mini --split test --every 32 --steps 8 --output trained
+    python tokenized.py --dataset mini --split test --steps 8 --output trained
 
 Needs the extra `model` (`pip install -e '.[model]'`). `--dataset` is `mini`, a
 folder that `verilocc-bench build` wrote, or a dataset on the Hub. Without
@@ -99,9 +99,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--config", default="gfx90a", help="default, or an architecture")
     parser.add_argument("--split", default="train")
     parser.add_argument("--model", help="a folder or Hub id; default: a tiny random one")
-    parser.add_argument("--prompt-format", default="candidates")
+    parser.add_argument("--prompt-format", default="window")
     parser.add_argument("--label", default="best")
-    parser.add_argument("--every", type=int, default=1, help="one decision of so many")
     parser.add_argument("--block-tokens", type=int, default=2048)
     parser.add_argument("--batch-size", type=int, default=2)
     parser.add_argument("--steps", type=int, default=20)
@@ -125,7 +124,6 @@ def main() -> None:
     options = TokenizedOptions(
         prompt_format=arguments.prompt_format,
         label=arguments.label,
-        every=arguments.every,
         block_tokens=arguments.block_tokens,
     )
     view = TokenizedView(tokenizer, options)

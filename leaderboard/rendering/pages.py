@@ -111,7 +111,7 @@ class BoardPage:
         }
 
 
-ASSISTANCE, DECODING = ("text", "state", "candidates"), ("free", "constrained", "checked", "guided")
+ASSISTANCE, DECODING = ("text", "state"), ("free", "constrained", "checked", "guided")
 
 
 def _place(value: str, order: Sequence[str]) -> int:

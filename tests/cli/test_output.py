@@ -159,7 +159,7 @@ FOLDERS = {
     "build": ["--sweep", "mini", "--output"],
     "compare": [NVIDIA.id, "answer.json", "-o"],
     "dataset": ["stats", "mini", "--plots"],
-    "train": ["reference", "--dataset", "mini", "-o"],
+    "train": ["tiny-notes", "--notes", "--dataset", "mini", "-o"],
     "submit": ["run", "--output"],
 }
 """Every command that writes a folder."""

@@ -47,11 +47,8 @@ def evaluate(model: str, tmp_path: Path, *options: str, status: int = 0) -> dict
     "case",
     [
         (("--prompt-format", "whole", "--max-tokens", "60"), "text", 0.0),
-        (("--prompt-format", "window", "--max-tokens", "20"), "state", 0.0),
-        (("--prompt-format", "state", "--max-tokens", "8", "--few-shot", "1"), "state", 0.0),
-        (("--prompt-format", "candidates", "--max-tokens", "8"), "candidates", 0.0),
-        (("--prompt-format", "candidates", "--decoding", "constrained"), "candidates", 1.0),
-        (("--prompt-format", "state", "--decoding", "constrained"), "state", 1.0),
+        (("--prompt-format", "window", "--max-tokens", "20", "--few-shot", "1"), "state", 0.0),
+        (("--prompt-format", "window", "--decoding", "constrained"), "state", 1.0),
         (GUIDED, "text", 0.0),
     ],
     ids=lambda case: " ".join(case[0]),
@@ -80,7 +77,7 @@ def test_every_format_and_decoding(
 def test_priority_samples_are_unique_and_resume(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--prompt-format", "candidates", "--decoding", "constrained"]
+    options = ["--prompt-format", "window", "--decoding", "constrained"]
     options += ["--sampling", "priority"]
     evaluate(model, tmp_path / "a", *options, "--samples", "1")
     evaluate(model, tmp_path / "a", *options, "--samples", "2", "--k", "1,2")
@@ -110,7 +107,7 @@ def test_an_endpoint_that_goes_away_and_comes_back(
 
     process, address = start(0)
     port = int(address.removesuffix("/v1").rsplit(":", 1)[1]) if address else 0
-    options = ["--model-name", "first-candidate", "--prompt-format", "candidates"]
+    options = ["--model-name", "first-free", "--prompt-format", "window", "--window-registers", "1"]
     options += ["--retries", "0", "--samples", "2"]
     try:
         whole = evaluate(address, tmp_path / "whole", *options)

@@ -35,21 +35,6 @@ def test_an_evaluation_takes_the_code_from_the_dataset(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_language_model_is_shown_what_the_machine_leaves_free(tmp_path: Path) -> None:
-    require_tools()
-    pytest.importorskip("torch")
-    problem = min(load_problems(arch="sm_80"), key=lambda each: each.function.instruction_count)
-    how = {"prompt_format": "candidates", "decoding": "constrained"}
-    plain = allocate(problem, "reference", **how)
-    strict = allocate(problem, "reference", runnable=True, **how)
-    assert verify(problem, strict).valid
-    assert lower(problem, strict, tmp_path / "a.cubin").document["runnable"]
-    assert not lower(problem, plain, tmp_path / "b.cubin").document["runnable"]
-    with pytest.raises(InputError, match="state and candidates"):
-        allocate(problem, "reference", prompt_format="whole", runnable=True)
-
-
-@pytest.mark.slow
 def test_search_is_no_worse_than_the_compiler(tmp_path: Path) -> None:
     require_tools()
     problems = load_problems(arch="sm_80")

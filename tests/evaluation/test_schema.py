@@ -33,7 +33,7 @@ def test_every_decoding_is_known() -> None:
     [
         make_document(),
         make_document(samples=10, k=(1, 10), chance=0.0),
-        make_document(track="split", assistance="candidates"),
+        make_document(track="split", assistance="state"),
         GUIDED,
     ],
 )

@@ -47,7 +47,7 @@ def losses(printed: str) -> list[float]:
 
 def test_a_language_model_is_trained_and_can_be_loaded(tmp_path: Path) -> None:
     printed = run(
-        "python tokenized.py --dataset mini --split test --every 32 --steps 8 --output trained",
+        "python tokenized.py --dataset mini --split test --steps 8 --output trained",
         tmp_path,
     )
     found = losses(printed)

@@ -99,7 +99,7 @@ def test_strangers_cannot_give_a_model_results(
 ) -> None:
     """Anybody may link to a model: whose results are its own, people say."""
     links = {"model": f"https://huggingface.co/{MODEL}/"}
-    fields = {"name": "Better", "authors": ["Somebody"], "links": links, "assistance": "candidates"}
+    fields = {"name": "Better", "authors": ["Somebody"], "links": links, "assistance": "state"}
     document = check(submitted(arena, **fields).write(tmp_path / "s"), tmp_path / "out")
     (entries / "stranger.json").write_text(document_text(document))
     arguments = [str(entries), "--board", "small", "--dataset-id", "a/b", "--model", MODEL]
@@ -107,7 +107,7 @@ def test_strangers_cannot_give_a_model_results(
     assert "several authors" in (said := capsys.readouterr().err)
     assert "'Better' of Somebody" in said
     assert main([*arguments, "--entry", "Better"]) == 0
-    assert "candidates_free" in capsys.readouterr().out
+    assert "state_free" in capsys.readouterr().out
 
 
 def test_no_entries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,8 +56,6 @@ class ScriptedModel:
         said = self.say(ask)
         if isinstance(said, Completion):
             return said
-        for stop in ask.stop:
-            said = said.partition(stop)[0]
         whole = len(said) <= ask.maximum_tokens
         return _completion(ask, said[: ask.maximum_tokens], Finish.STOP if whole else Finish.LENGTH)
 
@@ -128,4 +126,4 @@ def asked(ask: Ask) -> list[str]:
     whole = "\n".join(message.content for message in ask.messages if message.role == "user")
     if match := re.search(r"^Assign registers to (\S+) to %(\d+)\.$", whole, re.MULTILINE):
         return [f"%{number}" for number in range(int(match[2]) + 1)]
-    return [text.split()[0]]
+    raise AssertionError(text)

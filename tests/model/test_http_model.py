@@ -104,7 +104,7 @@ def error(status: int, message: str = "no", **more: Any) -> Say:
 def test_a_chat_completion(serve: Serve, load: Load) -> None:
     server = serve(in_turn(chat_reply("%0 is v4")))
     model = load(server.address + "/")
-    (said,) = complete(model, ask("grüße → 你好", stop=("\n\n",)))
+    (said,) = complete(model, ask("grüße → 你好"))
     assert said == Completion("%0 is v4", Finish.STOP, 11, 7)
     (asked,) = server.asked
     assert (asked.method, asked.path) == ("POST", "/v1/chat/completions")
@@ -118,7 +118,6 @@ def test_a_chat_completion(serve: Serve, load: Load) -> None:
         "temperature": 0.5,
         "top_p": 0.9,
         "seed": 5,
-        "stop": ["\n\n"],
         "n": 1,
         "stream": False,
     }
@@ -148,7 +147,6 @@ def test_a_plain_completion(serve: Serve, load: Load) -> None:
         (None, "stop", ("", Finish.STOP, None)),
         (None, "length", ("", Finish.LENGTH, None)),
         ("", "stop", ("", Finish.STOP, None)),
-        ("v4END more", "length", ("v4", Finish.STOP, None)),
         ("größer ☃ \ud83d", "stop", ("größer ☃ ?", Finish.STOP, None)),
         ("a", "content_filter", ("a", Finish.STOP, "finish reason content_filter")),
         ("a", ["x"], ("a", Finish.STOP, "finish reason ['x']")),
@@ -158,7 +156,7 @@ def test_what_is_said(
     serve: Serve, load: Load, said: str | None, finish: Any, expected: tuple[Any, ...]
 ) -> None:
     server = serve(in_turn(chat_reply(said, finish)))
-    (completion,) = complete(load(server.address), ask(stop=("END",)))
+    (completion,) = complete(load(server.address), ask())
     assert (completion.text, completion.finish, completion.message) == expected
     assert completion.tokens == completion.log_probabilities == ()
 
@@ -721,18 +719,14 @@ def test_modules_stay_small() -> None:
 def test_the_toy_server_of_the_example(load: Load, chat: bool) -> None:
     program = Path(__file__).parents[2] / "examples" / "http" / "toy_server.py"
     command = [sys.executable, str(program), "--port", "0"]
-    prompt = (
-        "%1 V 1 v lives 2 spare 4\nv9 idle 6 conflicts 0 copies 0 grows 1\n\n"  # an example
-        "%12 V2 2 v/2 lives 3 spare 4\n"
-        "v4 idle 2 conflicts 0 copies 1 grows 0\nv8 idle 1 conflicts 3 copies 0 grows 2\n"
-    )
+    prompt = "window 1 of 9\nplace %12:V2 %13:V\nfree V v9 v10\nfree V2 v4 v6 v8..v20\nbb0\n"
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as toy:
         try:
             assert toy.stdout is not None
             model = load(toy.stdout.readline().strip(), model_name=None, chat=chat, retries=0)
-            assert model.model_name == "first-candidate"
-            said = complete(model, ask(prompt), ask("nothing on offer"))
-            assert [one.text for one in said] == ["v4", ""]
+            assert model.model_name == "first-free"
+            said = complete(model, ask(prompt), ask("nothing to place"))
+            assert [one.text for one in said] == ['{"%12": "v4", "%13": "v9"}', "{}"]
             with pytest.raises(InputError, match="400 Bad Request"):
                 model.server.ask("POST", "/completions", {"prompt": 3}, lambda document: document)
         finally:

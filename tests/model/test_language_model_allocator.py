@@ -86,7 +86,6 @@ class Words:
     version: int = 3
     assistance: Assistance = Assistance.STATE
     source_hash: str = "abc"
-    decisions: None = None
     has_windows: bool = False
 
     def check(self, options: LocalModelSettings) -> None:
@@ -168,8 +167,6 @@ def test_a_model_that_cannot_be_constrained() -> None:
         make(replace(GREEDY, decoding=Decoding.CONSTRAINED), can_constrain=False)
     repairing = replace(GREEDY, decoding=Decoding.GUIDED, feedback=FeedbackKind.REPAIR)
     cannot = ScriptedModel(can_constrain=False)
-    with pytest.raises(InputError, match="cannot be constrained"):  # of single decisions
-        LanguageModelAllocator("name", cannot, get_prompt_format("state"), repairing)
     assert LanguageModelAllocator("name", cannot, get_prompt_format("window"), repairing)
     with pytest.raises(InputError, match="priority sampling needs"):
         make(PRIORITY, can_constrain=False)
@@ -274,8 +271,8 @@ class Registers(Words):
 
         for number in range(len(request.problem.function.virtual_registers)):
             prompt = f"%{number} after {json.dumps(answer)}:"
-            how = {"constraint": constraint} if constrained else {"stop": ("\n",)}
-            completion = yield Ask((Message("user", prompt),), 8, **how)  # type: ignore[arg-type]
+            asked = Message("user", prompt)
+            completion = yield Ask((asked,), 8, constraint if constrained else None)
             answer[f"%{number}"] = completion.text.strip('"')
         return Response(answer)
 
@@ -370,8 +367,8 @@ def test_the_example_makes_a_model_that_answers(tmp_path: Path) -> None:
     script = runpy.run_path(str(EXAMPLE / "make_tiny_model.py"))
     script["make_tiny_model"](tmp_path / "tiny-model", 0)
     readme = (EXAMPLE / "README.md").read_text()
-    assert "--model tiny-model --prompt-format candidates --decoding constrained" in readme
-    options = replace(RANDOM, prompt_format="candidates", decoding=Decoding.CONSTRAINED)
+    assert "--model tiny-model --prompt-format window --decoding constrained" in readme
+    options = replace(RANDOM, prompt_format="window", decoding=Decoding.CONSTRAINED)
     allocator = language_model_allocator(str(tmp_path / "tiny-model"), options)
     requests = [Request(PROBLEMS[2], seed=seed) for seed in range(3)]
     answers = {json.dumps(allocator.allocate(each).assignment) for each in requests}

@@ -13,7 +13,6 @@ from verilocc_bench.model.prompts.reading import (
     Unparsable,
     UnparsableReason,
     read_object,
-    read_word,
 )
 
 
@@ -90,28 +89,6 @@ def test_cut_short() -> None:
         found = read_object(said(text, Finish.LENGTH))
         assert isinstance(found, Unparsable)
         assert found.reason is UnparsableReason.TRUNCATED
-    cut = read_word(said("v1", Finish.LENGTH))
-    assert isinstance(cut, Unparsable)
-    assert cut.reason is UnparsableReason.TRUNCATED
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("v4", "v4"),
-        (" v4\n", "v4"),
-        ("vcc_lo", "vcc_lo"),
-        ("v999", "v999"),
-        ("", UnparsableReason.EMPTY),
-        ("v4.5, or so", UnparsableReason.NOT_A_REGISTER),
-        ('"v4"', UnparsableReason.NOT_A_REGISTER),
-        ("%4", UnparsableReason.NOT_A_REGISTER),
-        ("4", UnparsableReason.NOT_A_REGISTER),
-    ],
-)
-def test_words(text: str, expected: str) -> None:
-    found = read_word(said(text))
-    assert (found.reason if isinstance(found, Unparsable) else found) == expected
 
 
 PIECES = st.lists(
@@ -133,8 +110,3 @@ def test_no_words_crash(text: str, finish: Finish) -> None:
         assert json.loads(inner) == found
     else:
         found.message.encode()
-    word = read_word(said(text, finish))
-    if isinstance(word, str):
-        assert word == text.strip()
-    else:
-        word.message.encode()

@@ -18,8 +18,6 @@ def test_every_format_is_known_by_its_name() -> None:
         assert found is prompt_format
         assert found.name == name
         assert f"`{name}`" in found.description
-        assert found.shows
-        assert found.decisions in (None, found)
 
 
 def test_help_and_documentation_name_every_format() -> None:

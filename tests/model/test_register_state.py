@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from itertools import takewhile
 
 import pytest
 
@@ -197,17 +196,8 @@ def rebuilt(problem: AllocationProblem, placed: Mapping[int, int]) -> RegisterSt
 
 def seen(state: RegisterState) -> list[object]:
     """All that a state says."""
-    problem = state.problem
-    registers = range(register_count(problem))
-    lives = [state.lifetimes(register)[0] for register in registers]
-    units = range(problem.placements.unit_count)
-    return [
-        list(state.placed.items()),
-        [state.legal(register) for register in registers],
-        [state.is_used(unit) for unit in units],
-        [[state.is_free(life, unit) for unit in units] for life in lives[:3]],
-        [[state.idle_points(life, unit) for unit in units] for life in lives[:3]],
-    ]
+    registers = range(register_count(state.problem))
+    return [list(state.placed.items()), [state.legal(register) for register in registers]]
 
 
 def test_evicting_leaves_what_a_state_without_it_has() -> None:
@@ -232,8 +222,8 @@ def test_evicting_leaves_what_a_state_without_it_has() -> None:
             assert register in before.placed
             evicted += 1
             units = range(base, base + problem.function.virtual_registers[register].width)
-            shared += any(again.is_used(unit) for unit in units)
-            fixed += any(RegisterState(problem).is_used(unit) for unit in units)
+            shared += any(again._live[unit] for unit in units)
+            fixed += any(RegisterState(problem)._live[unit] for unit in units)
     assert evicted > 150
     assert shared > fixed > 20
 
@@ -296,51 +286,6 @@ def test_blockers_by_ties() -> None:
     text = TIED.replace("%2=TIED %1~0", "%2=TIED %1~0\n%2=TIED %0.0~0")
     state = RegisterState(AllocationProblem(parse_function(text, canonical=False)))
     assert [len(state.blockers(register)) for register in range(4)] == [0, 0, 0, 1]
-
-
-def test_idle_points_are_counted_outwards_from_a_life() -> None:
-    idle = between = 0
-    for seed in range(40):
-        target = ("gfx942", "sm_80")[seed % 2]
-        problem = AllocationProblem(random_function(seed, guarded=seed % 2 == 1, target=target))
-        state = scatter(problem, random.Random(seed))
-        held = points_held(state)
-        for register in range(register_count(problem)):
-            for live, defined in state.lifetimes(register):
-                own = points(live) | points(defined)
-                for unit in range(problem.placements.unit_count):
-                    expected = count_idle(own, held[unit], len(problem.liveness.points))
-                    assert state.idle_points((live, defined), unit) == expected
-                    idle += expected
-                    between += bool(held[unit]) and expected > 0
-    assert idle > 1000
-    assert between > 100
-
-
-def points(mask: int) -> set[int]:
-    return {point for point in range(mask.bit_length()) if mask >> point & 1}
-
-
-def points_held(state: RegisterState) -> dict[int, set[int]]:
-    """For each unit the points at which something is live or defined there."""
-    problem, liveness = state.problem, state.problem.liveness
-    held: dict[int, set[int]] = {unit: set() for unit in range(problem.placements.unit_count)}
-    for lane, (file, index) in enumerate(liveness.fixed_lanes, liveness.virtual_lane_count):
-        unit = problem.placements.first_unit[file] + index
-        held[unit] |= points(liveness.live[lane]) | points(liveness.defined[lane])
-    for register, base in state.placed.items():
-        for unit, (live, defined) in enumerate(state.lifetimes(register), base):
-            held[unit] |= points(live) | points(defined)
-    return held
-
-
-def count_idle(own: set[int], held: set[int], count: int) -> int:
-    """Steps from both ends of a life to what is held there, or to the end."""
-    if not own:
-        return 0
-    before = takewhile(lambda point: point not in held, range(min(own) - 1, -1, -1))
-    after = takewhile(lambda point: point not in held, range(max(own) + 1, count))
-    return len([*before, *after])
 
 
 def test_evicting_and_copying() -> None:

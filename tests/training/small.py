@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -12,6 +15,7 @@ from typing import Any
 import yaml
 
 from tests.generated import random_function
+from tests.model.tiny_models import save_model
 from verilocc_bench.allocators import BUILT_IN, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row, load_rows, write_parquet
@@ -21,14 +25,13 @@ from verilocc_bench.ir import print_function
 from verilocc_bench.training.recipe import Recipe, read_recipe
 from verilocc_bench.verification import FastVerifier
 
-LLAMA = {
-    "model_type": "llama",
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-    "max_position_embeddings": 512,
-}
+
+@cache
+def base_model(context: int = 4096) -> str:
+    """The folder of a tiny random model with a tokenizer that loses nothing."""
+    folder = Path(tempfile.mkdtemp(prefix="base-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return str(save_model(folder, context=context))
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -36,17 +39,17 @@ def document(**changes: Any) -> dict[str, Any]:
     return {
         "name": "small",
         "description": "for tests",
-        "model": {"tokenizer": "decisions", "configuration": LLAMA},
+        "model": {"pretrained": base_model()},
         "sources": [
-            {"format": "candidates", "policies": [{"conflicts": 1.0, "detours": 0.1}, {}]},
-            {"format": "state", "policies": [{"detours": 0.1}]},
+            {"format": "window", "label": "compiler", "new_registers": [4, 2]},
+            {"format": "whole", "label": "compiler"},
         ],
         "split": "test",
         "validation_split": None,
         "training": {
             "steps": 9,
-            "batch_tokens": 512,
-            "maximum_tokens": 256,
+            "batch_tokens": 2048,
+            "maximum_tokens": 4096,
             "learning_rate": 0.01,
             "warmup_steps": 2,
             "save_steps": 3,

@@ -20,7 +20,6 @@ from verilocc_bench.training.card import read_training, write_card
 from verilocc_bench.training.curve import plot_log
 from verilocc_bench.training.overlap import find_overlaps
 from verilocc_bench.training.recipe import ExampleSource, ModelRecipe, Optimization, Recipe
-from verilocc_bench.training.teacher import Policy
 
 MINI = load_rows("mini").rows
 SMALL = sorted(MINI, key=lambda row: row.n_virtual_registers)
@@ -54,10 +53,10 @@ def recipe(**changes: Any) -> Recipe:
     kept = Recipe(
         "tiny",
         "a tiny model: for tests",
-        ModelRecipe({"model_type": "llama", "hidden_size": 8}, "decisions"),
+        ModelRecipe("owner/base"),
         (
-            ExampleSource("candidates", policies=(Policy(), Policy(conflicts=2.0)), functions=4),
-            ExampleSource("state", label="compiler", archs=("sm_80",)),
+            ExampleSource("window", "best", functions=4, renamings=3, new_registers=(2, 8)),
+            ExampleSource("whole", "compiler", archs=("sm_80",)),
         ),
         Optimization(steps=1234),
     )
@@ -96,7 +95,7 @@ def test_the_card_says_what_the_files_say(folder: Path, dataset: Path) -> None:
     text = write_card(folder, str(dataset)).read_text()
     _, header, body = text.split("---\n", 2)
     assert yaml.safe_load(header) == {
-        "license": "apache-2.0",
+        "base_model": "owner/base",
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
         "tags": ["register-allocation", "compilers", "gpu", "code", "verilocc-bench"],
@@ -108,10 +107,10 @@ def test_the_card_says_what_the_files_say(folder: Path, dataset: Path) -> None:
     assert "98.77 %" in body or "98.76 %" in body
     assert "torch 9.8.7" in body
     assert "A tiny model: for tests." in body
-    assert "--prompt-format candidates" in body
-    assert "Validity is trivial" in body
-    assert "shows the state" in body
-    assert "`window`" not in body
+    assert "--prompt-format window" in body
+    assert "begun with `owner/base`" in body
+    assert "it is asked about 2 at a time" in body
+    assert "`window` was shown with other names of physical registers 3 times more." in body
     said = body.split("```yaml\n")[1].split("```")[0]
     assert yaml.safe_load(said) == json.loads(json.dumps(recipe().as_json()))
     assert str(dataset) not in body
@@ -138,8 +137,8 @@ def test_functions_are_counted_in_the_split(folder: Path, dataset: Path) -> None
     text = write_card(folder, str(dataset)).read_text()
     nvidia = sum(row.arch == "sm_80" for row in TRAIN)
     lines = [[c.strip() for c in line.split("|")[1:-1]] for line in text.splitlines()]
-    assert ["`candidates`", "the best of 2 policies", "all", "4", "6"] in lines
-    assert ["`state`", "compiler", "sm_80", str(nvidia), str(nvidia)] in lines
+    assert ["`window`", "best", "all", "4", "6"] in lines
+    assert ["`whole`", "compiler", "sm_80", str(nvidia), str(nvidia)] in lines
 
 
 def test_nothing_is_shared_and_distances_are_the_datasets(folder: Path, dataset: Path) -> None:
@@ -213,36 +212,33 @@ def test_results_of_this_model_are_shown_and_of_another_refused(
     assert f"{overall['bank_conflicts']:,}" in text
     document["config"] |= {
         "revision": folder_revision(folder),
-        "prompt": {"format": "state", "version": 2, "hash": "0", "few_shot": 0},
-        "options": {"strategy": "greedy", "backtracks": 4000},
+        "prompt": {"format": "window", "version": 3, "hash": "0", "few_shot": 0},
+        "options": {"strategy": "greedy"},
     }
     document["versions"] = versions(language_model=True)
     path.write_text(json.dumps(document))
-    assert (
-        "`state`, free, greedy, 4,000 backtracks"
-        in write_card(folder, str(dataset), [path]).read_text()
-    )
+    assert "`window`, free, greedy" in write_card(folder, str(dataset), [path]).read_text()
     document["config"]["options"]["window_registers"] = 4
     path.write_text(json.dumps(document))
-    told = "`state` of 4, free, greedy, 4,000 backtracks"
+    told = "`window` of 4, free, greedy"
     assert told in write_card(folder, str(dataset), [path]).read_text()
     guided = {"verifier_calls": 7, "feedback": "repair", "strategy": "random", "temperature": 0.5}
-    document["config"] |= {"options": {**guided, "backtracks": 0}}
+    document["config"] |= {"options": guided}
     path.write_text(json.dumps(document).replace('"decoding": "free"', '"decoding": "guided"'))
-    told = "`state`, guided (repair, 7 attempts), temperature 0.5 "
+    told = "`window`, guided (repair, 7 attempts), temperature 0.5 "
     assert told in write_card(folder, str(dataset), [path]).read_text()
     (folder / "model.safetensors").write_bytes(b"other weights")
     with pytest.raises(InputError, match="another model"):
         write_card(folder, str(dataset), [path])
 
 
-def test_a_pretrained_model_keeps_its_own_license(folder: Path, dataset: Path) -> None:
-    model = ModelRecipe(pretrained="owner/base")
-    document = training_document(dataset, recipe(model=model))
+def test_a_base_in_a_folder_is_not_named_on_the_hub(
+    folder: Path, dataset: Path, tmp_path: Path
+) -> None:
+    document = training_document(dataset, recipe(model=ModelRecipe(str(tmp_path))))
     (folder / "training.json").write_text(json.dumps(document))
     header = yaml.safe_load(write_card(folder, str(dataset)).read_text().split("---\n")[1])
-    assert header["base_model"] == "owner/base"
-    assert "license" not in header
+    assert "base_model" not in header
 
 
 def test_the_curve_is_drawn_and_shown(

@@ -16,8 +16,10 @@ import pytest
 
 pytest.importorskip("transformers")
 
+from transformers import PreTrainedTokenizerFast
+
 from tests.model.scripted import ScriptedModel, run_episode
-from tests.model.tiny_models import byte_level_tokenizer
+from tests.model.tiny_models import byte_level_tokenizer, word_tokenizer
 from tests.training.small import generated, recipe, smallest
 from verilocc_bench.allocators import (
     Request,
@@ -31,23 +33,14 @@ from verilocc_bench.settings.language_model import LanguageModelSettings
 from verilocc_bench.training import examples
 from verilocc_bench.training.examples import Examples, chosen_rows, make_examples
 from verilocc_bench.training.recipe import ExampleSource
-from verilocc_bench.training.teacher import Policy
-from verilocc_bench.training.tokenizers import decisions_tokenizer
-from verilocc_bench.views import parse_label, problem_of
+from verilocc_bench.views import problem_of
 
-LABELLED = [{"format": "candidates", "label": "compiler"}]
-
-
-@cache
-def tokenizer() -> Any:
-    return decisions_tokenizer()
+LABELLED = [{"format": "window", "label": "compiler"}]
 
 
 @cache
 def letters() -> Any:
     """A tokenizer that loses nothing."""
-    from transformers import PreTrainedTokenizerFast
-
     return PreTrainedTokenizerFast(tokenizer_object=byte_level_tokenizer(), eos_token="</s>")
 
 
@@ -69,7 +62,7 @@ def test_interrupted_and_resumed_it_is_the_same(
 ) -> None:
     wanted = recipe(tmp_path)
     rows = generated(12)
-    whole = make_examples(wanted, tokenizer(), rows, tmp_path / "whole")
+    whole = make_examples(wanted, letters(), rows, tmp_path / "whole")
     assert len(list((tmp_path / "whole").iterdir())) == 4
     folder = tmp_path / "resumed"
     made = []
@@ -84,38 +77,38 @@ def test_interrupted_and_resumed_it_is_the_same(
     with monkeypatch.context() as patch:
         patch.setattr(examples, "_turns", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            make_examples(wanted, tokenizer(), rows, folder)
+            make_examples(wanted, letters(), rows, folder)
     # The file in the making is not there; those before it are not made again.
     assert sorted(path.name for path in folder.iterdir()) == [
         "source-0-000000.npz",
         "source-0-000008.npz",
     ]
     times = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
-    assert same(make_examples(wanted, tokenizer(), rows, folder), whole)
+    assert same(make_examples(wanted, letters(), rows, folder), whole)
     assert {path: path.stat().st_mtime_ns for path in times} == times
 
 
 def test_a_file_that_is_gone_is_made_again(tmp_path: Path) -> None:
     wanted, rows = recipe(tmp_path), generated(9)
-    whole = make_examples(wanted, tokenizer(), rows, tmp_path / "here")
+    whole = make_examples(wanted, letters(), rows, tmp_path / "here")
     before = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
     for name in list(before)[::2]:
         (tmp_path / "here" / name).unlink()
     (tmp_path / "here" / "source-0-000000.part").write_bytes(b"cut short")
-    assert same(make_examples(wanted, tokenizer(), rows, tmp_path / "here"), whole)
+    assert same(make_examples(wanted, letters(), rows, tmp_path / "here"), whole)
     after = {path.name: path.read_bytes() for path in (tmp_path / "here").glob("*.npz")}
     assert after == before
 
 
 def test_two_processes_make_the_same(tmp_path: Path) -> None:
     wanted, rows = recipe(tmp_path), generated(12)
-    one = make_examples(wanted, tokenizer(), rows, tmp_path / "one")
-    two = make_examples(wanted, tokenizer(), rows, tmp_path / "two", jobs=2)
+    one = make_examples(wanted, letters(), rows, tmp_path / "one")
+    two = make_examples(wanted, letters(), rows, tmp_path / "two", jobs=2)
     assert same(one, two)
 
 
 def test_they_go_through_a_file(tmp_path: Path) -> None:
-    found = make_examples(recipe(tmp_path), tokenizer(), generated(2), tmp_path / "here")
+    found = make_examples(recipe(tmp_path), letters(), generated(2), tmp_path / "here")
     found.save(tmp_path / "all.npz")
     assert same(Examples.load(tmp_path / "all.npz"), found)
     assert len(found) == len(found.completions) == len(found.starts) - 1
@@ -125,8 +118,7 @@ def test_they_go_through_a_file(tmp_path: Path) -> None:
 
 def test_joined_they_stay_apart(tmp_path: Path) -> None:
     parts = [
-        make_examples(recipe(tmp_path), tokenizer(), [row], tmp_path / row.id)
-        for row in generated(3)
+        make_examples(recipe(tmp_path), letters(), [row], tmp_path / row.id) for row in generated(3)
     ]
     assert pairs(Examples.join(parts)) == [pair for part in parts for pair in pairs(part)]
 
@@ -134,7 +126,7 @@ def test_joined_they_stay_apart(tmp_path: Path) -> None:
 def test_the_seed_decides(tmp_path: Path) -> None:
     wanted, rows = recipe(tmp_path), generated(6)
     one, two = (
-        make_examples(replace(wanted, seed=seed), tokenizer(), rows, tmp_path / str(seed))
+        make_examples(replace(wanted, seed=seed), letters(), rows, tmp_path / str(seed))
         for seed in (0, 1)
     )
     assert not same(one, two)
@@ -142,20 +134,19 @@ def test_the_seed_decides(tmp_path: Path) -> None:
 
 def test_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
     wanted, rows = recipe(tmp_path), generated(6)
-    one = make_examples(wanted, tokenizer(), rows, tmp_path / "one")
-    assert same(make_examples(wanted, tokenizer(), rows[::-1], tmp_path / "other"), one)
+    one = make_examples(wanted, letters(), rows, tmp_path / "one")
+    assert same(make_examples(wanted, letters(), rows[::-1], tmp_path / "other"), one)
 
 
-@pytest.mark.parametrize("style", ["candidates", "state", "whole", "window", "text-notes-json"])
+@pytest.mark.parametrize("style", ["whole", "window"])
 def test_they_are_what_the_harness_feeds(style: str, tmp_path: Path) -> None:
     # A model that says the label's registers is asked the examples' prompts.
     row = generated(1)[0]
-    kind = "notes-rule" if style == "text-notes-json" else "compiler"
-    label = parse_label(kind).answer(row)
+    label = row.label
     assert label is not None
     wanted = recipe(
         tmp_path,
-        sources=[{"format": style, "label": kind}],
+        sources=[{"format": style, "label": "compiler"}],
         training={"steps": 1, "maximum_tokens": 100_000},
     )
     found = make_examples(wanted, letters(), [row], tmp_path / "here")
@@ -176,35 +167,19 @@ def test_they_are_what_the_harness_feeds(style: str, tmp_path: Path) -> None:
     assert asked == [prompt for prompt, _ in pairs(found)]
 
 
-def test_objects_end_with_the_end_token_and_names_with_a_line(tmp_path: Path) -> None:
-    for style, end in (("whole", letters().eos_token_id), ("state", letters()("\n").input_ids[0])):
-        wanted = recipe(
-            tmp_path,
-            sources=[{"format": style, "label": "compiler"}],
-            training={"steps": 1, "maximum_tokens": 100_000},
-        )
-        found = make_examples(wanted, letters(), generated(1), tmp_path / style)
-        assert {completion[-1] for _, completion in pairs(found)} == {end}
-
-
-def test_policies_are_learnt_in_both_formats(tmp_path: Path) -> None:
-    found = make_examples(recipe(tmp_path), tokenizer(), generated(2), tmp_path / "here")
-    for prompt, completion in pairs(found):
-        name, end = tokenizer().convert_ids_to_tokens(completion)
-        assert end == "\n"
-        assert tokenizer().unk_token_id not in prompt
-        if "idle" in (text := tokenizer().decode(prompt)):
-            assert name in {line.split("idle")[0].strip() for line in text.split("\n")[1:]}
+def test_answers_end_with_the_end_token(tmp_path: Path) -> None:
+    found = make_examples(recipe(tmp_path), letters(), generated(1), tmp_path / "here")
+    assert {completion[-1] for _, completion in pairs(found)} == {letters().eos_token_id}
 
 
 def test_long_ones_are_left_out(tmp_path: Path) -> None:
     rows = generated(3)
     long = recipe(tmp_path)
-    every = make_examples(long, tokenizer(), rows, tmp_path / "every")
+    every = make_examples(long, letters(), rows, tmp_path / "every")
     lengths = np.diff(every.starts)
     limit = int(np.median(lengths))
     short = replace(long, training=replace(long.training, maximum_tokens=limit))
-    some = make_examples(short, tokenizer(), rows, tmp_path / "some")
+    some = make_examples(short, letters(), rows, tmp_path / "some")
     assert np.array_equal(np.diff(some.starts), lengths[lengths <= limit])
     assert 0 < len(some) < len(every)
 
@@ -213,19 +188,22 @@ def test_nothing_to_learn_is_an_error(tmp_path: Path) -> None:
     rows = [replace(row, assignment=None) for row in generated(2)]
     wanted = recipe(tmp_path, sources=LABELLED)
     with pytest.raises(InputError, match="nothing to learn"):
-        make_examples(wanted, tokenizer(), rows, tmp_path / "here")
+        make_examples(wanted, letters(), rows, tmp_path / "here")
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(InputError, match="file: expected a folder that can be written"):
-        make_examples(recipe(tmp_path), tokenizer(), generated(2), tmp_path / "file")
+        make_examples(recipe(tmp_path), letters(), generated(2), tmp_path / "file")
 
 
 def test_a_tokenizer_that_cannot_say_the_answer(tmp_path: Path) -> None:
     wanted = recipe(tmp_path, sources=[{"format": "whole", "label": "compiler"}])
+    words = PreTrainedTokenizerFast(
+        tokenizer_object=word_tokenizer(["v1"]), unk_token="<unk>", eos_token="</s>"
+    )
     with pytest.raises(InputError, match="cannot say"):
-        make_examples(wanted, tokenizer(), generated(1), tmp_path / "here")
+        make_examples(wanted, words, generated(1), tmp_path / "here")
 
 
 # Which rows
@@ -236,7 +214,7 @@ def of(rows: Sequence[Row]) -> Counter[tuple[str, str]]:
 
 
 def source(**options: Any) -> ExampleSource:
-    return ExampleSource("state", policies=(Policy(),), **options)
+    return ExampleSource("window", "compiler", **options)
 
 
 @cache
@@ -279,16 +257,6 @@ def test_the_choice_is_the_seeds() -> None:
     assert chosen_rows(source(functions=12), mini(), 1) != one
 
 
-def test_one_decision_of_so_many(tmp_path: Path) -> None:
-    def count(every: int) -> int:
-        sources = [{"format": "state", "policies": [{}], "every": every}]
-        wanted = recipe(tmp_path, sources=sources)
-        return len(make_examples(wanted, tokenizer(), smallest(1), tmp_path / str(every)))
-
-    assert count(1) >= 119
-    assert count(1) / 8 < count(4) < count(1) / 2
-
-
 def test_windows_of_other_widths(tmp_path: Path) -> None:
     def answers(widths: list[int]) -> list[list[str]]:
         """The registers of each window, of all rows."""
@@ -316,7 +284,7 @@ def test_windows_of_other_widths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"format": "whole"}, "for labels in 'window'"),
+        ({"format": "whole"}, "for 'window'"),
         ({"new_registers": [0, 4]}, "at least 1"),
         ({"new_registers": ["many"]}, "new_registers"),
         ({"new_registers": 4}, "new_registers"),

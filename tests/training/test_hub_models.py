@@ -99,7 +99,7 @@ def uploaded(hub: LocalHub, models: Path, tmp_path: Path) -> None:
 
 
 def recipes(folder: Path) -> tuple[Path, Path]:
-    """The whole model on `candidates`, and its low-rank adaptation on `whole`."""
+    """The whole model on `window`, and its low-rank adaptation on `whole`."""
     training = {
         "steps": 3,
         "batch_tokens": 2048,
@@ -109,11 +109,11 @@ def recipes(folder: Path) -> tuple[Path, Path]:
         "save_steps": 2,
         "threads": 1,
     }
-    candidates = [{"format": "candidates", "policies": [{}], "functions": 2}]
+    window = [{"format": "window", "label": "compiler", "functions": 2}]
     whole = [{"format": "whole", "label": "compiler", "functions": 2}]
     lora = {"pretrained": "verilocc/other", "lora": {"rank": 2, "alpha": 4}}
     return (
-        write_recipe(folder / "full.yaml", sources=candidates, training=training),
+        write_recipe(folder / "full.yaml", sources=window, training=training),
         write_recipe(folder / "lora.yaml", sources=whole, training=training, model=lora),
     )
 
@@ -135,13 +135,11 @@ def test_a_model_of_the_hub_is_trained_further(
     )
     assert done.returncode == 0, done.stderr[-3000:]
     before = transformers.AutoModelForCausalLM.from_pretrained(models / name).state_dict()
-    for kind, style in (("full", "candidates"), ("lora", "whole")):
+    for kind, style in (("full", "window"), ("lora", "whole")):
         folder = tmp_path / kind
         assert not (folder / "adapter_config.json").exists()
         found = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True)
-        decides = {"backtracks": 30_000, "decoding": "constrained"}
-        decides = decides if style == "candidates" else {}
-        advice = {"prompt_format": style, "sampling": "greedy", **decides}
+        advice = {"prompt_format": style, "sampling": "greedy"}
         assert found.config.verilocc_bench == advice
         after = found.state_dict()
         assert after.keys() == before.keys()

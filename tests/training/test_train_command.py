@@ -79,6 +79,6 @@ def test_without_torch_the_extra_is_named(
                 "find_spec",
                 lambda name, missing=missing: None if name == missing else find_spec(name),
             )
-            line = refused(["reference", "--dataset", "mini", "-o", str(tmp_path / "r")], capsys)
+            line = refused(["r.yaml", "--dataset", "mini", "-o", str(tmp_path / "r")], capsys)
         assert f"'{missing}'" in line
         assert "verilocc-bench[model]" in line

@@ -71,7 +71,7 @@ def tokenizer() -> Any:
 def test_a_map_a_stream_and_the_generator_give_the_same(
     table: datasets.Dataset, rows: list[Row]
 ) -> None:
-    options = TokenizedOptions("candidates", every=7)
+    options = TokenizedOptions("window")
     lengths = sorted(len(e.input_ids) for e in TokenizedView(tokenizer(), options).examples(rows))
     options = replace(options, maximum_tokens=lengths[len(lengths) // 2])
     view = TokenizedView(tokenizer(), options)
@@ -96,7 +96,7 @@ def test_a_stream_of_files(tmp_path: Path, rows: list[Row]) -> None:
     stream = datasets.load_dataset(
         "parquet", data_files=files, split="train", streaming=True, cache_dir=str(tmp_path)
     )
-    options = TokenizedOptions("state", every=20, block_tokens=2048)
+    options = TokenizedOptions("window", block_tokens=2048)
     found, _ = tokenize_dataset(
         stream.shuffle(seed=1, buffer_size=2), TokenizedView(tokenizer(), options)
     )
@@ -140,13 +140,16 @@ def test_a_report_outlives_the_cache_and_other_processes(
 
 
 def test_fingerprints_are_of_what_decides_and_nothing_else(rows: list[Row]) -> None:
-    view = TokenizedView(tokenizer(), TokenizedOptions("state", every=9))
+    view = TokenizedView(tokenizer(), TokenizedOptions("window", maximum_tokens=9000))
     before = Hasher.hash(view)
     assert list(view.examples(rows[:1]))
     assert Hasher.hash(view) == before
     assert Hasher.hash(pickle.loads(pickle.dumps(view))) == before
     assert Hasher.hash(TokenizedView(tokenizer(), view.options)) == before
-    assert Hasher.hash(TokenizedView(tokenizer(), replace(view.options, every=8))) != before
+    assert (
+        Hasher.hash(TokenizedView(tokenizer(), replace(view.options, maximum_tokens=8000)))
+        != before
+    )
     words = tokenizer()
     words.add_tokens(["one more"])
     assert Hasher.hash(TokenizedView(words, view.options)) != before
@@ -219,7 +222,7 @@ def test_rows_of_mappings(table: datasets.Dataset, rows: list[Row]) -> None:
 )
 def test_rows_that_are_damaged(rows: list[Row], column: str, value: Any, message: str) -> None:
     row = {**asdict(rows[0]), column: value}
-    view = TokenizedView(tokenizer(), TokenizedOptions("state"))
+    view = TokenizedView(tokenizer(), TokenizedOptions("window"))
     for use in (lambda: list(view.examples([row])), lambda: graph_of(row)):
         with pytest.raises(InputError, match=message) as error:
             use()

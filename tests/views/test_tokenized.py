@@ -45,7 +45,7 @@ from verilocc_bench.views import (
 
 pytestmark = pytest.mark.slow
 
-FORMATS = ("whole", "window", "state", "candidates")
+FORMATS = ("whole", "window")
 TEMPLATE = (
     "{% for m in messages %}<{{ m.role }}>{{ m.content }}</s>{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
@@ -57,8 +57,8 @@ NO_SYSTEM = (
 KINDS = ("plain", "begin", "metaspace", "template", "no_system")
 CASES = [
     *((style, kind) for style in FORMATS for kind in ("plain", "template")),
-    *((style, kind) for style in ("window", "candidates") for kind in KINDS[1:3]),
-    ("state", "no_system"),
+    *(("window", kind) for kind in KINDS[1:3]),
+    ("window", "no_system"),
 ]
 
 
@@ -141,8 +141,7 @@ def test_prompts_are_the_harness_own_and_completions_what_it_lets_a_model_say(
         prompt, completion = parts(example)
         assert prompt == fed
         assert example.attention_mask == [1] * len(example.input_ids)
-        if style in ("whole", "window"):
-            assert completion.pop() == 2  # </s>, with which a model ends by itself
+        assert completion.pop() == 2  # </s>, with which a model ends by itself
         assert all(walker.take(token) for token in completion)
         assert walker.finished
         assert walker.dead_end is None
@@ -185,17 +184,11 @@ def test_the_text_of_an_example_is_the_conversation(tokenizer: Any, rows: list[R
         for turn, example in zip(turns, found, strict=True):
             prompt, completion = parts(example)
             assert tokenizer.decode(prompt) == "\n\n".join(m.content for m in turn.messages)
-            end = "</s>" if style in ("whole", "window") else ""
-            assert tokenizer.decode(completion) == turn.completion + end
-        said = [turn.completion for turn in turns]
-        if style in ("whole", "window"):
-            merged: dict[str, str] = {}
-            for text in said:
-                merged |= json.loads(text)
-            assert merged == label
-        else:
-            assert all(text.endswith("\n") for text in said)
-            assert {text.strip() for text in said} <= set(label.values())
+            assert tokenizer.decode(completion) == turn.completion + "</s>"
+        merged: dict[str, str] = {}
+        for turn in turns:
+            merged |= json.loads(turn.completion)
+        assert merged == label
 
 
 def test_uncut_completions_are_as_the_tokenizer_cuts_them(tokenizer: Any, rows: list[Row]) -> None:
@@ -210,13 +203,8 @@ def test_uncut_completions_are_as_the_tokenizer_cuts_them(tokenizer: Any, rows: 
     assert shorter
 
 
-def test_every_and_labels(tokenizer: Any, rows: list[Row]) -> None:
+def test_labels(tokenizer: Any, rows: list[Row]) -> None:
     row = rows[0]
-    counts = []
-    for every in (1, 3):
-        view = TokenizedView(tokenizer, TokenizedOptions("state", every=every))
-        counts.append(len(list(view.examples([row]))))
-    assert counts == [row.n_virtual_registers, -(-row.n_virtual_registers // 3)]
     label = row.label
     assert label is not None
     best = dict(label)
@@ -254,26 +242,22 @@ def test_what_is_lost_is_counted_and_told(
 ) -> None:
     label = rows[0].label
     assert label is not None
-    # Of the registers that nothing is in few are offered: the lowest.
-    row = labelled(rows[0], {**label, "%7": "v200"})
-    lengths = [len(e.input_ids) for e in TokenizedView(tokenizer).examples([row])]
+    row = labelled(rows[0], label)
+    lengths = [len(e.input_ids) for e in TokenizedView(tokenizer).examples([row] * 4)]
     limit = sorted(lengths)[len(lengths) // 2]
     too_long = sum(length > limit for length in lengths)
     unlabelled = {"id": "x", "normalized": rows[0].normalized, "assignment": None}
     assert too_long > 10
     with caplog.at_level(logging.WARNING):
         view = TokenizedView(tokenizer, TokenizedOptions(maximum_tokens=limit))
-        kept = list(view.examples([row, unlabelled]))
+        kept = list(view.examples([*[row] * 4, unlabelled]))
     assert [len(e.input_ids) for e in kept] == [length for length in lengths if length <= limit]
-    registers = rows[0].n_virtual_registers
     assert view.report.counts == {
         ExampleOutcome.WHOLE: len(kept),
         ExampleOutcome.CUT: 0,
         ExampleOutcome.TOO_LONG: too_long,
         ExampleOutcome.NO_LABEL: 1,
-        ExampleOutcome.NOT_OFFERED: registers - len(lengths),
     }
-    assert view.report.counts[ExampleOutcome.NOT_OFFERED] > 0
     assert "1 too_long" in caplog.text
     assert "10 too_long" in caplog.text
     assert len(caplog.records) <= 1 + len(str(too_long + 1))
@@ -301,15 +285,15 @@ def test_cut_examples(tokenizer: Any, rows: list[Row], how: Any) -> None:
 
 
 def test_prompts_can_be_learnt_too(tokenizer: Any, rows: list[Row]) -> None:
-    view = TokenizedView(tokenizer, TokenizedOptions(mask_prompt=False, every=20))
+    view = TokenizedView(tokenizer, TokenizedOptions(mask_prompt=False))
     for example in view.examples(rows):
         assert example.labels == example.input_ids
 
 
 def test_packed_blocks_hold_every_example_once(tokenizer: Any, rows: list[Row]) -> None:
-    options = TokenizedOptions("candidates", every=2)
+    options = TokenizedOptions("window")
     examples = list(TokenizedView(tokenizer, options).examples(rows[:1]))
-    size = 4096
+    size = 16_384
     view = TokenizedView(tokenizer, replace(options, block_tokens=size))
     blocks = list(view.examples(rows[:1]))
     assert len(blocks) < len(examples) / 3
@@ -384,7 +368,6 @@ def test_labels_of_an_allocator_that_has_no_answer_or_edits(rows: list[Row]) -> 
         ({"label": "allocator:"}, "unknown label"),
         ({"label": "allocator:compiler"}, "no allocator 'compiler' makes labels; known: linear-"),
         ({"maximum_tokens": 0}, "maximum_tokens 0: expected at least 1"),
-        ({"every": 0}, "every 0: expected at least 1"),
         ({"too_long": "cut"}, "too_long 'cut': expected skip or cut_start or cut_end"),
         ({"cuts": "both"}, "cuts 'both': expected pieces or whole"),
     ],
@@ -401,4 +384,3 @@ def test_tokenizers_that_cannot_do_it(models: dict[str, Path], rows: list[Row]) 
     tokenizer.eos_token = None
     with pytest.raises(InputError, match="no end token"):
         list(TokenizedView(tokenizer, TokenizedOptions("whole")).examples(rows))
-    assert list(TokenizedView(tokenizer, TokenizedOptions("state", every=50)).examples(rows))

@@ -45,20 +45,13 @@ class Ejection:
         """The virtual register to place next; None once all are placed."""
         return self._waiting[-1] if self._waiting else None
 
-    @property
-    def decided(self) -> int:
-        """The number of virtual registers that are decided."""
-        return len(self._places) - len(self._waiting)
-
     def choices(self) -> dict[int, str]:
         """The bases that it may take, with their names."""
         return self.state.legal(self._waiting[-1])
 
-    def take(self, base: int | None) -> None:
-        """Decides for a base, legal or not; None leaves the virtual register without a base."""
-        register = self._waiting.pop()
-        if base is not None:
-            self.state.place(register, base)
+    def take(self, base: int) -> None:
+        """Decides for a base, legal or not."""
+        self.state.place(self._waiting.pop(), base)
 
     def eject(self) -> bool:
         """Makes room for the next virtual register and places it. False if it cannot."""

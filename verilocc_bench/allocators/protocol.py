@@ -20,7 +20,6 @@ class Assistance(StrEnum):
 
     TEXT = "text"
     STATE = "state"
-    CANDIDATES = "candidates"
 
 
 class FailureKind(StrEnum):
@@ -89,7 +88,7 @@ class Response:
     """An answer, or the reason why there is none.
 
     `seconds` is the wall-clock time. `details` has further figures of this sample by name,
-    such as `backtracks` or `prompt_tokens`. They are JSON values, and the same in every
+    such as `asks` or `prompt_tokens`. They are JSON values, and the same in every
     run, so times are not among them. `traceback` is that of an allocator in Python that crashed.
     """
 

@@ -47,8 +47,6 @@ class RegisterState:
             unit = placements.first_unit[file] + index
             self._fixed[unit] = liveness.live[lane], liveness.defined[lane]
             self._live[unit], self._defined[unit] = self._fixed[unit]
-        named = {placements.first_unit[file] + index for file, index in liveness.named_units}
-        self._destroyed = self._fixed.keys() - named
         self._placed: dict[int, int] = {}
         self._occupants: list[set[int]] = [set() for _ in self._live]
         self._ties = tie_distances(problem)
@@ -58,7 +56,6 @@ class RegisterState:
         """An independent copy of the state."""
         twin = RegisterState.__new__(RegisterState)
         twin.problem, twin._ties, twin._fixed = self.problem, self._ties, self._fixed
-        twin._destroyed = self._destroyed
         twin._collisions = self._collisions
         twin._occupants = [others.copy() for others in self._occupants]
         twin._live, twin._defined = self._live.copy(), self._defined.copy()
@@ -104,36 +101,6 @@ class RegisterState:
             for base, name in bases.items()
             if not live[base] & lane_defined and not defined[base] & lane_live
         }
-
-    def is_used(self, unit: int) -> bool:
-        """True if a unit that the function names, or a placed register, is ever live in a unit."""
-        if unit in self._destroyed:
-            others = self._occupants[unit]
-            return any(self.lifetimes(other)[unit - self._placed[other]][0] for other in others)
-        return bool(self._live[unit])
-
-    def is_free(self, lifetime: Lifetime, unit: int) -> bool:
-        """True if a unit is not reserved and holds nothing that collides with this lifetime."""
-        live, defined = lifetime
-        collides = self._live[unit] & defined or self._defined[unit] & live
-        return not collides and unit not in self.problem.placements.reserved
-
-    def idle_points(self, lifetime: Lifetime, unit: int) -> int:
-        """The number of points at which a unit is idle just before and after a lane's lifetime.
-
-        The idle points begin after the last earlier point at which the unit holds
-        something, or at the function's first. They end before the next point at
-        which it does, or at the function's last.
-        """
-        own, held = lifetime[0] | lifetime[1], self._live[unit] | self._defined[unit]
-        if not own:
-            return 0
-        first, end = (own & -own).bit_length() - 1, own.bit_length()
-        before = first - (held & ((1 << first) - 1)).bit_length()
-        later = held >> end
-        if later:
-            return before + (later & -later).bit_length() - 1
-        return before + len(self.problem.liveness.points) - end
 
     def place(self, register: int, base: int) -> None:
         """Places a virtual register at a base, legal or not.

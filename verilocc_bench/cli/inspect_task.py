@@ -173,7 +173,7 @@ async def _converse(
         state.messages = [_ROLES[message.role](content=message.content) for message in ask.messages]
         state.output = await _generate(model, state, ask, (request.seed + number) % SEEDS)
         state.messages.append(state.output.message)
-        ask = _next(episode, _completion(state.output, ask))
+        ask = _next(episode, _completion(state.output))
         number += 1
     return ask
 
@@ -189,18 +189,13 @@ def _next(episode: Any, completion: Completion | None) -> Ask | Response:
 
 
 async def _generate(model: Model, state: TaskState, ask: Ask, seed: int) -> ModelOutput:
-    config = GenerateConfig(
-        max_tokens=ask.maximum_tokens, stop_seqs=list(ask.stop) or None, seed=seed
-    )
+    config = GenerateConfig(max_tokens=ask.maximum_tokens, seed=seed)
     return await model.generate(state.messages, config=config)
 
 
-def _completion(output: ModelOutput, ask: Ask) -> Completion:
+def _completion(output: ModelOutput) -> Completion:
     text = output.completion
-    ends = [place for place in map(text.find, ask.stop) if place >= 0]
     finish = _FINISH.get(output.stop_reason, Finish.STOP)
-    if ends:  # not every provider leaves it out
-        text, finish = text[: min(ends)], Finish.STOP
     if finish is Finish.CONTEXT and text:
         finish = Finish.LENGTH
     usage = output.usage

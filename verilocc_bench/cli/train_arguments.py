@@ -12,7 +12,7 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "recipe",
         metavar="RECIPE",
-        help="a YAML file, or a recipe that comes along, such as `reference`",
+        help="a YAML file; with --notes also a recipe that comes along, such as `tiny-notes`",
     )
     parser.add_argument(
         "--dataset", required=True, help="mini, a folder, or a dataset id on the Hub"
@@ -30,14 +30,9 @@ def add_train_options(parser: argparse.ArgumentParser) -> None:
         "--base", metavar="MODEL", help="begin with this model, a folder or a Hub id"
     )
     parser.add_argument(
-        "--reinforce",
-        action="store_true",
-        help="train the model of --base further on what the verifier says of its own answers",
-    )
-    parser.add_argument(
         "--notes",
         action="store_true",
-        help="train a model that keeps notes, by a recipe such as `reference-notes`",
+        help="train a model that keeps notes, by a recipe such as `tiny-notes`",
     )
     parser.add_argument(
         "--jobs", type=int, default=1, metavar="N", help="processes that make the examples"

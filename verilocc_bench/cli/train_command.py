@@ -14,13 +14,13 @@ def run(options: argparse.Namespace) -> int:
     """Trains a model by a recipe; goes on where an earlier run of it was interrupted."""
     if options.jobs < 1:
         raise InputError(f"--jobs {options.jobs}: expected at least 1")
-    if options.notes and (options.reinforce or options.jobs > 1):
-        raise InputError("--notes goes with neither --reinforce nor --jobs")
+    if options.notes and options.jobs > 1:
+        raise InputError("--jobs means nothing to --notes")
     for package in ("torch", "transformers", "accelerate"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "model", "training")
     with reserved_stdout() as stdout:  # the Trainer prints its losses
-        train = _reinforce if options.reinforce else _train_notes if options.notes else _train
+        train = _train_notes if options.notes else _train
         folder = train(options)
         advice = f"score it with: verilocc-bench evaluate --model {folder}"
         print(f"the model is in {folder}; {advice}", file=stdout)
@@ -36,23 +36,6 @@ def _train(options: argparse.Namespace) -> Path:
         options.output,
         revision=options.revision,
         jobs=options.jobs,
-    )
-
-
-def _reinforce(options: argparse.Namespace) -> Path:
-    from verilocc_bench.training.recipe_files import find_recipe_file, read_document
-    from verilocc_bench.training.reinforcement import reinforce
-    from verilocc_bench.training.reinforcement_recipe import ReinforcementRecipe
-
-    if options.base is None:
-        raise InputError("--reinforce goes on from a model: give it with --base")
-    if options.jobs > 1:
-        raise InputError("--jobs means nothing to --reinforce")
-    recipe = read_document(
-        ReinforcementRecipe, find_recipe_file(options.recipe, folder="reinforcement")
-    )
-    return reinforce(
-        recipe, options.base, options.dataset, options.output, revision=options.revision
     )
 
 

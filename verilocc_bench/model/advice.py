@@ -7,32 +7,22 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import SamplingStrategy
 
 CONFIGURATION_KEY = "verilocc_bench"
-
-BACKTRACKS = 30_000
-"""Dead ends that are made room for where a model is trained here: few functions need a thousand."""
-
-_DECODING = (Decoding.FREE, Decoding.CONSTRAINED)
-"""Guided decoding spends verifier calls: nobody but the user may ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
     """How a model is asked if the settings leave it open; None if it does not say.
 
-    `prompt_format` is the format that it was trained on, and `decoding` (free or
-    constrained) is for that format. `sampling` is for a single answer that is
-    not guided, `backtracks` for formats that can backtrack, and
-    `window_registers` for `window`: the most new virtual registers in a prompt.
+    `prompt_format` is the format that it was trained on. `sampling` is for a
+    single answer that is not guided, and `window_registers` for `window`: the
+    most new virtual registers in a prompt.
     """
 
     prompt_format: str | None = None
     sampling: SamplingStrategy | None = None
-    backtracks: int | None = None
-    decoding: Decoding | None = None
     window_registers: int | None = None
 
     @classmethod
@@ -47,27 +37,18 @@ class Advice:
             return cls()
         if not isinstance(told, Mapping):
             raise InputError(f"{place}: expected an object", source=source)
-        prompt_format, sampling, backtracks, decoding, window_registers = (
-            told.get(field.name) for field in fields(cls)
-        )
+        prompt_format, sampling, width = (told.get(field.name) for field in fields(cls))
         if prompt_format is not None and not isinstance(prompt_format, str):
             raise InputError(f"{place}: prompt_format: expected a name", source=source)
-        for name, number, least in (
-            ("backtracks", backtracks, 0),
-            ("window_registers", window_registers, 1),
-        ):
-            if number is not None and (type(number) is not int or number < least):
-                raise InputError(f"{place}: {name}: expected a number from {least}", source=source)
+        if width is not None and (type(width) is not int or width < 1):
+            message = f"{place}: window_registers: expected a number from 1"
+            raise InputError(message, source=source)
         try:
             strategy = None if sampling is None else SamplingStrategy(sampling)
         except ValueError:
             expected = ", ".join(SamplingStrategy)
             raise InputError(f"{place}: sampling: expected {expected}", source=source) from None
-        if decoding not in (None, *_DECODING):
-            expected = ", ".join(_DECODING)
-            raise InputError(f"{place}: decoding: expected {expected}", source=source)
-        decoded = None if decoding is None else Decoding(decoding)
-        return cls(prompt_format, strategy, backtracks, decoded, window_registers)
+        return cls(prompt_format, strategy, width)
 
     def to_json(self) -> dict[str, Any]:
         """What `from_json` reads."""

@@ -41,7 +41,7 @@ from verilocc_bench.model.prompts import (
     PromptFormat,
     get_prompt_format,
 )
-from verilocc_bench.settings.allocator import Decoding, FeedbackKind
+from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import (
     WINDOW_REGISTERS,
     LanguageModelSettings,
@@ -63,8 +63,7 @@ def language_model_allocator(name: str, settings: LocalModelSettings) -> Languag
     """The allocator of a language model in a folder or on the Hub.
 
     The model's configuration decides what the settings leave open: the prompt
-    format, the decoding in that format, sampling, the number of backtracks, and
-    the width of windows. Attempts at a guided answer must differ, so they are
+    format, sampling, and the width of windows. Attempts at a guided answer must differ, so they are
     drawn. Raises InputError if the model, the prompt format or the settings
     cannot be used, alone or together.
     """
@@ -77,12 +76,8 @@ def language_model_allocator(name: str, settings: LocalModelSettings) -> Languag
     advice = model.advice
     if settings.prompt_format is None and advice.prompt_format is not None:
         prompt_format = get_prompt_format(advice.prompt_format)
-    if settings.decoding is None and prompt_format.name == advice.prompt_format:
-        settings = replace(settings, decoding=advice.decoding)
     if settings.strategy is None and not settings.guided:
         settings = replace(settings, strategy=advice.sampling)
-    if settings.backtracks is None and prompt_format.decisions is not None:
-        settings = replace(settings, backtracks=advice.backtracks)
     if settings.window_registers is None and prompt_format.has_windows:
         settings = replace(settings, window_registers=advice.window_registers)
     return LanguageModelAllocator(name, model, prompt_format, settings)
@@ -102,11 +97,6 @@ def check_language_model_settings(
         raise InputError(f"maximum tokens {settings.maximum_tokens}: expected at least 1")
     if settings.strategy is SamplingStrategy.PRIORITY and settings.guided:
         raise InputError("priority sampling ranks first attempts: it cannot be guided")
-    if settings.runnable and prompt_format.decisions is None:
-        raise InputError(
-            f"--runnable is for the prompt formats state and candidates: {prompt_format.name} "
-            "does not show which registers are free"
-        )
     prompt_format.check(settings)
 
 
@@ -127,9 +117,7 @@ class LanguageModelAllocator:
         settings: LanguageModelSettings,
     ) -> None:
         check_language_model_settings(prompt_format, settings)
-        # Some decisions of a repair are constrained: they must not be what was rejected.
-        repairs = settings.feedback is FeedbackKind.REPAIR and prompt_format.decisions is not None
-        if not model.can_constrain and (repairs or settings.decoding is Decoding.CONSTRAINED):
+        if not model.can_constrain and settings.decoding is Decoding.CONSTRAINED:
             raise InputError("this model cannot be constrained", source=name)
         if not model.can_constrain and settings.strategy is SamplingStrategy.PRIORITY:
             raise InputError("priority sampling needs a model that runs here", source=name)
@@ -142,7 +130,6 @@ class LanguageModelAllocator:
             decoding=settings.decoding or Decoding.FREE,
             prompt_format=prompt_format.name,
             strategy=self._strategy,
-            backtracks=settings.backtracks or 0,
         )
         if prompt_format.has_windows and settings.window_registers is None:
             self._settings = replace(self._settings, window_registers=WINDOW_REGISTERS)
@@ -171,11 +158,6 @@ class LanguageModelAllocator:
     def assistance(self) -> Assistance:
         """What the prompt format shows."""
         return self._format.assistance
-
-    @property
-    def tracks(self) -> tuple[str, ...]:
-        """The tracks that the prompt format has words for; `evaluate` refuses others by name."""
-        return self._format.tracks
 
     @property
     def prompt(self) -> PromptIdentity:

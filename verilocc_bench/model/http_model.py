@@ -173,7 +173,7 @@ class HttpModel:
     def _request(self, ask: Ask, sampling: TokenSampling, limit_name: str) -> Completion:
         path = "/chat/completions" if self.chat else "/completions"
         body = self._body(ask, sampling, limit_name)
-        return self.server.ask("POST", path, body, lambda document: self._read(document, ask))
+        return self.server.ask("POST", path, body, self._read)
 
     def _body(self, ask: Ask, sampling: TokenSampling, limit_name: str) -> dict[str, Any]:
         body: dict[str, Any] = {"model": self.model_name}
@@ -183,7 +183,7 @@ class HttpModel:
             ]
         else:
             body["prompt"] = "\n\n".join(message.content for message in ask.messages)
-        body |= {
+        return body | {
             limit_name: ask.maximum_tokens,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
@@ -191,9 +191,8 @@ class HttpModel:
             "n": 1,
             "stream": False,
         }
-        return body | ({"stop": list(ask.stop)} if ask.stop else {})
 
-    def _read(self, document: Any, ask: Ask) -> Completion:
+    def _read(self, document: Any) -> Completion:
         match document:
             case {"choices": [{"message": {"content": str() | None as said}} as choice, *_]} if (
                 self.chat
@@ -207,13 +206,10 @@ class HttpModel:
                 raise TransientFailure("the server's answer holds no text of a choice")
         # JSON can say half a surrogate pair, which no file can hold.
         text = (said or "").encode("utf-8", "replace").decode("utf-8")
-        # Some servers leave the stop in.
-        places = [place for place in (text.find(stop) for stop in ask.stop) if place >= 0]
-        text, stopped = (text[: min(places)], True) if places else (text, False)
         reason = choice.get("finish_reason")
         if reason in BROKEN_OFF:
             raise TransientFailure(f"the server broke the completion off ({reason})")
-        finish = Finish.LENGTH if reason == "length" and not stopped else Finish.STOP
+        finish = Finish.LENGTH if reason == "length" else Finish.STOP
         usage = document.get("usage")
         return Completion(
             text,

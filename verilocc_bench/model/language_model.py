@@ -59,13 +59,12 @@ class DeadEnd(Exception):
 class Ask:
     """One prompt, and the end of its completion.
 
-    A completion ends before the first of `stop` in the text, at the model's
-    own end, after `maximum_tokens`, or with its constraint.
+    A completion ends at the model's own end, after `maximum_tokens`, or with its
+    constraint.
     """
 
     messages: tuple[Message, ...]
     maximum_tokens: int
-    stop: tuple[str, ...] = ()
     constraint: Constraint | None = None
 
 

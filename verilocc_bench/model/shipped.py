@@ -6,16 +6,21 @@ from importlib.resources import files
 from pathlib import Path
 
 SHIPPED: dict[str, str] = {
-    "reference": "a language model of 1.3 million parameters, by prompts of candidates or state",
-    "reference-notes": "a network of 1.0 million parameters, by prompts of notes",
-    "reference-text-notes": "a network of 1.0 million parameters, by prompts of text-notes",
-    "reference-text": "a language model of 1.6 million parameters, by prompts of window",
+    "reference": "a network of 1.0 million parameters that copies a rule, by prompts of text-notes",
 }
 """Names for `--model`, with what they are."""
+
+ALIASES = {"reference-text-notes": "reference"}
+"""Earlier names, which the next version drops."""
+
+
+def is_shipped(name: str) -> bool:
+    """True if a model of this name comes with the package."""
+    return ALIASES.get(name, name) in SHIPPED
 
 
 def shipped_folder(name: str) -> Path | None:
     """The folder of a model that comes with the package; None for any other name."""
-    if name not in SHIPPED:
+    if not is_shipped(name):
         return None
-    return Path(str(files("verilocc_bench").joinpath("data", "models", name)))
+    return Path(str(files("verilocc_bench").joinpath("data", "models", ALIASES.get(name, name))))

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from verilocc_bench.settings.allocator import AllocatorSettings
-from verilocc_bench.settings.flags import at_least, machine_live_ranges, setting, time_limit
+from verilocc_bench.settings.flags import at_least, setting, time_limit
 
 WINDOW_REGISTERS = 16
 """A prompt of `window` places at most so many new virtual registers, unless settings say more."""
@@ -37,7 +37,7 @@ class LanguageModelSettings(AllocatorSettings):
         None,
         "--prompt-format",
         "what the model is shown (default: what it was trained on, else whole)",
-        metavar="whole|window|state|candidates|text-notes-json",
+        metavar="whole|window",
     )
     few_shot: int = setting(
         0,
@@ -74,14 +74,6 @@ class LanguageModelSettings(AllocatorSettings):
         metavar="N",
         read=at_least(int, 1),
     )
-    backtracks: int | None = setting(
-        None,
-        "--backtracks",
-        "dead ends at which room is made, with `state` and `candidates` "
-        "(default: what the model says of itself, else 0)",
-        metavar="N",
-        read=at_least(int, 0),
-    )
     window_registers: int | None = setting(
         None,
         "--window-registers",
@@ -96,22 +88,11 @@ class LanguageModelSettings(AllocatorSettings):
         "ask by chat messages (default: where the model has a chat template)",
         read=bool,
     )
-    runnable: bool = machine_live_ranges()
-
-    @property
-    def on_machine_live_ranges(self) -> bool:
-        """See AllocatorSettings."""
-        return self.runnable
 
     def described(self) -> dict[str, Any]:
-        """As in AllocatorSettings, but for two settings.
-
-        `window_registers` is there in a format with windows, `runnable` where it is asked for.
-        """
+        """As in AllocatorSettings; `window_registers` is there in a format with windows."""
         # Written out: super() without arguments does not work in a class with slots.
         found = AllocatorSettings.described(self)
-        if not self.runnable:
-            del found["runnable"]
         width = found.pop("window_registers")
         return found if width is None else {**found, "window_registers": width}
 

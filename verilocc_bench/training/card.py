@@ -21,7 +21,7 @@ from verilocc_bench.evaluation.schema import read_results
 from verilocc_bench.evaluation.table import number, percent
 from verilocc_bench.files import read_json, write_atomically
 from verilocc_bench.model.prompts import get_prompt_format
-from verilocc_bench.model.shipped import SHIPPED
+from verilocc_bench.model.shipped import is_shipped
 from verilocc_bench.model.transformers_model.model_files import folder_revision
 from verilocc_bench.training import card_words as words
 from verilocc_bench.training.curve import CURVE
@@ -64,7 +64,7 @@ class Training:
     @property
     def model_name(self) -> str:
         """The value for `--model`: the name of a model in this package, else FOLDER."""
-        return str(self.recipe["name"]) if self.recipe["name"] in SHIPPED else "FOLDER"
+        return str(self.recipe["name"]) if is_shipped(self.recipe["name"]) else "FOLDER"
 
 
 def read_training(folder: Path) -> Training:
@@ -178,9 +178,7 @@ def _header(training: Training, dataset: str) -> str:
     }
     if published := _published(training, dataset):
         header["datasets"] = [published]
-    if model["pretrained"] is None:
-        header = {"license": words.LICENSE, **header}
-    elif not Path(model["pretrained"]).exists():
+    if not Path(model["pretrained"]).exists():
         header["base_model"] = model["pretrained"]
     return f"---\n{_yaml(header)}---"
 
@@ -192,10 +190,7 @@ def _yaml(document: Mapping[str, Any]) -> str:
 
 
 def _about(training: Training) -> Iterable[str]:
-    model = training.recipe["model"]
-    begun = (
-        "begun with random weights" if model["pretrained"] is None else words.BASE.format(**model)
-    )
+    begun = words.BASE.format(**training.recipe["model"])
     yield (
         f"A causal language model with {training.measured['parameters']:,} parameters, {begun} "
         "and trained to allocate registers for GPU kernels in the prompt formats of "
@@ -205,8 +200,6 @@ def _about(training: Training) -> Iterable[str]:
     yield "\n".join(f"- {get_prompt_format(name).description}" for name in training.formats)
     yield from words.widths(training.recipe["sources"])
     yield words.LIMITS
-    if model["tokenizer"] is not None:
-        yield words.OWN_TOKENIZER.format(tokenizer=model["tokenizer"])
 
 
 def _architecture(folder: Path, training: Training) -> str:
@@ -255,15 +248,8 @@ def _sources_table(training: Training, rows: Sequence[Row]) -> str:
         )
         asked = source["functions"]
         taken = fitting if asked is None else min(asked, fitting)
-        answers = source["label"] or f"the best of {len(source['policies'])} policies"
-        if source["label"] is None and len(source["policies"]) == 1:
-            answers = "a policy"
         only = ", ".join([*source["archs"], *source["families"]]) or "all"
-        if made_up := source.get("synthetic"):
-            answers = f"{made_up:,} made-up decisions"
-            lines.append((f"`{source['format']}`", answers, only, "–", "–"))
-            continue
-        lines.append((f"`{source['format']}`", answers, only, f"{taken:,}", f"{fitting:,}"))
+        lines.append((f"`{source['format']}`", source["label"], only, f"{taken:,}", f"{fitting:,}"))
     headers = ("format", "answers", "architectures and families", "functions", "of")
     return _table(headers, lines, 3)
 
@@ -326,8 +312,6 @@ def _how(config: Mapping[str, Any]) -> str:
         told[-1] = f"temperature {options['temperature']:g}"
     if "verifier_calls" in options:
         told[1] += f" ({options['feedback']}, {options['verifier_calls']} attempts)"
-    if options["backtracks"]:
-        told.append(f"{options['backtracks']:,} backtracks")
     return ", ".join(told)
 
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from verilocc_bench.model.advice import BACKTRACKS
-from verilocc_bench.training.recipe import AUXILIARY_EVERY
-
-LICENSE = "apache-2.0"
 TAGS = ("register-allocation", "compilers", "gpu", "code", "verilocc-bench")
 
 BASE = "begun with `{pretrained}`"
@@ -16,25 +12,18 @@ BASE = "begun with `{pretrained}`"
 LIMITS = (
     "It is no compiler: it changes no instruction, splits and spills nothing, and where the "
     "registers do not suffice it has no answer. Every answer is to be judged by the verifier "
-    "before it is used. Results with different assistance (`text`, `state`, `candidates`) are "
+    "before it is used. Results with different assistance (`text`, `state`) are "
     "not to be compared with each other."
 )
 
-OWN_TOKENIZER = (
-    "Its tokenizer, `{tokenizer}`, knows the words of these prompts alone. It cannot read or "
-    "write anything else, and knows the register files of the targets of verilocc-bench only."
-)
-
 SOURCES = (
-    "The table says which prompts were learnt and whose answers: a label of the dataset, or runs "
-    "of policies, linear prices on what the prompt shows. Of several policies the better run on "
-    "each function is learnt. `of` counts the functions of the split that the source allows."
+    "The table says which prompts were learnt and whose answers: a label of the dataset. "
+    "`of` counts the functions of the split that the source allows."
 )
 
 MORE = {
     "renamings": "with other names of physical registers {renamings} times more",
     "orderings": "with its blocks in other orders {orderings} times more",
-    "auxiliary": "with further questions ({tasks}) about one prompt in {auxiliary_every}",
 }
 """What a key of a source adds to the examples, by key."""
 
@@ -91,9 +80,7 @@ def augmentation(sources: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for source in sources:
         told = [text for key, text in MORE.items() if source.get(key)]
         if told:
-            values = {**source, "tasks": " and ".join(source.get("auxiliary", ()))}
-            values.setdefault("auxiliary_every", AUXILIARY_EVERY)
-            yield f"`{source['format']}` was shown {' and '.join(told)}.".format(**values)
+            yield f"`{source['format']}` was shown {' and '.join(told)}.".format(**source)
 
 
 def usage(model_name: str, formats: Sequence[str]) -> Iterator[str]:
@@ -103,17 +90,12 @@ def usage(model_name: str, formats: Sequence[str]) -> Iterator[str]:
     yield "With verilocc-bench and its extra `model` installed:"
     yield "```sh\n" + "\n".join(commands) + "\n```"
     told = "With `--decoding free` the model says what it likes. "
-    if set(formats) & {"state", "candidates"}:
-        told += "Dead ends are made room for, at most as often as `--backtracks` says. "
     yield f"{told}The model by itself, where FOLDER is its folder:"
     yield _PYTHON.format(name="FOLDER")
 
 
 def _command(model_name: str, prompt_format: str) -> str:
-    command = (
+    return (
         f"verilocc-bench evaluate --model {model_name} --prompt-format {prompt_format} "
         "--decoding constrained --sampling greedy"
     )
-    if prompt_format in ("state", "candidates"):
-        command += f" --backtracks {BACKTRACKS}"
-    return command

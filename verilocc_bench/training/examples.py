@@ -20,19 +20,14 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write
 from verilocc_bench.model.transformers_model.token_codec import TokenCodec
 from verilocc_bench.processes import process_pool
-from verilocc_bench.training.auxiliary import Auxiliary, with_auxiliary
 from verilocc_bench.training.ordering import Reordered, reordered
 from verilocc_bench.training.recipe import ExampleSource, Recipe
 from verilocc_bench.training.renaming import renamed
-from verilocc_bench.training.shifting import shifted
-from verilocc_bench.training.synthetic import synthetic_turns
-from verilocc_bench.training.teacher import best_demonstration
 from verilocc_bench.views import get_training_format, parse_label
 from verilocc_bench.views.rows import problem_of
 from verilocc_bench.views.training_turns import TrainingFormat, TrainingTurn
 
 ROWS_PER_FILE = 8
-SYNTHETIC_PER_FILE = 10_000
 
 Integers = NDArray[np.int32]
 
@@ -84,12 +79,11 @@ class Examples(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Rows of one source, or a number of synthetic examples, and the file for the result."""
+    """Rows of one source, and the file for the result."""
 
     source: int
     rows: tuple[Row, ...]
     path: Path
-    synthetic: int = 0
 
 
 def make_examples(
@@ -157,10 +151,7 @@ def chosen_rows(source: ExampleSource, rows: Sequence[Row], seed: int) -> list[R
 
 def _jobs(recipe: Recipe, rows: Sequence[Row], folder: Path) -> Iterator[_Job]:
     for number, source in enumerate(recipe.sources):
-        for start in range(0, source.synthetic, SYNTHETIC_PER_FILE):
-            count = min(SYNTHETIC_PER_FILE, source.synthetic - start)
-            yield _Job(number, (), folder / f"source-{number}-{start:06}.npz", count)
-        chosen = [] if source.synthetic else chosen_rows(source, rows, recipe.seed)
+        chosen = chosen_rows(source, rows, recipe.seed)
         for start in range(0, len(chosen), ROWS_PER_FILE):
             path = folder / f"source-{number}-{start:06}.npz"
             yield _Job(number, tuple(chosen[start : start + ROWS_PER_FILE]), path)
@@ -190,20 +181,15 @@ def _codec(tokenizer: Any) -> TokenCodec:
 
 def _pair(turn: TrainingTurn, codec: TokenCodec) -> tuple[list[int], list[int]]:
     """The tokens of the prompt and of the completion."""
+    if not codec.end_tokens:
+        raise InputError("the tokenizer has no end token, with which an answer would end")
     completion = [token for piece in turn.pieces for token in codec.piece(piece)]
-    if turn.ends:
-        if not codec.end_tokens:
-            raise InputError("the tokenizer has no end token, with which an answer would end")
-        completion.append(min(codec.end_tokens))
-    return codec.prompt(turn.messages), completion
+    return codec.prompt(turn.messages), [*completion, min(codec.end_tokens)]
 
 
 def _turns_of(job: _Job, recipe: Recipe) -> Iterator[TrainingTurn]:
     source = recipe.sources[job.source]
     style = get_training_format(source.format)
-    seed = f"{recipe.seed} {job.path.stem}"
-    for turn in synthetic_turns(job.synthetic, seed, source.archs):
-        yield style.turn(turn)
     for row in job.rows:
         yield from _turns(source, style, row, recipe.seed)
 
@@ -212,19 +198,10 @@ def _turns(
     source: ExampleSource, style: TrainingFormat, row: Row, seed: int
 ) -> Iterator[TrainingTurn]:
     problem, seed_of_row = problem_of(row), int(row.id[:8], 16) + seed
-    if source.label is not None:
-        answer = parse_label(source.label).answer(row)
-        if answer is not None:
-            for version in reordered(problem, answer, source.orderings, seed_of_row):
-                yield from _labelled(source, style, version)
-        return
-    decisions = style.style.decisions
-    assert decisions is not None
-    run = best_demonstration(problem, decisions, source.policies, seed_of_row, every=source.every)
-    generator = random.Random(seed_of_row)  # noqa: S311  no secret depends on it
-    for turn in run.turns:
-        moves = generator.random() < source.shifted
-        yield style.turn(shifted(turn, problem.target, generator) if moves else turn)
+    answer = parse_label(source.label).answer(row)
+    if answer is not None:
+        for version in reordered(problem, answer, source.orderings, seed_of_row):
+            yield from _labelled(source, style, version)
 
 
 def _labelled(
@@ -232,10 +209,7 @@ def _labelled(
 ) -> Iterator[TrainingTurn]:
     """The turns of a label, for one order of the function's blocks."""
     problem, answer, seed = version
-    asked = Auxiliary(source.auxiliary, source.auxiliary_every)
     generator = random.Random(seed)  # noqa: S311  no secret depends on it
     for each in renamed(problem, answer, source.renamings, seed):
         width = generator.choice(source.new_registers) if source.new_registers else None
-        turns = style.turns(problem, each, source.every, width)
-        yield from with_auxiliary(problem, source.format, turns, asked, seed, new_registers=width)
-        asked = Auxiliary()  # the answers do not depend on the names: once is enough
+        yield from style.turns(problem, each, width)

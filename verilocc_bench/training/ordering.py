@@ -13,10 +13,7 @@ An order is drawn from those in which each block comes after one of its
 predecessors, as in most compilers' texts. Then the dominators of a block, and
 the definitions in them, stand before it. Unreachable blocks stand last.
 
-This is only for formats that show the text (`whole`, `window`). `state` and
-`candidates` do not show it; they take from it the order of decisions and the
-idle times of registers, counted in points of the text. Another order of blocks
-would show them idle times that no compiler's text has, and nothing new.
+This is only for formats that show the text in its order (`whole`, `window`).
 
 Each order costs time linear in the function.
 """

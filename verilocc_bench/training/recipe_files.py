@@ -7,7 +7,6 @@ import json
 import math
 import re
 import types
-from collections.abc import Container
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -41,15 +40,13 @@ def find_recipe_file(name: str, folder: str = ".") -> Path:
     path = own if re.fullmatch(r"[\w-]+", name) and own.is_file() else Path(name)
     if not path.is_file():
         known = ", ".join(sorted(each.stem for each in own.parent.glob("*.yaml")))
-        raise InputError(f"neither a file nor one of {known}", source=name)
+        message = f"neither a file nor one of {known}" if known else "no such file"
+        raise InputError(message, source=name)
     return path
 
 
-def read_document(kind: type[Document], path: Path, *, retired: Container[str] = ()) -> Document:
-    """Reads a dataclass of recipes from a YAML file. An InputError names the file and the place.
-
-    Keys of the whole in `retired` are ignored.
-    """
+def read_document(kind: type[Document], path: Path) -> Document:
+    """Reads a dataclass of recipes from a YAML file. An InputError names the file and the place."""
     text = read_text(path, LIMIT_BYTES)
     if text.count("[") + text.count("{") > NODES:  # its parser takes minutes to refuse these
         raise InputError(f"more than {NODES:,} brackets", source=str(path))
@@ -63,8 +60,6 @@ def read_document(kind: type[Document], path: Path, *, retired: Container[str] =
         raise InputError("YAML nested too deeply", source=str(path)) from None
     if nodes > NODES:
         raise InputError(f"more than {NODES:,} values, its aliases followed", source=str(path))
-    if isinstance(document, dict):
-        document = {name: each for name, each in document.items() if name not in retired}
     try:
         found = _read(kind, document, WHOLE)
     except InputError as error:

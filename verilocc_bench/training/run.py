@@ -33,7 +33,7 @@ from verilocc_bench.training.card import CARD, write_card
 from verilocc_bench.training.curve import plot_log
 from verilocc_bench.training.examples import Examples, make_examples
 from verilocc_bench.training.network import begin, device_name, merge, write_model
-from verilocc_bench.training.recipe import AUXILIARY_EVERY, ExampleSource, ModelRecipe, Recipe
+from verilocc_bench.training.recipe import ExampleSource, ModelRecipe, Recipe
 from verilocc_bench.training.run_folder import claim_folder, data_source, versions
 from verilocc_bench.training.trainer import CompletionTrainer, Learnt, make_trainer
 
@@ -148,7 +148,7 @@ def _validation(
 ) -> Examples | None:
     """At most `validation_examples` examples of the validation split, from all sources.
 
-    None if the recipe asks for none, or learns from made-up decisions alone.
+    None if the recipe asks for none.
     """
     if recipe.validation_split is None or not recipe.validation_examples:
         return None
@@ -157,16 +157,10 @@ def _validation(
         dataclasses.replace(
             source,
             functions=_validation_functions(recipe, source),
-            every=max(source.every, 5),
             orderings=0,
-            auxiliary=(),
-            auxiliary_every=AUXILIARY_EVERY,
         )
         for source in recipe.sources
-        if not source.synthetic
     )
-    if not sources:
-        return None
     smaller = dataclasses.replace(recipe, sources=sources)
     try:
         found = make_examples(smaller, tokenizer, rows, output / "validation", data.jobs)
@@ -187,8 +181,6 @@ def _validation_functions(recipe: Recipe, source: ExampleSource) -> int:
 
 
 def _base(model: ModelRecipe) -> dict[str, Any]:
-    """The name and revision of the pretrained model, if there is one."""
-    if model.pretrained is None:
-        return {}
+    """The name and revision of the pretrained model."""
     _, revision = find_model_folder(model.pretrained, model.revision, with_code=False)
     return {"base": {"name": model.pretrained, "revision": revision}}

@@ -33,22 +33,20 @@ class TokenizedExample:
 class TokenizedOptions:
     """The options for making examples of rows. Raises InputError for impossible options.
 
-    `prompt_format` is `whole`, `window`, `state` or `candidates`. For `label` see
+    `prompt_format` is `whole` or `window`. For `label` see
     parse_label. An example longer than `maximum_tokens` is left out (if `too_long` is
     `skip`), or loses its first (`cut_start`) or last tokens (`cut_end`); None takes
-    all. With `mask_prompt` only the completion is learnt. `state` and `candidates`
-    take about one decision in `every`. `cuts` encodes the completion in the pieces of
-    constrained decoding, or as a `whole`. `chat` applies the chat template; None does
-    so if there is one. With `block_tokens`, examples are packed into blocks of that
-    many tokens, and longer examples count as too long.
+    all. With `mask_prompt` only the completion is learnt. `cuts` encodes the completion
+    in the pieces of constrained decoding, or as a `whole`. `chat` applies the chat
+    template; None does so if there is one. With `block_tokens`, examples are packed into
+    blocks of that many tokens, and longer examples count as too long.
     """
 
-    prompt_format: str = "candidates"
+    prompt_format: str = "window"
     label: str = "compiler"
     maximum_tokens: int | None = None
     too_long: TooLong = "skip"
     mask_prompt: bool = True
-    every: int = 1
     cuts: Cuts = "pieces"
     chat: bool | None = None
     block_tokens: int | None = None
@@ -56,7 +54,7 @@ class TokenizedOptions:
     def __post_init__(self) -> None:
         get_training_format(self.prompt_format)
         parse_label(self.label)
-        for name in ("maximum_tokens", "every", "block_tokens"):
+        for name in ("maximum_tokens", "block_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InputError(f"{name} {value}: expected at least 1")

@@ -15,19 +15,16 @@ class ExampleOutcome(StrEnum):
 
     `whole`: it is included. `cut`: it is included, but was too long. `too_long`: it is
     left out for its length. `no_label`: the row has no answer of the requested kind.
-    `not_offered`: the prompt of a decision does not offer the base of the label
-    (`candidates`).
     """
 
     WHOLE = "whole"
     CUT = "cut"
     TOO_LONG = "too_long"
     NO_LABEL = "no_label"
-    NOT_OFFERED = "not_offered"
 
 
 LOSSES = (ExampleOutcome.CUT, ExampleOutcome.TOO_LONG, ExampleOutcome.NO_LABEL)
-"""The outcomes that lead to a warning; `not_offered` is normal for its prompt format."""
+"""The outcomes that lead to a warning."""
 
 
 class ViewReport:

@@ -18,7 +18,6 @@ from verilocc_bench.dataset import Row
 from verilocc_bench.dataset.parquet import rows_from_table
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.files import parse_json
-from verilocc_bench.model.prompts.text_notes_json.told import NoRuleAnswer, rule_answer
 
 AnyRow = Row | Mapping[str, Any]
 """A row of the dataset, or a mapping with (some of) its columns."""
@@ -32,7 +31,6 @@ class _Kind(StrEnum):
     OPTIMAL = "optimal"
     ALTERNATIVE = "alternative"
     ALLOCATOR = "allocator"
-    NOTES_RULE = "notes-rule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Label:
                 return ("best_is_optimal", "best_assignment", "assignment")
             case _Kind.ALTERNATIVE:
                 return ("alternatives",)
-            case _Kind.ALLOCATOR | _Kind.NOTES_RULE:
+            case _Kind.ALLOCATOR:
                 return ("normalized",)
 
     def answer(self, row: AnyRow) -> dict[str, str] | None:
@@ -65,8 +63,6 @@ class Label:
         columns = self.columns
         if self.kind is _Kind.ALLOCATOR:
             return _allocated(self.source, row)
-        if self.kind is _Kind.NOTES_RULE:
-            return _by_the_rule_of_notes(row)
         if self.kind is _Kind.OPTIMAL:
             if not column_of(row, columns[0]):
                 return None
@@ -88,8 +84,6 @@ def parse_label(text: str) -> Label:
     vector registers; other rows have none. `alternative:SOURCE` is an answer in the
     column `alternatives`. `allocator:NAME` is the answer of a built-in allocator that
     sees the function alone, such as `allocator:linear-scan`, which runs on demand.
-    `notes-rule` is the answer that the prompt formats with notes teach: of linear scan from below
-    (model.prompts.text_notes_json.told).
     Raises InputError for any other text.
     """
     name, colon, source = text.partition(":")
@@ -105,7 +99,7 @@ def parse_label(text: str) -> Label:
         raise InputError(f"no allocator {source[:NAME_LENGTH]!r} makes labels; known: {known}")
     raise InputError(
         f"unknown label {text[:NAME_LENGTH]!r}; expected 'compiler', 'best', 'optimal', "
-        "'notes-rule', 'alternative:SOURCE', such as 'alternative:llvm-basic 22.1.0', or "
+        "'alternative:SOURCE', such as 'alternative:llvm-basic 22.1.0', or "
         "'allocator:NAME', such as 'allocator:linear-scan'"
     )
 
@@ -117,14 +111,6 @@ def _allocated(name: str, row: AnyRow) -> dict[str, str] | None:
     except AllocationFailed:
         return None
     return None if answer.has_edits else dict(answer.assignment)
-
-
-def _by_the_rule_of_notes(row: AnyRow) -> dict[str, str] | None:
-    """None where the rule comes to a dead end."""
-    try:
-        return rule_answer(problem_of(row).function)
-    except NoRuleAnswer:
-        return None
 
 
 def row_from_mapping(mapping: Mapping[str, Any]) -> Row:

@@ -7,8 +7,7 @@ constrained decoding. The harness's own codec makes both
 that transformers loaded.
 
 Cost: mostly the prompts, each made and encoded on demand. On one core an example of a
-kernel of 490 instructions takes 1.3 ms in `state`, 2.9 ms in `candidates`, 20 ms in
-`window` and 475 ms in `whole`.
+kernel of 490 instructions takes 20 ms in `window` and 475 ms in `whole`.
 """
 
 from __future__ import annotations
@@ -115,27 +114,19 @@ class TokenizedView:
             self.report.count(ExampleOutcome.NO_LABEL)
             return
         problem = problem_of(row)
-        turns = 0
-        for turn in self._format.turns(problem, answer, self.options.every):
-            turns += 1
+        for turn in self._format.turns(problem, answer):
             example = self._fitted(self._example(turn))
             if example is not None:
                 yield example
-        if self._format.offers_all(self.options.every):
-            decisions = len(problem.function.virtual_registers)
-            self.report.count(ExampleOutcome.NOT_OFFERED, decisions - turns)
 
     def _example(self, turn: TrainingTurn) -> TokenizedExample:
         prompt = self._codec.prompt(turn.messages)
         pieces = turn.pieces if self.options.cuts == "pieces" else (turn.completion,)
+        if self._end is None:
+            message = "the tokenizer has no end token, with which a model would end its answer"
+            raise InputError(message)
         completion = [token for piece in pieces for token in self._codec.piece(piece)]
-        if turn.ends:
-            if self._end is None:
-                raise InputError(
-                    "the tokenizer has no end token, with which a model would end its answer; "
-                    "the formats 'state' and 'candidates' need none"
-                )
-            completion.append(self._end)
+        completion.append(self._end)
         tokens = prompt + completion
         learnt = [IGNORED] * len(prompt) if self.options.mask_prompt else prompt
         return TokenizedExample(tokens, [1] * len(tokens), learnt + completion)

@@ -19,15 +19,10 @@ from verilocc_bench.model.prompts.conversation import Turn, messages
 
 @dataclass(frozen=True, slots=True)
 class TrainingTurn:
-    """A conversation that ends with a prompt, and the completion in pieces.
-
-    `ends` is True if the model ends the completion with its end token: it ends an object
-    that way, and a name by a line break.
-    """
+    """A conversation that ends with a prompt, and the completion in pieces."""
 
     messages: tuple[Message, ...]
     pieces: tuple[str, ...]
-    ends: bool
 
     @property
     def completion(self) -> str:
@@ -45,23 +40,17 @@ class TrainingFormat:
         self,
         problem: AllocationProblem,
         answer: Mapping[str, str],
-        every: int = 1,
         new_registers: int | None = None,
     ) -> Iterator[TrainingTurn]:
         """The turns of a function with their answers; see PromptFormat.demonstrations."""
-        demonstrations = self.style.demonstrations(
-            problem, answer, every=every, new_registers=new_registers
+        return map(
+            self.turn, self.style.demonstrations(problem, answer, new_registers=new_registers)
         )
-        return map(self.turn, demonstrations)
 
     def turn(self, turn: Turn) -> TrainingTurn:
         """A turn of this format with its system message, and its completion cut into pieces."""
         asked = messages(self.style.system, (), turn.prompt)
-        return TrainingTurn(asked, self.style.pieces(turn.completion), self.style.ends_with_token)
-
-    def offers_all(self, every: int) -> bool:
-        """True if every decision without a turn is one that its prompt does not offer."""
-        return self.style.decisions is not None and every == 1
+        return TrainingTurn(asked, self.style.pieces(turn.completion))
 
 
 def get_training_format(name: str) -> TrainingFormat:

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.generated import random_function
-from tests.model.notes.test_shipped_notes import folder_of, smallest
+from tests.model.notes.test_shipped_notes import shipped, smallest
 from verilocc_bench.allocators import Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.notes.allocator import NotesAllocator
 from verilocc_bench.model.notes.attempt import NotesAttempt
 from verilocc_bench.model.notes.files import load_network
-from verilocc_bench.model.notes.formats import NOTES_FORMATS
 from verilocc_bench.settings.allocator import Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
@@ -57,10 +56,8 @@ def same(one: Response, other: Response) -> bool:
 
 
 def networks() -> Iterator[NotesNetwork]:
-    for name in ("reference-text-notes", "reference-notes"):
-        yield load_network(folder_of(name))[0]
-    for prompt_format in NOTES_FORMATS.values():
-        yield NotesNetwork(SMALL, prompt_format=prompt_format)
+    yield load_network(shipped())[0]
+    yield NotesNetwork(SMALL)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +76,7 @@ def test_drafts_change_no_word(
     for some, others in zip(at_once, word_by_word, strict=True):
         assert all(map(same, some, others))
     assert any(each.answer is not None for each in at_once[0]) or temperature > 1
-    assert all(each.answer is None for each in at_once[2])
+    assert all(each.answer is None for each in at_once[1])
 
 
 def test_most_windows_of_a_trained_network_are_answered_at_once(
@@ -95,7 +92,7 @@ def test_most_windows_of_a_trained_network_are_answered_at_once(
         plain(network, some)
 
     monkeypatch.setattr(decoding, "answer_windows", counted)
-    network, _ = load_network(folder_of("reference-text-notes"))
+    network, _ = load_network(shipped())
     found = answers(network, LocalModelSettings(strategy=SamplingStrategy.GREEDY))
     windows = sum(each.details["asks"] for each in found)
     assert sum(asked) * 20 < windows

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 
-from tests.generated import random_function
-from tests.model.notes.speaker import answer_like_the_teacher, answer_of
-from tests.model.notes.test_reading import EXAMPLE, example
+from tests.model.notes.test_reading import EXAMPLE
 from verilocc_bench.allocators import FailureKind, Request
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.cli import main
-from verilocc_bench.errors import AllocationFailed, InputError
+from verilocc_bench.errors import InputError
 from verilocc_bench.evaluation.models import resolve_model
-from verilocc_bench.model.notes.allocator import ASKED_AGAIN, NotesAllocator
+from verilocc_bench.model.notes.allocator import NotesAllocator
 from verilocc_bench.model.notes.files import notes_folder, save_network
-from verilocc_bench.model.prompts.notes.episode import empty_ledger, read_function
-from verilocc_bench.model.prompts.notes.words import PAD, vocabulary
+from verilocc_bench.model.prompts.notes.words import PAD
+from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
-from verilocc_bench.verification import Verifier
 
 torch = pytest.importorskip("torch")
 
-from verilocc_bench.model.notes import decoding  # noqa: E402
 from verilocc_bench.model.notes.network import (  # noqa: E402
     Cache,
     NotesConfiguration,
@@ -44,15 +39,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def request() -> Request:
-    return Request(AllocationProblem(example()))
-
-
 def test_a_step_gives_what_the_whole_sequence_gives() -> None:
     network, generator = NotesNetwork(SMALL), torch.Generator().manual_seed(1)
     for parameter in network.parameters():  # so that every part counts
         parameter.data += 0.1 * torch.randn(parameter.shape, generator=generator)
-    words = torch.randint(1, len(vocabulary()), (3, 40), generator=generator)
+    words = torch.randint(1, len(text_vocabulary()), (3, 40), generator=generator)
     lengths = torch.tensor([2, 17, 9])
     with torch.inference_mode():
         vectors = network.vectors()
@@ -60,7 +51,7 @@ def test_a_step_gives_what_the_whole_sequence_gives() -> None:
         cache = Cache(SMALL, 3, 17)
         prompt = words[:, :17].clone()
         for row, length in enumerate(lengths):
-            prompt[row, length:] = vocabulary().index(PAD)
+            prompt[row, length:] = text_vocabulary().index(PAD)
         network(prompt, cache, lengths)
         done = lengths.clone()
         for step in range(8):
@@ -78,71 +69,6 @@ def test_a_step_gives_what_the_whole_sequence_gives() -> None:
         assert torch.allclose(scores, whole[[0, 2], done[[0, 2]]], atol=1e-4)
 
 
-def test_a_network_is_heard_word_by_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A network that knows the teacher's next word fills the notes as the teacher does."""
-    numbers = {word: number for number, word in enumerate(vocabulary())}
-    for seed in range(8):
-        function = random_function(seed, target="gfx942", blocks=3)
-        ledger = empty_ledger(function)
-        for window in read_function(function, ledger, random.Random(seed)):
-            if not window.mentions:
-                continue
-            said: list[str] = []
-            answer = decoding.WindowAnswer(window, random.Random(0))
-
-            def pick(
-                _: object, rows: list[decoding._AnsweredRow], said: list[str] = said
-            ) -> list[int]:
-                if not said:
-                    said.append(answer_of(rows[0].answer.window, rows[0].answer.said))
-                return [numbers[said.pop(0)]]
-
-            monkeypatch.setattr(decoding, "_pick", pick)
-            try:
-                decoding.answer_windows(NotesNetwork(SMALL), [answer])
-            except Exception as error:
-                if type(error).__name__ == "OutOfRegisters":
-                    break
-                raise
-            assert answer.error is None
-            assert answer.said > 0
-
-
-def test_a_model_that_has_learnt_answers_validly(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(decoding, "answer_windows", answer_like_the_teacher)
-    allocator = resolve_model(str(folder), LocalModelSettings(decoding=Decoding.FREE), 1)
-    problem = AllocationProblem(example())
-    answer = allocator.allocate(Request(problem))
-    assert Verifier(problem).verify(answer).valid
-
-
-def test_a_model_that_has_not_fails_and_is_asked_again_where_checked(folder: Path) -> None:
-    free = NotesAllocator("free", folder, LocalModelSettings())
-    ((_, response),) = free.respond([request()])
-    assert response.failure is FailureKind.UNPARSABLE
-    assert response.details["asks"] == 1
-    checked = NotesAllocator("checked", folder, LocalModelSettings(decoding=Decoding.CHECKED))
-    ((_, response),) = checked.respond([request()])
-    assert response.details["asks"] == 1 + ASKED_AGAIN
-    assert response.details["asked_again"] == ASKED_AGAIN
-    assert (response.message or "").startswith("window 9: ")
-    with pytest.raises(AllocationFailed, match="unparsable"):
-        free.allocate(request())
-
-
-def test_a_batch_gives_what_its_requests_give_alone(folder: Path) -> None:
-    options = LocalModelSettings(batch_size=3, strategy=SamplingStrategy.RANDOM, temperature=0.7)
-    allocator = NotesAllocator("m", folder, options)
-    requests = [Request(AllocationProblem(example()), seed=seed) for seed in range(5)]
-    together = dict(allocator.respond(requests))
-    for place, each in enumerate(requests):
-        ((_, alone),) = allocator.respond([each])
-        assert (alone.message, alone.answer) == (together[place].message, together[place].answer)
-    assert len({response.message for response in together.values()}) > 1
-
-
 def test_classes_without_words_have_no_answer(folder: Path) -> None:
     allocator = NotesAllocator("m", folder, LocalModelSettings())
     text = EXAMPLE.replace("S2 2 s/2 vcc/2", "C2 2 vcc/2").replace(":S2", ":C2")
@@ -158,7 +84,7 @@ def test_classes_without_words_have_no_answer(folder: Path) -> None:
     "options",
     [
         LocalModelSettings(decoding=Decoding.CONSTRAINED),
-        LocalModelSettings(prompt_format="state"),
+        LocalModelSettings(prompt_format="window"),
         LocalModelSettings(strategy=SamplingStrategy.PRIORITY),
         LocalModelSettings(few_shot=2),
         LocalModelSettings(batch_size=0),
@@ -170,11 +96,12 @@ def test_options_that_mean_nothing_are_refused(folder: Path, options: LocalModel
         resolve_model(str(folder), options, 1)
 
 
-def test_only_models_that_keep_notes_can_be_checked() -> None:
+def test_only_models_that_keep_notes_can_be_checked(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="checked"):
         resolve_model("linear-scan", AllocatorSettings(decoding=Decoding.CHECKED), 1)
+    checked = LocalModelSettings(prompt_format="window", decoding=Decoding.CHECKED)
     with pytest.raises(InputError, match="checked"):
-        resolve_model("reference", LocalModelSettings(decoding=Decoding.CHECKED), 1)
+        resolve_model(str(tmp_path), checked, 1)
 
 
 def test_a_folder_of_another_version_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -194,7 +121,7 @@ def test_a_folder_of_another_version_is_refused(folder: Path, tmp_path: Path) ->
 
 def test_each_word_has_a_vector_of_its_own() -> None:
     vectors = NotesNetwork(SMALL).vectors()
-    assert len({tuple(vector.tolist()) for vector in vectors}) == len(vocabulary())
+    assert len({tuple(vector.tolist()) for vector in vectors}) == len(text_vocabulary())
 
 
 def test_the_split_track_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

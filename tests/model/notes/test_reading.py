@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-import random
-import re
-from dataclasses import replace
-
-import pytest
-
 from tests.generated import random_function
-from tests.model.notes.speaker import conversation, speak
-from tests.model.notes.without_analyses import forbid_analyses
-from verilocc_bench.errors import InputError
-from verilocc_bench.ir import Function, parse_function, print_function
-from verilocc_bench.model.notes.teacher import OutOfRegisters
-from verilocc_bench.model.prompts.notes.episode import empty_ledger, read_function
+from tests.model.text_notes.speaker import read, speak
+from verilocc_bench.ir import Function, parse_function
 from verilocc_bench.model.prompts.notes.lanes import lane_lives, read_at, written_at
 from verilocc_bench.model.prompts.notes.reading import (
     Deed,
@@ -22,6 +12,7 @@ from verilocc_bench.model.prompts.notes.reading import (
     read_backwards,
     read_budget,
 )
+from verilocc_bench.model.prompts.text_notes.ledger import empty_text_ledger
 
 EXAMPLE = """\
 verilocc-bench 1
@@ -66,13 +57,6 @@ def example() -> Function:
     return parse_function(EXAMPLE, "example")
 
 
-def spoken(function: Function) -> list[str]:
-    try:
-        return list(conversation(function))
-    except OutOfRegisters:
-        return ["out of registers"]
-
-
 def deeds_of(function: Function) -> list[Deed]:
     parts = [part for part in read_backwards(function) if not part.dry]
     return [deed for part in parts for mention in part.mentions for deed in mention.before]
@@ -106,15 +90,6 @@ def test_the_budget_is_what_is_neither_reserved_nor_named() -> None:
     assert budget.named["s"] == {2: read_at(1), 3: read_at(1)}
 
 
-def test_the_windows_of_the_example() -> None:
-    said = list(conversation(example()))
-    names = {word for line in said for word in line.split() if word.startswith("N")}
-    assert len(names) > 4  # drawn anew in each window
-    # %0 begins where v0 is read for the last time, and may take it.
-    assert said[0].startswith("W SAY L_v1 v2 v1 v0 C_v1 ")
-    assert re.search(r" L_s2 s4 s2 s0 C_s2 N\d+ => s0$", said[0])
-
-
 def test_a_register_that_is_written_anew_is_lent_until_it_is_mentioned_again() -> None:
     function = parse_function(PIPELINED.format(uses="", more="S_NOP\n" * 2), "lent")
     # Written again in instruction 4, and read in instruction 1 for the last time.
@@ -130,10 +105,8 @@ def test_what_begins_within_a_loan_may_borrow() -> None:
     inside = "S_NOP\n%2=V_MOV_B32\nS_NOP %2\n" + "S_NOP\n" * 2
     text = PIPELINED.format(uses="", more=inside).replace("v:16", "v:2")
     function = parse_function(text, "borrowing")
-    said = list(conversation(function))
-    assert len(said) > 1
-    ledger = empty_ledger(function)
-    for window in read_function(function, ledger, random.Random(0)):
+    ledger = empty_text_ledger(function)
+    for window in read(function, ledger=ledger):
         speak(window)
     assert ledger.given[2] == ledger.given[0]
 
@@ -184,40 +157,8 @@ def test_every_loan_is_returned_before_what_lent_is_read() -> None:
                         assert not lent.get(mention.register, 0)
 
 
-@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "sm_80"])
-def test_prompts_need_no_analysis(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    functions = [random_function(seed, target=target) for seed in range(12)]
-    before = [spoken(function) for function in functions]
-
-    forbid_analyses(monkeypatch)
-    assert [spoken(function) for function in functions] == before
-
-
-def test_prompts_follow_from_the_text() -> None:
-    for seed in range(20):
-        function = random_function(seed, target="gfx942")
-        again = parse_function(print_function(function), "again")
-        assert spoken(again) == spoken(function)
-
-
-def test_neither_opcodes_nor_the_upper_limit_of_waves_are_read() -> None:
-    function = example()
-    blocks = tuple(
-        replace(b, instructions=tuple(replace(i, opcode="OP") for i in b.instructions))
-        for b in function.blocks
-    )
-    other = replace(function, blocks=blocks, maximum_occupancy=3)
-    assert spoken(other) == spoken(function)
-
-
-def test_a_class_without_a_word_is_refused() -> None:
-    text = EXAMPLE.replace("S2 2 s/2 vcc/2", "C2 2 vcc/2").replace(":S2", ":C2")
-    with pytest.raises(InputError, match="no word for class C2"):
-        list(conversation(parse_function(text, "vcc alone")))
-
-
 def test_an_empty_function_has_no_windows() -> None:
     text = "verilocc-bench 1\ntarget gfx942\nregisters v:16 a:0 s:16 vcc:2=vcc_lo,vcc_hi\nbb0\n"
     function = parse_function(text, "empty")
-    assert list(conversation(function)) == []
-    assert empty_ledger(function).given == {}
+    assert list(read(function)) == []
+    assert empty_text_ledger(function).given == {}

@@ -1,4 +1,4 @@
-"""The models that keep notes and come with the package."""
+"""The model that comes with the package."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ pytest.importorskip("torch")
 
 from verilocc_bench.model.notes.files import load_network
 
-NAMES = ["reference-notes", "reference-text-notes"]
-RECIPES = {"reference-text-notes": "reference-text-notes-further"}
-"""The last recipe of those that were trained further."""
+LAST = "reference-text-notes-further"
+"""The recipe by which it was trained last."""
 
 
-def folder_of(name: str) -> Path:
-    found = shipped_folder(name)
+def shipped() -> Path:
+    found = shipped_folder("reference")
     assert found is not None
     return found
 
@@ -43,28 +42,26 @@ def smallest() -> list[Row]:
     return list(found.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_it_is_small_and_was_made_by_the_recipe_that_comes_along(name: str) -> None:
-    folder = folder_of(name)
+def test_it_is_small_and_was_made_by_the_recipe_that_comes_along() -> None:
+    folder = shipped()
     assert sum(path.stat().st_size for path in folder.iterdir()) < 5_000_000
     training = json.loads((folder / "training.json").read_text())
-    last = RECIPES.get(name, name)
-    recipe = read_document(NotesRecipe, find_recipe_file(last, folder="notes"))
+    recipe = read_document(NotesRecipe, find_recipe_file(LAST, folder="notes"))
+    assert training["recipe"].pop("prompt_format") == "text-notes"
     assert json.loads(json.dumps(recipe.as_json())) == training["recipe"]
-    assert ("base" in training) == (last != name)
+    assert "base" in training
     network, _ = load_network(folder)
     parameters = sum(parameter.numel() for parameter in network.parameters())
     assert parameters == training["measured"]["parameters"]
     card = (folder / "README.md").read_text()
     assert training["dataset"]["hash"] in card
-    assert f"By the recipe `{last}` from" in card
-    assert f"evaluate --model {name}" in card
+    assert f"By the recipe `{LAST}` from" in card
+    assert "evaluate --model reference\n" in card
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_it_allocates_the_smallest_functions_in_its_own_words(name: str) -> None:
-    allocator = resolve_model(name, LocalModelSettings(decoding=Decoding.FREE), 1)
+def test_it_allocates_the_smallest_functions_in_its_own_words() -> None:
+    allocator = resolve_model("reference", LocalModelSettings(decoding=Decoding.FREE), 1)
     problems = [AllocationProblem.from_text(row.normalized) for row in smallest()]
     responses = dict(allocator.respond([Request(problem) for problem in problems]))
     assert len(responses) == len(problems)

@@ -21,12 +21,10 @@ def speak(window: DryWindow | TextWindow, say: Say | None = None) -> list[str]:
     """Answers a window to its end; all that the model was shown, and its words after `=>`."""
     words = window.prompt()
     if isinstance(window, DryWindow):
-        for place, mention in enumerate(window.mentions):
-            words += window.fed(place)
-            window.begin_answer(place)
+        for mention in window.mentions:
             word = teach_dry(window.noted, mention)
-            assert window.hear(word)
-            words += ["=>", word]
+            words += [*window.fed(mention), "=>", word]
+            window.hear(mention, word)
         return words
     answer = TextTeacher(words).say if say is None else say
     talk = window.conversation()
@@ -45,7 +43,7 @@ def read(
 ) -> Iterator[DryWindow | TextWindow]:
     """Every window of a function, to be answered before the next is asked for."""
     notes = empty_text_ledger(function) if ledger is None else ledger
-    return read_text(function, notes, random.Random(seed), TextWindow)
+    return read_text(function, notes, random.Random(seed))
 
 
 def conversation(function: Function, seed: int = 0) -> Iterator[str]:

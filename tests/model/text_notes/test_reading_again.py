@@ -11,7 +11,6 @@ from tests.generated import random_function
 from verilocc_bench.allocators import FailureKind, Feedback, Request, Response
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.notes.allocator import ASKED_AGAIN, NotesAllocator
-from verilocc_bench.model.notes.formats import TEXT_NOTES_FORMAT
 from verilocc_bench.model.prompts.notes.order import in_reading_order
 from verilocc_bench.model.prompts.text_notes.episode import read_text
 from verilocc_bench.model.prompts.text_notes.ledger import empty_text_ledger
@@ -49,7 +48,7 @@ def tight() -> AllocationProblem:
 
 
 def answer(decoding: Decoding, feedback: Sequence[Feedback] = ()) -> Response:
-    network = NotesNetwork(SMALL, prompt_format=TEXT_NOTES_FORMAT)
+    network = NotesNetwork(SMALL)
     allocator = NotesAllocator.of_network("m", network, LocalModelSettings(decoding=decoding))
     ((_, response),) = allocator.respond([Request(tight(), feedback=tuple(feedback))])
     return response
@@ -95,7 +94,7 @@ def test_where_that_does_not_help_it_is_asked_again_and_fails(
 
 def test_a_window_that_is_asked_again_is_half_as_long() -> None:
     function = tight().function
-    reading = read_text(function, empty_text_ledger(function), random.Random(0), TextWindow)
+    reading = read_text(function, empty_text_ledger(function), random.Random(0))
     window = next(each for each in reading if isinstance(each, TextWindow))
     lengths = [len(window.items)]
     for _ in range(5):

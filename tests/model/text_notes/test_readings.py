@@ -143,7 +143,7 @@ def test_a_window_has_names_to_which_the_same_is_free() -> None:
     for function in functions():
         ledger = empty_text_ledger(function)
         try:
-            for window in read_text(function, ledger, random.Random(0), TextWindow):
+            for window in read_text(function, ledger, random.Random(0)):
                 if isinstance(window, TextWindow):
                     ended += check_that_all_is_shown(window)
                 speak(window)

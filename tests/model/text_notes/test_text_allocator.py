@@ -16,7 +16,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.notes.allocator import ASKED_AGAIN, NotesAllocator
 from verilocc_bench.model.notes.files import load_network, notes_folder, save_network
-from verilocc_bench.model.notes.formats import TEXT_NOTES_FORMAT
 from verilocc_bench.model.notes.teacher import teach_dry
 from verilocc_bench.model.notes.text_teacher import TextTeacher
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
@@ -40,7 +39,7 @@ SMALL = NotesConfiguration(hidden=16, layers=2, heads=2, head_width=8, feed_forw
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("text-notes")
-    save_network(NotesNetwork(SMALL, prompt_format=TEXT_NOTES_FORMAT), made)
+    save_network(NotesNetwork(SMALL), made)
     return made
 
 
@@ -68,7 +67,7 @@ class TeachersWords:
 def test_a_network_that_knows_the_teachers_words_fills_the_notes_as_it_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    network = NotesNetwork(SMALL, prompt_format=TEXT_NOTES_FORMAT)
+    network = NotesNetwork(SMALL)
     monkeypatch.setattr(decoding, "_pick", TeachersWords().pick)
     finished = 0
     for seed in range(8):
@@ -121,10 +120,8 @@ def test_a_batch_gives_what_its_requests_give_alone(folder: Path) -> None:
 
 def test_the_folder_says_its_format_and_another_is_refused(folder: Path) -> None:
     assert notes_folder(str(folder)) == folder
-    network, _ = load_network(folder)
-    assert network.prompt_format is TEXT_NOTES_FORMAT
     with pytest.raises(InputError, match="knows the prompt format text-notes alone"):
-        NotesAllocator("m", folder, LocalModelSettings(prompt_format="notes"))
+        NotesAllocator("m", folder, LocalModelSettings(prompt_format="window"))
     text = (folder / "config.json").read_text()
     try:
         (folder / "config.json").write_text(text.replace('"words": ', '"words": 9'))

@@ -18,8 +18,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import Function, parse_function, print_function
-from verilocc_bench.model.prompts.notes.episode import noted_assignment
-from verilocc_bench.model.prompts.notes.ledger import Contradiction
+from verilocc_bench.model.prompts.notes.ledger import Contradiction, noted_assignment
 from verilocc_bench.model.prompts.notes.order import in_reading_order
 from verilocc_bench.model.prompts.notes.reading import read_budget
 from verilocc_bench.model.prompts.notes.window import DryWindow
@@ -231,7 +230,7 @@ def test_names_differ_between_readings_and_nothing_else() -> None:
 def test_a_window_is_given_again_with_the_notes_as_they_were() -> None:
     function = smallest()[0]
     ledger = empty_text_ledger(function)
-    reading = read_text(function, ledger, random.Random(0), TextWindow)
+    reading = read_text(function, ledger, random.Random(0))
     window = next(reading)
     changed = 0
     while True:
@@ -278,5 +277,5 @@ def test_words_are_each_there_once() -> None:
     assert all(f"F_{file}{size}" in words for file, sizes in SIZES.items() for size in sizes)
 
 
-def test_the_hash_is_of_both_formats() -> None:
+def test_the_hash_is_one_of_sha_256() -> None:
     assert len(text_notes_source_hash()) == 64

@@ -133,7 +133,7 @@ def test_a_base_gives_the_weights_to_begin_with(tiny: NotesRecipe, tmp_path: Pat
         assert torch.allclose(tensor, before[name] + 0.25, atol=1e-5)
     with pytest.raises(InputError, match="expected --base"):
         run.train_notes(replace(recipe, base_share=0.75), "mini", tmp_path / "none")
-    for wrong, message in (("nowhere", "expected the folder"), (str(base), "another format or")):
+    for wrong, message in (("nowhere", "expected the folder"), (str(base), "another size")):
         other = replace(tiny, network=replace(tiny.network, layers=1))
         with pytest.raises(InputError, match=message):
             run.train_notes(other, "mini", tmp_path / "no", base=wrong)

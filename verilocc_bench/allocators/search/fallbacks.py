@@ -1,7 +1,7 @@
 """Fallbacks for models in which first fit and tabu search find no placement.
 
 In the order of their cost: the orders of linear scan and of graph colouring
-(milliseconds), ejection as language models use it at dead ends (seconds), CP-SAT
+(milliseconds), ejection at dead ends (seconds), CP-SAT
 (up to a minute). Each works on one model. Its placement is checked against the
 model before it counts.
 """

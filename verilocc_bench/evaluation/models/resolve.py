@@ -12,7 +12,7 @@ from verilocc_bench.errors import InputError, did_you_mean
 from verilocc_bench.evaluation.models.command import command_allocator
 from verilocc_bench.evaluation.models.predictions import read_predictions
 from verilocc_bench.evaluation.models.python_code import from_plug_in, from_python
-from verilocc_bench.model.shipped import SHIPPED
+from verilocc_bench.model.shipped import SHIPPED, is_shipped
 from verilocc_bench.settings.allocator import AllocatorSettings, Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import (
     EndpointSettings,
@@ -30,7 +30,7 @@ def settings_kind(name: str) -> type[AllocatorSettings]:
     """The record of settings that the allocator of a `--model` value takes."""
     if name.startswith(("http://", "https://")):
         return EndpointSettings
-    if name in SHIPPED:
+    if is_shipped(name):
         return LocalModelSettings
     if name in BUILT_IN:
         return type(BUILT_IN[name].settings)

@@ -1,1 +1,1 @@
-"""The network of the prompt format `notes`, its decoding, and its allocator."""
+"""The network of the prompt format `text-notes`, its decoding, and its allocator."""

@@ -29,6 +29,8 @@ from verilocc_bench.allocators import (
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.model.notes.attempt import NotesAttempt
 from verilocc_bench.model.notes.files import load_network
+from verilocc_bench.model.notes.text_notes_format import ASSISTANCE, NAME, VERSION
+from verilocc_bench.model.prompts.text_notes.source_hash import text_notes_source_hash
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
@@ -68,16 +70,14 @@ class NotesAllocator:
         return allocator
 
     def _begin(self, name: str, network: NotesNetwork, settings: LocalModelSettings) -> None:
-        self._format = network.prompt_format
-        _check(name, settings, self._format.name)
+        _check(name, settings)
         self._name, self._network = name, network
         self.tell_tokens: Callable[[int], object] = lambda _: None
         self._settings = replace(
             settings,
             decoding=settings.decoding or Decoding.FREE,
-            prompt_format=self._format.name,
+            prompt_format=NAME,
             strategy=settings.strategy or SamplingStrategy.GREEDY,
-            backtracks=0,
         )
 
     @property
@@ -98,13 +98,12 @@ class NotesAllocator:
     @property
     def prompt(self) -> PromptIdentity:
         """See Allocator."""
-        kind = self._format
-        return PromptIdentity(kind.name, kind.version, kind.source_hash(), 0)
+        return PromptIdentity(NAME, VERSION, text_notes_source_hash(), 0)
 
     @property
     def assistance(self) -> Assistance:
         """See Allocator."""
-        return self._format.assistance
+        return ASSISTANCE
 
     @property
     def group_size(self) -> int:
@@ -132,7 +131,7 @@ class NotesAllocator:
         while waiting or running:
             while waiting and len(running) < self.group_size:
                 place, request = waiting.popleft()
-                running.append(NotesAttempt(place, request, self._format, temperature, again))
+                running.append(NotesAttempt(place, request, temperature, again))
             asked = [attempt for attempt in running if attempt.goes_on]
             started = time.perf_counter()
             self.tell_tokens(self._ask(asked, temperature))
@@ -171,28 +170,26 @@ class NotesAllocator:
         return ASKED_AGAIN if self._settings.decoding is Decoding.CHECKED else 0
 
 
-def _check(name: str, settings: LocalModelSettings, known: str) -> None:
+def _check(name: str, settings: LocalModelSettings) -> None:
     """Raises InputError for settings that mean nothing to a model of such a format."""
-    if settings.prompt_format not in (None, known):
-        raise InputError(f"this model knows the prompt format {known} alone", source=name)
+    if settings.prompt_format not in (None, NAME):
+        raise InputError(f"this model knows the prompt format {NAME} alone", source=name)
     if settings.decoding is Decoding.CONSTRAINED:
-        raise InputError(f"a model of the format {known} is free, checked or guided", source=name)
+        raise InputError(f"a model of the format {NAME} is free, checked or guided", source=name)
     if settings.strategy is SamplingStrategy.PRIORITY:
-        raise InputError(f"priority sampling is not for the format {known}", source=name)
+        raise InputError(f"priority sampling is not for the format {NAME}", source=name)
     if settings.feedback is FeedbackKind.REPAIR:
-        raise InputError(f"feedback 'repair' is not for the format {known}", source=name)
+        raise InputError(f"feedback 'repair' is not for the format {NAME}", source=name)
     if settings.batch_size < 1:
         raise InputError(f"batch size {settings.batch_size}: expected at least 1")
     if not 0 <= settings.temperature < float("inf"):
         raise InputError(f"temperature {settings.temperature}: expected a number from 0")
     for value, flag in (
         (settings.few_shot, "--few-shot"),
-        (settings.backtracks, "--backtracks"),
         (settings.window_registers, "--window-registers"),
         (settings.maximum_tokens, "--max-tokens"),
         (settings.model_revision, "--model-revision"),
         (settings.chat, "--chat"),
-        (settings.runnable, "--runnable"),
     ):
         if value:
-            raise InputError(f"{flag} means nothing to the format {known}", source=name)
+            raise InputError(f"{flag} means nothing to the format {NAME}", source=name)

@@ -25,9 +25,8 @@ from verilocc_bench.allocators import (
 )
 from verilocc_bench.errors import InputError
 from verilocc_bench.model.notes.conversation import conversation_of, has_mentions
-from verilocc_bench.model.notes.formats import AnyWindow, NotesFormat
-from verilocc_bench.model.prompts.notes.episode import noted_assignment
-from verilocc_bench.model.prompts.notes.ledger import Contradiction
+from verilocc_bench.model.notes.text_notes_format import AnyWindow, open_text
+from verilocc_bench.model.prompts.notes.ledger import Contradiction, noted_assignment
 from verilocc_bench.model.prompts.notes.reading import refuse_ties
 from verilocc_bench.model.prompts.notes.window import WrongWord
 from verilocc_bench.model.prompts.text_notes.window import NoBlockLeft, without_place
@@ -61,13 +60,12 @@ class NotesAttempt:
         self,
         place: int,
         request: Request,
-        prompt_format: NotesFormat,
         temperature: float,
         again: int,
     ) -> None:
         self.place = place
         self.seconds = 0.0
-        self._request, self._format = request, prompt_format
+        self._request = request
         self._temperature, self._again = temperature, again
         self._left = self._readings_left = again
         self._first = [
@@ -89,7 +87,7 @@ class NotesAttempt:
         self._failure: Exception | None = None
         self._window: AnyWindow | None = None
         function = self._request.problem.function
-        self._ledger, self._reading = self._format.open(function, self._draw, self._first)
+        self._ledger, self._reading = open_text(function, self._draw, self._first)
         try:
             refuse_ties(function)
         except InputError as error:
@@ -115,7 +113,7 @@ class NotesAttempt:
         if self._word_by_word:
             return found
         while self._window is not None and len(found) < self._ahead:
-            draft = draft_window(self._window, self._format, self._draw, self._temperature)
+            draft = draft_window(self._window, self._draw, self._temperature)
             found.append(draft)
             if draft.error is not None or not draft.whole:
                 break

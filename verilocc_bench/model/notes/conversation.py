@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from verilocc_bench.model.notes.formats import AnyWindow
-from verilocc_bench.model.prompts.notes.window import DryWindow, NotesWindow
+from verilocc_bench.model.notes.text_notes_format import AnyWindow
 from verilocc_bench.model.prompts.text_notes.window import Conversation, TextWindow
 
 
@@ -14,12 +13,8 @@ def has_mentions(window: AnyWindow) -> bool:
 
 def conversation_of(window: AnyWindow) -> Conversation:
     """Gives what is fed after the prompt, and takes words. Raises WrongWord or Contradiction."""
-    return window.conversation() if isinstance(window, TextWindow) else _by_mentions(window)
-
-
-def _by_mentions(window: DryWindow | NotesWindow) -> Conversation:
-    for place in range(len(window.mentions)):
-        fed = window.fed(place)
-        window.begin_answer(place)
-        while not window.hear((yield fed)):
-            fed = []
+    if isinstance(window, TextWindow):
+        yield from window.conversation()
+        return
+    for mention in window.mentions:
+        window.hear(mention, (yield window.fed(mention)))

@@ -15,12 +15,13 @@ import torch
 from torch import Tensor
 
 from verilocc_bench.model.notes.conversation import conversation_of, has_mentions
-from verilocc_bench.model.notes.formats import AnyWindow, token_numbers
 from verilocc_bench.model.notes.network import Cache, NotesNetwork
 from verilocc_bench.model.notes.picking import drawn_words
+from verilocc_bench.model.notes.text_notes_format import AnyWindow, token_numbers
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
 from verilocc_bench.model.prompts.notes.window import WrongWord
 from verilocc_bench.model.prompts.notes.words import PAD
+from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
 
 
 @dataclass(slots=True)
@@ -86,8 +87,8 @@ def answer_windows(network: NotesNetwork, answers: Sequence[WindowAnswer]) -> No
 def _answer(network: NotesNetwork, rows: list[_AnsweredRow]) -> None:
     if not rows:
         return
-    numbers = token_numbers(network.prompt_format)
-    words = network.prompt_format.vocabulary()
+    numbers = token_numbers()
+    words = text_vocabulary()
     prompts = [row.prompt for row in rows]
     lengths = torch.tensor([len(prompt) for prompt in prompts])
     tokens = torch.full((len(rows), int(lengths.max())), numbers[PAD])

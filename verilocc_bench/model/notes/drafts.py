@@ -13,22 +13,19 @@ the word is the network's for that number.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import torch
 
 from verilocc_bench.model.notes.conversation import conversation_of, has_mentions
-from verilocc_bench.model.notes.formats import AnyWindow, NotesFormat, token_numbers
 from verilocc_bench.model.notes.network import NotesNetwork
 from verilocc_bench.model.notes.picking import drawn_words
-from verilocc_bench.model.notes.teacher import OutOfRegisters, teach, teach_dry
-from verilocc_bench.model.notes.text_teacher import TextTeacher
+from verilocc_bench.model.notes.teacher import OutOfRegisters, teacher_of
+from verilocc_bench.model.notes.text_notes_format import AnyWindow, token_numbers
 from verilocc_bench.model.prompts.notes.ledger import Contradiction
-from verilocc_bench.model.prompts.notes.window import DryWindow, WrongWord
+from verilocc_bench.model.prompts.notes.window import WrongWord
 from verilocc_bench.model.prompts.notes.words import PAD
-from verilocc_bench.model.prompts.text_notes.window import TextWindow
 
 READ_AT_ONCE = 512
 """Words that a network reads at once, about. More do not fit into a core's own memory."""
@@ -59,18 +56,16 @@ class Draft:
         return len(self.tokens) - len(self.said)
 
 
-def draft_window(
-    window: AnyWindow, prompt_format: NotesFormat, draw: random.Random, temperature: float
-) -> Draft:
+def draft_window(window: AnyWindow, draw: random.Random, temperature: float) -> Draft:
     """Answers a window as the teacher does, and so fills the notes."""
     draft = Draft([], [], [], [])
     if not has_mentions(window):
         draft.agreed = True  # there is nothing to say
         return draft
-    numbers = token_numbers(prompt_format)
+    numbers = token_numbers()
     prompt = window.prompt()
     draft.tokens += [numbers[word] for word in prompt]
-    say, talk = _speaker(window, prompt), conversation_of(window)
+    say, talk = teacher_of(window, prompt), conversation_of(window)
     try:
         fed = next(talk)
         while True:
@@ -91,17 +86,6 @@ def draft_window(
     if draft.whole and not draft.said:  # what is fed contradicts the notes
         draft.tokens, draft.agreed = [], True
     return draft
-
-
-def _speaker(window: AnyWindow, prompt: list[str]) -> Callable[[list[str]], str]:
-    """The teacher's next word after what is fed."""
-    if isinstance(window, TextWindow):
-        return TextTeacher(prompt).say
-    places = count()
-    if isinstance(window, DryWindow):
-        dry = window
-        return lambda _: teach_dry(dry.noted, dry.mentions[next(places)])
-    return lambda _: teach(window, next(places))
 
 
 def judge_drafts(network: NotesNetwork, drafts: Sequence[Draft], temperature: float) -> None:
@@ -132,7 +116,7 @@ def _judge(
     network: NotesNetwork, drafts: Sequence[Draft], vectors: torch.Tensor, temperature: float
 ) -> None:
     longest = max(len(draft.tokens) for draft in drafts)
-    pad = token_numbers(network.prompt_format)[PAD]
+    pad = token_numbers()[PAD]
     tokens = torch.tensor(
         [draft.tokens + [pad] * (longest - len(draft.tokens)) for draft in drafts]
     )

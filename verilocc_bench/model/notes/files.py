@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import write_atomically
-from verilocc_bench.model.notes.formats import NOTES_FORMATS, NotesFormat
+from verilocc_bench.model.notes.text_notes_format import MODEL_TYPE, NAME, VERSION
+from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
 from verilocc_bench.model.shipped import shipped_folder
 
 if TYPE_CHECKING:
@@ -33,15 +34,11 @@ def notes_folder(name: str) -> Path | None:
         configuration = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None  # who loads it says what is wrong
-    return None if _format_of(configuration) is None else folder
+    return folder if _is_of_notes(configuration) else None
 
 
-def _format_of(configuration: object) -> NotesFormat | None:
-    """The format of a config.json."""
-    if not isinstance(configuration, dict):
-        return None
-    of_type = {each.model_type: each for each in NOTES_FORMATS.values()}
-    return of_type.get(configuration.get("model_type", ""))
+def _is_of_notes(configuration: object) -> bool:
+    return isinstance(configuration, dict) and configuration.get("model_type") == MODEL_TYPE
 
 
 def save_network(network: NotesNetwork, folder: Path) -> None:
@@ -49,9 +46,9 @@ def save_network(network: NotesNetwork, folder: Path) -> None:
     from safetensors.torch import save
 
     configuration = {
-        "model_type": network.prompt_format.model_type,
-        "format_version": network.prompt_format.version,
-        "words": len(network.prompt_format.vocabulary()),
+        "model_type": MODEL_TYPE,
+        "format_version": VERSION,
+        "words": len(text_vocabulary()),
         "network": network.configuration.as_json(),
     }
     write_atomically(
@@ -75,15 +72,14 @@ def load_network(folder: Path) -> tuple[NotesNetwork, str]:
             "a language model needs the extra `model`: pip install 'verilocc-bench[model]'"
         ) from error
     configuration: dict[str, Any] = json.loads((folder / CONFIGURATION).read_text("utf-8"))
-    prompt_format = _format_of(configuration)
-    if prompt_format is None:
+    if not _is_of_notes(configuration):
         raise InputError("config.json is not of a model that keeps notes", source=str(folder))
     version, words = configuration.get("format_version"), configuration.get("words")
-    expected_words = len(prompt_format.vocabulary())
-    if version != prompt_format.version or words != expected_words:
+    expected_words = len(text_vocabulary())
+    if version != VERSION or words != expected_words:
         raise InputError(
-            f"config.json: expected version {prompt_format.version} of the format "
-            f"{prompt_format.name} with {expected_words} words, not version {version} with {words}",
+            f"config.json: expected version {VERSION} of the format "
+            f"{NAME} with {expected_words} words, not version {version} with {words}",
             source=str(folder),
         )
     sizes = configuration.get("network")
@@ -94,7 +90,7 @@ def load_network(folder: Path) -> tuple[NotesNetwork, str]:
     path = folder / WEIGHTS
     if not path.is_file():
         raise InputError(f"expected {WEIGHTS}", source=str(folder))
-    network = NotesNetwork(NotesConfiguration(**sizes), prompt_format=prompt_format)
+    network = NotesNetwork(NotesConfiguration(**sizes))
     tensors = load_file(str(path))
     wanted = {name: tensor.shape for name, tensor in network.state_dict().items()}
     if {name: tensor.shape for name, tensor in tensors.items()} != wanted:

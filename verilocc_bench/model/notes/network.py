@@ -23,8 +23,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from verilocc_bench.model.notes.formats import NOTES_FORMAT, NotesFormat
 from verilocc_bench.model.prompts.notes.words import REGISTERS
+from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
 
 TAPS = 4
 
@@ -166,12 +166,10 @@ class NotesNetwork(nn.Module):  # type: ignore[misc]  # torch is not followed
         self,
         configuration: NotesConfiguration,
         seed: int = 0,
-        prompt_format: NotesFormat = NOTES_FORMAT,
     ) -> None:
         super().__init__()
         self.configuration = configuration
-        self.prompt_format = prompt_format
-        words = prompt_format.vocabulary()
+        words = text_vocabulary()
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             hidden = configuration.hidden

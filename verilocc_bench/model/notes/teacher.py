@@ -1,29 +1,26 @@
-"""Whose answers the model of the format `notes` learns.
-
-It knows the notes and the window alone, as the model does. What has a line keeps its
-register. What has none takes the lowest place that is free.
-"""
+"""Whose answers the models learn, for windows of both kinds."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from verilocc_bench.model.notes.text_notes_format import AnyWindow
+from verilocc_bench.model.notes.text_teacher import TextTeacher
 from verilocc_bench.model.prompts.notes.reading import Mention, Role
-from verilocc_bench.model.prompts.notes.window import NotesWindow
-from verilocc_bench.model.prompts.notes.words import CROSSED, KNOWN, NEW, register_word
+from verilocc_bench.model.prompts.notes.words import CROSSED, KNOWN, NEW
+from verilocc_bench.model.prompts.text_notes.window import TextWindow
 
 
 class OutOfRegisters(Exception):
     """There is no place for a virtual register."""
 
 
-def teach(window: NotesWindow, place: int) -> str:
-    """The answer to the mention of a place. Raises OutOfRegisters."""
-    known = window.ledger.live.get(window.mentions[place].register)
-    if known is not None:
-        return register_word(known.file, known.number)
-    places = window.places(place)
-    if not places:
-        raise OutOfRegisters(window.shapes[place])
-    return register_word(places[0].file, places[0].number)
+def teacher_of(window: AnyWindow, prompt: Sequence[str]) -> Callable[[Sequence[str]], str]:
+    """Gives the next word after what is fed, from the prompt on."""
+    if isinstance(window, TextWindow):
+        return TextTeacher(prompt).say
+    noted, mentions = window.noted, iter(window.mentions)
+    return lambda _: teach_dry(noted, next(mentions))
 
 
 def teach_dry(noted: dict[int, None], mention: Mention) -> str:

@@ -19,9 +19,6 @@ from verilocc_bench.model.prompts.episode_record import NoPlace
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
-TRACKS = ("assign", "split")
-"""Tracks that a format may be asked about unless it says otherwise."""
-
 TOKENS_PER_REGISTER = 16
 """`"%123": "v45", ` is 14 characters; most tokenizers need fewer tokens than characters."""
 
@@ -68,21 +65,14 @@ def check_settings(
     name: str,
     settings: LanguageModelSettings,
     *,
-    can_backtrack: bool = False,
     can_repair: bool = False,
     windows: bool = False,
-    can_check: bool = False,
 ) -> None:
     """Raises InputError for settings that a format of this name cannot meet."""
-    if settings.decoding is Decoding.CHECKED and not can_check:
+    if settings.decoding is Decoding.CHECKED:
         raise InputError("decoding 'checked' is for models that keep notes")
     if settings.maximum_tokens is not None and settings.maximum_tokens < 1:
         raise InputError(f"expected at least 1 token a completion, not {settings.maximum_tokens}")
-    backtracks = settings.backtracks or 0
-    if backtracks < 0:
-        raise InputError(f"expected 0 backtracks or more, not {backtracks}")
-    if backtracks and not can_backtrack:
-        raise InputError(f"prompt format {name!r} cannot backtrack; 'state' and 'candidates' can")
     if settings.window_registers is not None:
         if not windows:
             raise InputError(f"prompt format {name!r} has no windows; 'window' has")
@@ -117,13 +107,6 @@ def object_pieces(completion: str) -> tuple[str, ...]:
     return tuple(pieces)
 
 
-def no_place(state: RegisterState, register: int, decided: int | None = None) -> NoPlace:
-    """A dead end: a register has no legal base after `decided` others (None: all placed)."""
-    classes = state.problem.function.virtual_registers
-    count = len(state.placed) if decided is None else decided
-    return NoPlace(register, classes[register].name, count, len(classes))
-
-
 class ObjectConstraint:
     """A Constraint: an object of these virtual registers, each at a base that is legal by then.
 
@@ -142,7 +125,9 @@ class ObjectConstraint:
         for register in self.registers:
             bases = {name: base for base, name in state.legal(register).items()}
             if not bases:
-                self.stuck = no_place(state, register)
+                classes = state.problem.function.virtual_registers
+                name = classes[register].name
+                self.stuck = NoPlace(register, name, len(state.placed), len(classes))
                 raise self.stuck
             yield Literal(f'{lead}"%{register}": "')
             name = yield Choice(tuple(bases), end='"')

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from verilocc_bench.allocators import (
@@ -22,20 +21,6 @@ def latest_attempt(request: Request, settings: LanguageModelSettings) -> Feedbac
     if settings.feedback is not FeedbackKind.FINDINGS or not request.feedback:
         return None
     return request.feedback[-1]
-
-
-def rejected_names(
-    request: Request, settings: LanguageModelSettings, order: Sequence[int]
-) -> dict[int, set[str]]:
-    """What was rejected, by virtual register, where attempts are to be repaired."""
-    rejected: dict[int, set[str]] = defaultdict(set)
-    if settings.feedback is FeedbackKind.REPAIR:
-        for attempt in request.feedback:
-            assignment = assignment_of(attempt) or {}
-            for register in blamed(attempt, order):
-                if name := assignment.get(f"%{register}"):
-                    rejected[register].add(name)
-    return rejected
 
 
 def blamed(attempt: Feedback, order: Sequence[int]) -> Iterator[int]:

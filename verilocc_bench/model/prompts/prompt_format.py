@@ -12,7 +12,6 @@ from verilocc_bench.allocators import (
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Episode
 from verilocc_bench.model.prompts.conversation import Turn
-from verilocc_bench.model.prompts.decisions import DecisionFormat
 from verilocc_bench.settings.language_model import LanguageModelSettings
 
 
@@ -39,11 +38,6 @@ class PromptFormat(Protocol):
         ...
 
     @property
-    def shows(self) -> str:
-        """What the model is shown, in a few words for a table."""
-        ...
-
-    @property
     def description(self) -> str:
         """What the model is shown and has to do, in sentences for a model's card (Markdown)."""
         ...
@@ -54,27 +48,8 @@ class PromptFormat(Protocol):
         ...
 
     @property
-    def decisions(self) -> DecisionFormat | None:
-        """The format itself if each prompt asks for one virtual register, else None.
-
-        A format of decisions can backtrack. It repairs a rejected decision by
-        offering all registers but the rejected ones.
-        """
-        ...
-
-    @property
-    def tracks(self) -> tuple[str, ...]:
-        """The tracks that it may be asked about."""
-        ...
-
-    @property
     def has_windows(self) -> bool:
         """True if the format cuts a function into windows, whose width can be chosen."""
-        ...
-
-    @property
-    def ends_with_token(self) -> bool:
-        """True if the model's end token ends a completion; else its last piece does."""
         ...
 
     @property
@@ -91,14 +66,12 @@ class PromptFormat(Protocol):
         problem: AllocationProblem,
         answer: Mapping[str, str],
         *,
-        every: int = 1,
         new_registers: int | None = None,
     ) -> Iterator[Turn]:
         """The prompts of a function, each with its part of the answer as the completion.
 
-        A format of decisions gives about one decision of `every`, and
-        none that its prompt does not offer. A format with windows makes them
-        `new_registers` wide (None: as wide as by default). Others ignore both.
+        A format with windows makes them `new_registers` wide (None: as wide as
+        by default). Others ignore it.
         """
         ...
 

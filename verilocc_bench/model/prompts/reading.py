@@ -30,11 +30,8 @@ class UnparsableReason(StrEnum):
     Of JSON: `not_json`, `trailing_text` (an object, and more after it),
     `not_an_object`, `duplicate_key`, `not_a_virtual_register` (a key),
     `not_asked` (a key that this prompt does not ask for), `not_a_name` (a
-    value that is no string). Of names: `not_a_register`. Of both: `empty`,
-    `truncated` (the completion ended at its limit). `not_a_choice`: what a
-    constraint does not allow, from a model that does not obey it.
-    `text-notes-json` wants an array: `not_an_array`; `contradiction` is what the
-    model's own notes do not allow.
+    value that is no string), `not_a_register` (a name that no register has),
+    `empty`, `truncated` (the completion ended at its limit).
     """
 
     EMPTY = "empty"
@@ -47,9 +44,6 @@ class UnparsableReason(StrEnum):
     NOT_ASKED = "not_asked"
     NOT_A_NAME = "not_a_name"
     NOT_A_REGISTER = "not_a_register"
-    NOT_A_CHOICE = "not_a_choice"
-    CONTRADICTION = "contradiction"
-    NOT_AN_ARRAY = "not_an_array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +54,7 @@ class Unparsable:
     message: str
 
 
-def read_json(completion: Completion) -> Any | Unparsable:
+def _read_json(completion: Completion) -> Any | Unparsable:
     """The one JSON document of a completion.
 
     White space around it, and one code fence (with or without the word
@@ -80,7 +74,7 @@ def read_json(completion: Completion) -> Any | Unparsable:
 
 def read_object(completion: Completion) -> dict[str, str] | Unparsable:
     """The one JSON object of a completion: virtual registers to names."""
-    document = read_json(completion)
+    document = _read_json(completion)
     if isinstance(document, Unparsable):
         return document
     if not isinstance(document, dict):
@@ -90,29 +84,18 @@ def read_object(completion: Completion) -> dict[str, str] | Unparsable:
         if not _KEY.fullmatch(key):
             reason = UnparsableReason.NOT_A_VIRTUAL_REGISTER
             return Unparsable(reason, f"{key[:SHOWN]!r} is no name of a virtual register")
-        if (wrong := wrong_name(key, value)) is not None:
+        if (wrong := _wrong_name(key, value)) is not None:
             return wrong
     return document
 
 
-def wrong_name(key: str, value: Any) -> Unparsable | None:
+def _wrong_name(key: str, value: Any) -> Unparsable | None:
     """What is wrong with the name of a register that an object has for a key."""
     if not isinstance(value, str):
         kind = type(value).__name__
         message = f"expected the name of a register for {key}, not a {kind}"
         return Unparsable(UnparsableReason.NOT_A_NAME, message)
     return None if _REGISTER.fullmatch(value) else _no_register(value)
-
-
-def read_word(completion: Completion) -> str | Unparsable:
-    """The one name of a register in a completion, without white space around it."""
-    word = completion.text.strip()
-    if completion.finish is Finish.LENGTH:
-        message = "the completion ended at its limit: a name can be cut short"
-        return Unparsable(UnparsableReason.TRUNCATED, message)
-    if not word:
-        return _nothing(completion)
-    return word if _REGISTER.fullmatch(word) else _no_register(word)
 
 
 def _nothing(completion: Completion) -> Unparsable:
@@ -131,11 +114,10 @@ def _not_parsed(text: str, error: InputError, completion: Completion) -> Unparsa
     """Why a text is not one JSON document."""
     if _has_duplicate_keys(text):
         return Unparsable(UnparsableReason.DUPLICATE_KEY, error.message)
-    end = _end_of_document(text) if text.startswith(("{", "[")) else None
+    end = _end_of_document(text) if text.startswith("{") else None
     if end is not None and end < len(text):
-        kind = "object" if text.startswith("{") else "array"
         rest = text[end:].strip()[:SHOWN]
-        return Unparsable(UnparsableReason.TRAILING_TEXT, f"the {kind} is followed by {rest!r}")
+        return Unparsable(UnparsableReason.TRAILING_TEXT, f"the object is followed by {rest!r}")
     if completion.finish is Finish.LENGTH:
         message = "the completion ended at its limit, within the object"
         return Unparsable(UnparsableReason.TRUNCATED, message)

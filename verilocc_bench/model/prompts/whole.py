@@ -13,7 +13,6 @@ from verilocc_bench.allocators.register_state import RegisterState
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.model.language_model import Ask, Episode, Message
 from verilocc_bench.model.prompts.conversation import (
-    TRACKS,
     ObjectConstraint,
     Turn,
     check_settings,
@@ -61,13 +60,9 @@ class WholeFormat:
     name: str = "whole"
     version: int = 1
     assistance: Assistance = Assistance.TEXT
-    shows: str = "machine IR as text"
     description: str = DESCRIPTION
     system: str = SYSTEM
-    decisions: None = None
-    tracks: tuple[str, ...] = TRACKS
     has_windows: bool = False
-    ends_with_token: bool = True
 
     @property
     def source_hash(self) -> str:
@@ -83,7 +78,6 @@ class WholeFormat:
         problem: AllocationProblem,
         answer: Mapping[str, str],
         *,
-        every: int = 1,  # noqa: ARG002  there is one prompt
         new_registers: int | None = None,  # noqa: ARG002  and no window
     ) -> Iterator[Turn]:
         """The one prompt of a function, and the completion that is the answer."""

@@ -15,7 +15,6 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import RegisterClass, format_class
 from verilocc_bench.model.language_model import Ask, Completion, Episode
 from verilocc_bench.model.prompts.conversation import (
-    TRACKS,
     ObjectConstraint,
     Turn,
     check_settings,
@@ -79,13 +78,9 @@ class WindowFormat:
     name: str = "window"
     version: int = 3
     assistance: Assistance = Assistance.STATE
-    shows: str = "windows of machine IR as text, and what is free"
     description: str = DESCRIPTION
     system: str = SYSTEM
-    decisions: None = None
-    tracks: tuple[str, ...] = TRACKS
     has_windows: bool = True
-    ends_with_token: bool = True
 
     @property
     def source_hash(self) -> str:
@@ -101,7 +96,6 @@ class WindowFormat:
         problem: AllocationProblem,
         answer: Mapping[str, str],
         *,
-        every: int = 1,  # noqa: ARG002  a window needs those before it
         new_registers: int | None = None,
     ) -> Iterator[Turn]:
         """One turn for each window; see PromptFormat."""

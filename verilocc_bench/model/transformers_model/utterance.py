@@ -49,7 +49,7 @@ class Utterance:
             self._end(Finish.LENGTH)
         elif ask.constraint is not None:
             self._walker = ConstraintWalker(ask.constraint, codec)
-            self._look_at_walker("")
+            self._look_at_walker()
             self._say_what_must_be_said()
         else:
             self._stream = TextStream(codec, self.pending)
@@ -105,7 +105,6 @@ class Utterance:
     def _say(
         self, token: int, log_probability: float, alternatives: tuple[Alternative, ...]
     ) -> None:
-        before = self._text
         if self._walker is not None and not self._walker.take(token):
             self._end(Finish.DEAD_END, f"the forced token {token} is not legal here")
             return
@@ -114,18 +113,16 @@ class Utterance:
         self._log_probabilities.append(log_probability)
         self._alternatives.append(alternatives)
         if self._walker is not None:
-            self._look_at_walker(before)
+            self._look_at_walker()
         else:
             self._look_at_text(token)
         if self.finish is None and len(self._tokens) >= self._room:
             self._end(Finish.LENGTH)
 
-    def _look_at_walker(self, before: str) -> None:
+    def _look_at_walker(self) -> None:
         walker = self._walker
         assert walker is not None
         self._text = walker.text
-        if self._stopped(len(before)):
-            return
         if walker.dead_end is not None:
             self._end(Finish.DEAD_END, walker.dead_end)
         elif walker.finished:
@@ -134,26 +131,14 @@ class Utterance:
     def _look_at_text(self, token: int) -> None:
         stream = self._stream
         assert stream is not None
-        before = len(stream.text)
-        if token in self._end_tokens:
+        ends = token in self._end_tokens
+        if ends:
             stream.finish()
         else:
             stream.add(token)
         self._text = stream.text
-        if not self._stopped(before) and token in self._end_tokens:
+        if ends:
             self._end(Finish.STOP)
-
-    def _stopped(self, looked_at: int) -> bool:
-        """True if a stop string is in the text; then the text ends before the first."""
-        places = []
-        for stop in filter(None, self._ask.stop):
-            place = self._text.find(stop, max(0, looked_at - len(stop) + 1))
-            if place >= 0:
-                places.append(place)
-        if places:
-            self._text = self._text[: min(places)]
-            self._end(Finish.STOP)
-        return bool(places)
 
     def _end(self, finish: Finish, message: str | None = None) -> None:
         if finish is Finish.LENGTH and self._stream is not None:

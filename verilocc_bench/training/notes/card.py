@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from verilocc_bench.files import read_json, write_atomically
-from verilocc_bench.model.notes.formats import NOTES_FORMAT, TEXT_NOTES_FORMAT
-from verilocc_bench.model.shipped import SHIPPED
+from verilocc_bench.model.shipped import ALIASES, SHIPPED
 
 CARD = """\
 ---
@@ -20,7 +19,10 @@ tags: [register-allocation, compilers]
 {description}
 
 A network of {parameters:,} parameters that allocates the registers of a GPU kernel, reading it
-backwards, window by window, and {reads}: the prompt format `{format}` of
+backwards, window by window, and keeps notes of what it has given and of what is
+free. It reads a text twice, wide registers first. The program sorts these notes, subtracts
+in the second reading what was given in the first, and works out no liveness: the prompt
+format `text-notes` of
 [verilocc-bench](https://github.com/verilocc/verilocc-bench) (docs/prompt-formats.md). It is no
 model of transformers; nothing in this folder is code.
 
@@ -33,7 +35,7 @@ verilocc-bench evaluate --model {model}
 
 By the recipe `{recipe}` from {begun}: {windows:,} windows ({tokens:,} tokens),
 {share:.0%} of them of functions of the split `{split}` of `{dataset}` (hash `{hash}`), the others
-made up. The answers are those of a rule (model/notes/{teacher}), never the compiler's.
+made up. The answers are those of a rule (model/notes/text_teacher.py), never the compiler's.
 At the end of training {wrong:.4%} of its words were not the rule's.
 
 {validation}
@@ -41,33 +43,21 @@ At the end of training {wrong:.4%} of its words were not the rule's.
 Versions: {versions}.
 """
 
-READS = {
-    NOTES_FORMAT.name: "keeps notes of what it has given; the program shows which\n"
-    "places these leave free",
-    TEXT_NOTES_FORMAT.name: "keeps notes of what it has given and of what is\n"
-    "free. It reads a text twice, wide registers first. The program sorts these notes, subtracts\n"
-    "in the second reading what was given in the first, and works out no liveness",
-}
 FURTHER = "-further"
 """The name of a recipe that trains a model further is that of the model's own, and this."""
-
-TEACHERS = {NOTES_FORMAT.name: "teacher.py", TEXT_NOTES_FORMAT.name: "text_teacher.py"}
 
 
 def write_notes_card(folder: Path) -> None:
     """Writes README.md."""
     training: dict[str, Any] = read_json(folder / "training.json")
     recipe, measured, dataset = training["recipe"], training["measured"], training["dataset"]
-    prompt_format = recipe.get("prompt_format", NOTES_FORMAT.name)
-    name = recipe["name"].removesuffix(FURTHER)
+    made = recipe["name"].removesuffix(FURTHER)
+    name = ALIASES.get(made, made)
     text = CARD.format(
         name=name,
         recipe=recipe["name"],
         begun=_begun(training.get("base")),
         model=name if name in SHIPPED else "FOLDER",
-        format=prompt_format,
-        reads=READS[prompt_format],
-        teacher=TEACHERS[prompt_format],
         description=recipe["description"],
         parameters=measured["parameters"],
         windows=measured["windows"],

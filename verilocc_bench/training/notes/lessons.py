@@ -1,19 +1,28 @@
-"""Windows with the teacher's answers, as the model is to learn them."""
+"""Windows of the format `text-notes` with the teacher's answers."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 
 from verilocc_bench.ir import Function
-from verilocc_bench.model.notes.teacher import teach, teach_dry
-from verilocc_bench.model.prompts.notes.episode import empty_ledger, read_function
-from verilocc_bench.model.prompts.notes.ledger import NotesLedger
-from verilocc_bench.model.prompts.notes.window import DryWindow, NotesWindow
-from verilocc_bench.model.prompts.notes.words import vocabulary
-from verilocc_bench.training.notes.made_up import MadeUpWindow, made_up_dry, made_up_window
+from verilocc_bench.model.notes.conversation import conversation_of
+from verilocc_bench.model.notes.teacher import OutOfRegisters, teacher_of
+from verilocc_bench.model.notes.text_notes_format import token_numbers
+from verilocc_bench.model.prompts.notes.ledger import Contradiction, NotesLedger
+from verilocc_bench.model.prompts.notes.window import DryWindow
+from verilocc_bench.model.prompts.text_notes.episode import read_text
+from verilocc_bench.model.prompts.text_notes.ledger import TextLedger, empty_text_ledger
+from verilocc_bench.model.prompts.text_notes.window import TextWindow
+from verilocc_bench.training.notes.made_up import made_up_dry, made_up_text_window
+
+DRY_SHARE = 0.15
+"""This share of made-up windows is dry."""
+
+MANY = 32
+"""Registers are withheld of files that have so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,34 +33,28 @@ class Lesson:
     said: tuple[bool, ...]
 
 
-@cache
-def token_numbers() -> dict[str, int]:
-    """The token of each word."""
-    return {word: number for number, word in enumerate(vocabulary())}
-
-
-def _lesson(window: MadeUpWindow) -> Lesson:
-    numbers = token_numbers()
-    return Lesson(tuple(numbers[word] for word in window.words), tuple(window.said))
-
-
 def function_lessons(
     function: Function, seed: int, *, withheld: bool = False
-) -> tuple[Iterator[Lesson], NotesLedger]:
+) -> tuple[Iterator[Lesson], TextLedger]:
     """The windows of a function as the teacher answers them, and the notes that they fill.
 
-    `withheld`: some registers, drawn by the seed, are not there to be given; so the same
-    function is learnt with other registers each time. The iterator raises OutOfRegisters
-    where the teacher has no answer.
+    `withheld`: some registers, drawn by the seed, are not there to be given. The iterator raises
+    OutOfRegisters where the teacher has no answer.
     """
-    ledger = empty_ledger(function)
+    ledger = empty_text_ledger(function)
     if withheld:
         withhold(ledger, random.Random(f"withheld {seed}"))  # noqa: S311
     return _function_lessons(function, ledger, random.Random(seed)), ledger  # noqa: S311
 
 
-MANY = 32
-"""Registers are withheld of files that have so many."""
+def _function_lessons(
+    function: Function, ledger: TextLedger, naming: random.Random
+) -> Iterator[Lesson]:
+    for window in read_text(function, ledger, naming):
+        if isinstance(window, TextWindow) or window.mentions:
+            lesson = answered(window)
+            if any(lesson.said):
+                yield lesson
 
 
 def withhold(ledger: NotesLedger, draw: random.Random) -> None:
@@ -67,35 +70,22 @@ def withhold(ledger: NotesLedger, draw: random.Random) -> None:
         ledger.free[file] = units & ~taken
 
 
-def _function_lessons(
-    function: Function, ledger: NotesLedger, naming: random.Random
-) -> Iterator[Lesson]:
-    for window in read_function(function, ledger, naming):
-        if window.mentions:
-            yield answered(window)
-
-
-def answered(window: DryWindow | NotesWindow) -> Lesson:
+def answered(window: DryWindow | TextWindow) -> Lesson:
     """The window as the teacher answers it. Raises OutOfRegisters."""
-    return _lesson(answered_words(window))
-
-
-def answered_words(window: DryWindow | NotesWindow) -> MadeUpWindow:
-    """The words of the window as the teacher answers it. Raises OutOfRegisters."""
-    written = MadeUpWindow(window.prompt())
-    for place, mention in enumerate(window.mentions):
-        written.add(window.fed(place), said=False)
-        if isinstance(window, NotesWindow):
-            word = teach(window, place)
-        else:
-            word = teach_dry(window.noted, mention)
-        window.begin_answer(place)
-        window.hear(word)
-        written.add([word], said=True)
-    return written
-
-
-DRY_SHARE = 0.15
+    numbers, words = token_numbers(), window.prompt()
+    said = [False] * len(words)
+    say, talk = teacher_of(window, words), conversation_of(window)
+    try:
+        fed = next(talk)
+        while True:
+            word = say(fed)
+            words = [*words, *fed, word]
+            said += [*[False] * len(fed), True]
+            fed = talk.send(word)
+    except StopIteration:
+        return Lesson(tuple(numbers[each] for each in words), tuple(said))
+    except Contradiction as error:
+        raise OutOfRegisters(str(error)) from error
 
 
 def made_up_lessons(draw: random.Random) -> Iterator[Lesson]:
@@ -103,5 +93,8 @@ def made_up_lessons(draw: random.Random) -> Iterator[Lesson]:
     while True:
         if draw.random() < DRY_SHARE:
             yield answered(made_up_dry(draw))
-        else:
-            yield _lesson(made_up_window(draw))
+            continue
+        with suppress(OutOfRegisters):
+            lesson = answered(made_up_text_window(draw))
+            if any(lesson.said):
+                yield lesson

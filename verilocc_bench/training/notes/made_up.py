@@ -1,31 +1,23 @@
-"""Made-up windows: states of the notes that kernels come to seldom, or never.
+"""Made-up windows of the format `text-notes`: notes that kernels come to seldom, or never.
 
-Names, lines, lists and the order of mentions are drawn at random, so that each register is met
-in each place. Nothing more is true of such a window than what an answer follows from: a name
-with a line has the register of its line, and one without takes the last place of its list.
+What is free, who has what, and the order of mentions are drawn at random, so that each register
+is met in each place. The window itself is the one that functions are read with.
 """
 
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from functools import cache
 
-from verilocc_bench.model.prompts.notes.reading import Mention, Role
-from verilocc_bench.model.prompts.notes.window import (
-    DRY_MENTIONS,
-    MENTIONS,
-    SHOWN,
-    DryWindow,
-)
-from verilocc_bench.model.prompts.notes.words import (
-    FILES_OF_KIND,
-    NAMES,
-    REGISTERS,
-    SAY,
-    SHAPES,
-    WINDOW,
-    register_word,
-)
+from verilocc_bench.ir import BaseRange, RegisterClass
+from verilocc_bench.model.prompts.notes.ledger import NotedPlace, Owner
+from verilocc_bench.model.prompts.notes.reading import Deed, Mention, Role
+from verilocc_bench.model.prompts.notes.window import DRY_MENTIONS, DryWindow
+from verilocc_bench.model.prompts.notes.words import FILES_OF_KIND, REGISTERS, SHAPES
+from verilocc_bench.model.prompts.text_notes.ledger import NOT_TAKEN, Stay, TextLedger
+from verilocc_bench.model.prompts.text_notes.readings import sizes_for
+from verilocc_bench.model.prompts.text_notes.window import ITEMS, Item, TextWindow
+from verilocc_bench.model.prompts.text_notes.words import WIDEST, lists_of
 
 KINDS = ((("v", 8), ("s", 4), ("a", 2), ("av", 3)), (("R", 8), ("UR", 2), ("P", 3), ("UP", 1)))
 """How often the kinds of shapes of AMD and of NVIDIA are drawn."""
@@ -33,99 +25,134 @@ KINDS = ((("v", 8), ("s", 4), ("a", 2), ("av", 3)), (("R", 8), ("UR", 2), ("P", 
 WIDTHS = {1: 50, 2: 25, 4: 14, 8: 4, 16: 4}
 """How often a width is drawn; 1 for all others."""
 
-STEPS = (1, 1, 2, 4)
-"""Distances between places of a list."""
+LENT = (-1, 1)
+"""Until where lanes of made-up windows are lent; everyone begins at 0, between the two."""
 
-Shape = tuple[str, int]
-
-
-@dataclass(slots=True)
-class MadeUpWindow:
-    """Words, and which of them are the model's to say."""
-
-    words: list[str]
-    said: list[bool] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.said = [False] * len(self.words)
-
-    def add(self, words: list[str], *, said: bool) -> None:
-        """Some words of the same kind."""
-        self.words += words
-        self.said += [said] * len(words)
+SINGLE_SHARE = 0.6
+"""This share of made-up windows is of the second reading, which has single registers."""
 
 
-def made_up_window(draw: random.Random) -> MadeUpWindow:
-    """A window with registers, answered."""
-    names = draw.sample(NAMES, MENTIONS)
-    shapes = [_shape(draw) for _ in range(draw.choice((1, 2, 2, 3, 4)))]
-    lines: dict[str, tuple[Shape, str]] = {}
-    for name in names[: draw.randint(0, MENTIONS)]:
-        shape = draw.choice(shapes)
-        lines[name] = shape, _places(draw, shape, 1)[0]
-    written = MadeUpWindow([WINDOW])
-    for name in draw.sample(list(lines), len(lines)):
-        written.add([name, lines[name][1]], said=False)
-    written.add([SAY], said=False)
-    unknown = [name for name in names if name not in lines]
-    lists = {shape: _places(draw, shape, SHOWN) for shape in shapes}
-    new_share = draw.choice((0.1, 0.4, 0.7))
-    for _ in range(draw.choice((MENTIONS, draw.randint(1, MENTIONS)))):
-        known = bool(lines) and not (unknown and draw.random() < new_share)
-        name = draw.choice(list(lines)) if known else unknown.pop()
-        shape = lines[name][0] if known else draw.choice(shapes)
-        written.add([f"L_{_spelled(shape)}", *reversed(lists[shape])], said=False)
-        begins = draw.random() < 0.25
-        word = lines[name][1] if known else lists[shape][0]
-        written.add([f"{'X' if begins else 'C'}_{_spelled(shape)}", name], said=False)
-        written.add([word], said=True)
-        lines[name] = shape, word
-        if begins:
-            del lines[name]
-            if draw.random() < 0.6:
-                lists[shape] = [word, *lists[shape]][:SHOWN]
-        if not known:
-            _move_on(draw, lists, shape, word)
-        if not lines and not unknown:
-            break
-    return written
-
-
-def _move_on(draw: random.Random, lists: dict[Shape, list[str]], shape: Shape, taken: str) -> None:
-    """After a place was taken: it stands in no list any more, and others have changed, too."""
-    for other, places in lists.items():
-        if taken in places or (other == shape and draw.random() < 0.2) or draw.random() < 0.2:
-            left = [place for place in places if place != taken]
-            further = [p for p in _places(draw, other, SHOWN) if p not in left and p != taken]
-            lists[other] = (left + further)[:SHOWN] or _places(draw, other, 1)
-
-
-def _shape(draw: random.Random) -> Shape:
-    kinds = draw.choice(KINDS)
-    kind = draw.choices([k for k, _ in kinds], [often for _, often in kinds])[0]
-    widths = SHAPES[kind]
-    return kind, draw.choices(widths, [WIDTHS.get(width, 1) for width in widths])[0]
-
-
-def _spelled(shape: Shape) -> str:
-    return f"{shape[0]}{shape[1]}"
-
-
-def _places(draw: random.Random, shape: Shape, most: int) -> list[str]:
-    """Some registers in a row, as a list has them."""
-    kind, width = shape
+@cache
+def made_up_class(kind: str, width: int) -> RegisterClass:
+    """A class of all places that are multiples of the size of its blocks."""
     files = FILES_OF_KIND.get(kind, (kind,))
-    file = draw.choice(files)
-    count = REGISTERS[file] - width + 1
-    number = draw.randrange(draw.choice((count, count, min(count, 64))))
-    found: list[str] = []
-    while number < count and len(found) < most:
-        found.append(register_word(file, number))
-        step = draw.choice((*STEPS, draw.randint(1, 24)))
-        number += step
-    if len(files) > 1 and len(found) > 1 and file == files[0]:
-        found[-1] = register_word(files[1], draw.randrange(REGISTERS[files[1]] - width + 1))
-    return found
+    step = lists_of(f"{kind}{width}")[0][1]
+    ranges = tuple(BaseRange(file, 0, REGISTERS[file] - width, step) for file in files)
+    return RegisterClass(f"{kind}{width}", width, ranges)
+
+
+def made_up_text_window(draw: random.Random) -> TextWindow:
+    """A window that is ready to be answered."""
+    kinds = draw.choice(KINDS)
+    single = draw.random() < SINGLE_SHARE
+    classes = [_class(draw, kinds, single=single) for _ in range(draw.choice((1, 2, 2, 3, 3, 4)))]
+    files = {file for kind in classes for file in kind.files}
+    ledger = TextLedger(
+        {file: _free_units(draw, REGISTERS[file]) for file in REGISTERS if file in files},
+        {file: {} for file in files},
+    )
+    ledger.highest = {file: _highest(draw, units) for file, units in ledger.free.items()}
+    registers = {number: draw.choice(classes) for number in range(ITEMS)}
+    known = draw.sample(range(ITEMS), draw.choice((0, 1, 2, 3, 4, 5, 6, 8)))
+    for register in known:
+        _note(draw, ledger, register, registers[register])
+    items = _items(draw, registers, set(ledger.live))
+    if single:
+        ledger.kept = {file: _kept(draw, units) for file, units in ledger.free.items()}
+    return TextWindow(items, registers, ledger, draw, sizes_for(classes))
+
+
+def _class(
+    draw: random.Random, kinds: tuple[tuple[str, int], ...], *, single: bool
+) -> RegisterClass:
+    shared = [(kind, often) for kind, often in kinds if single or max(SHAPES[kind]) > 1]
+    kind = draw.choices([k for k, _ in shared], [often for _, often in shared])[0]
+    widths = [width for width in SHAPES[kind] if width <= WIDEST and (width == 1) is single]
+    width = draw.choices(widths, [WIDTHS.get(width, 0.6) for width in widths])[0]
+    return made_up_class(kind, width)
+
+
+def _free_units(draw: random.Random, count: int) -> int:
+    """What is free of a file: blocks of some sizes, from some number on."""
+    units = 0
+    for size in (1, 2, 4, 8, 16):
+        share = draw.choice((0.0, 0.0, 0.0, 0.02, 0.05, 0.2))
+        if share:
+            whole = (1 << size) - 1
+            for number in range(0, count, size):
+                if draw.random() < share:
+                    units |= whole << number
+    low = draw.choice((0, draw.randrange(count)))
+    return units >> low << low & ((1 << count) - 1)
+
+
+def _kept(draw: random.Random, units: int) -> list[Stay]:
+    """Some free registers are taken above, at places that differ; so lists are in another order."""
+    share = draw.choice((0.0, 0.3, 0.9))
+    stays = [
+        (NOT_TAKEN, -draw.randint(1, 9), 1 << number)
+        for number in range(units.bit_length())
+        if units >> number & 1 and draw.random() < share
+    ]
+    return sorted(stays, key=lambda stay: -stay[1])
+
+
+def _highest(draw: random.Random, units: int) -> int:
+    """The end of what anybody has had: often nothing is free above."""
+    return draw.choice((units.bit_length(), 512, draw.randrange(units.bit_length() + 1)))
+
+
+def _note(draw: random.Random, ledger: TextLedger, register: int, kind: RegisterClass) -> None:
+    """A line for a register, at a place that nobody has; none if none is found."""
+    for _ in range(4):
+        each = draw.choice(kind.ranges)
+        number = draw.choice(range(each.first, each.last + 1, each.step))
+        units = range(number, number + kind.width)
+        owners = ledger.owners[each.file]
+        if any(unit in owners for unit in units):
+            continue
+        ledger.free[each.file] |= ((1 << kind.width) - 1) << number
+        ledger.take(register, kind, NotedPlace(each.file, number), 0)
+        if draw.random() < 0.1:
+            ledger.lend(register, _lanes(draw, kind.width), draw.choice(LENT))
+        if draw.random() < 0.05:
+            lender = Owner(register + 100, draw.choice(LENT))
+            for unit in units:
+                owners[unit].insert(0, lender)
+        return
+
+
+def _lanes(draw: random.Random, width: int) -> int:
+    """Some lanes: all, a half, or as it falls."""
+    every = (1 << width) - 1
+    half = (1 << width // 2) - 1
+    return draw.choice((every, half, every & ~half, draw.randrange(1, every + 1))) or every
+
+
+def _items(draw: random.Random, registers: dict[int, RegisterClass], live: set[int]) -> list[Item]:
+    unknown = [register for register in registers if register not in live]
+    known = list(live)
+    new_share, end_share = draw.choice((0.2, 0.4, 0.6, 0.8)), draw.choice((0.1, 0.4, 0.7))
+    give_share = draw.choice((0.0, 0.05, 0.2))
+    items: list[Item] = []
+    while len(items) < ITEMS and (known or unknown):
+        is_new = bool(unknown) and (not known or draw.random() < new_share)
+        register = unknown.pop() if is_new else draw.choice(known)
+        width = registers[register].width
+        if not is_new and draw.random() < give_share:
+            until = draw.choice((None, None, *LENT))
+            items.append(Item(Mention(register), gives=Deed(register, _lanes(draw, width), until)))
+            continue
+        ends = draw.random() < end_share
+        later: tuple[tuple[int, int], ...] = ()
+        if is_new and width > 1 and draw.random() < give_share:
+            later = ((_lanes(draw, width), draw.choice(LENT)),)
+        items.append(Item(Mention(register, Role.BEGINS if ends else Role.PLAIN, 0, later)))
+        if is_new and not ends:
+            known.append(register)
+        elif ends and not is_new:
+            known.remove(register)
+    return items
 
 
 def made_up_dry(draw: random.Random) -> DryWindow:

@@ -12,18 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 from verilocc_bench.ir import Function
-from verilocc_bench.model.notes.formats import TEXT_NOTES_FORMAT
 from verilocc_bench.model.notes.teacher import OutOfRegisters
 from verilocc_bench.training.notes.lessons import Lesson, function_lessons, made_up_lessons
 from verilocc_bench.training.notes.recipe import NotesRecipe
-from verilocc_bench.training.notes.text_lessons import (
-    text_function_lessons,
-    text_made_up_lessons,
-)
 
-WINDOWS_A_FUNCTION = {False: 40, True: 160}
-"""Of one function at most so many at a time: its windows are much alike; of `text-notes`, whose
-windows are shorter, more."""
+WINDOWS_A_FUNCTION = 160
+"""Of one function at most so many at a time: its windows are much alike."""
 
 WITHHELD = 0.8
 """This share of the readings of functions lacks some registers."""
@@ -39,10 +33,8 @@ def pool_batches(
     draw = random.Random(f"{recipe.seed} pool {number}")  # noqa: S311
     count = recipe.pool_windows
     of_functions = round(count * recipe.function_share) if functions else 0
-    is_text = recipe.prompt_format == TEXT_NOTES_FORMAT.name
-    lessons = list(itertools.islice(_of_functions(functions, draw, is_text), of_functions))
-    made_up = text_made_up_lessons(draw) if is_text else made_up_lessons(draw)
-    lessons += itertools.islice(made_up, count - len(lessons))
+    lessons = list(itertools.islice(_of_functions(functions, draw), of_functions))
+    lessons += itertools.islice(made_up_lessons(draw), count - len(lessons))
     draw.shuffle(lessons)
     lessons.sort(key=lambda lesson: len(lesson.tokens))
     size = recipe.batch_windows
@@ -51,18 +43,15 @@ def pool_batches(
     return batches
 
 
-def _of_functions(
-    functions: Sequence[Function], draw: random.Random, is_text: bool
-) -> Iterator[Lesson]:
+def _of_functions(functions: Sequence[Function], draw: random.Random) -> Iterator[Lesson]:
     """Windows of functions; where the teacher ends early, those up to there."""
-    lessons_of = text_function_lessons if is_text else function_lessons
-    most = WINDOWS_A_FUNCTION[is_text]
     in_vain = 0
     while in_vain < TRIES:
         withheld = draw.random() < WITHHELD
-        lessons, _ = lessons_of(draw.choice(functions), draw.getrandbits(64), withheld=withheld)
+        function = draw.choice(functions)
+        lessons, _ = function_lessons(function, draw.getrandbits(64), withheld=withheld)
         found: list[Lesson] = []
         with suppress(OutOfRegisters):
             found.extend(lesson for lesson in lessons if any(lesson.said))
         in_vain = 0 if found else in_vain + 1
-        yield from draw.sample(found, min(most, len(found)))
+        yield from draw.sample(found, min(WINDOWS_A_FUNCTION, len(found)))

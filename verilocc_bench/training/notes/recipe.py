@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.model.notes.formats import NOTES_FORMAT, NOTES_FORMATS
 from verilocc_bench.model.notes.network import NotesConfiguration
 
 
@@ -15,19 +14,18 @@ from verilocc_bench.model.notes.network import NotesConfiguration
 class NotesRecipe:
     """A recipe. With the dataset and the versions it decides the weights.
 
-    `prompt_format` is `notes` or `text-notes`. A pool of `pool_windows` windows is made at a
-    time, and learnt in batches of `batch_windows`. `function_share` of them are of the functions
-    of `split`, at most `functions` of these; the others are made up. `validation_functions`: how
-    many of `validation_split`, the smallest, are allocated at the end. `save_pools`: pools
-    between checkpoints. `threads`: torch's threads; they are part of the recipe because they
-    decide the last digits of sums. `base_share`: of a run with a base, the weights at the end are
-    this share of the base's and the rest of its own (Wortsman et al., arXiv 2109.01903).
+    A pool of `pool_windows` windows is made at a time, and learnt in batches of `batch_windows`.
+    `function_share` of them are of the functions of `split`, at most `functions` of these; the
+    others are made up. `validation_functions`: how many of `validation_split`, the smallest, are
+    allocated at the end. `save_pools`: pools between checkpoints. `threads`: torch's threads; they
+    are part of the recipe because they decide the last digits of sums. `base_share`: of a run with
+    a base, the weights at the end are this share of the base's and the rest of its own (Wortsman
+    et al., arXiv 2109.01903).
     """
 
     name: str
     description: str
     steps: int
-    prompt_format: str = NOTES_FORMAT.name
     network: NotesConfiguration = field(default_factory=NotesConfiguration)
     pool_windows: int = 512
     batch_windows: int = 16
@@ -48,8 +46,6 @@ class NotesRecipe:
     base_share: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.prompt_format not in NOTES_FORMATS:
-            raise InputError(f"prompt_format must be one of {', '.join(NOTES_FORMATS)}")
         least_one = ("steps", "pool_windows", "batch_windows", "warmup_steps", "decay_steps")
         for name in (*least_one, "save_pools", "threads"):
             if getattr(self, name) < 1:
@@ -82,10 +78,5 @@ class NotesRecipe:
         return self.learning_rate * max(0.01, min(1.0, rising, falling))
 
     def as_json(self) -> dict[str, Any]:
-        """The recipe as a JSON object, without what older recipes do not have unless it is used."""
-        document = dataclasses.asdict(self)
-        if not self.base_share:
-            del document["base_share"]
-        if self.prompt_format == NOTES_FORMAT.name:
-            del document["prompt_format"]
-        return document
+        """The recipe as a JSON object."""
+        return dataclasses.asdict(self)

@@ -24,8 +24,8 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.files import opened_to_write, write_atomically
 from verilocc_bench.ir import Function, parse_function
 from verilocc_bench.model.notes.files import load_network, notes_folder, save_network
-from verilocc_bench.model.notes.formats import NOTES_FORMATS
 from verilocc_bench.model.notes.network import NotesNetwork
+from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
 from verilocc_bench.training.notes.card import write_notes_card
 from verilocc_bench.training.notes.lessons import Lesson
 from verilocc_bench.training.notes.pools import pool_batches
@@ -48,7 +48,7 @@ def train_notes(
 
     `base`: a model that keeps notes, by its folder or the name of one that comes with the
     package, whose weights it begins with. Raises InputError if the folder holds another run, or
-    the base is of another format or size than the recipe.
+    the base is of another size than the recipe.
     """
     network, begun = _begun_with(recipe, base)
     rows = load_rows(dataset, split=recipe.split, revision=revision).rows
@@ -81,17 +81,16 @@ def train_notes(
 
 def _begun_with(recipe: NotesRecipe, base: str | None) -> tuple[NotesNetwork, dict[str, Any]]:
     """The network before the first step, and what is told of its base."""
-    prompt_format = NOTES_FORMATS[recipe.prompt_format]
     if base is None and recipe.base_share:
         raise InputError(f"the recipe {recipe.name} goes on from a model: expected --base")
     if base is None:
-        return NotesNetwork(recipe.network, recipe.seed, prompt_format), {}
+        return NotesNetwork(recipe.network, recipe.seed), {}
     folder = notes_folder(base)
     if folder is None:
         raise InputError("expected the folder of a model that keeps notes", source=base)
     network, revision = load_network(folder)
-    if network.prompt_format is not prompt_format or network.configuration != recipe.network:
-        raise InputError("the base is of another format or size than the recipe", source=base)
+    if network.configuration != recipe.network:
+        raise InputError("the base is of another size than the recipe", source=base)
     network.train()
     return network, {"base": {"name": folder.name, "revision": revision}}
 
@@ -184,7 +183,7 @@ class NotesRun:
         counts: Counter[str] = Counter()
         wrong_words: Counter[str] = Counter()
         total = 0.0
-        words = self.network.prompt_format.vocabulary()
+        words = text_vocabulary()
         for batch in pool_batches(recipe, self.functions, self.pool):
             for group in self.optimizer.param_groups:
                 group["lr"] = recipe.rate(step)

@@ -1,1 +1,1 @@
-"""The prompt format `notes`: a model reads backwards and keeps notes of what it gives."""
+"""What models that keep notes read of a text, backwards, and the lines that they note."""

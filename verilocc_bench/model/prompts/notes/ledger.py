@@ -9,9 +9,8 @@ all but the uppermost have lent it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
 
-from verilocc_bench.ir import RegisterClass
+from verilocc_bench.ir import Assignment, PhysicalRegister, RegisterClass
 from verilocc_bench.model.prompts.notes.lanes import file_owner, owned_file
 from verilocc_bench.model.prompts.notes.reading import NotesBudget
 
@@ -60,23 +59,6 @@ class NotesLedger:
             for file, named in budget.named.items()
         }
         return cls(dict(budget.registers), owners)
-
-    def places(self, kind: RegisterClass, begins: int, most: int) -> list[NotedPlace]:
-        """The lowest places for one that begins at an instruction; of two files, of both."""
-        files = [file for file in kind.files if file in self.free]
-        found: list[NotedPlace] = []
-        for number, file in enumerate(files):
-            room = most - len(found) - (len(files) - 1 - number)
-            fits = _starts(kind, file)
-            open_ = self._open(file, begins)
-            for lane in range(kind.width):
-                fits &= open_ >> lane
-            while fits and room > 0:
-                lowest = fits & -fits
-                found.append(NotedPlace(file, lowest.bit_length() - 1))
-                fits ^= lowest
-                room -= 1
-        return found
 
     def _open(self, file: str, begins: int) -> int:
         units = self.free[file]
@@ -162,7 +144,9 @@ def _numbers(lanes: int, first: int) -> list[int]:
     return [first + lane for lane in range(lanes.bit_length()) if lanes >> lane & 1]
 
 
-@cache
-def _starts(kind: RegisterClass, file: str) -> int:
-    """The legal base registers of a class in a file, as a set of bits."""
-    return sum(1 << n for n in {n for each in kind.ranges if each.file == file for n in each})
+def noted_assignment(ledger: NotesLedger) -> Assignment:
+    """What the notes gave to each virtual register."""
+    return {
+        register: PhysicalRegister(place.file, place.number)
+        for register, place in ledger.given.items()
+    }

@@ -1,19 +1,11 @@
-"""The words of the prompt format `notes`: one token each.
-
-`C_v3` is a mention of a virtual register of three VGPRs, `X_v3` its first in the text.
-`L_v3` begins a list of places that are free for such a one, by their first registers, the
-lowest last. `N7` is a name, drawn anew for each window.
-"""
+"""Words of notes: one token each. `N7` is a name, drawn anew for each window."""
 
 from __future__ import annotations
-
-from functools import cache
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import RegisterClass
 
 PAD, WINDOW, DRY, SAY = "<pad>", "W", "D", "SAY"
-NOWHERE = "-"
 KNOWN, NEW, CROSSED = "k", "n", "x"
 
 NAMES = tuple(f"N{number}" for number in range(96))
@@ -49,16 +41,6 @@ FILES_OF_KIND = {"av": ("v", "a")}
 """The files of a kind of shape where they are not the one that is called so."""
 
 
-@cache
-def vocabulary() -> tuple[str, ...]:
-    """All words, in the order of their tokens."""
-    words = [PAD, WINDOW, DRY, SAY, NOWHERE, KNOWN, NEW, CROSSED, "C", "X"]
-    words += [f"{role}_{kind}{w}" for role in "CXL" for kind, ws in SHAPES.items() for w in ws]
-    words += NAMES
-    words += [f"{file}{number}" for file, count in REGISTERS.items() for number in range(count)]
-    return tuple(words)
-
-
 def register_word(file: str, number: int) -> str:
     """The word of a register."""
     return f"{file}{number}"
@@ -71,5 +53,7 @@ def shape_of(register_class: RegisterClass) -> str:
     """
     kind = _KINDS.get(register_class.files)
     if kind is None or register_class.width not in SHAPES[kind]:
-        raise InputError(f"the prompt format notes has no word for class {register_class.name}")
+        raise InputError(
+            f"the prompt format text-notes has no word for class {register_class.name}"
+        )
     return f"{kind}{register_class.width}"

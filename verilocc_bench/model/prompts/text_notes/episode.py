@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Collection, Generator, Mapping, Sequence
-from typing import TypeVar
 
 from verilocc_bench.ir import Function, RegisterClass
 from verilocc_bench.model.prompts.notes.order import in_reading_order
@@ -14,22 +13,19 @@ from verilocc_bench.model.prompts.text_notes.ledger import TextLedger
 from verilocc_bench.model.prompts.text_notes.readings import TextReadingPlan, readings_of
 from verilocc_bench.model.prompts.text_notes.window import ITEMS, Item, TextWindow, items_of
 
-Window = TypeVar("Window", bound=TextWindow)
-
-TextReading = Generator[DryWindow | Window, bool, None]
+TextReading = Generator[DryWindow | TextWindow, bool, None]
 """Each window is to be heard to its end before the next is asked for. Sent True, the reading
-gives the window again, with the notes as they were before it and other names, but for JSON with
-half as many items."""
+gives the window again, with the notes as they were before it, other names and half as many
+items."""
 
 
 def read_text(
     function: Function,
     ledger: TextLedger,
     naming: random.Random,
-    kind: type[Window],
     first: Collection[int] = (),
-) -> TextReading[Window]:
-    """The windows of a function, which fill the notes; `kind` is how they are worded.
+) -> TextReading:
+    """The windows of a function, which fill the notes.
 
     The virtual registers `first` are read before all others. Raises InputError for a class that
     the words have no way to speak of.
@@ -39,7 +35,7 @@ def read_text(
     for number, plan in enumerate(readings_of(ordered, first)):
         if number:
             ledger.begin_again(read_budget(ordered))
-        yield from _read_once(plan, classes, ledger, naming, kind)
+        yield from _read_once(plan, classes, ledger, naming)
 
 
 def _read_once(
@@ -47,8 +43,7 @@ def _read_once(
     classes: Mapping[int, RegisterClass],
     ledger: TextLedger,
     naming: random.Random,
-    kind: type[Window],
-) -> TextReading[Window]:
+) -> TextReading:
     for part in plan.parts:
         mentions = part.mentions
         if part.dry:
@@ -64,11 +59,11 @@ def _read_once(
         while first < len(items):
             saved = ledger.saved()
             cut = _alike(items[first : first + most], classes, ledger)
-            window = kind(cut, classes, ledger, naming, plan.sizes)
+            window = TextWindow(cut, classes, ledger, naming, plan.sizes)
             while (yield window):
                 ledger.restore(saved)
-                cut = kind.to_ask_again(cut)
-                window = kind(cut, classes, ledger, naming, plan.sizes)
+                cut = TextWindow.to_ask_again(cut)
+                window = TextWindow(cut, classes, ledger, naming, plan.sizes)
             first += window.answered
             most = ITEMS if window.answered else 1
 

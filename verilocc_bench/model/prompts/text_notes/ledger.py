@@ -1,4 +1,4 @@
-"""The notes of the format `text-notes`: those of `notes`, and what of a file is free for some.
+"""The notes of the format `text-notes`: lines and owners, and what of a file is free for some.
 
 A text is read twice (prompts.text_notes.readings). What the first reading gave is *kept*: each
 register from the place in the text at which the words took it down to the one at which they gave it

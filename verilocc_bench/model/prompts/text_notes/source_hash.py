@@ -6,15 +6,15 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from verilocc_bench.model.prompts.notes.source_hash import notes_source_hash
-
 
 @cache
 def text_notes_source_hash() -> str:
-    """The SHA-256, in hex, of this folder's files and of those of the format `notes`."""
-    digest = hashlib.sha256(notes_source_hash().encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        content = path.read_bytes()
-        digest.update(f"{path.name}\0{len(content)}\0".encode())
-        digest.update(content)
+    """The SHA-256, in hex, of the files of this folder and of `notes`, their names included."""
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for folder in (here.with_name("notes"), here):
+        for path in sorted(folder.glob("*.py")):
+            content = path.read_bytes()
+            digest.update(f"{folder.name}/{path.name}\0{len(content)}\0".encode())
+            digest.update(content)
     return digest.hexdigest()

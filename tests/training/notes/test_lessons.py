@@ -12,11 +12,9 @@ import pytest
 
 from tests.generated import random_function
 from verilocc_bench.dataset import load_rows
-from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.model.prompts.text_notes.words import text_vocabulary
-from verilocc_bench.training.notes.lessons import Lesson
-from verilocc_bench.training.notes.text_lessons import text_function_lessons, text_made_up_lessons
+from verilocc_bench.training.notes.lessons import Lesson, function_lessons, made_up_lessons
 from verilocc_bench.training.recipe_files import find_recipe_file, read_document
 
 torch = pytest.importorskip("torch")
@@ -33,13 +31,13 @@ def in_words(lesson: Lesson) -> list[str]:
 
 
 def made_up(seed: int, count: int) -> list[Lesson]:
-    return list(islice(text_made_up_lessons(random.Random(seed)), count))
+    return list(islice(made_up_lessons(random.Random(seed)), count))
 
 
 def test_lessons_follow_from_their_seed() -> None:
     assert made_up(1, 20) == made_up(1, 20)
     assert made_up(1, 20) != made_up(2, 20)
-    recipe = NotesRecipe("r", "", 1, "text-notes", pool_windows=64)
+    recipe = NotesRecipe("r", "", 1, pool_windows=64)
     function = random_function(3, target="gfx942")
     assert pool_batches(recipe, [function], 2) == pool_batches(recipe, [function], 2)
     assert pool_batches(recipe, [function], 2) != pool_batches(recipe, [function], 3)
@@ -90,11 +88,11 @@ def test_a_name_keeps_its_register_and_a_new_one_takes_what_stands_on_a_list() -
 def test_lessons_of_a_function_are_its_windows_and_fill_its_notes() -> None:
     row = min(load_rows("mini").rows, key=lambda row: row.n_instructions)
     function = parse_function(row.normalized, row.id)
-    lessons, ledger = text_function_lessons(function, 0)
+    lessons, ledger = function_lessons(function, 0)
     assert len(list(lessons)) > 3
     assert len(ledger.given) == len(function.virtual_registers)
     readings = [
-        in_words(next(text_function_lessons(function, 0, withheld=withheld)[0]))
+        in_words(next(function_lessons(function, 0, withheld=withheld)[0]))
         for withheld in (False, True)
     ]
     assert readings[0] != readings[1]  # some of the registers are not there
@@ -102,7 +100,7 @@ def test_lessons_of_a_function_are_its_windows_and_fill_its_notes() -> None:
 
 def test_a_model_of_the_format_is_trained_and_answers(tmp_path: Path) -> None:
     recipe = read_document(NotesRecipe, find_recipe_file("tiny-notes", folder="notes"))
-    tiny = replace(recipe, prompt_format="text-notes", validation_functions=0)
+    tiny = replace(recipe, validation_functions=0)
     for name in ("once", "twice"):
         run.train_notes(tiny, "mini", tmp_path / name)
     for name in ("model.safetensors", "config.json", "log.jsonl", "README.md"):
@@ -113,11 +111,10 @@ def test_a_model_of_the_format_is_trained_and_answers(tmp_path: Path) -> None:
     assert allocator.prompt is not None
     assert allocator.prompt.format == "text-notes"
     assert "text-notes" in (tmp_path / "once" / "README.md").read_text()
-    with pytest.raises(InputError, match="prompt_format"):
-        replace(recipe, prompt_format="candidates")
 
 
-def test_recipes_of_the_older_format_are_written_as_before() -> None:
-    recipe = NotesRecipe("r", "", 1)
-    assert "prompt_format" not in recipe.as_json()
-    assert replace(recipe, prompt_format="text-notes").as_json()["prompt_format"] == "text-notes"
+def test_a_pool_without_functions_is_made_up() -> None:
+    recipe = NotesRecipe("r", "", 1, pool_windows=32, batch_windows=8)
+    batches = pool_batches(recipe, [], 0)
+    assert [len(batch) for batch in batches] == [8] * 4
+    assert all(any(lesson.said) for batch in batches for lesson in batch)

@@ -1,1 +1,0 @@
-"""The prompt format `text-notes-json`: the notes of `text-notes`, for any language model."""
