@@ -7,22 +7,15 @@ from contextlib import suppress
 
 import pytest
 
-from tests.model.notes import speaker as notes_speaker
-from tests.model.text_notes import speaker as text_speaker
+from tests.model.text_notes.speaker import read, speak
 from verilocc_bench.allocators import FailureKind, Request, answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.errors import InputError
 from verilocc_bench.ir import parse_function
 from verilocc_bench.model.notes.attempt import NotesAttempt
-from verilocc_bench.model.notes.formats import NOTES_FORMATS
 from verilocc_bench.model.notes.teacher import OutOfRegisters
-from verilocc_bench.model.prompts.notes.episode import (
-    empty_ledger,
-    noted_assignment,
-    read_function,
-)
 from verilocc_bench.model.prompts.notes.lanes import NOWHERE_WRITTEN, lane_lives
-from verilocc_bench.model.prompts.notes.ledger import NotesLedger
+from verilocc_bench.model.prompts.notes.ledger import noted_assignment
 from verilocc_bench.model.prompts.notes.reading import refuse_ties
 from verilocc_bench.model.prompts.text_notes.ledger import empty_text_ledger
 from verilocc_bench.model.prompts.text_notes.window import NoBlockLeft
@@ -38,7 +31,6 @@ bb1->bb1,bb2
 bb2
 STG %0
 """
-NOTES, TEXT_NOTES = "notes", "text-notes"
 
 
 def problem_of(body: str, registers: int = 8) -> AllocationProblem:
@@ -46,18 +38,11 @@ def problem_of(body: str, registers: int = 8) -> AllocationProblem:
     return AllocationProblem(parse_function(text, canonical=False))
 
 
-def answer_of_the_rule(problem: AllocationProblem, prompt_format: str) -> dict[str, str]:
+def answer_of_the_rule(problem: AllocationProblem) -> dict[str, str]:
     """The rule's answer. Raises OutOfRegisters or NoBlockLeft at a dead end."""
-    function = problem.function
-    ledger: NotesLedger
-    if prompt_format == NOTES:
-        ledger = empty_ledger(function)
-        for window in read_function(function, ledger, random.Random(0)):
-            notes_speaker.speak(window)
-    else:
-        text_ledger = ledger = empty_text_ledger(function)
-        for text_window in text_speaker.read(function, 0, text_ledger):
-            text_speaker.speak(text_window)
+    ledger = empty_text_ledger(problem.function)
+    for window in read(problem.function, 0, ledger):
+        speak(window)
     return answer_from_assignment(problem, noted_assignment(ledger))
 
 
@@ -89,14 +74,13 @@ def guarded_function(seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-@pytest.mark.parametrize("prompt_format", [NOTES, TEXT_NOTES])
 @pytest.mark.parametrize("registers", [4, 20])
-def test_an_answer_of_the_rule_is_right(prompt_format: str, registers: int) -> None:
+def test_an_answer_of_the_rule_is_right(registers: int) -> None:
     found = 0
     for seed in range(60):
         problem = problem_of(guarded_function(seed), registers)
         with suppress(OutOfRegisters, NoBlockLeft):
-            answer = answer_of_the_rule(problem, prompt_format)
+            answer = answer_of_the_rule(problem)
             verdict = Verifier(problem).verify(answer)
             assert verdict.valid, (seed, problem.normalized, verdict.findings[0])
             found += 1
@@ -123,24 +107,20 @@ def test_what_comes_around_a_loop(body: str, around: bool) -> None:
     assert lane_lives(function, [], [])[4, 0].begin == lives[4, 0].first
 
 
-@pytest.mark.parametrize("prompt_format", [NOTES, TEXT_NOTES])
-def test_a_write_that_a_jump_goes_past(prompt_format: str) -> None:
+def test_a_write_that_a_jump_goes_past() -> None:
     body = (
         "bb0->bb1\n%0=MOV\n%1:P=ISETP %0\nbb1->bb2,bb3\n%2=IADD3 %0\nSTG %2\n@%1 BRA\n"
         "bb2->bb3\n%3=LDS %0\nbb3->bb1,bb4\nSTG %3\n@%1 BRA\nbb4\nSTG %0\n"
     )
     problem = problem_of(body)
-    answer = answer_of_the_rule(problem, prompt_format)
+    answer = answer_of_the_rule(problem)
     assert answer["%2"] != answer["%3"]
     assert Verifier(problem).verify(answer).valid
 
 
-@pytest.mark.parametrize("prompt_format", [NOTES, TEXT_NOTES])
-def test_a_guard_that_nothing_has_written_keeps_its_register_from_the_entry(
-    prompt_format: str,
-) -> None:
+def test_a_guard_that_nothing_has_written_keeps_its_register_from_the_entry() -> None:
     problem = problem_of("bb0\n%0:P=ISETP\n@%0 STG\n@%1:P STG\n@%1 STG\n")
-    answer = answer_of_the_rule(problem, prompt_format)
+    answer = answer_of_the_rule(problem)
     assert answer["%0"] != answer["%1"]
     assert Verifier(problem).verify(answer).valid
 
@@ -150,7 +130,7 @@ def test_a_tie_of_two_virtual_registers_is_refused() -> None:
     word = r"no word for a tie of two virtual registers \(OP\)"
     with pytest.raises(InputError, match=word):
         refuse_ties(problem.function)
-    attempt = NotesAttempt(0, Request(problem), NOTES_FORMATS["notes"], 0.0, 0)
+    attempt = NotesAttempt(0, Request(problem), 0.0, 0)
     assert not attempt.goes_on
     response = attempt.response()
     assert response.answer is None
