@@ -167,7 +167,7 @@ def test_halves_and_bundles() -> None:
         "    BUNDLE implicit-def %1, implicit %0 {\n"
         "      %1:vgpr_32 = V_MOV_B32_e32 %0, implicit $exec\n"
         "      %1:vgpr_32 = COPY internal %1\n    }\n"
-        "    S_NOP 0, implicit %1, implicit $vgpr0_vgpr1.sub1\n    S_ENDPGM 0\n"
+        "    S_NOP 0, implicit %1, implicit undef $vgpr0_vgpr1.sub1\n    S_ENDPGM 0\n"
     )
     lowered = small(body, "vgpr_32", "vgpr_32").lower({"%0": "v0", "%1": "v5"})
     assert body_of(lowered.text)[2:9] == [

@@ -282,23 +282,23 @@ def test_replaced_operands_and_dead_marks() -> None:
     liveins: $vgpr0
 
     %0:vgpr_32 = COPY $vgpr0
-    dead %1:vgpr_32, undef %2.sub1:vreg_64_align2 = REAL %0, %0(tied-def 0), implicit $exec
+    undef %2.sub1:vreg_64_align2, dead %1:sreg_64_xexec = V_ADD_CO_U32_e64 %0, %0, 0, implicit $exec
     S_NOP 0, implicit %2.sub1
     S_ENDPGM 0
 """
-    kernel = small(body, "vgpr_32", "vgpr_32", "vreg_64_align2")
+    kernel = small(body, "vgpr_32", "sreg_64_xexec", "vreg_64_align2")
     answer = split_answer(
-        {"%0": "v1", "%1": "v2", "%2": "v4", "%3": "v8", "%4": "v10"},
-        new={"%3": "V", "%4": "V2 2 v/2"},
-        replace=[[0, 1, 2, "%4.1"], [0, 1, 1, "%3"], [0, 1, 0, "%4.1"]],
-        insert=[{"at": [0, 2], "move": [["%2.1", "%3"], ["%0", "%4.1"]]}],
+        {"%0": "v1", "%1": "v4", "%2": "s4", "%3": "v8", "%4": "s6", "%5": "v10", "%6": "s8"},
+        new={"%3": "V", "%4": "S2", "%5": "V2 2 v/2", "%6": "S2"},
+        replace=[[0, 1, 2, "%5.1"], [0, 1, 1, "%4"], [0, 1, 0, "%3"]],
+        insert=[{"at": [0, 2], "move": [["%1.1", "%3"], ["%6", "%4"]]}],
     )
     lowered = kernel.lower_unverified(answer)
     assert body_of(lowered.text)[3:] == [
-        "renamable $vgpr11, renamable $vgpr8 = REAL renamable undef $vgpr11, "
-        "renamable $vgpr1(tied-def 0), implicit $exec",
+        "renamable $vgpr8, renamable $sgpr6_sgpr7 = V_ADD_CO_U32_e64 renamable undef $vgpr11, "
+        "renamable $vgpr1, 0, implicit $exec",
         "renamable $vgpr5 = COPY renamable $vgpr8",
-        "renamable $vgpr1 = COPY renamable $vgpr11",
+        "renamable $sgpr8_sgpr9 = COPY renamable $sgpr6_sgpr7",
         "S_NOP 0, implicit renamable $vgpr5",
         "S_ENDPGM 0",
         "...",

@@ -12,7 +12,8 @@ nothing else. So the text is parsed again, the label puts its registers back, an
 nvdisasm shows a register in use in a row if it is live on either side or defined there.
 Under guards it guesses where a value begins. So two bounds are compared. What it shows
 must be live in the text, where a guarded definition ends nothing. What is live in the
-text it must show, upwards from each use to the next guarded definition of the register.
+text it must show, upwards from each use to the next definition of the register, guarded
+or of another value: where guards rule a way out, two values may lie in one register.
 What the text never defines it must show at the entry. Registers that the text fixes are
 not compared: nvdisasm does not mark them (predicates in masks), or keeps them in use to
 the end (R1). Neither are rows that the entry does not reach.
@@ -267,16 +268,12 @@ class _LivenessCheck:
         """`indices[b]` are the instructions of the code that block b of the text has."""
         self._check_undefined()
         possible = self._live_out([[(0 if g else d, u) for d, u, g in e] for e in self.effects])
-        sure = self._live_out(
-            [[(self._ended(d, g), u) for d, u, g in each] for each in self.effects]
-        )
+        sure = self._live_out([[(self._ended(d), u) for d, u, _ in each] for each in self.effects])
         for number, effects in enumerate(self.effects):
             self._check_block(effects, possible[number], sure[number], indices[number])
 
-    def _ended(self, defined: int, guarded: bool) -> int:
-        """The lanes whose values may begin, as NVIDIA shows it, where `defined` are defined."""
-        if not guarded:
-            return defined
+    def _ended(self, defined: int) -> int:
+        """The lanes whose registers hold another value, as NVIDIA shows it, above `defined`."""
         ended = 0
         for lane in iterate_bits(defined):
             ended |= self.lanes_at[self.unit_of[lane]]
@@ -341,7 +338,7 @@ class _LivenessCheck:
             if found := at_least.of(sure) & ~shown & compared:
                 raise self._disagreement(index, found, "free", "in use")
             possible &= ~(0 if guarded else defined & ~used)
-            sure &= ~(self._ended(defined, guarded) & ~used)
+            sure &= ~(self._ended(defined) & ~used)
 
     def _disagreement(self, index: int, units: int, theirs: str, ours: str) -> RejectedKernel:
         names = ", ".join(_unit_names(units))
