@@ -1,0 +1,114 @@
+"""Cuts functions out of machine IR into what the conversation shows of them: lines of names.
+
+A function becomes a plain dictionary: by name its class, by line its distinct names in the order
+of the text, the lines of its back edges, and the registers that the text offers. Training
+functions are those of the training splits whose sweep group has no kernel among the evaluated ones.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import verilocc_bench as vb
+from dataset_builders.sweeps.registry import sweep_named
+from verilocc_bench.ir import FixedUnits, Function, Guard, Operand, VirtualLanes
+
+FILES = ("v", "a", "s")
+
+
+def describe(function: Function, title: str) -> dict[str, Any] | None:
+    """The plain dictionary of a function; None if some class has none of the files."""
+    kinds: list[list[Any]] = []
+    for kind in function.virtual_registers:
+        files = [name for name in kind.files if name in FILES]
+        if not files:
+            return None
+        spelled = " ".join([str(kind.width), *sorted(kind.files)])
+        kinds.append([files[0], kind.width, spelled])
+    offered = {file.name: set(range(file.count)) for file in function.files if file.name in FILES}
+    for units in (*function.reserved, *function.live_ins):
+        _take_out(offered, units)
+    lines: list[list[int]] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    for block in function.blocks:
+        starts.append(len(lines))
+        for instruction in block.instructions:
+            names: dict[int, None] = {}
+            operands: list[Operand | Guard] = [*instruction.definitions, *instruction.uses]
+            if instruction.guard is not None:
+                operands.append(instruction.guard)
+            for operand in operands:
+                location = operand.location
+                if isinstance(location, VirtualLanes):
+                    names[location.register] = None
+                else:
+                    _take_out(offered, location)
+            for units in instruction.destroys:
+                _take_out(offered, units)
+            lines.append(list(names))
+        ends.append(len(lines) - 1)
+    loops = {
+        (starts[target], ends[source])
+        for source, block in enumerate(function.blocks)
+        for target in block.successors
+        if target <= source and starts[target] <= ends[source]
+    }
+    return {
+        "id": title,
+        "target": function.target,
+        "kinds": kinds,
+        "lines": lines,
+        "loops": sorted(loops),
+        "offered": {file: sorted(units) for file, units in offered.items()},
+    }
+
+
+def _take_out(offered: dict[str, set[int]], units: FixedUnits) -> None:
+    if units.file in offered:
+        offered[units.file] -= set(range(units.first, units.first + units.count))
+
+
+def evaluated() -> Iterator[dict[str, Any]]:
+    """The functions of the small embedded dataset for AMD targets."""
+    for problem in vb.load_problems("mini"):
+        if problem.arch != "sm_80":
+            described = describe(problem.function, problem.id)
+            if described is not None:
+                described["family"] = problem.family
+                yield described
+
+
+def training(dataset: Path) -> Iterator[dict[str, Any]]:
+    """The functions of a built dataset's training split that may be learnt from."""
+    held_out = {problem.id for problem in vb.load_problems("mini")}
+    groups = {point.group for point in sweep_named("mini").points()}
+    rows = map(json.loads, (dataset / "rows.jsonl").read_text().splitlines())
+    group_of = {row["id"]: row["group"] for row in rows}
+    for problem in vb.load_problems(dataset, split="train", arch=["gfx90a", "gfx942"]):
+        if problem.id not in held_out and group_of[problem.id] not in groups:
+            described = describe(problem.function, problem.id)
+            if described is not None:
+                yield described
+
+
+def write(path: Path, functions: Iterable[dict[str, Any]]) -> int:
+    """Writes functions as compressed JSON lines; returns their number."""
+    count = 0
+    with gzip.open(path, "wt", compresslevel=9) as stream:
+        for function in functions:
+            stream.write(json.dumps(function, separators=(",", ":")) + "\n")
+            count += 1
+    return count
+
+
+if __name__ == "__main__":
+    out, dataset = Path(sys.argv[1]), Path(sys.argv[2])
+    print(
+        write(out / "mini.jsonl.gz", evaluated()), write(out / "train.jsonl.gz", training(dataset))
+    )

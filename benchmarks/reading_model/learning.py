@@ -1,0 +1,167 @@
+"""One step of learning, and how fast it is with which kernels."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812  its usual name
+from torch import Tensor
+
+from benchmarks.reading_model.conversation import WORDS
+from benchmarks.reading_model.network import (
+    HERE,
+    SHAPES,
+    SMOL,
+    Reader,
+    compiled_block,
+    use_attention,
+)
+
+LEARNING_RATES: Mapping[str, float] = {"smol": 6e-4, "scratch": 6e-4, "small": 1.5e-3, "tiny": 3e-3}
+
+
+@dataclass(slots=True)
+class Settings:
+    """What all parts of a plan share."""
+
+    out: Path
+    device: str
+    rows: float
+    log_seconds: float
+    measure_seconds: float
+    compiled: bool
+    end: float
+    copies: int
+    speak_seconds: float
+
+
+class Journal:
+    """Lines for people, and the same as JSON lines."""
+
+    def __init__(self, out: Path) -> None:
+        self.begin = time.time()
+        self.out = out
+        (out / "train.log").touch()
+
+    def say(self, text: str, **values: Any) -> None:
+        """Adds a line to both."""
+        seconds = round(time.time() - self.begin, 1)
+        line = f"{seconds:7.1f} {text}"
+        print(line, flush=True)
+        with (self.out / "train.log").open("a") as stream:
+            stream.write(line + "\n")
+        if values:
+            with (self.out / "results.jsonl").open("a") as stream:
+                stream.write(json.dumps({"seconds": seconds, "text": text, **values}) + "\n")
+
+
+class Learner:
+    """A reader with its optimizer: full-precision weights behind those that it reads with."""
+
+    def __init__(self, reader: Reader, peak: float) -> None:
+        self.reader = reader
+        self.peak = peak
+        self.weights = list(reader.parameters())
+        self.masters = [w.detach().float().clone().requires_grad_() for w in self.weights]
+        matrices = [m for m in self.masters if m.dim() > 1]
+        vectors = [m for m in self.masters if m.dim() == 1]
+        self.optimizer = torch.optim.AdamW(
+            [{"params": matrices, "weight_decay": 0.05}, {"params": vectors, "weight_decay": 0.0}],
+            lr=peak,
+            betas=(0.9, 0.95),
+            fused=self.weights[0].is_cuda,
+        )
+
+    def learn(self, words: Tensor, own: Tensor, share: float) -> Tensor:
+        """One step; `share` of the highest learning rate. Returns the loss, unread."""
+        scores = self.reader(words[:, :-1])
+        targets = torch.where(own[:, 1:], words[:, 1:], -100)
+        loss = F.cross_entropy(scores.flatten(0, 1).float(), targets.flatten(), ignore_index=-100)
+        loss.backward()
+        grads = [w.grad for w in self.weights]
+        assert all(g is not None for g in grads)
+        for master, grad in zip(self.masters, grads, strict=True):
+            master.grad = grad.float() if grad is not None else None
+        torch.nn.utils.clip_grad_norm_(self.masters, 1.0, foreach=True)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.peak * share
+        self.optimizer.step()
+        with torch.no_grad():
+            torch._foreach_copy_(self.weights, self.masters)
+        for weight in self.weights:
+            weight.grad = None
+        return loss.detach()
+
+
+def share_of_rate(step: int, done: float, warm: int = 40) -> float:
+    """Rises over the first steps, stays, and falls over the last third of the time."""
+    return min(1.0, (step + 1) / warm) * min(1.0, max(0.03, (1 - done) / 0.35))
+
+
+def choose_speed(settings: Settings, journal: Journal, model: str, length: int) -> bool:
+    """Measures attention kernels, turns to the fastest; whether compiled layers are faster."""
+    if settings.device != "cuda":
+        return False
+    model = "smol" if SHAPES[model] == SMOL else model
+    record = HERE / f"speed_{model}.json"
+    best: str
+    if record.exists():
+        best = json.loads(record.read_text())
+    else:
+        found: dict[str, float] = {}
+        for _ in range(2):
+            rows = max(1, int(settings.rows * 4096 / length))
+            words = torch.randint(4, len(WORDS), (rows, length + 1), device="cuda")
+            for kernel in ("flash", "cudnn"):
+                found |= _speed(journal, model, words, kernel, compiled=False)
+            if found:
+                break
+            settings.rows /= 2
+        if found and settings.compiled:
+            kernel = max(found, key=found.__getitem__).split()[0]
+            found |= _speed(journal, model, words, kernel, compiled=True)
+        best = max(found, key=found.__getitem__) if found else "any False"
+        record.write_text(json.dumps(best))
+    kernel, compiled_word = best.split()
+    use_attention(kernel)
+    journal.say(f"speed {model} {length}: {best}")
+    return compiled_word == "True"
+
+
+def _speed(
+    journal: Journal, model: str, words: Tensor, kernel: str, *, compiled: bool
+) -> dict[str, float]:
+    """Words a second of a few steps, under their name; nothing if it fails."""
+    use_attention(kernel)
+    name = f"{kernel} {compiled}"
+    found = {}
+    try:
+        reader = Reader(SHAPES[model]).to("cuda", torch.bfloat16)
+        if compiled:
+            reader.run = partial(compiled_block(), SHAPES[model])
+        learner = Learner(reader, 1e-4)
+        own = torch.ones_like(words, dtype=torch.bool)
+        begin = time.time()
+        learner.learn(words, own, 0.1).item()
+        first = time.time() - begin
+        learner.learn(words, own, 0.1).item()
+        begin = time.time()
+        for _ in range(5):
+            loss = learner.learn(words, own, 0.1)
+        loss.item()
+        speed = 5 * words.numel() / (time.time() - begin)
+        memory = torch.cuda.max_memory_allocated() / 2**30
+        journal.say(f"speed {model} {name}: {speed:.0f}/s, first {first:.1f} s, {memory:.1f} GiB")
+        found[name] = speed
+    except Exception as error:  # noqa: BLE001  a kernel that fails is not chosen
+        journal.say(f"speed {model} {name}: failed: {str(error)[:300]}")
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    return found

@@ -1,0 +1,255 @@
+"""A decoder of the Llama kind: whole rows, and word by word."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812  its usual name
+from torch import Tensor, nn
+
+from benchmarks.reading_model.conversation import WORDS
+
+HERE = Path.cwd()
+"""The folder of data and weights, and of what a run leaves for the next."""
+NO_REPLAY = HERE / "no_replay"
+STRETCH = 1024
+VOCABULARY = -(-len(WORDS) // 64) * 64
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes of a network. `shift` mixes each position's input with the one before."""
+
+    layers: int
+    width: int
+    heads: int
+    pairs: int
+    inner: int
+    shift: bool
+
+    @property
+    def head_width(self) -> int:
+        """The width of one head."""
+        return self.width // self.heads
+
+
+SMOL = Shape(30, 576, 9, 3, 1536, shift=False)
+SHAPES: Mapping[str, Shape] = {
+    "smol": SMOL,
+    "scratch": SMOL,
+    "small": Shape(8, 512, 8, 8, 1376, shift=True),
+    "tiny": Shape(3, 128, 4, 2, 256, shift=True),
+}
+ROPE_BASE = 100_000.0
+REPEATED = False
+"""Whether attention gets keys and values once for each query: no kernel shares them here."""
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
+def layer_of_rows(  # noqa: PLR0917  tensors alone, as the compiled layer takes them
+    shape: Shape,
+    x: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    norm1: Tensor,
+    qkv: Tensor,
+    o: Tensor,
+    norm2: Tensor,
+    gate_up: Tensor,
+    down: Tensor,
+    mix: Tensor | None,
+) -> Tensor:
+    """One layer over whole rows."""
+    rows, length, width = x.shape
+    h = F.rms_norm(x, (width,), norm1, 1e-5)
+    if mix is not None:
+        h = h + mix * (F.pad(h, (0, 0, 1, -1)) - h)
+    size, pairs = shape.head_width, shape.pairs
+    q, k, v = F.linear(h, qkv).split((width, pairs * size, pairs * size), dim=-1)
+    q = _rotate(q.view(rows, length, shape.heads, size).transpose(1, 2), cos, sin)
+    k = _rotate(k.view(rows, length, pairs, size).transpose(1, 2), cos, sin)
+    v = v.view(rows, length, pairs, size).transpose(1, 2)
+    if REPEATED:
+        k, v = (part.repeat_interleave(shape.heads // pairs, dim=1) for part in (k, v))
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=q.shape[1] != k.shape[1])
+    x = x + F.linear(y.transpose(1, 2).reshape(rows, length, width), o)
+    gate, up = F.linear(F.rms_norm(x, (width,), norm2, 1e-5), gate_up).chunk(2, dim=-1)
+    return x + F.linear(F.silu(gate) * up, down)
+
+
+class Reader(nn.Module):  # type: ignore[misc]
+    """A decoder of the Llama kind over the words of the conversation, its embeddings tied."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        w, kv = shape.width, shape.pairs * shape.head_width
+
+        def matrix(out: int, into: int, scale: float = 1.0) -> nn.Parameter:
+            return nn.Parameter(torch.randn(out, into) * scale / math.sqrt(into))
+
+        deep = 1 / math.sqrt(2 * shape.layers)
+        self.words = nn.Parameter(torch.randn(VOCABULARY, w) * 0.05)
+        self.norm = nn.Parameter(torch.ones(w))
+        self.layers = nn.ModuleList()
+        for _ in range(shape.layers):
+            layer = nn.ParameterDict(
+                {
+                    "norm1": nn.Parameter(torch.ones(w)),
+                    "qkv": matrix(w + 2 * kv, w),
+                    "o": matrix(w, w, deep),
+                    "norm2": nn.Parameter(torch.ones(w)),
+                    "gate_up": matrix(2 * shape.inner, w),
+                    "down": matrix(w, shape.inner, deep),
+                }
+            )
+            if shape.shift:
+                layer["mix"] = nn.Parameter(torch.rand(w))
+            self.layers.append(layer)
+        self.run = partial(layer_of_rows, shape)
+        self._angles: tuple[Tensor, Tensor] | None = None
+
+    def angles(self, length: int) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of the positions."""
+        have = self._angles
+        if have is None or len(have[0]) < length or have[0].device != self.words.device:
+            half = self.shape.head_width // 2
+            steps = ROPE_BASE ** (-torch.arange(half, dtype=torch.float64) / half)
+            turns = torch.arange(max(length, 8192), dtype=torch.float64)[:, None] * steps
+            self._angles = have = (turns.cos().to(self.words), turns.sin().to(self.words))
+        return have[0][:length], have[1][:length]
+
+    def forward(self, words: Tensor) -> Tensor:
+        """The scores of the next word at each position."""
+        x = F.embedding(words, self.words)
+        cos, sin = self.angles(words.shape[1])
+        for layer in self.layers:
+            x = self.run(
+                x,
+                cos,
+                sin,
+                layer["norm1"],
+                layer["qkv"],
+                layer["o"],
+                layer["norm2"],
+                layer["gate_up"],
+                layer["down"],
+                layer["mix"] if "mix" in layer else None,  # noqa: SIM401  no dictionary
+            )
+        return F.linear(F.rms_norm(x, (x.shape[-1],), self.norm, 1e-5), self.words)
+
+
+class Memory:
+    """What a reader remembers of the words before, for reading word by word.
+
+    On a GPU the work of one word is recorded once for each thousand of places and then replayed;
+    the file no_replay in this folder, written where that fails, turns it off.
+    """
+
+    def __init__(self, reader: Reader, rows: int, length: int) -> None:
+        shape, weight = reader.shape, reader.words
+        length = -(-length // STRETCH) * STRETCH
+        kept = (shape.layers, rows, shape.pairs, length, shape.head_width)
+        self.reader = reader
+        self.keys = torch.zeros(kept, dtype=weight.dtype, device=weight.device)
+        self.values = torch.zeros_like(self.keys)
+        self.before = weight.new_zeros(shape.layers, rows, shape.width)
+        self.cos, self.sin = (a.clone() for a in reader.angles(length))
+        self.place = 0
+        self.at = torch.zeros(1, dtype=torch.long, device=weight.device)
+        self.places = torch.arange(length, device=weight.device)
+        self.words = torch.zeros(rows, dtype=torch.long, device=weight.device)
+        self.scores = torch.zeros(0)
+        self.replay: Any = None
+        self.replays = weight.is_cuda and not NO_REPLAY.exists()
+
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
+    def read(self, words: Tensor) -> Tensor:
+        """The scores of the next word of each row, after one more word."""
+        self.words.copy_(words)
+        self.at.fill_(self.place)
+        stretch = (self.place // STRETCH + 1) * STRETCH
+        if self.place % STRETCH == 0:
+            self.replay = None
+        if self.replay is None:
+            self.scores = self._step(stretch)
+            if self.replays and self.place % STRETCH == 0:
+                scores = self.scores.clone()
+                self._record(stretch)
+                self.place += 1
+                return scores
+        else:
+            self.replay.replay()
+        self.place += 1
+        return self.scores
+
+    def _record(self, stretch: int) -> None:
+        try:
+            torch.cuda.synchronize()
+            replay = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(replay):
+                self.scores = self._step(stretch)
+            self.replay = replay
+        except Exception as error:  # noqa: BLE001  it reads on without replay
+            print("no replay:", str(error)[:300], flush=True)
+            NO_REPLAY.touch()
+            self.replays = False
+
+    def _step(self, stretch: int) -> Tensor:
+        reader, shape = self.reader, self.reader.shape
+        rows, w, size, pairs = len(self.words), shape.width, shape.head_width, shape.pairs
+        x = F.embedding(self.words, reader.words)
+        cos, sin = self.cos[self.at], self.sin[self.at]
+        later = self.places[:stretch] > self.at
+        for index, layer in enumerate(reader.layers):
+            h = F.rms_norm(x, (w,), layer["norm1"], 1e-5)
+            if shape.shift:
+                plain = h
+                h = h + layer["mix"] * (self.before[index] - h)
+                self.before[index].copy_(plain)
+            q, k, v = F.linear(h, layer["qkv"]).split((w, pairs * size, pairs * size), dim=-1)
+            k = _rotate(k.view(rows, pairs, size), cos, sin)
+            self.keys[index].index_copy_(2, self.at, k.unsqueeze(2))
+            self.values[index].index_copy_(2, self.at, v.view(rows, pairs, 1, size))
+            q = _rotate(q.view(rows, pairs, -1, size), cos, sin) * size**-0.5
+            weights = q @ self.keys[index, :, :, :stretch].transpose(-1, -2)
+            weights = weights.float().masked_fill(later, -torch.inf).softmax(-1).to(q.dtype)
+            x = x + F.linear(
+                (weights @ self.values[index, :, :, :stretch]).reshape(rows, w), layer["o"]
+            )
+            gate, up = F.linear(F.rms_norm(x, (w,), layer["norm2"], 1e-5), layer["gate_up"]).chunk(
+                2, -1
+            )
+            x = x + F.linear(F.silu(gate) * up, layer["down"])
+        return F.linear(F.rms_norm(x, (w,), reader.norm, 1e-5), reader.words)
+
+
+def use_attention(kernel: str) -> None:
+    """Turns to one attention kernel; `any` leaves the choice to the library."""
+    global REPEATED  # noqa: PLW0603  the compiled layer reads it
+    REPEATED = kernel == "any"
+    torch.backends.cuda.enable_flash_sdp(kernel != "cudnn")
+    torch.backends.cuda.enable_cudnn_sdp(kernel != "flash")
+    torch.backends.cuda.enable_mem_efficient_sdp(kernel == "any")
+    torch.backends.cuda.enable_math_sdp(kernel == "any")
+
+
+_COMPILED: list[Any] = []
+
+
+def compiled_block() -> Any:
+    """The layer, compiled once for all layers."""
+    if not _COMPILED:
+        torch._dynamo.config.recompile_limit = 64
+        _COMPILED.append(torch.compile(layer_of_rows, dynamic=False))
+    return _COMPILED[0]

@@ -1,0 +1,116 @@
+"""Weights: where they come from, and how they are kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from benchmarks.reading_model.network import SHAPES, SMOL, VOCABULARY
+
+
+def _blocks_of_4_bits(raw: np.ndarray) -> np.ndarray:
+    """The weights in blocks of 32: a scale and a least value in half precision, then 16 bytes."""
+    rows = raw.shape[0]
+    blocks = raw.reshape(-1, 20)
+    scale = blocks[:, 0:2].copy().view(np.float16).astype(np.float32)
+    least = blocks[:, 2:4].copy().view(np.float16).astype(np.float32)
+    low, high = blocks[:, 4:] & 15, blocks[:, 4:] >> 4
+    weights = np.concatenate((low, high), axis=1).astype(np.float32) * scale + least
+    return weights.reshape(rows, -1)
+
+
+def _halves(weights: np.ndarray, heads: int) -> np.ndarray:
+    """Rows of queries or keys as rotation in halves wants them; the file has pairs side by side."""
+    rows, width = weights.shape
+    return weights.reshape(heads, rows // heads // 2, 2, width).swapaxes(1, 2).reshape(rows, width)
+
+
+def pretrained(folder: Path) -> dict[str, Tensor]:
+    """The state of a reader that begins from SmolLM2: each word begins as some old word."""
+    raw: dict[str, np.ndarray] = {}
+    for index in range(3):
+        raw |= {n: t.numpy() for n, t in load_file(folder / f"weights_{index}.safetensors").items()}
+    state: dict[str, np.ndarray] = {"norm": raw["norm"]}
+    old = raw["words"].astype(np.float32)
+    state["words"] = old[np.random.default_rng(0).permutation(len(old))[:VOCABULARY]]
+    for index in range(SMOL.layers):
+
+        def part(name: str, index: int = index) -> np.ndarray:
+            return _blocks_of_4_bits(raw[f"{index}.{name}"])
+
+        to = f"layers.{index}."
+        state[to + "norm1"] = raw[f"{index}.norm1"]
+        state[to + "norm2"] = raw[f"{index}.norm2"]
+        queries, keys = _halves(part("q"), SMOL.heads), _halves(part("k"), SMOL.pairs)
+        state[to + "qkv"] = np.concatenate((queries, keys, part("v")))
+        state[to + "o"] = part("o")
+        state[to + "gate_up"] = np.concatenate((part("gate"), part("up")))
+        state[to + "down"] = part("down")
+    return {name: torch.from_numpy(np.ascontiguousarray(value)) for name, value in state.items()}
+
+
+GROUP = 64
+
+
+def to_4_bits(change: Tensor) -> tuple[Tensor, Tensor]:
+    """Groups of 64 numbers as whole ones from -7 to 7, two a byte, with a scale each."""
+    groups = change.float().reshape(-1, GROUP)
+    most = groups.abs().amax(1, keepdim=True).clamp_min(1e-8)
+    best = torch.full_like(most, math.inf)
+    scale = most / 7
+    for factor in (1.0, 0.9, 0.8, 0.7, 0.6, 0.5):
+        trial = (most * factor / 7).half().float().clamp_min(1e-7)
+        error = (
+            (groups - (groups / trial).round().clamp(-7, 7) * trial).square().sum(1, keepdim=True)
+        )
+        scale = torch.where(error < best, trial, scale)
+        best = torch.minimum(error, best)
+    scale = scale.half()
+    whole = (groups / scale.float().clamp_min(1e-7)).round().clamp(-7, 7).to(torch.int8) + 8
+    whole = whole.to(torch.uint8)
+    return whole[:, ::2] | whole[:, 1::2] << 4, scale.squeeze(1)
+
+
+def from_4_bits(packed: Tensor, scale: Tensor, shape: Sequence[int]) -> Tensor:
+    """The numbers that `to_4_bits` has kept."""
+    whole = torch.stack((packed & 15, packed >> 4), dim=2).reshape(len(packed), GROUP)
+    return ((whole.float() - 8) * scale.float()[:, None]).reshape(*shape)
+
+
+def keep(
+    model: str, state: Mapping[str, Tensor], base: Mapping[str, Tensor] | None, out: Path
+) -> None:
+    """Writes kept_0 to kept_3: the weights in bfloat16, or their change from the base in 4 bits."""
+    parts: list[dict[str, Tensor]] = [{} for _ in range(4)]
+    for name, value in state.items():
+        layer = int(name.split(".")[1]) if name.startswith("layers.") else -1
+        part = parts[layer * 4 // SHAPES[model].layers if layer >= 0 else 1]
+        if base is None or value.dim() < 2 or name == "words":
+            part[name] = value.to(torch.bfloat16).cpu().contiguous()
+        else:
+            packed, scale = to_4_bits(value.float() - base[name].to(value.device).float())
+            part[name + ":packed"], part[name + ":scale"] = packed.cpu(), scale.cpu()
+    for index, part in enumerate(parts):
+        save_file(part, out / f"kept_{index}.safetensors", metadata={"model": model})
+
+
+def kept(folder: Path, base: Mapping[str, Tensor] | None) -> dict[str, Tensor]:
+    """The state that `keep` has written."""
+    state: dict[str, Tensor] = {}
+    for index in range(4):
+        part = load_file(folder / f"kept_{index}.safetensors")
+        for name, value in part.items():
+            if name.endswith(":packed"):
+                assert base is not None
+                plain = name.removesuffix(":packed")
+                change = from_4_bits(value, part[plain + ":scale"], base[plain].shape)
+                state[plain] = base[plain] + change
+            elif not name.endswith(":scale"):
+                state[name] = value.float()
+    return state
