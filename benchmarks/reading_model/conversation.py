@@ -74,7 +74,7 @@ FIRST_REGISTER = INDEX["v0"]
 LAST_REGISTER = INDEX[f"s{COUNTS['s'] - 1}"]
 
 
-class OutOfRegisters(Exception):
+class NoFreeBlock(Exception):
     """No block is left for a name."""
 
 
@@ -211,7 +211,7 @@ class LinksTeacher(Teacher):
             if self.lists[file, size]:
                 break
             if size == sizes[-1]:
-                raise OutOfRegisters
+                raise NoFreeBlock
             say("-", HEAD)
         stack = self.lists[file, size]
         start = stack.pop()
@@ -278,7 +278,7 @@ class LowestTeacher(Teacher):
         for start in range(0, len(free) - width + 1, step):
             if free[start] and all(free[start : start + width]):
                 return start
-        raise OutOfRegisters
+        raise NoFreeBlock
 
 
 TEACHERS: Mapping[str, Callable[[Said], Teacher]] = {
@@ -322,7 +322,7 @@ def converse(
             said.say(spoken, SHOWN)
         try:
             teacher.answer(shown, function["kinds"][shown.name], word)
-        except OutOfRegisters:
+        except NoFreeBlock:
             del said.words[before:], said.meanings[before:]
             return said, places, False
         if shown.name in teacher.held:

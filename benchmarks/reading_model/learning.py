@@ -42,7 +42,7 @@ class Settings:
     speak_seconds: float
 
 
-class Journal:
+class RunJournal:
     """Lines for people, and the same as JSON lines."""
 
     def __init__(self, out: Path) -> None:
@@ -105,7 +105,7 @@ def share_of_rate(step: int, done: float, warm: int = 40) -> float:
     return min(1.0, (step + 1) / warm) * min(1.0, max(0.03, (1 - done) / 0.35))
 
 
-def choose_speed(settings: Settings, journal: Journal, model: str, length: int) -> bool:
+def choose_speed(settings: Settings, journal: RunJournal, model: str, length: int) -> bool:
     """Measures attention kernels, turns to the fastest; whether compiled layers are faster."""
     if settings.device != "cuda":
         return False
@@ -136,7 +136,7 @@ def choose_speed(settings: Settings, journal: Journal, model: str, length: int) 
 
 
 def _speed(
-    journal: Journal, model: str, words: Tensor, kernel: str, *, compiled: bool
+    journal: RunJournal, model: str, words: Tensor, kernel: str, *, compiled: bool
 ) -> dict[str, float]:
     """Words a second of a few steps, under their name; nothing if it fails."""
     use_attention(kernel)

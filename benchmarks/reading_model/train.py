@@ -33,8 +33,8 @@ from benchmarks.reading_model.conversation import WORDS
 from benchmarks.reading_model.data import Feeder, held_out, held_out_made_up, load
 from benchmarks.reading_model.learning import (
     LEARNING_RATES,
-    Journal,
     Learner,
+    RunJournal,
     Settings,
     choose_speed,
     share_of_rate,
@@ -54,7 +54,7 @@ def train(  # noqa: PLR0917
     feeder: Feeder,
     functions: Sequence[Mapping[str, Any]],
     settings: Settings,
-    journal: Journal,
+    journal: RunJournal,
     rate_factor: float,
 ) -> dict[str, Any]:
     """One part of the plan. Returns its last measures."""
@@ -131,7 +131,7 @@ def _last_measures(  # noqa: PLR0917
     length: int,
     rows: int,
     functions: Sequence[Mapping[str, Any]],
-    journal: Journal,
+    journal: RunJournal,
     *,
     name: str,
     tokens: int,
@@ -161,7 +161,7 @@ def speak_freely(  # noqa: PLR0917
     seconds: float,
     functions: Sequence[Mapping[str, Any]],
     settings: Settings,
-    journal: Journal,
+    journal: RunJournal,
 ) -> None:
     """Whole functions that fit the length, written beside the log."""
     chosen = small_enough(functions, form, length, settings.copies)
@@ -230,7 +230,7 @@ def one_part(  # noqa: PLR0917
     functions: Sequence[Mapping[str, Any]],
     settings: Settings,
     standing: Standing,
-    journal: Journal,
+    journal: RunJournal,
 ) -> None:
     """One part of the plan: trains, measures, keeps, speaks."""
     model, form, length, minutes = part[0], part[1], int(part[2]), float(part[3])
@@ -294,7 +294,7 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    journal = Journal(arguments.out)
+    journal = RunJournal(arguments.out)
     functions = load(HERE / "mini.jsonl.gz")
     training = load(HERE / "train.jsonl.gz")
     parts = [part.split("/") for part in arguments.plan.split(",")]

@@ -1,4 +1,4 @@
-"""Cuts the pretrained weights for the journey: blocks of 4 bits as they are, in three parts.
+"""Cuts pretrained weights into three parts, blocks of 4 bits as they are in the source.
 
 The embeddings of the old vocabulary stay behind, but for some thousand words of letters, from which
 the words of the conversation begin.
@@ -27,7 +27,7 @@ NAMES = {
 LAYERS = 10
 """Layers a part."""
 WORDS = 2048
-"""Old words whose embeddings travel."""
+"""Old words whose embeddings are kept."""
 
 
 def main(source: str, out: Path) -> None:
