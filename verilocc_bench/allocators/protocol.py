@@ -89,7 +89,7 @@ class Response:
 
     `seconds` is the wall-clock time. `details` has further figures of this sample by name,
     such as `asks` or `prompt_tokens`. They are JSON values, and the same in every
-    run, so times are not among them. `traceback` is that of an allocator in Python that crashed.
+    run, so times are not among them. `traceback` tells where an allocator in Python crashed.
     """
 
     answer: Answer | None

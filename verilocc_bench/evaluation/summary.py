@@ -173,7 +173,7 @@ def _within(row: RowResult, budget: int) -> float:
 
 
 def _totals(samples: Sequence[Sample]) -> dict[str, int]:
-    """Sums of the whole numbers that allocators report, such as tokens and backtracks."""
+    """Sums of the whole numbers that allocators report, such as tokens."""
     totals: Counter[str] = Counter()
     for sample in samples:
         for name, value in sample.details.items():

@@ -1,8 +1,8 @@
 """The notes: what each virtual register has, and what is free.
 
-The ledger holds what the words said and nothing else. A register is *free* if nobody has
-it. It is *on loan* if the one who has it last lent it until some instruction: whoever begins
-below that instruction may take it until then. So each register has a stack of owners, and
+The ledger holds what the words said and nothing else. A register without an owner is *free*. A
+register is *on loan* if its last owner lent it until some instruction: a virtual register that
+begins below may take it until then. So each register has a stack of owners, and
 all but the uppermost have lent it.
 """
 
