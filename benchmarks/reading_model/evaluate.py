@@ -158,7 +158,7 @@ def print_wrong_words(results: Path, functions: Sequence[Mapping[str, Any]]) -> 
 
 def agreement(function: Mapping[str, Any], sample: Mapping[str, Any]) -> float:
     """The share of the teacher's words before the first other word."""
-    names = c.fresh_names(random.Random(sample["seed"]))
+    names = c.FreshNames(random.Random(sample["seed"]))
     taught, spoken = c.converse(function, sample["form"], names)[0].words, sample["words"]
     pairs = enumerate(zip(taught, spoken, strict=False))
     until = next((i for i, (x, y) in pairs if x != y), min(len(taught), len(spoken)))
@@ -187,7 +187,7 @@ def judged(
             ratios.append(_vector_registers(verdict) / compiled)
         else:
             reasons[verdict.findings[0].kind] += 1
-    names = c.fresh_names(random.Random(samples[-1]["seed"]))
+    names = c.FreshNames(random.Random(samples[-1]["seed"]))
     words = c.converse(function, samples[-1]["form"], names)[0].words
     row = [
         problem.arch,

@@ -1,24 +1,25 @@
 """Cuts functions out of machine IR into what the conversation shows of them: lines of names.
 
 A function becomes a plain dictionary: by name its class, by line its distinct names in the order
-of the text, the lines of its back edges, and the registers that the text offers. Training
-functions are those of the training splits whose sweep group has no kernel among the evaluated ones.
+of the text, the lines of its back edges, the registers that the text offers, and how many words
+the conversation with the teacher has until its end or until no register is left. Functions to learn
+from and to test are of sweep groups that have no kernel in the small dataset.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import random
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import verilocc_bench as vb
+from benchmarks.reading_model.conversation import FILES, FreshNames, converse
 from dataset_builders.sweeps.registry import sweep_named
 from verilocc_bench.ir import FixedUnits, Function, Guard, Operand, VirtualLanes
-
-FILES = ("v", "a", "s")
 
 
 def describe(function: Function, title: str) -> dict[str, Any] | None:
@@ -59,7 +60,7 @@ def describe(function: Function, title: str) -> dict[str, Any] | None:
         for target in block.successors
         if target <= source and starts[target] <= ends[source]
     }
-    return {
+    described = {
         "id": title,
         "target": function.target,
         "kinds": kinds,
@@ -67,6 +68,8 @@ def describe(function: Function, title: str) -> dict[str, Any] | None:
         "loops": sorted(loops),
         "offered": {file: sorted(units) for file, units in offered.items()},
     }
+    said, _, whole = converse(described, "links", FreshNames(random.Random(0)))
+    return described | {"spoken": len(said.words), "whole": whole}
 
 
 def _take_out(offered: dict[str, set[int]], units: FixedUnits) -> None:
@@ -80,21 +83,20 @@ def evaluated() -> Iterator[dict[str, Any]]:
         if problem.arch != "sm_80":
             described = describe(problem.function, problem.id)
             if described is not None:
-                described["family"] = problem.family
-                yield described
+                yield described | {"family": problem.family, "split": "mini"}
 
 
-def training(dataset: Path) -> Iterator[dict[str, Any]]:
-    """The functions of a built dataset's training split that may be learnt from."""
+def built(dataset: Path, split: str) -> Iterator[dict[str, Any]]:
+    """The functions of a split of a built dataset that are of no group of the evaluated ones."""
     held_out = {problem.id for problem in vb.load_problems("mini")}
     groups = {point.group for point in sweep_named("mini").points()}
     rows = map(json.loads, (dataset / "rows.jsonl").read_text().splitlines())
     group_of = {row["id"]: row["group"] for row in rows}
-    for problem in vb.load_problems(dataset, split="train", arch=["gfx90a", "gfx942"]):
+    for problem in vb.load_problems(dataset, split=split, arch=["gfx90a", "gfx942"]):
         if problem.id not in held_out and group_of[problem.id] not in groups:
             described = describe(problem.function, problem.id)
             if described is not None:
-                yield described
+                yield described | {"family": problem.family, "split": split}
 
 
 def write(path: Path, functions: Iterable[dict[str, Any]]) -> int:
@@ -109,6 +111,6 @@ def write(path: Path, functions: Iterable[dict[str, Any]]) -> int:
 
 if __name__ == "__main__":
     out, dataset = Path(sys.argv[1]), Path(sys.argv[2])
-    print(
-        write(out / "mini.jsonl.gz", evaluated()), write(out / "train.jsonl.gz", training(dataset))
-    )
+    print(write(out / "mini.jsonl.gz", evaluated()))
+    for name in ("train", "test"):
+        print(write(out / f"{name}.jsonl.gz", built(dataset, name)))

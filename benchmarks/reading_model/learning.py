@@ -38,8 +38,7 @@ class Settings:
     measure_seconds: float
     compiled: bool
     end: float
-    copies: int
-    speak_seconds: float
+    base: float
 
 
 class RunJournal:
