@@ -12,13 +12,14 @@ import gzip
 import json
 import random
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import verilocc_bench as vb
 from benchmarks.reading_model.conversation import FILES, FreshNames, converse
 from dataset_builders.sweeps.registry import sweep_named
+from dataset_builders.sweeps.splits import TRAINING
 from verilocc_bench.ir import FixedUnits, Function, Guard, Operand, VirtualLanes
 
 
@@ -86,17 +87,28 @@ def evaluated() -> Iterator[dict[str, Any]]:
                 yield described | {"family": problem.family, "split": "mini"}
 
 
-def built(dataset: Path, split: str) -> Iterator[dict[str, Any]]:
-    """The functions of a split of a built dataset that are of no group of the evaluated ones."""
+def built(dataset: Path, choose: Callable[[str], bool]) -> Iterator[dict[str, Any]]:
+    """Functions of some splits of a built dataset that are of no group of the evaluated ones."""
     held_out = {problem.id for problem in vb.load_problems("mini")}
     groups = {point.group for point in sweep_named("mini").points()}
-    rows = map(json.loads, (dataset / "rows.jsonl").read_text().splitlines())
-    group_of = {row["id"]: row["group"] for row in rows}
-    for problem in vb.load_problems(dataset, split=split, arch=["gfx90a", "gfx942"]):
-        if problem.id not in held_out and group_of[problem.id] not in groups:
-            described = describe(problem.function, problem.id)
-            if described is not None:
-                yield described | {"family": problem.family, "split": split}
+    rows = list(map(json.loads, (dataset / "rows.jsonl").read_text().splitlines()))
+    may = {row["id"] for row in rows if row["group"] not in groups} - held_out
+    for split in dict.fromkeys(row["split"] for row in rows if choose(row["split"])):
+        for problem in vb.load_problems(dataset, split=split, arch=["gfx90a", "gfx942"]):
+            if problem.id in may:
+                described = describe(problem.function, problem.id)
+                if described is not None:
+                    yield described | {"family": problem.family, "split": split}
+
+
+def training(dataset: Path) -> Iterator[dict[str, Any]]:
+    """The functions that may be learnt from."""
+    return built(dataset, lambda split: split in TRAINING)
+
+
+def tested(dataset: Path) -> Iterator[dict[str, Any]]:
+    """The functions of the test splits."""
+    return built(dataset, lambda split: split not in TRAINING)
 
 
 def write(path: Path, functions: Iterable[dict[str, Any]]) -> int:
@@ -112,5 +124,5 @@ def write(path: Path, functions: Iterable[dict[str, Any]]) -> int:
 if __name__ == "__main__":
     out, dataset = Path(sys.argv[1]), Path(sys.argv[2])
     print(write(out / "mini.jsonl.gz", evaluated()))
-    for name in ("train", "test"):
-        print(write(out / f"{name}.jsonl.gz", built(dataset, name)))
+    print(write(out / "train.jsonl.gz", training(dataset)))
+    print(write(out / "test.jsonl.gz", tested(dataset)))

@@ -9,8 +9,8 @@ Each part of the plan is MODEL/FORMAT/LENGTH/MINUTES/SECONDS: minutes of trainin
 length, then seconds of free conversations. `smol` begins from SmolLM2-135M, whose 4-bit blocks lie
 in weights_0.safetensors to weights_2.safetensors; `scratch` has the same shape and random weights;
 `small` is a network of 25 million weights. `best` goes on with the weights of its format that had
-the fewest wrong words so far (`best/any`: whatever the format), `kept` with
-those of kept_0 to kept_3 in this folder. speed/MODEL/LENGTH measures attention and compiled layers.
+the fewest wrong words so far (`best/any`: whatever the format), `kept`, or `best` where there are
+none, with those of kept_0 to kept_3 in this folder. speed/MODEL/LENGTH measures attention and compiled layers.
 """
 
 from __future__ import annotations
@@ -272,15 +272,12 @@ def one_part(  # noqa: PLR0917
     """One part of the plan: trains, measures, keeps, speaks."""
     model, form, length, (minutes, seconds) = part[0], part[1], int(part[2]), map(float, part[3:])
     begins_from: dict[str, Tensor] | None = None
-    if model == "best":
-        chosen = standing.of(form)
-        if chosen is None:
-            journal.say(f"{index}: no weights of {form} to go on with")
-            return
+    chosen = standing.of(form) if model == "best" else None
+    if chosen is not None:
         form = chosen
         _, model, path = standing.best[form]
         begins_from = torch.load(path, map_location=settings.device)
-    elif model == "kept":
+    elif model in ("best", "kept"):
         with safe_open(HERE / "kept_0.safetensors", "pt") as file:
             model = file.metadata()["model"]
         begins_from = kept(HERE, pretrained(HERE) if model == "smol" else None)
@@ -291,7 +288,7 @@ def one_part(  # noqa: PLR0917
     name = f"{index}.{model}.{form}.{length}" + ("" if begins_from is None else "+")
     measures = train(
         name, reader, model, form, length, minutes, feeder, functions, settings, journal,
-        1.0 if begins_from is None else 0.6,
+        1.0 if begins_from is None else settings.rate,
     )  # fmt: skip
     names = measures["mini"]["recall"][1] or 1
     wrong = sum(pair[0] for meaning, pair in measures["mini"].items() if meaning != "shown") / names
@@ -322,6 +319,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=13)
     parser.add_argument("--rows", type=float, default=8, help="rows of 4,096 words a step")
     parser.add_argument("--base", type=float, default=ROPE_BASE, help="of the positions' angles")
+    parser.add_argument("--rate", type=float, default=0.6, help="of learning on, to the first rate")
     parser.add_argument("--log-seconds", type=float, default=5.0)
     parser.add_argument("--measure-seconds", type=float, default=12.0)
     parser.add_argument("--compile", action="store_true")
@@ -337,7 +335,7 @@ def main() -> None:
     settings = Settings(
         arguments.out, device, arguments.rows, arguments.log_seconds, arguments.measure_seconds,
         arguments.compile and device == "cuda", journal.begin + 60 * arguments.minutes,
-        arguments.base,
+        arguments.base, arguments.rate,
     )  # fmt: skip
     journal.say(f"{device}, torch {torch.__version__}, {len(WORDS)} words, plan {arguments.plan}")
     journal.say(f"{len(training)} functions to learn from, {len(functions) + len(tests)} held out")
