@@ -10,7 +10,8 @@ length, then seconds of free conversations. `smol` begins from SmolLM2-135M, who
 in weights_0.safetensors to weights_2.safetensors; `scratch` has the same shape and random weights;
 `small` is a network of 25 million weights. `best` goes on with the weights of its format that had
 the fewest wrong words so far (`best/any`: whatever the format), `kept`, or `best` where there are
-none, with those of kept_0 to kept_3 in this folder. speed/MODEL/LENGTH measures attention and compiled layers.
+none, with those of kept_0 to kept_3 in this folder. speed/MODEL/LENGTH measures attention and
+compiled layers.
 """
 
 from __future__ import annotations
