@@ -243,7 +243,7 @@ def main(results: Path, generations: Path, *datasets: Path) -> None:
     problems = {problem.id: problem for problem in vb.load_problems("mini")}
     tests = [function for dataset in datasets for function in tested(dataset)]
     for dataset in datasets:
-        for split in {function["split"] for function in tests}:
+        for split in {function["split"] for function in tests} - {"sm_80"}:
             problems |= {p.id: p for p in vb.load_problems(dataset, split=split)}
     print_wrong_words(results, small)
     print_conversations(generations, [*small, *tests], problems)

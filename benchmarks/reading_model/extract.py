@@ -22,17 +22,21 @@ from dataset_builders.sweeps.registry import sweep_named
 from dataset_builders.sweeps.splits import TRAINING
 from verilocc_bench.ir import FixedUnits, Function, Guard, Operand, VirtualLanes
 
+NAMED_AS = {**{file: file for file in FILES}, "R": "v", "UR": "a", "P": "s"}
+"""The conversation's names of files; those of sm_80 but for uniform predicates stand as AMD's."""
+
 
 def describe(function: Function, title: str) -> dict[str, Any] | None:
     """The plain dictionary of a function; None if some class has none of the files."""
     kinds: list[list[Any]] = []
     for kind in function.virtual_registers:
-        files = [name for name in kind.files if name in FILES]
+        files = [NAMED_AS[name] for name in kind.files if name in NAMED_AS]
         if not files:
             return None
-        spelled = " ".join([str(kind.width), *sorted(kind.files)])
+        spelled = " ".join([str(kind.width), *sorted(NAMED_AS.get(f, f) for f in kind.files)])
         kinds.append([files[0], kind.width, spelled])
-    offered = {file.name: set(range(file.count)) for file in function.files if file.name in FILES}
+    own = {NAMED_AS[file.name]: file for file in function.files if file.name in NAMED_AS}
+    offered = {name: set(range(file.count)) for name, file in own.items()}
     for units in (*function.reserved, *function.live_ins):
         _take_out(offered, units)
     lines: list[list[int]] = []
@@ -68,23 +72,24 @@ def describe(function: Function, title: str) -> dict[str, Any] | None:
         "lines": lines,
         "loops": sorted(loops),
         "offered": {file: sorted(units) for file, units in offered.items()},
+        "registers": {name: file.name for name, file in own.items()},
     }
     said, _, whole = converse(described, "links", FreshNames(random.Random(0)))
     return described | {"spoken": len(said.words), "whole": whole}
 
 
 def _take_out(offered: dict[str, set[int]], units: FixedUnits) -> None:
-    if units.file in offered:
-        offered[units.file] -= set(range(units.first, units.first + units.count))
+    if units.file in NAMED_AS:
+        offered[NAMED_AS[units.file]] -= set(range(units.first, units.first + units.count))
 
 
-def evaluated() -> Iterator[dict[str, Any]]:
-    """The functions of the small embedded dataset for AMD targets."""
+def evaluated(split: str = "mini") -> Iterator[dict[str, Any]]:
+    """The functions of the small embedded dataset for AMD targets, or for `sm_80`."""
     for problem in vb.load_problems("mini"):
-        if problem.arch != "sm_80":
+        if (problem.arch == "sm_80") == (split == "sm_80"):
             described = describe(problem.function, problem.id)
             if described is not None:
-                yield described | {"family": problem.family, "split": "mini"}
+                yield described | {"family": problem.family, "split": split}
 
 
 def built(dataset: Path, choose: Callable[[str], bool]) -> Iterator[dict[str, Any]]:
@@ -107,8 +112,9 @@ def training(dataset: Path) -> Iterator[dict[str, Any]]:
 
 
 def tested(dataset: Path) -> Iterator[dict[str, Any]]:
-    """The functions of the test splits."""
-    return built(dataset, lambda split: split not in TRAINING)
+    """The functions for sm_80, a target that nothing was learnt of, and of the test splits."""
+    yield from evaluated("sm_80")
+    yield from built(dataset, lambda split: split not in TRAINING)
 
 
 def write(path: Path, functions: Iterable[dict[str, Any]]) -> int:

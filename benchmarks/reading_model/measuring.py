@@ -136,6 +136,7 @@ class Speaker:
         """What was said, and what became of it; its words where they are not the teacher's."""
         whole = self.over and not self.why
         places = {n: (r[0], int(r[1:])) for n, r in self.places.items()}
+        files = self.function["registers"]
         result = {
             "id": self.function["id"],
             "form": self.form,
@@ -145,7 +146,7 @@ class Speaker:
             "why": self.why,
             "count": len(self.words),
             "refused": self.refused,
-            "assignment": {f"%{name}": register for name, register in self.places.items()},
+            "assignment": {f"%{n}": f"{files[f]}{u}" for n, (f, u) in places.items()},
         }
         if self.refused or not whole:
             result["words"] = self.words
