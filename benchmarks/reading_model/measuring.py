@@ -166,7 +166,7 @@ def converse_freely(
     speaker = Speaker(function, form, seed)
     memory = Memory(reader, length)
     place, size = 0, BLOCK
-    while not speaker.over and place < length and time.time() < end:
+    while place < length and time.time() < end:
         read = [*speaker.words[place:], *speaker.draft(size)][: length - place]
         words = torch.tensor(read, device=reader.words.device)
         index = 0
@@ -175,9 +175,10 @@ def converse_freely(
             if own:
                 speaker.hear(said)
             last = index == len(read)
-            if not speaker.over and not last and read[index] == speaker.words[place + index]:
-                continue
             speaker.refused += own and (last or read[index] != said)
+            if speaker.over or last or read[index] != speaker.words[place + index]:
+                break
+        if speaker.over:
             break
         place += index
         size = min(2 * size, BLOCK) if index == len(read) else BLOCK // 8
