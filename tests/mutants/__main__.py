@@ -31,6 +31,10 @@ ROOMS = {
     "verification, the symbolic checker": ("verilocc_bench/verification/symbolic/*.py",),
     "verification, the executor": ("verilocc_bench/verification/executor/*.py",),
     "backends/amdgpu/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
+    "backends/amdgpu, the gate": (
+        "verilocc_bench/backends/amdgpu/mir_gate.py",
+        "verilocc_bench/backends/amdgpu/printed_body.py",
+    ),
     "backends/amdgpu, what is refused": (
         "verilocc_bench/backends/amdgpu/operand_checks.py",
         "verilocc_bench/backends/amdgpu/refusals.py",
@@ -39,6 +43,10 @@ ROOMS = {
     "backends/amdgpu/recovery, the analyses": tuple(
         f"verilocc_bench/backends/amdgpu/recovery/{name}.py"
         for name in ("execution_mask", "flow", "inactive_lanes", "webs")
+    ),
+    "backends/nvidia, the gate": (
+        "verilocc_bench/backends/nvidia/life_range_gate.py",
+        "verilocc_bench/backends/nvidia/text_gate.py",
     ),
     "backends/nvidia/kept_apart": ("verilocc_bench/backends/nvidia/kept_apart.py",),
     "backends/nvidia/normalize": ("verilocc_bench/backends/nvidia/normalize.py",),
