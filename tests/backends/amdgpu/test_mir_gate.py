@@ -525,3 +525,60 @@ def test_what_a_call_destroys_ends_with_the_budget() -> None:
         (call,) = (i for _, _, i in function.instructions() if i.opcode == "SI_CALL")
         lengths.append([units.count for units in call.destroys if units.first == 40])
     assert lengths == [[], [], [1], [2], [8]]
+
+
+def test_a_text_that_cannot_be_read() -> None:
+    machine, module = loaded()
+    with pytest.raises(InputError) as caught:
+        check_against_mir("verilocc-bench 1\n", TEXT, machine, module, get_target("gfx942"))
+    assert caught.value.source == "the normalized text"
+
+
+def test_machine_ir_of_no_file_is_called_mir() -> None:
+    machine, module = loaded()
+    target, other = get_target("gfx942"), TEXT.replace("V_LSHLREV", "V_LSHRREV")
+    for gate in (
+        lambda: normalized_problem(other, machine, module, target),
+        lambda: check_against_mir(print_function(gated()), other, machine, module, target),
+    ):
+        with pytest.raises(
+            InputError, match="has V_LSHLREV_B32, the machine IR V_LSHRREV"
+        ) as caught:
+            gate()
+        assert caught.value.source == "<mir>"
+
+
+SHORT = """\
+---
+name: f
+FRAMEbody: |
+  bb.0:
+    S_NOP 0, implicit undef %0:av_96_with_sub1_sub2_in_av_64_align2
+    S_ENDPGM 0
+...
+"""
+
+
+def test_a_value_that_is_read_alone() -> None:
+    text = SHORT.replace("FRAME", "")
+    function = gated(text)
+    assert [r.first for c in function.virtual_registers for r in c.ranges] == [1, 1]
+    with pytest.raises(InputError, match=r"no register for %0, the machine IR one more$") as caught:
+        check(edited(function, "S_NOP", use(0, location=FixedUnits("v", 9, 3))), text)
+    assert caught.value.line == 5
+
+
+@pytest.mark.parametrize(
+    ("frame", "reserved"),
+    [
+        ("frameInfo:\n  maxAlignment: 32\nfixedStack:\n  - { id: 0 }\n", [("s", 34, 1)]),
+        ("frameInfo:\n  maxAlignment: 16\nfixedStack:\n  - { id: 0 }\n", []),
+        ("frameInfo:\n  maxAlignment: 32\n", []),
+        ("fixedStack:\n  - { id: 0 }\n", []),
+    ],
+)
+def test_the_base_pointer_of_an_aligned_frame(
+    frame: str, reserved: list[tuple[str, int, int]]
+) -> None:
+    units = gated(SHORT.replace("FRAME", frame)).reserved
+    assert [(u.file, u.first, u.count) for u in units] == reserved
