@@ -241,3 +241,26 @@ def test_a_limit_below_what_ptxas_adds() -> None:
     text, label = print_function(normalized.function), normalized.assignment
     with pytest.raises(RejectedKernel, match=r"f: the text allows 62 registers of R, not 0$"):
         check_text(text, label, subject.function, subject.ranges, 1)
+
+
+def test_a_value_whose_definition_is_another_value() -> None:
+    """The later blocks show R2 as if both were one value; the first row does not."""
+    subject = kernel(
+        """
+        BRA L(2)        |
+        L1:
+        STS [RZ], R2    | R2
+        EXIT            |
+        L2:
+        MOV R2, 0x1     | R2
+        BRA L(1)        | R2
+        """
+    )
+    normalized, _ = subject.normalized(LIMIT)
+    text = print_function(normalized.function)
+    separated = text.replace("%0=MOV", "%1=MOV")
+    assert separated != text
+    label = {0: normalized.assignment[0], 1: normalized.assignment[0]}
+    words = r"f, BRA at 0x0000 .*: R2: free by NVIDIA's life ranges, in use by the text$"
+    with pytest.raises(RejectedKernel, match=words):
+        check_text(separated, label, subject.function, subject.ranges, LIMIT)
