@@ -456,6 +456,11 @@ FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str, str]] = {
         "- { id: 1, ",
         "class V for %1, the machine IR vgpr_32",
     ),
+    "scalar tuple without VCC": (
+        lambda f: with_class(f, "S2", BaseRange("s", 0, 100, 2)),
+        "- { id: 3, ",
+        "class S2 for %3, the machine IR sreg_64_xexec",
+    ),
     "class without its second file": (
         lambda f: with_class(f, "AV", BaseRange("v", 0, 83, 1)),
         "- { id: 4, ",

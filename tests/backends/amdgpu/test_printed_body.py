@@ -85,8 +85,8 @@ def test_one_instruction(line: str, opcode: str, expected: list[str]) -> None:
 
 def test_blocks_and_masks_that_an_instruction_names() -> None:
     assert instruction("S_CBRANCH_VCCNZ %bb.12, %bb.3").targets == (12, 3)
-    call = instruction("SI_CALL %0, @g, csr_amdgpu, $vgpr1")
-    assert (call.mask, call.targets, operands(call)) == ("csr_amdgpu", (), ["0 %0", "3 $vgpr1"])
+    call = instruction("SI_CALL %0, @g, csr_amdgpu, 7, $vgpr1")
+    assert (call.mask, call.targets, operands(call)) == ("csr_amdgpu", (), ["0 %0", "4 $vgpr1"])
     mask = "CustomRegMask($vgpr0,$vgpr1)"
     assert instruction(f"SI_CALL {mask}, $vgpr2").mask == mask
     assert instruction("S_NOP 0").mask == ""
