@@ -60,6 +60,7 @@ ROOMS = {
 }
 TESTS = (
     "tests/allocators/test_exact.py",
+    "tests/allocators/test_minimizing.py",
     "tests/analysis",
     "tests/verification",
     "tests/backends",
