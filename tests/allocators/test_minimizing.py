@@ -226,6 +226,15 @@ def test_shape_by_shape(
         assert shapes == [(("v", 6), ("a", 0)), (("v", 4), ("a", 2)), (("v", 0), ("a", 6))]
 
 
+def test_files_that_no_class_joins(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{GFX942}class A 1 a\nclass V 1 v\nbb0\n%0:V=C\n%1:V=C\n%2:A=C\n%3:A=C\nB %0,%1,%2,%3\n"
+    places = registers("v1", "v0", "a0", "a1")
+    solver = Solver(monkeypatch, {(4,): FEASIBLE, (2,): FEASIBLE}, places=places)
+    least = minimize(problem_of(text), deterministic_time=0.5)
+    assert (least.assignment, least.is_optimal) == (places, True)
+    assert [limits for limits, *_ in solver.asked] == [(4,), (2,)]
+
+
 def test_the_points_of_a_refutation(monkeypatch: pytest.MonkeyPatch) -> None:
     """The point with the most lanes, more and more around it, then all."""
     body = (
