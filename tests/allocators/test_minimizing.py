@@ -235,27 +235,34 @@ def test_files_that_no_class_joins(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [limits for limits, *_ in solver.asked] == [(4,), (2,)]
 
 
-def test_the_points_of_a_refutation(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The point with the most lanes, more and more around it, then all."""
-    body = (
-        "%0:R=A\n%1=A\nB %0\n%2=A\nB %1\n%3=A\nB %2\n%4:P=A\n@%4 %5:R=A\n@%4 %6=A\n@!%4 %7=A\n"
-        "%8=A\n@%4 B %5,%6\n@!%4 B %7\n%9=A\nB %8,%3\n%10=A\nB %9\n%11=A\nB %10,%11\n"
-    )
+HOT_LATE = (
+    "%0:R=A\n%1=A\nB %0\n%2=A\nB %1\n%3=A\nB %2\n%4:P=A\n@%4 %5:R=A\n@%4 %6=A\n@!%4 %7=A\n"
+    "%8=A\n@%4 B %5,%6\n@!%4 B %7\n%9=A\nB %8,%3\n%10=A\nB %9\n%11=A\nB %10,%11\n"
+)
+HOT_FIRST = "%0:R=A\n%1=A\n%2=A\nB %0,%1\n%3=A\nB %2\n%4=A\nB %3,%4\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "value", "windows"),
+    [(HOT_LATE, 4, [(4, 5), (3, 5), (2, 6)]), (HOT_FIRST, 3, [(0, 1), (0, 2)])],
+)
+def test_the_points_of_a_refutation(
+    body: str, value: int, windows: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The point with the most lanes, more and more around it, then all and pairs beside them."""
     problem = problem_of(f"{SM_80}{CLASSES}bb0\n{body}")
     cliques, pairs = maximal_cliques(problem, ("R",)), other_pairs(problem, ("R",))
-    sizes = [len(clique.lanes) for clique in cliques]
-    hottest = sizes.index(max(sizes))
-    assert pairs
-    solver = Solver(monkeypatch, {(4,): INFEASIBLE})
-    least = minimize(problem, deterministic_time=0.5, most=4)
-    assert least.uncertified == (4,)
-    windows = [cliques[max(hottest - half, 0) :][:size] for half, size in ((0, 1), (1, 2), (2, 4))]
-    assert [refutation.cliques for refutation, _ in solver.claims] == [*windows, cliques + pairs]
+    assert bool(pairs) == (body == HOT_LATE)
+    parts = [cliques[first:last] for first, last in windows]
+    solver = Solver(monkeypatch, {(value,): INFEASIBLE})
+    least = minimize(problem, deterministic_time=0.5, most=value)
+    assert least.uncertified == (value,)
+    assert [refutation.cliques for refutation, _ in solver.claims] == [*parts, cliques + pairs]
     for refutation, budget in solver.claims:
-        kind, shape, name = BoundKind.PLACEMENT, (("R", 4),), solver_name()
+        kind, shape, name = BoundKind.PLACEMENT, (("R", value),), solver_name()
         assert (refutation.kind, refutation.shape, refutation.solver) == (kind, shape, name)
         assert budget == 0.5
     # The first that succeeds is the refutation.
-    solver = Solver(monkeypatch, {(4,): INFEASIBLE}, (4,))
-    (found,) = minimize(problem, deterministic_time=0.5, most=4).bound.refutations
-    assert (found.cliques, len(solver.claims)) == (windows[0], 1)
+    solver = Solver(monkeypatch, {(value,): INFEASIBLE}, (value,))
+    (found,) = minimize(problem, deterministic_time=0.5, most=value).bound.refutations
+    assert (found.cliques, len(solver.claims)) == (parts[0], 1)
