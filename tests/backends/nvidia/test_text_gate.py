@@ -200,7 +200,7 @@ def without_last_block(function: Function) -> Function:
     return replace(function, blocks=with_edges(function, 1, (1,)).blocks[:-1])
 
 
-NOT_RESERVED = "does not reserve %s$"
+NOT_RESERVED = "^text-contradicts-code: sums: the text does not reserve %s$"
 NOT_ALIGNED = r"at 0x[0-9a-f]{4} \(line \d+\): the class \S+ does not align R\d+ and %d more$"
 FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str]] = {
     "edge lost": (
@@ -228,15 +228,15 @@ FUNCTION_FAULTS: dict[str, tuple[Callable[[Function], Function], str]] = {
     ),
     "budget raised": (
         lambda f: with_budget(f, "R", 255),
-        "the text allows 255 registers of R, not 253$",
+        "sums: the text allows 255 registers of R, not 253$",
     ),
     "predicates taken away": (
         lambda f: with_budget(f, "P", 6),
-        "the text allows 6 registers of P, not 7$",
+        "sums: the text allows 6 registers of P, not 7$",
     ),
     "live into the entry": (
         lambda f: replace(f, live_ins=(FixedUnits("R", 7, 1),)),
-        "has registers that are live into the entry$",
+        "sums: the text has registers that are live into the entry$",
     ),
     "instruction lost": (
         lambda f: with_last_body(f, lambda body: body[:-1]),
