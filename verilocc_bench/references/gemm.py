@@ -52,7 +52,7 @@ def matrix_sizes(problem: KernelProblem, depth_blocks: int | None = None) -> tup
     """M, N and K, which are set; K fills the software pipeline and goes once around."""
     even, rows, columns = problem.on("even_mn"), problem.tiles, problem.tiles
     if problem.sampled:
-        rows, columns = rows + problem.integer("group_m"), columns + 1
+        rows, columns = rows + 2 * problem.integer("group_m"), columns + 1
     m = problem.length(rows, problem.integer("block_m"), even=even)
     n = problem.length(columns, problem.integer("block_n"), even=even, less=2)
     blocks = depth_blocks or pipeline_blocks(problem)
@@ -64,7 +64,8 @@ def matrix_sizes(problem: KernelProblem, depth_blocks: int | None = None) -> tup
 def sampled_tiles(problem: KernelProblem, m: int, n: int) -> tuple[int, tuple[int, ...] | None]:
     """How many tiles C has, and the numbers of those that are computed, None for all.
 
-    A sample is the first one and every third one from the last on, in two bands of rows.
+    A sample is the first one and every third one from the last on, in three bands of rows: a
+    band's number that is 0 or 1 hides wrong products with it.
     """
     tiles = tile_count(m, problem.integer("block_m")) * tile_count(n, problem.integer("block_n"))
     if not problem.sampled:

@@ -49,7 +49,7 @@ def launch_for(
     dimension has: 1 gives a single work-group where the kernel allows one (shares along K
     need several), 2 crosses tiles, heads and sequences, with the last tile cut short where
     the parameters do not promise even tiles. With `sampled`, matrix products have a grid
-    with more rows of tiles than a band of their order, of which as many work-groups run.
+    with three bands of their order of tiles, of which as many work-groups run.
     The same arguments give the same bytes.
     InputError for a kernel without a reference.
     """
