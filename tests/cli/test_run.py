@@ -95,6 +95,26 @@ def test_work_groups_with_numbers_other_than_0_are_executed(run, tmp_path: Path)
     assert f"(default: {TILES})" in " ".join(parser.format_help().split())
 
 
+@pytest.mark.parametrize(
+    ("start", "spoilt"),
+    [
+        ("fe33", {"%15": "s6"}),  # a band's tiles, which the bands after the first one need
+        ("4466", {"%40": "s6"}),  # the same in the third band
+        ("c5b9", {"%18": "s14"}),  # a small number in a pointer's lower half
+    ],
+)
+def test_a_scalar_that_is_overwritten_is_noticed(  # type: ignore[no-untyped-def]
+    run, tmp_path: Path, start: str, spoilt: dict[str, str]
+) -> None:
+    row = next(row for row in ROWS if row.id.startswith(start))
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text(json.dumps({"assignment": {**(row.label or {}), **spoilt}}))
+    status, out, _ = run("verify", row.id, wrong, "--judge", "execution", "--json")
+    assert status == 1
+    outcome = json.loads(out)["judges"][0]["execution"]["outcome"]
+    assert outcome in {"fault", "wrong numbers"}
+
+
 def test_a_launch_has_a_work_group_whose_numbers_are_all_not_0() -> None:
     for row in ROWS:
         parameters = json.loads(row.params)

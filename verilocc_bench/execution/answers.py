@@ -118,7 +118,7 @@ class AnswerExecutor:
         step_limit: int = 50_000_000,
     ) -> None:
         self.kernel = kernel
-        self.launch = launch_for(name, parameters, tiles=tiles)
+        self.launch = launch_for(name, parameters, tiles=tiles, sampled=True)
         self.asynchronous, self.step_limit = asynchronous, step_limit
 
     @classmethod
@@ -222,6 +222,7 @@ class AnswerExecutor:
             asynchronous=self.asynchronous,
             order=order,
             step_limit=self.step_limit,
+            groups=self.launch.groups,
         )
 
     def _buffers(self, done: MachineExecution) -> dict[str, NDArray[Any]]:

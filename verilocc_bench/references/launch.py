@@ -62,13 +62,15 @@ class Launch:
 
     Arguments that the kernel's parameters switch off are not there. Compilers may
     append arguments of their own: Triton's two scratch pointers, which these kernels
-    do not read.
+    do not read. `groups` are the work-groups to run, None for the whole grid; expectations
+    are about what these write.
     """
 
     kernel: str
     arguments: tuple[Buffer | Scalar, ...]
     grid: Grid
     expectations: tuple[Expectation, ...]
+    groups: tuple[Grid, ...] | None = None
 
     @property
     def buffers(self) -> dict[str, Buffer]:

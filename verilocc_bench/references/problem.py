@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -39,20 +40,29 @@ class KernelProblem:
 
     `tiles` is how many tiles each tiled dimension of the grid has. With `aligned` among
     the parameters every size and stride is a multiple of 16, as the compiled code was
-    promised; without it sizes are odd.
+    promised; without it sizes are odd. `sampled` asks for a larger grid of which as many
+    work-groups run.
     """
 
     def __init__(
-        self, kernel: str, parameters: Mapping[str, Any], *, tiles: int, seed: int
+        self,
+        kernel: str,
+        parameters: Mapping[str, Any],
+        *,
+        tiles: int,
+        seed: int,
+        sampled: bool = False,
     ) -> None:
         self.kernel = kernel
         self.parameters = parameters
         self.tiles = tiles
+        self.sampled = sampled and tiles > 1
         text = json.dumps([kernel, dict(parameters), tiles, seed], sort_keys=True)
         digest = hashlib.sha256(text.encode()).digest()
         self._random = np.random.default_rng(int.from_bytes(digest[:8], "little"))
         self._buffers: dict[str, Buffer] = {}
         self._scalars: dict[str, int | float] = {}
+        self._row_lengths: dict[str, int] = {}
         self._expectations: list[Expectation] = []
 
     def on(self, parameter: str) -> bool:
@@ -100,15 +110,15 @@ class KernelProblem:
             return self.integers(-128, 128, *shape).astype(np.float64)
         return decode(encode(self.normal(*shape, scale=scale), element), element)
 
-    def put(self, name: str, numbers: Array, element: str, *, apart: bool = False) -> Array:
+    def put(self, name: str, numbers: Array, element: str, *, apart: str | None = None) -> Array:
         """Adds an input buffer that holds the numbers; its stored form.
 
-        With `apart` the last two axes are longer in memory than the numbers: what lies
-        between is a filler that no kernel may read.
+        With `apart`, the name of the distance of its rows, the last two axes are longer in
+        memory than the numbers: what lies between is a filler that no kernel may read.
         """
         stored = encode(numbers, element)
-        if apart:
-            frame = np.full(self._apart(stored.shape), filler(element), STORAGE[element])
+        if apart is not None:
+            frame = np.full(self._apart(stored.shape, apart), filler(element), STORAGE[element])
             frame[tuple(slice(n) for n in stored.shape)] = stored
             stored = frame
         self._buffers[name] = Buffer(name, element, np.ascontiguousarray(stored))
@@ -126,7 +136,7 @@ class KernelProblem:
         element: str,
         *,
         tolerance: float | None = None,
-        apart: bool = False,
+        apart: str | None = None,
         written: Array | None = None,
         initial: Array | None = None,
     ) -> Array:
@@ -135,7 +145,7 @@ class KernelProblem:
         `written` masks what the kernel writes (default: all that is wanted). `initial` are
         numbers that it finds there; a filler otherwise.
         """
-        shape = self._apart(wanted.shape) if apart else wanted.shape
+        shape = wanted.shape if apart is None else self._apart(wanted.shape, apart)
         inside = tuple(slice(n) for n in wanted.shape)
         frame = np.full(shape, filler(element), STORAGE[element])
         if initial is not None:
@@ -157,8 +167,11 @@ class KernelProblem:
         for axis, label in enumerate(axes.split()):
             self._scalars[f"{name}_{label}"] = int(np.prod(stored.shape[axis + 1 :]))
 
-    def launch(self, *grid: int) -> Launch:
-        """The launch. KeyError where an argument is missing."""
+    def launch(self, *grid: int, columns: Sequence[int] | None = None) -> Launch:
+        """The launch. KeyError where an argument is missing.
+
+        `columns` are the first numbers of the work-groups to run, None for all.
+        """
         arguments: list[Buffer | Scalar] = []
         for name in needed_arguments(self.kernel, self.parameters):
             if name in self._buffers:
@@ -170,14 +183,29 @@ class KernelProblem:
         names = {argument.name for argument in arguments}
         expectations = tuple(e for e in self._expectations if e.name in names)
         x, y, z = (*grid, 1, 1)[:3]
-        return Launch(self.kernel, tuple(arguments), (x, y, z), expectations)
+        groups = None
+        if columns is not None:
+            groups = tuple((c, r, p) for p, r, c in product(range(z), range(y), columns))
+        return Launch(self.kernel, tuple(arguments), (x, y, z), expectations, groups)
 
-    def _apart(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape in memory: a longer last axis, and one more row before it."""
-        if not self.parameters["aligned"]:
-            longer = shape[-1] + _APART
-        else:
-            longer = tile_count(shape[-1], 16) * 16 + _APART_ALIGNED
+    def row_length(self, length: int, stride: str) -> int:
+        """The length in memory of rows of so many elements, which are `stride` apart.
+
+        It is longer, and equals no other size or stride that is known: an answer that takes
+        one for the other is wrong.
+        """
+        if stride not in self._row_lengths:
+            step, longer = _APART, length + _APART
+            if self.parameters["aligned"]:
+                step, longer = _APART_ALIGNED, tile_count(length, 16) * 16 + _APART_ALIGNED
+            while longer in {*self._scalars.values(), *self._row_lengths.values()}:
+                longer += step
+            self._row_lengths[stride] = longer
+        return self._row_lengths[stride]
+
+    def _apart(self, shape: tuple[int, ...], stride: str) -> tuple[int, ...]:
+        """The shape in memory: a longer last axis, and more rows before it."""
+        longer = self.row_length(shape[-1], stride)
         if len(shape) < 3:
             return (*shape[:-1], longer)
-        return (*shape[:-2], shape[-2] + 1, longer)
+        return (*shape[:-2], shape[-2] + 1 + list(self._row_lengths).index(stride), longer)

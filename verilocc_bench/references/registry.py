@@ -36,14 +36,21 @@ REFERENCES: dict[str, Callable[[KernelProblem], Launch]] = {
 
 
 def launch_for(
-    kernel: str, parameters: Mapping[str, Any], *, tiles: int = 2, seed: int = 0
+    kernel: str,
+    parameters: Mapping[str, Any],
+    *,
+    tiles: int = 2,
+    seed: int = 0,
+    sampled: bool = False,
 ) -> Launch:
     """Inputs, grid and expected results of a kernel with these parameters.
 
     `parameters` is a row's column `params`, decoded. `tiles` is how many tiles each tiled
     dimension has: 1 gives a single work-group where the kernel allows one (shares along K
     need several), 2 crosses tiles, heads and sequences, with the last tile cut short where
-    the parameters do not promise even tiles. The same arguments give the same bytes.
+    the parameters do not promise even tiles. With `sampled`, matrix products have a grid
+    with three bands of their order of tiles, of which as many work-groups run.
+    The same arguments give the same bytes.
     InputError for a kernel without a reference.
     """
     if kernel not in REFERENCES:
@@ -51,4 +58,5 @@ def launch_for(
         raise InputError(f"no reference of the kernel {kernel!r}; known are {known}")
     if tiles < 1:
         raise ValueError(f"tiles must be at least 1, not {tiles}")
-    return REFERENCES[kernel](KernelProblem(kernel, parameters, tiles=tiles, seed=seed))
+    problem = KernelProblem(kernel, parameters, tiles=tiles, seed=seed, sampled=sampled)
+    return REFERENCES[kernel](problem)
