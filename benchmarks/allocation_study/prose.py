@@ -55,7 +55,7 @@ RUNNABLE = """\
 The sm_80 kernels of the sample with `best` and with `best --runnable`
 ([sm_80.md](sm_80.md), "Answers that run by the compiler's own rules"). Registers are sums over
 kernels. *Hazards* are pairs of instructions that rely on a wait or a distance that ptxas does not
-rely on; *values destroyed* are those of the timing model, the second judge."""
+rely on; *values destroyed* are what the timing model, the second judge, reports."""
 
 MACHINE_CODE = """\
 The kernels for gfx90a and gfx942 of the sample: `best --objective machine-code` beside LLVM's own

@@ -65,7 +65,7 @@ def found(experts: Sequence[KernelFacts], own: Sequence[KernelFacts]) -> str:
         "registers above its bound"
     )
     if own:
-        words += f", that of our own kernels {_mean(own):.1f}"
+        words += f", on our own kernels {_mean(own):.1f}"
     return f"{words}. Fewer registers mean a higher occupancy for {more}."
 
 
