@@ -47,9 +47,9 @@ LLVM's allocator answers once; `best` searches and proves."""
 TIGHT = """\
 The same kernels with as many registers as the lower bound (`bound`), one more (`bound+1`), or the
 most that give one more wave or warp than the label has (`occupancy`, where the bound allows that).
-*Known to be possible*: some allocator, or `best` at the full budget, has an answer within the
-budget. One kernel of three was asked, chosen by its id. `verilocc-bench evaluate --budget` asks any
-allocator this way."""
+Shares solved: of all kernels, and of those where some allocator, or `best` at the full budget, has
+an answer within the budget. One kernel of three was asked, chosen by its id. `verilocc-bench
+evaluate --budget` asks any allocator this way."""
 
 RUNNABLE = """\
 The sm_80 kernels of the sample with `best` and with `best --runnable`
