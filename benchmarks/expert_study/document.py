@@ -73,7 +73,7 @@ def _parts(
         prose.CONFLICTS,
         tables.conflict_table(groups),
         *_waits(experts, runs),
-        "## Other functions",
+        "## How the kernels differ",
         prose.FUNCTIONS,
         f"![Opcodes, widths, bounds and loops of experts' kernels and of ours]({image})",
     ]
