@@ -67,7 +67,7 @@ class LabelReplay(SingleAllocator):
     label_use: ClassVar[LabelUse] = LabelUse.REPLAY
 
     def allocate(self, request: Request) -> Answer:
-        """The label. Raises AllocationFailed if the row has none of this source."""
+        """The label. Raises AllocationFailed if the row lacks one of this source."""
         if self.alternative is None:
             if request.label is not None:
                 return Answer(request.label)

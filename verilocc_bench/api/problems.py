@@ -29,7 +29,7 @@ LABEL_OF_CODE = "the compiler"
 
 NORMALIZED_START = "verilocc-bench "
 SHORTEST_PREFIX = 4
-"""Of an id at least so many characters name it, where they begin no other."""
+"""The fewest characters of an id that name it, where they begin no other."""
 
 TRACKS = ("assign", "split")
 
@@ -75,7 +75,7 @@ class Problem(AllocationProblem):
 
     @property
     def label(self) -> NamedAssignment | None:
-        """The compiler's own assignment; None if there is none, see `label_absence`.
+        """The compiler's own assignment, or None, see `label_absence`.
 
         For machine IR or LLVM IR of one's own it is read off llc's output, once.
         """
@@ -126,7 +126,7 @@ class Problem(AllocationProblem):
     def kernel(self) -> Kernel[Any]:
         """The compiled code: of the file, or of the dataset's raw config.
 
-        Raises InputError if there is none, or if it is another function's.
+        Raises InputError without one, or if it is another function's.
         """
         if self._kernel is None:
             if self.place is None:

@@ -91,7 +91,7 @@ def allocate(
     """The answer of an allocator, which nobody has judged: `verify` does.
 
     `model` is a value of `--model`, a function `(problem, seed) -> {"%0": "v0",
-    …}`, or an object with `allocate(request)`. `settings` are those of its kind,
+    …}`, or an object with `allocate(request)`. `settings` are the settings of its kind,
     by their names on the command line (`decoding="guided"`,
     `search_seconds=5`). Raises AllocationFailed if it has no answer, and
     InputError for a model or a setting that there is not.
@@ -140,7 +140,7 @@ def bound(problem: AnyProblem, *, solver: bool = True) -> LowerBound:
 def check_bound(problem: AllocationProblem, found: LowerBound) -> None:
     """Checks a bound's proof, and looks for answers that contradict it.
 
-    Looks at the compilers' answers, and at those of the fast allocators. Raises
+    Looks at the answers of the compilers and of the fast allocators. Raises
     ContradictionError if a valid one uses fewer registers, and InputError if the
     proof does not hold.
     """
@@ -204,8 +204,8 @@ def show(
 ) -> Picture:
     """Draws which register holds what, and writes it to `output` if there is one.
 
-    Without an answer it draws the compiler's own, or linear scan's if there is no
-    valid one. The suffix of `output` says the format: .png, .svg, .pdf, or .html for
+    Without an answer it draws the compiler's own, or linear scan's if that is
+    missing or wrong. The suffix of `output` says the format: .png, .svg, .pdf, or .html for
     a page to look around in. A wrong answer is drawn with its collisions marked.
     Raises InputError for an answer with edits, and MissingExtraError without matplotlib.
     """

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def executor_for(instance: Problem, options: argparse.Namespace) -> AnswerExecutor:
-    """The executor of an instance's kernel. Raises InputError where there is none."""
+    """The executor of an instance's kernel. Raises InputError without one."""
     if instance.row is None:
         raise InputError(
             "expected an id of a dataset: execution needs the kernel's parameters and machine IR",

@@ -24,7 +24,7 @@ EXECUTION = "execution"
 """The judge that runs machine code."""
 
 LINE_LENGTH = 500
-"""How many characters of an instruction are shown; those of kernels are shorter."""
+"""How many characters of an instruction are shown; instructions of kernels are shorter."""
 
 _BLOCK_HEAD = re.compile(r"bb\d")
 

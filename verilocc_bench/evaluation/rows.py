@@ -36,7 +36,7 @@ class ChosenRows:
 
 
 def choose_rows(configuration: RunConfiguration) -> ChosenRows:
-    """The rows that a configuration names. Raises InputError if there are none."""
+    """The rows that a configuration names. Raises InputError without any."""
     found: list[SplitRow] = []
     for split in configuration.splits:
         dataset = load_rows(

@@ -56,7 +56,7 @@ class ExecutedAnswer:
     `comparisons` hold each buffer against the reference. `same_bits` says if
     every buffer is, bit for bit, what llc's own allocation leaves; None where
     that was not asked. In asynchronous time that holds for each order of the waves;
-    `buffers` and counts are those of the first, `digests` of each order's buffers.
+    `buffers` and counts are the first order's, `digests` of each order's buffers.
     """
 
     outcome: str

@@ -1,6 +1,6 @@
 """Random answers that should be valid: first fit in a random order, at random bases.
 
-Tied registers are placed together. There is no answer if the registers run out.
+Tied registers are placed together. Without free registers the answer is None.
 The judges decide if an answer is valid. One pass costs two bit-set operations
 for each base that it tries.
 """
@@ -13,7 +13,7 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.ir import VirtualLanes
 
 Tie = tuple[int, int, int]
-"""(register, other register, distance from the base of the first to that of the second)."""
+"""(register, other register, distance from the base of the first to the base of the second)."""
 
 
 def random_answer(problem: AllocationProblem, generator: random.Random) -> dict[str, str] | None:

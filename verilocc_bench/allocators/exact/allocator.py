@@ -23,7 +23,7 @@ def constraint_programming(problem: AllocationProblem) -> Assignment:
     """An assignment of the fewest registers that the solver finds.
 
     Raises AllocationFailed if the solver finds none; the message says if it
-    proved that there is none. Raises MissingExtraError without the solver.
+    proved that none exists. Raises MissingExtraError without the solver.
     """
     least = minimize(problem, deterministic_time=DETERMINISTIC_TIME)
     if least.assignment is None:

@@ -143,7 +143,7 @@ class _Minimizing:
         return _Outcome(None, tuple(refutations) if certified else None, undecided)
 
     def place(self, shape: Shape, hint: Assignment | None) -> tuple[Assignment | None, bool]:
-        """An assignment within a shape, or None; and True if there is none."""
+        """An assignment within a shape, or None; and True if none exists."""
         assignment: Assignment = {}
         for model in self.models:
             bases = None if hint is None else model.bases(hint)

@@ -156,7 +156,7 @@ class Search:
         return found
 
     def _fewer_are_worth_more(self) -> bool:
-        """True if the objective pays for fewer registers than those of the placement."""
+        """True if the objective pays for fewer registers than the placement has."""
         if self.options.objective is not Objective.MACHINE_CODE:
             return True
         used, occupancy = self._used(), self.problem.occupancy

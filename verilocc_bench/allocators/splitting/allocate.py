@@ -121,7 +121,7 @@ class _Splitter:
         ]
 
     def run(self) -> Attempt:
-        """A complete attempt. Raises AllocationFailed if there is none."""
+        """A complete attempt. Raises AllocationFailed without one."""
         best = self._by_limits()
         if best.left:
             best = self._by_clearing(best)
@@ -147,7 +147,7 @@ class _Splitter:
     def _by_limits(self) -> Attempt:
         """The best attempt with ever lower limits where registers find no place.
 
-        Afterwards the limits are those of that attempt.
+        Afterwards the limits are that attempt's.
         """
         best = attempt = self._attempt(seeds=FIRST_SEEDS)
         self.least = attempt.plan.cost

@@ -103,7 +103,7 @@ def check_against_mir(
 ) -> Function:
     """The function of a normalized text.
 
-    Raises InputError with the line if it is not that of the machine IR. `text` is the
+    Raises InputError with the line if it differs from the machine IR. `text` is the
     file that `machine` and `module` were read from.
     """
     subject = parse_function(normalized, "the normalized text")

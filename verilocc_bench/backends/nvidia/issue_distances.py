@@ -77,7 +77,7 @@ class RegisterAccess:
 class TimedAccesses:
     """The accesses of an instruction that distances decide.
 
-    `reads` and `writes` are those of fixed latency: waits decide the rest. `overwrites`
+    `reads` and `writes` have fixed latency: waits decide about the others. `overwrites`
     are all writes, as what may destroy the value of an earlier instruction.
     """
 
@@ -90,7 +90,7 @@ class TimedAccesses:
 class RecentPair:
     """The one at `later` may be issued `cycles` after the one at `earlier`, or more.
 
-    `plain` is the least plain distance, or None if there is none below HORIZON.
+    `plain` is the least plain distance, or None without one below HORIZON.
     """
 
     earlier: int

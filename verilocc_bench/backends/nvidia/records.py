@@ -1,6 +1,6 @@
 """SASS from nvdisasm: functions of instructions with their definitions and uses.
 
-Sources: CUDA Binary Utilities, "nvdisasm"; the register files are those of
+Sources: CUDA Binary Utilities, "nvdisasm"; the register files of
 the Volta to Ampere generations (R, UR, P, UP).
 """
 

@@ -58,7 +58,7 @@ def check_text(
     ranges: LifeRanges,
     register_limit: int,
 ) -> Function:
-    """The function of a normalized text. Raises RejectedKernel if it is not that of its code.
+    """The function of a normalized text. Raises RejectedKernel if it contradicts its code.
 
     `label` is the compiler's own assignment. `ranges` are NVIDIA's life ranges of
     `function`, one row for each instruction but trailing NOPs (as check_marks demands).

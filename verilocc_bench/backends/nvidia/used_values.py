@@ -1,7 +1,7 @@
 """Which values of a function matter: those that reach a store, a branch or another effect.
 
 ptxas leaves some instructions whose results nobody uses, and keeps no distances for them.
-So their places are no evidence of what the machine needs.
+So their places do not show what the machine needs.
 
 A backward dataflow: an instruction matters if it has an effect besides its definitions,
 or if one of them is used later by one that matters. A definition under a guard does not

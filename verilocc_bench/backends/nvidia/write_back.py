@@ -1,7 +1,7 @@
 """Puts an assignment into the cubin that its kernel came from.
 
 The register fields of the kernel's instructions get the registers of the assignment.
-`.reuse` marks are cleared where they are no longer true. The register counts follow
+`.reuse` marks are cleared where they would be false. The register counts follow
 the highest register. Everything else stays, so the compiler's own assignment gives the
 same bytes. The result is disassembled again and proven
 (proof).
@@ -59,8 +59,7 @@ class LoweredCubin:
 
     `function` is the kernel disassembled from `data`; hazards count its instructions.
     `hazards_before` are the hazards under the compiler's own registers: they only show
-    that the model does not know the code. `hazards` are the others, those of distances
-    among them.
+    that the model does not know the code. `hazards` are the others, of distances, too.
     """
 
     data: bytes

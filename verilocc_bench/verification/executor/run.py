@@ -36,7 +36,7 @@ too, without the blocks that the wave visits meanwhile. A sleeping thread neithe
 reads nor writes vector registers, lane by lane, in either program. The text
 defines lanes between the place where the thread falls asleep and the end of the
 block, and between the start of a block and the place where it wakes; the thread
-executes none of these definitions, so the lanes have no value from there on.
+skips these definitions, so the lanes have no value from there on.
 Without edits a valid assignment cannot fail: vector units follow the thread's
 path and scalar units the wave's. Both are paths of the graph, no needed value is
 overwritten on either, and a skipped definition overwrites nothing.
@@ -208,7 +208,7 @@ class _PathRun:
         return None
 
     def destroy(self, block: int, index: int, effects: ConcreteEffects) -> Miscompile | None:
-        """Empties the destroyed units. None of the definitions may be in one of them."""
+        """Empties the destroyed units. The miscompile, if a definition is in one of them."""
         units = {unit for _, unit in effects.destroyed}
         for lane, unit in effects.destroyed:
             self.by_lane.pop(lane, None)

@@ -24,7 +24,7 @@ from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, Operand,
 GUARD_OPERAND = -1
 
 DESTROYED_OPERAND = -2
-"""Stands for the units that an instruction destroys, which are no operand."""
+"""Stands for the units that an instruction destroys, which are not an operand."""
 
 Use: TypeAlias = tuple[int, int, int]
 """(operand, lane, the index of the lane in the operand)."""

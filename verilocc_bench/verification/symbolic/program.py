@@ -217,7 +217,7 @@ class Compiler:
     ) -> Iterator[Read]:
         replaced = self.edited.replaced
         if guard is not None and early.get(guard.place, guard.lane) != guard.lane:
-            # Early clobbers must spare the register of the guard like those of uses.
+            # Early clobbers must spare the guard's register as they spare the registers of uses.
             yield Read(GUARD_OPERAND, guard.lane, guard.place, NOWHERE)
         for operand, lane, offset in effects.uses:
             bit = self._homes[lane] or self.home(lane)
