@@ -1,4 +1,4 @@
-"""`run` and `verify --judge execution` from end to end."""
+"""`run` and `verify --judge machine-code` from end to end."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def test_the_compilers_own_allocation_and_the_label(run, tmp_path: Path) -> None
 
 def test_execution_is_a_judge(run, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     right, wrong = write(tmp_path / "r", ROW.label), write(tmp_path / "w", wrong_assignment())
-    assert run("verify", ROW.id, right, "--judge", "execution")[0] == 0
-    status, out, _ = run("verify", ROW.id, wrong, "--judge", "execution", "--json")
+    assert run("verify", ROW.id, right, "--judge", "machine-code")[0] == 0
+    status, out, _ = run("verify", ROW.id, wrong, "--judge", "machine-code", "--json")
     (word,) = json.loads(out)["judges"]
     assert status == 1
-    assert word["judge"] == "execution"
+    assert word["judge"] == "machine-code"
     assert word["accepts"] is False
     assert word["execution"]["outcome"] in {"refused", "fault", "wrong numbers"}
 
@@ -83,13 +83,13 @@ def test_work_groups_with_numbers_other_than_0_are_executed(run, tmp_path: Path)
     spoilt = {**(ROW.label or {}), "%28": "s11"}  # where a work-group's number still lies
     wrong = write(tmp_path / "w", spoilt)
     assert run("verify", ROW.id, wrong)[0] == 1
-    judged = "verify", ROW.id, wrong, "--judge", "execution"
+    judged = "verify", ROW.id, wrong, "--judge", "machine-code"
     assert run(*judged)[0] == 1
     assert run(*judged, "--tiles", "1")[0] == 0
     assert run("run", ROW.id, wrong)[0] == 1
     status, _, err = run("verify", ROW.id, wrong, "--tiles", "2")
     assert status == 2
-    assert "--tiles is for --judge execution" in err
+    assert "--tiles is for --judge machine-code" in err
     parser = argparse.ArgumentParser()
     add_tiles_option(parser)
     assert f"(default: {TILES})" in " ".join(parser.format_help().split())
@@ -186,5 +186,5 @@ def test_a_row_that_computes_something_else_is_found(
     report = check_dataset(folder, labels=False, progress=False, execute=1)
     assert report.executed == 1
     (finding,) = report.findings
-    assert finding.kind == "execution"
+    assert finding.kind == "machine-code"
     assert "the label: executed, it gives wrong numbers" in finding.message

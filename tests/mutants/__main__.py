@@ -29,7 +29,7 @@ ROOMS = {
     "analysis, the bounds": ("verilocc_bench/analysis/lower_bounds/*.py",),
     "verification, the fast check": ("verilocc_bench/verification/*.py",),
     "verification, the symbolic checker": ("verilocc_bench/verification/symbolic/*.py",),
-    "verification, the executor": ("verilocc_bench/verification/executor/*.py",),
+    "verification, the value walk": ("verilocc_bench/verification/value_walk/*.py",),
     "backends/amdgpu/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
     "allocators/exact/minimizing": ("verilocc_bench/allocators/exact/minimizing.py",),
     "backends/amdgpu, the gate": (

@@ -29,20 +29,12 @@ from verilocc_bench.evaluation import PreparedProblem, settled_samples
 from verilocc_bench.files import write_output
 from verilocc_bench.report.drawing import checked_format, drawing_of
 from verilocc_bench.report.occupation import occupation_of
+from verilocc_bench.settings.judges import ALL, JUDGES, JUDGES_OF_EDITS, judge_named
 from verilocc_bench.verification import FastVerifier, Verdict, Verifier
-from verilocc_bench.verification.judges import (
-    EXECUTOR,
-    INDEPENDENT,
-    JUDGES,
-    Effort,
-    Judges,
-    Opinion,
-)
+from verilocc_bench.verification.judges import Effort, Judges, Opinion
 
 FINDINGS = 1_000
 """A verdict describes its first findings, at most this many, and counts the others."""
-
-ALL = "all"
 
 AnyProblem = AllocationProblem | str | Path
 """A problem, or what `load_problem` takes: an id of the dataset `mini`, or a file."""
@@ -78,9 +70,10 @@ def opinion(problem: AnyProblem, answer: AnyAnswer, judge: str = ALL) -> Opinion
     """
     problem = problem_of(problem)
     resolved = answer_of(problem, answer)
+    judge = judge_named(judge)
     if judge != ALL and judge not in JUDGES:
         raise InputError(f"unknown judge {judge!r}; known are {', '.join(JUDGES)}, {ALL}")
-    every = (INDEPENDENT, EXECUTOR) if resolved.has_edits else JUDGES
+    every = JUDGES_OF_EDITS if resolved.has_edits else JUDGES
     judges = every if judge == ALL else (judge,)
     return Judges(problem, judges, Effort(findings=FINDINGS)).ask(resolved)
 

@@ -1,7 +1,7 @@
 """All judges on one case, and the lower bounds on what they accept.
 
 A bound rejects an answer that uses fewer registers than it proves necessary. The
-analyses of a function are made once. The executor walks few paths of answers
+analyses of a function are made once. The value walk takes few paths of answers
 that all judges accept, which are most answers in `selftest`.
 """
 
@@ -13,11 +13,8 @@ from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.edits import NO_EDITS, Answer
 from verilocc_bench.selftest.bound_law import Bounds
 from verilocc_bench.selftest.case import Case
+from verilocc_bench.settings.judges import JUDGES, JUDGES_OF_EDITS, SMT
 from verilocc_bench.verification.judges import (
-    EXECUTOR,
-    FAST,
-    INDEPENDENT,
-    SMT,
     Effort,
     Judges,
     Opinion,
@@ -45,11 +42,10 @@ class BoundedJudges:
         With `held`, an answer that they accept is compared with the lower bounds.
         """
         answer = Answer(case.assignment, case.edits or NO_EDITS)
-        names = [INDEPENDENT, EXECUTOR]
-        if not answer.has_edits:
-            names = [FAST, INDEPENDENT, *([SMT] if self._smt else []), EXECUTOR]
         words: list[Word] = []
-        for name in names:
+        for name in JUDGES_OF_EDITS if answer.has_edits else JUDGES:
+            if name == SMT and not self._smt:
+                continue
             words.append(self._judges.word(name, answer, words))
         opinion = Opinion(tuple(words))
         used = None if words[0].verdict is None else words[0].verdict.registers_used

@@ -11,7 +11,7 @@ from verilocc_bench import __version__
 from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.selftest.campaign import CampaignOutcome, Tally
 from verilocc_bench.selftest.sources import operators
-from verilocc_bench.verification.judges import FAST, INDEPENDENT, JUDGES, SMT
+from verilocc_bench.settings.judges import FAST, INDEPENDENT, JUDGES, SMT
 
 NOTHING = "-"
 

@@ -19,7 +19,6 @@ from verilocc_bench.allocators import answer_from_assignment
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.backends.nvidia import flow, normalize, text_gate, webs
 from verilocc_bench.backends.nvidia.cubin import read_cubin
-from verilocc_bench.backends.nvidia.flow import SassBlock
 from verilocc_bench.backends.nvidia.life_range_gate import check_marks
 from verilocc_bench.backends.nvidia.life_ranges import parse_life_ranges
 from verilocc_bench.backends.nvidia.read import (
@@ -28,7 +27,7 @@ from verilocc_bench.backends.nvidia.read import (
     load_kernel,
     with_jumps,
 )
-from verilocc_bench.backends.nvidia.records import SassFunction
+from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction
 from verilocc_bench.backends.nvidia.text import parse_sass
 from verilocc_bench.backends.nvidia.text_gate import check_text
 from verilocc_bench.backends.nvidia.tools import disassemble, life_ranges

@@ -28,9 +28,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, opcode_stem
+from verilocc_bench.backends.nvidia.flow import control_flow, opcode_stem
 from verilocc_bench.backends.nvidia.hazards import VARIABLE_LATENCY
-from verilocc_bench.backends.nvidia.records import SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.records import SassBlock, SassFunction, SassInstruction
 from verilocc_bench.backends.nvidia.webs import GUARD, guard_reference
 
 HORIZON = 64

@@ -28,9 +28,14 @@ from itertools import zip_longest
 from math import gcd
 
 from verilocc_bench.analysis.effects import iterate_bits
-from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, has_effect
+from verilocc_bench.backends.nvidia.flow import control_flow, has_effect
 from verilocc_bench.backends.nvidia.life_ranges import FILES, LifeRangeRow, LifeRanges
-from verilocc_bench.backends.nvidia.records import RegisterReference, SassFunction, SassInstruction
+from verilocc_bench.backends.nvidia.records import (
+    RegisterReference,
+    SassBlock,
+    SassFunction,
+    SassInstruction,
+)
 from verilocc_bench.errors import RejectedKernel
 from verilocc_bench.ir import (
     Assignment,

@@ -13,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from verilocc_bench.backends.nvidia.flow import SassBlock, control_flow, opcode_stem
+from verilocc_bench.backends.nvidia.flow import control_flow, opcode_stem
 from verilocc_bench.backends.nvidia.records import (
     RegisterReference,
+    SassBlock,
     SassFunction,
     SassInstruction,
 )

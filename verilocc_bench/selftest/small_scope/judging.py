@@ -5,7 +5,7 @@ beyond the budget. They include all answers of legal bases and many with illegal
 ones. The fast check, the independent checker and the brute-force judge judge
 each answer. Z3's verdict depends only on the constraints of the SMT check, and
 many functions have the same ones, so Z3 is asked about all answers once for each
-set of constraints. The executor runs the answers that some judge accepts, and
+set of constraints. The value walk runs the answers that some judge accepts, and
 those that are rejected for their values alone; these must show on some path.
 
 Cost: about 200 microseconds for an answer and 1 ms for a function.
@@ -25,15 +25,16 @@ from verilocc_bench.ir import Function, Instruction, Operand, parse_function, pr
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.selftest.oracle_program import lanes_of
+from verilocc_bench.settings.judges import FAST, INDEPENDENT, SMT, VALUE_WALK
 from verilocc_bench.verification import FastVerifier
-from verilocc_bench.verification.executor import Executor, Miscompile
-from verilocc_bench.verification.judges import EXECUTOR, FAST, INDEPENDENT, SMT, executor_of
+from verilocc_bench.verification.judges import value_walk_of
 from verilocc_bench.verification.smt_constraints import SmtConstraint, all_constraints
 from verilocc_bench.verification.symbolic import SymbolicChecker
+from verilocc_bench.verification.value_walk import Miscompile, ValueWalk
 
 ORACLE = "oracle"
 
-NOT_SHOWN = "executor shows nothing wrong with what all others reject"
+NOT_SHOWN = f"{VALUE_WALK} shows nothing wrong with what all others reject"
 
 PATHS = 2000
 """The number of random paths of a rejected answer before it counts as not shown."""
@@ -55,7 +56,7 @@ class JudgingOutcome:
     `counts` are the numbers of functions, of answers, and of kinds of answers:
     `valid`; `illegal`, with an illegal base; `tied`, with only legal bases and a
     broken tie; `wrong values`, with nothing but wrong values; `executed`, run by
-    the executor; `shown`, shown to be wrong by it; `idle`, wrong only because an
+    the value walk; `shown`, shown to be wrong by it; `idle`, wrong only because an
     instruction that never acts writes two lanes to one unit. `accepted` counts
     the answers that each judge accepts. `questions` are the sets of constraints
     that Z3 was asked about. `told` has the first disagreements of each kind, as
@@ -120,14 +121,14 @@ class FunctionJudge:
             shown = None
             if kind in ("valid", "wrong values") or not agreed:
                 counts["executed"] += 1
-                shown = self._execute(executor_of(problem, answer), parsed, kind)
+                shown = self._execute(value_walk_of(problem, answer), parsed, kind)
                 counts["shown"] += shown is not None
             idle = kind == "wrong values" and shown is None and _is_idle(parsed, answer)
             counts["idle"] += idle
             if not agreed or (shown is not None or idle) != (kind == "wrong values"):
                 self._tell(Case(parsed, answer), accepts, findings, shown)
 
-    def _execute(self, executor: Executor, function: Function, kind: str) -> Miscompile | None:
+    def _execute(self, walk: ValueWalk, function: Function, kind: str) -> Miscompile | None:
         """The first difference on random paths, or on the only path of the function."""
         paths = PATHS if kind == "wrong values" else PATHS_OF_ACCEPTED
         if not any(
@@ -136,7 +137,7 @@ class FunctionJudge:
         ):
             paths = 1
         for seed in range(paths):
-            shown = executor.run(seed, STEPS)
+            shown = walk.run(seed, STEPS)
             if shown is not None:
                 return shown
         return None
@@ -151,7 +152,7 @@ class FunctionJudge:
         """Notes the disagreements of the judges."""
         rejecting = [judge for judge, accepting in accepts.items() if not accepting]
         if shown is not None:
-            rejecting.append(EXECUTOR)
+            rejecting.append(VALUE_WALK)
         kinds = [
             f"{judge} accepts what {other} rejects"
             for judge, accepting in accepts.items()
@@ -165,7 +166,7 @@ class FunctionJudge:
                 for judge, found in findings.items():
                     lines += [f"{judge}: {f.kind.value}: {f.message}" for f in found]
                 if shown is not None:
-                    lines.append(f"{EXECUTOR}: {shown}")
+                    lines.append(f"{VALUE_WALK}: {shown}")
                 self.outcome.told.append((kind, "\n".join(lines)))
 
     def _smt_verdicts(

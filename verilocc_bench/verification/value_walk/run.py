@@ -6,7 +6,7 @@ virtual program keeps values by lane, the assigned program by register unit and
 spill slot. The result of an instruction depends on all that it reads, so every
 read is observable. If the unit that a use reads does not hold the value of the
 use's lane, the programs differ, and the path with all its decisions is the
-proof. The executor analyses nothing beforehand, so it cannot share a mistake
+proof. The walk analyses nothing beforehand, so it cannot share a mistake
 with the other judges. But a path shows only the differences that occur on it.
 
 These rules (docs/verification.md, docs/split-track.md) decide here:
@@ -41,7 +41,7 @@ Without edits a valid assignment cannot fail: vector units follow the thread's
 path and scalar units the wave's. Both are paths of the graph, no needed value is
 overwritten on either, and a skipped definition overwrites nothing.
 
-Cost: linear in the steps of the path. The executor reads the instructions of a
+Cost: linear in the steps of the path. The walk reads the instructions of a
 block when the path first reaches it.
 """
 
@@ -53,8 +53,13 @@ from collections.abc import Mapping
 from verilocc_bench.edits import GUARD, EditedFunction
 from verilocc_bench.ir import Function
 from verilocc_bench.targets import MaskChange, Target
-from verilocc_bench.verification.executor.code import Code, ConcreteEffects, ExecutionStep, Transfer
-from verilocc_bench.verification.executor.trace import (
+from verilocc_bench.verification.value_walk.code import (
+    Code,
+    ConcreteEffects,
+    ExecutionStep,
+    Transfer,
+)
+from verilocc_bench.verification.value_walk.trace import (
     Made,
     Miscompile,
     TraceBlock,
@@ -67,11 +72,11 @@ DETOUR = 4
 """The number of blocks that the wave walks at random before it heads for the waking block."""
 
 
-class Executor:
+class ValueWalk:
     """One function under one answer.
 
     `bases` are the base registers, as (file, index), of all virtual registers,
-    with those that the edits make. The executor does not check that units exist
+    with those that the edits make. The walk does not check that units exist
     or are allowed.
     """
 
@@ -112,9 +117,9 @@ class Executor:
 
 
 class _PathRun:
-    def __init__(self, executor: Executor, generator: random.Random, toward: int | None) -> None:
-        self.executor, self.generator = executor, generator
-        self.code = executor.code
+    def __init__(self, walked: ValueWalk, generator: random.Random, toward: int | None) -> None:
+        self.walked, self.generator = walked, generator
+        self.code = walked.code
         self.by_lane: dict[int, Value] = {}
         self.by_unit: dict[int, Value] = {}
         self.truth: dict[int, bool] = {}
@@ -129,7 +134,7 @@ class _PathRun:
 
     def walk(self, steps: int) -> Miscompile | None:
         block: int | None = 0
-        unreachable = self.executor.unreachable
+        unreachable = self.walked.unreachable
         if unreachable and self.generator.random() < 0.25:
             block = self.generator.choice(unreachable)
         else:
@@ -139,7 +144,7 @@ class _PathRun:
             self.step += 1
             self.trace.append((block, []))
             self.on_own_path = block == self.wakes_in
-            for step in self.executor.block(block):
+            for step in self.walked.block(block):
                 self.step += 1
                 difference = self.execute(block, step)
                 if difference is not None:
@@ -261,7 +266,7 @@ class _PathRun:
                 self.asleep, self.wakes_in = False, None
                 events.append((step.place, -1, "the thread wakes"))
             return
-        places = self.executor.wakes_in.get(block)
+        places = self.walked.wakes_in.get(block)
         narrows = step.mask & MaskChange.NARROWS
         if places and narrows and self.generator.random() < ASLEEP_CHANCE:
             self.asleep = self.on_own_path = True
@@ -271,7 +276,7 @@ class _PathRun:
 
     def following(self, block: int) -> int | None:
         """The next block of the path."""
-        each = self.executor.function.blocks[block]
+        each = self.walked.function.blocks[block]
         if not each.successors:
             return None
         if each.branch_guard is not None:
@@ -287,7 +292,7 @@ class _PathRun:
 
     def nearer(self, successors: tuple[int, ...], target: int, straight: bool) -> int | None:
         """A successor that leads to `target`; the nearest one if `straight`."""
-        distance = self.executor.distance(target)
+        distance = self.walked.distance(target)
         leading = [s for s in successors if s in distance]
         if not leading:
             return self.generator.choice(successors) if self.wakes_in is None else None

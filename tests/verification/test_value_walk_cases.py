@@ -9,8 +9,8 @@ from verilocc_bench.analysis import parse_register_name
 from verilocc_bench.edits import edit_function, parse_edits
 from verilocc_bench.ir import parse_function
 from verilocc_bench.targets import get_target
-from verilocc_bench.verification.executor import Executor, Miscompile
-from verilocc_bench.verification.executor.code import Code
+from verilocc_bench.verification.value_walk import Miscompile, ValueWalk
+from verilocc_bench.verification.value_walk.code import Code
 
 AMD = """verilocc-bench 1
 target gfx942
@@ -42,8 +42,8 @@ def run(
         base = parse_register_name(target, register)
         assert base is not None
         bases[int(name[1:])] = base.file, base.index
-    executor = Executor(function, target, bases, edited)
-    found = (executor.run(seed, 100) for seed in range(runs))
+    walk = ValueWalk(function, target, bases, edited)
+    found = (walk.run(seed, 100) for seed in range(runs))
     return next((difference for difference in found if difference is not None), None)
 
 
@@ -432,22 +432,22 @@ def test_a_definition_in_what_its_call_destroys_is_shown_with_its_place() -> Non
     assert (shown.lane, shown.unit) == ("%0", "v4")
 
 
-def executor(text: str) -> Executor:
+def walk(text: str) -> ValueWalk:
     function = parse_function(text, canonical=False)
-    return Executor(function, get_target(function.target), {}, None)
+    return ValueWalk(function, get_target(function.target), {}, None)
 
 
 def test_distances_are_counted_in_edges() -> None:
     text = AMD + "bb0->bb1,bb3\nbb1->bb2\nbb2->bb1,bb3\nbb3->bb4\nbb4\nbb5->bb4\n"
-    assert executor(text).distance(3) == {3: 0, 0: 1, 2: 1, 1: 2}
-    assert executor(text).distance(4) == {4: 0, 3: 1, 5: 1, 0: 2, 2: 2, 1: 3}
-    assert executor(text).distance(0) == {0: 0}
+    assert walk(text).distance(3) == {3: 0, 0: 1, 2: 1, 1: 2}
+    assert walk(text).distance(4) == {4: 0, 3: 1, 5: 1, 0: 2, 2: 2, 1: 3}
+    assert walk(text).distance(0) == {0: 0}
 
 
 def test_threads_fall_asleep_where_the_mask_narrows_and_wake_where_it_widens() -> None:
-    own = executor(MASKED)
+    own = walk(MASKED)
     assert own.wakes_in == {0: (2,)}
-    assert executor(NVIDIA + "bb0->bb1\nOP\nbb1\nOP\n").wakes_in == {}
+    assert walk(NVIDIA + "bb0->bb1\nOP\nbb1\nOP\n").wakes_in == {}
 
 
 def test_insertions_at_the_end_of_blocks_in_a_sleeping_thread() -> None:
@@ -462,7 +462,7 @@ def test_a_sleeping_thread_sees_what_happens_to_scalars() -> None:
     text = MASKED.replace("OP %2\n", "OP %2\n%3:S2=OP\n")
     function = parse_function(text, canonical=False)
     bases = {0: ("s", 0), 1: ("v", 0), 2: ("v", 1), 3: ("s", 0)}
-    own = Executor(function, get_target("gfx942"), bases, None)
+    own = ValueWalk(function, get_target("gfx942"), bases, None)
     asleep = 0
     for seed in range(60):
         shown = own.run(seed, 100)
@@ -502,7 +502,7 @@ def test_each_change_of_the_mask_does_only_what_it_says() -> None:
     )
     function = parse_function(text, canonical=False)
     bases = {0: ("s", 0), 1: ("s", 0)}
-    own = Executor(function, get_target("gfx942"), bases, None)
+    own = ValueWalk(function, get_target("gfx942"), bases, None)
     seen = set()
     for seed in range(40):
         shown = own.run(seed, 100)

@@ -1,4 +1,4 @@
-"""A function and the program of an answer, block by block, as the executor runs them.
+"""A function and the program of an answer, block by block, as the value walk runs them.
 
 Lanes, register units and spill slots get numbers at first use. The cost is
 linear in the operands of a block.
@@ -21,7 +21,7 @@ from verilocc_bench.edits import (
 )
 from verilocc_bench.ir import FixedUnits, Function, Guard, Instruction, VirtualLanes
 from verilocc_bench.targets import MaskChange, Target
-from verilocc_bench.verification.executor.trace import CONSTANT, ENTRY, Made, Value
+from verilocc_bench.verification.value_walk.trace import CONSTANT, ENTRY, Made, Value
 
 Lane = tuple[int | str, int]
 """(virtual register, lane) or (file, unit)."""

@@ -18,8 +18,8 @@ from verilocc_bench.selftest.answers import random_answer
 from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.selftest.random_edits import random_edits
 from verilocc_bench.verification import FastVerifier
-from verilocc_bench.verification.executor import Executor, Miscompile
 from verilocc_bench.verification.symbolic import SymbolicChecker
+from verilocc_bench.verification.value_walk import Miscompile, ValueWalk
 
 ROWS = load_rows("mini").rows
 PATHS = 3
@@ -27,9 +27,9 @@ STEPS = 6_000
 MUTANTS = 12
 
 
-def executor(
+def walk(
     problem: AllocationProblem, answer: Mapping[str, str], edits: Edits | None = None
-) -> Executor:
+) -> ValueWalk:
     edited, findings = edit_function(problem.function, problem.target, edits)
     assert not findings
     bases = {}
@@ -37,10 +37,10 @@ def executor(
         base = parse_register_name(problem.target, answer[f"%{number}"])
         assert base is not None
         bases[number] = base.file, base.index
-    return Executor(problem.function, problem.target, bases, edited)
+    return ValueWalk(problem.function, problem.target, bases, edited)
 
 
-def difference(run: Executor, paths: int = PATHS, steps: int = STEPS) -> Miscompile | None:
+def difference(run: ValueWalk, paths: int = PATHS, steps: int = STEPS) -> Miscompile | None:
     found = (run.run(seed, steps) for seed in range(paths))
     return next((each for each in found if each is not None), None)
 
@@ -57,7 +57,7 @@ def test_accepted_answers_compute_what_they_should(row: Row) -> None:
     except AllocationFailed:
         assert row.arch == "sm_80"  # within tight budgets
     for answer in answers:
-        assert difference(executor(problem, answer)) is None
+        assert difference(walk(problem, answer)) is None
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_no_accepted_corruption_shows_a_difference(row: Row) -> None:
     for _ in range(MUTANTS):
         _, mutant = mutate(problem, dict(row.label), generator)
         if verifier.verify(mutant).valid:
-            assert difference(executor(problem, mutant)) is None
+            assert difference(walk(problem, mutant)) is None
 
 
 @pytest.mark.parametrize("arch", sorted({row.arch for row in ROWS}))
@@ -88,7 +88,7 @@ def test_edits_that_the_checker_accepts_on_kernels_show_no_difference(arch: str)
             assert split is not None
             if not checker.check(split.assignment, split.edits):
                 accepted += 1
-                run = executor(problem, split.assignment, split.edits)
+                run = walk(problem, split.assignment, split.edits)
                 assert difference(run, 2) is None
     assert accepted
 
@@ -101,7 +101,7 @@ def test_sleeping_threads_see_no_difference_in_valid_answers(target: str) -> Non
         answer = random_answer(problem, random.Random(seed))
         if not answer:
             continue
-        run = executor(problem, answer)
+        run = walk(problem, answer)
         slept += bool(run.wakes_in)
         shown = difference(run, 20, 80)
         assert shown is None, f"{problem.normalized}{answer}\n{shown}"
