@@ -2,7 +2,7 @@
 
 from verilocc_bench.views.example import IGNORED, TokenizedExample, TokenizedOptions
 from verilocc_bench.views.graph import OperandFlag, OperandRole, ProblemGraph
-from verilocc_bench.views.graph_views import GraphView, answer_from_arrays, graph_of
+from verilocc_bench.views.graph_views import answer_from_arrays, graph_of
 from verilocc_bench.views.on_datasets import tokenize_dataset
 from verilocc_bench.views.packing import PackedBlock, pack
 from verilocc_bench.views.report import ExampleOutcome, ViewReport
@@ -23,7 +23,6 @@ __all__ = [
     "UNKNOWN",
     "AnyRow",
     "ExampleOutcome",
-    "GraphView",
     "Label",
     "OpcodeVocabulary",
     "OperandFlag",
