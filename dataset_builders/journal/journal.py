@@ -209,7 +209,11 @@ class Journal:
                 raise InputError(message, source=self.path(key)) from None
         self._shards.write(documents)
         with storage_errors_named(self.folder):
-            _synchronize(self.folder)
+            descriptor = os.open(self.folder, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
             for key in loose:
                 self.path(key).unlink()
 
@@ -220,12 +224,3 @@ def _is_whole(path: Path) -> bool:
     except (OSError, EOFError, zlib.error):
         return False
     return True
-
-
-def _synchronize(folder: Path) -> None:
-    """Forces the folder's entries to the disk, so that renames reach it before later deletions."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
