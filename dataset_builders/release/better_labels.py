@@ -66,7 +66,6 @@ def better_labels(
     """
     options = replace(OPTIONS, brief=brief)
     with open_journal(folder, options) as journal:
-        journal.arrange(list(rows))
         pending = [identifier for identifier in rows if not journal.has(identifier)]
         loaded = (rows[identifier]() for identifier in pending)
         search = partial(better_label, options=options)
