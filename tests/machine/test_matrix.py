@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 
 from verilocc_bench.machine import fields
+from verilocc_bench.machine.code_rows import CodeRow, ConstantPool, Unsupported
 from verilocc_bench.machine.disassembly import parse_instruction
 from verilocc_bench.machine.matrix_formats import Format
 from verilocc_bench.machine.matrix_step import matrix_step
 from verilocc_bench.machine.matrix_table import MATRIX_INSTRUCTIONS, MatrixInstruction
-from verilocc_bench.machine.rows import CodeRow, ConstantPool, Unsupported
 from verilocc_bench.machine.special_decoding import decode_matrix
 from verilocc_bench.machine.state import new_state
 

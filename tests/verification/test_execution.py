@@ -14,7 +14,7 @@ from verilocc_bench.analysis import AllocationProblem, parse_register_name
 from verilocc_bench.dataset import Row, load_rows
 from verilocc_bench.edits import Edits, edit_function
 from verilocc_bench.errors import AllocationFailed
-from verilocc_bench.selftest.answers import random_answer
+from verilocc_bench.selftest.case_answers import random_answer
 from verilocc_bench.selftest.generate import random_function
 from verilocc_bench.selftest.random_edits import random_edits
 from verilocc_bench.verification import FastVerifier

@@ -32,7 +32,7 @@ except ModuleNotFoundError:
 
 _INTERPRETED = {
     "__init__", "code_object", "decoding", "denormal_decoding", "disassembly",
-    "execution", "launch", "operand_text", "rows", "stepping",
+    "execution", "launch", "operand_text", "code_rows", "stepping",
 }  # fmt: skip
 """Files that define neither compiled code nor the numbers in it."""
 

@@ -14,7 +14,7 @@ from verilocc_bench.errors import InputError
 from verilocc_bench.targets import TargetFile, get_target
 from verilocc_bench.views.graph import ProblemGraph
 from verilocc_bench.views.graph_arrays import graph_arrays, label_arrays
-from verilocc_bench.views.rows import AnyRow, parse_label, problem_of
+from verilocc_bench.views.view_rows import AnyRow, parse_label, problem_of
 from verilocc_bench.views.vocabulary import OpcodeVocabulary
 
 Bases = NDArray[np.integer[Any]] | Sequence[int]
