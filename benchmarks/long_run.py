@@ -15,7 +15,7 @@ from typing import Any
 
 from verilocc_bench.edits.findings import FindingKind
 from verilocc_bench.selftest.campaign import CampaignOutcome, Tally
-from verilocc_bench.selftest.table import render
+from verilocc_bench.selftest.campaign_table import render
 from verilocc_bench.settings.judges import judge_named
 
 

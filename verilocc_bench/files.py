@@ -7,6 +7,7 @@ are followed: what they lead to is written, and they stay.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -160,6 +161,20 @@ def parse_json(text: str, source: str | Path, line: int | None = None) -> Any:
         raise InputError("JSON nested too deeply", source=source, line=line) from None
     except ValueError as error:  # an integer of too many digits
         raise InputError(f"expected JSON: {error}", source=source, line=line) from None
+
+
+def file_sha256(path: Path) -> str:
+    """The SHA-256, in hex, of a file's bytes, which are read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def files_sha256(files: Iterable[tuple[str, Path]]) -> str:
+    """The SHA-256, in hex, over the given names and the bytes of some files, in this order."""
+    digest = hashlib.sha256()
+    for name, path in files:
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def write_output(path: Path | None, data: str | bytes) -> None:

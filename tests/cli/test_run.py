@@ -16,9 +16,9 @@ from verilocc_bench.cli.run_arguments import add_tiles_option
 from verilocc_bench.dataset import load_rows
 from verilocc_bench.execution import TILES, AnswerExecutor, ExecutedAnswer
 from verilocc_bench.references import launch_for
+from verilocc_bench.selftest.asked_judges import BoundedJudges
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.executed_cases import ExecutedCases
-from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.mutate import mutate_with
 
 # The first of them waits until the interpreter is compiled.

@@ -15,11 +15,11 @@ from verilocc_bench.dataset import load_rows
 from verilocc_bench.edits import AnswerLike, Edits, edit_function
 from verilocc_bench.edits.findings import FindingKind, Verdict
 from verilocc_bench.ir import FixedUnits, Function, parse_function, print_function
+from verilocc_bench.selftest.asked_judges import BoundedJudges
 from verilocc_bench.selftest.campaign import Campaign, CampaignOutcome, Disagreement
+from verilocc_bench.selftest.campaign_table import document, render
 from verilocc_bench.selftest.case import Case
-from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.shrink import shrink
-from verilocc_bench.selftest.table import document, render
 from verilocc_bench.verification import FastVerifier
 from verilocc_bench.verification import judges as judges_module
 from verilocc_bench.verification import verifier as verifier_module

@@ -33,9 +33,9 @@ from verilocc_bench.ir import (
 from verilocc_bench.selftest.oracle import Oracle
 from verilocc_bench.selftest.renumber import renumber
 from verilocc_bench.selftest.small_scope import FAMILIES, Enumeration, EnumerationState
-from verilocc_bench.selftest.small_scope import judging as judging_module
+from verilocc_bench.selftest.small_scope import small_scope_judging as judging_module
 from verilocc_bench.selftest.small_scope.grammar import Family, Grammar, RegisterKind
-from verilocc_bench.selftest.small_scope.judging import NOT_SHOWN, FunctionJudge
+from verilocc_bench.selftest.small_scope.small_scope_judging import NOT_SHOWN, FunctionJudge
 from verilocc_bench.verification.value_walk import ValueWalk
 
 pytestmark = pytest.mark.slow

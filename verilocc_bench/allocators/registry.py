@@ -85,7 +85,7 @@ def _live_range_splitting(problem: AllocationProblem) -> Assignment | Answer:
 
 
 def _constraint_programming(problem: AllocationProblem) -> Assignment:
-    from verilocc_bench.allocators.exact.allocator import constraint_programming
+    from verilocc_bench.allocators.exact.exact_allocator import constraint_programming
 
     return constraint_programming(problem)
 

@@ -24,8 +24,8 @@ except ModuleNotFoundError:
     raise MissingExtraError("numba", "execute", "the execution of machine code") from None
 
 _INTERPRETED = {
-    "__init__", "code_object", "decoding", "denormal_decoding", "disassembly", "exact_arithmetic",
-    "execution", "launch", "matrix", "operand_text", "rows", "stepping",
+    "__init__", "code_object", "decoding", "denormal_decoding", "disassembly",
+    "execution", "launch", "operand_text", "code_rows", "stepping",
 }  # fmt: skip
 
 # Division by zero gives infinity or NaN, as the hardware does it.

@@ -11,9 +11,14 @@ from verilocc_bench.references.formulas import (
     attention_gradients,
     score,
 )
-from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array
-from verilocc_bench.references.problem import TOLERANCES, KernelProblem, pipeline_blocks, tile_count
+from verilocc_bench.references.reference_launch import Launch
+from verilocc_bench.references.reference_problem import (
+    TOLERANCES,
+    KernelProblem,
+    pipeline_blocks,
+    tile_count,
+)
 
 __all__ = [
     "mha_backward_dkdv",

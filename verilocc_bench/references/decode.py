@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from verilocc_bench.references.attention import SOFTCAP
 from verilocc_bench.references.formulas import HIDDEN, Scoring, score
-from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array
-from verilocc_bench.references.problem import KernelProblem, pipeline_blocks, tile_count
+from verilocc_bench.references.reference_launch import Launch
+from verilocc_bench.references.reference_problem import KernelProblem, pipeline_blocks, tile_count
 
 __all__ = ["mha_decode", "mha_decode_combine"]
 

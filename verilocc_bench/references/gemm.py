@@ -6,9 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from verilocc_bench.references.formulas import activate
-from verilocc_bench.references.launch import Launch
 from verilocc_bench.references.numbers import Array, decode, encode
-from verilocc_bench.references.problem import TOLERANCES, KernelProblem, pipeline_blocks, tile_count
+from verilocc_bench.references.reference_launch import Launch
+from verilocc_bench.references.reference_problem import (
+    TOLERANCES,
+    KernelProblem,
+    pipeline_blocks,
+    tile_count,
+)
 
 __all__ = [
     "gemm",

@@ -12,8 +12,8 @@ from verilocc_bench.references.gemm import (
     sampled_elements,
     sampled_tiles,
 )
-from verilocc_bench.references.launch import Launch
-from verilocc_bench.references.problem import KernelProblem, pipeline_blocks, tile_count
+from verilocc_bench.references.reference_launch import Launch
+from verilocc_bench.references.reference_problem import KernelProblem, pipeline_blocks, tile_count
 
 __all__ = ["gemm_experts", "gemm_gated", "gemm_quantized", "gemm_weight_only"]
 

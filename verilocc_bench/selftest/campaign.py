@@ -20,10 +20,10 @@ from typing import Any
 from verilocc_bench.analysis import AllocationProblem
 from verilocc_bench.dataset import Row
 from verilocc_bench.errors import InputError
+from verilocc_bench.selftest.asked_judges import BoundedJudges
 from verilocc_bench.selftest.bound_law import breaches
 from verilocc_bench.selftest.case import Case
 from verilocc_bench.selftest.executed_cases import ExecutedCases
-from verilocc_bench.selftest.judges import BoundedJudges
 from verilocc_bench.selftest.shrink import EVALUATIONS, shrink
 from verilocc_bench.selftest.sources import Cases, CaseSource
 from verilocc_bench.settings.judges import VALUE_WALK

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from verilocc_bench.errors import InputError
-from verilocc_bench.views.rows import parse_label
 from verilocc_bench.views.training_turns import get_training_format
+from verilocc_bench.views.view_rows import parse_label
 
 IGNORED = -100
 """The label of a token that is not learnt, as in the losses of torch and transformers."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from verilocc_bench.allocators.ejection import Ejection
-from verilocc_bench.allocators.exact.placing import ExactStatus, solve
+from verilocc_bench.allocators.exact.exact_placing import ExactStatus, solve
 from verilocc_bench.allocators.first_fit import first_fit
 from verilocc_bench.allocators.graph_coloring import coloring_order
 from verilocc_bench.allocators.linear_scan import scan_order

@@ -57,7 +57,7 @@ from verilocc_bench.allocators.search.options import (
 from verilocc_bench.allocators.search.placing import SearchBudget, Shapes, anneal_orders, minimize
 from verilocc_bench.allocators.search.refinement_items import OBJECTIVE_WEIGHTS, collect_items
 from verilocc_bench.allocators.search.refining import refine
-from verilocc_bench.allocators.search.shapes import (
+from verilocc_bench.allocators.search.search_shapes import (
     least_ends,
     scalar_shapes,
     used_by_file,

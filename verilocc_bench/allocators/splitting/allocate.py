@@ -22,7 +22,7 @@ from verilocc_bench.allocators.splitting.candidates import RegionKey, SplitPlan
 from verilocc_bench.allocators.splitting.choice import Needs, Planner
 from verilocc_bench.allocators.splitting.crowding import ACCUMULATORS, VGPRS, Crowding, available
 from verilocc_bench.allocators.splitting.obstacles import Obstacles
-from verilocc_bench.allocators.splitting.placement import place_nodes
+from verilocc_bench.allocators.splitting.split_placement import place_nodes
 from verilocc_bench.analysis import AllocationProblem, iterate_bits
 from verilocc_bench.edits import Answer
 from verilocc_bench.errors import AllocationFailed

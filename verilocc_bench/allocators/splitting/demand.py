@@ -10,7 +10,7 @@ Cost: one count of bits for each position.
 
 from __future__ import annotations
 
-from verilocc_bench.allocators.splitting.flow import LaneMasks
+from verilocc_bench.allocators.splitting.split_flow import LaneMasks
 from verilocc_bench.analysis import AllocationProblem
 
 

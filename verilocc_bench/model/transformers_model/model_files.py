@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from verilocc_bench.errors import InputError
+from verilocc_bench.files import file_sha256
 from verilocc_bench.model.shipped import shipped_folder
 
 WEIGHTS = ("*.safetensors", "*.safetensors.index.json")
@@ -69,9 +70,7 @@ def folder_revision(folder: Path) -> str:
     """
     total = hashlib.sha256()
     for path in _files(folder, (*WEIGHTS, *TOKENIZER, *CONFIGURATION, *CODE)):
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        total.update(f"{path.name}\n{digest}\n".encode())
+        total.update(f"{path.name}\n{file_sha256(path)}\n".encode())
     return total.hexdigest()
 
 

@@ -62,7 +62,12 @@ class Label:
         """
         columns = self.columns
         if self.kind is _Kind.ALLOCATOR:
-            return _allocated(self.source, row)
+            # The answer of an allocator; None without an answer, or for one with edits.
+            try:
+                answer = BUILT_IN[self.source].allocate(Request(problem_of(row)))
+            except AllocationFailed:
+                return None
+            return None if answer.has_edits else dict(answer.assignment)
         if self.kind is _Kind.OPTIMAL:
             if not column_of(row, columns[0]):
                 return None
@@ -102,15 +107,6 @@ def parse_label(text: str) -> Label:
         "'alternative:SOURCE', such as 'alternative:llvm-basic 22.1.0', or "
         "'allocator:NAME', such as 'allocator:linear-scan'"
     )
-
-
-def _allocated(name: str, row: AnyRow) -> dict[str, str] | None:
-    """The answer of an allocator; None without an answer, or for one with edits."""
-    try:
-        answer = BUILT_IN[name].allocate(Request(problem_of(row)))
-    except AllocationFailed:
-        return None
-    return None if answer.has_edits else dict(answer.assignment)
 
 
 def row_from_mapping(mapping: Mapping[str, Any]) -> Row:

@@ -7,8 +7,8 @@ from typing import Any
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.references import attention, decode, gemm, gemm_fused
-from verilocc_bench.references.launch import Launch
-from verilocc_bench.references.problem import KernelProblem
+from verilocc_bench.references.reference_launch import Launch
+from verilocc_bench.references.reference_problem import KernelProblem
 
 __all__ = ["REFERENCES", "launch_for"]
 

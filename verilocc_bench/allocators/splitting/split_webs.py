@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from verilocc_bench.allocators.spill_code import natural_class
 from verilocc_bench.allocators.splitting.candidates import SplitPlan
 from verilocc_bench.allocators.splitting.regions import UnitRegions
-from verilocc_bench.allocators.splitting.units import operand_lanes
+from verilocc_bench.allocators.splitting.split_units import operand_lanes
 from verilocc_bench.ir import Function, RegisterClass, VirtualLanes
 from verilocc_bench.targets import Target
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from verilocc_bench.edits.findings import Finding, FindingKind, InvolvedLane
 from verilocc_bench.ir import FixedUnits, Operand
 from verilocc_bench.verification.symbolic.conditional import Diagram
-from verilocc_bench.verification.symbolic.flow import Flow, FlowState
-from verilocc_bench.verification.symbolic.lanes import (
+from verilocc_bench.verification.symbolic.origins import NOTHING, Origins
+from verilocc_bench.verification.symbolic.places import Places
+from verilocc_bench.verification.symbolic.symbolic_flow import Flow, FlowState
+from verilocc_bench.verification.symbolic.symbolic_lanes import (
     DESTROYED_OPERAND,
     GUARD_OPERAND,
     Definition,
     Lanes,
 )
-from verilocc_bench.verification.symbolic.origins import NOTHING, Origins
-from verilocc_bench.verification.symbolic.places import Places
-from verilocc_bench.verification.symbolic.program import (
+from verilocc_bench.verification.symbolic.symbolic_program import (
     NOWHERE,
     Compiler,
     Execute,

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.used_values import used_values
 from verilocc_bench.backends.nvidia.distance_table import Cell, DistanceTable, PairKind
 from verilocc_bench.backends.nvidia.hazards import HazardKind
 from verilocc_bench.backends.nvidia.issue_distances import (
@@ -23,7 +24,6 @@ from verilocc_bench.backends.nvidia.issue_distances import (
     timed_accesses,
 )
 from verilocc_bench.backends.nvidia.records import SassFunction
-from verilocc_bench.backends.nvidia.used_values import used_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,18 @@ def mine(kernels: Iterable[Iterable[Evidence]], corpus: Mapping[str, Any]) -> Di
 def refused(table: DistanceTable, kernel: Iterable[Evidence]) -> list[Evidence]:
     """The plain pairs of a kernel that a table does not allow."""
     return [each for each in kernel if each.plain and each.cycles < table.least(each.kind)]
+
+
+def table_to_json(table: DistanceTable) -> dict[str, Any]:
+    """The table as a document, its cells in order."""
+    return {
+        "corpus": dict(table.corpus),
+        "columns": ["kind", "earlier", "later", "file", "cycles", "pairs", "example"],
+        "cells": [
+            [kind.hazard.value, *kind[1:], cell.cycles, cell.pairs, cell.example]
+            for kind, cell in sorted(table.cells.items())
+        ],
+    }
 
 
 def _own_pairs(function: SassFunction) -> Iterator[tuple[PairKind, RecentPair]]:

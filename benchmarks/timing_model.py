@@ -40,14 +40,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from verilocc_bench.backends.nvidia.records import SassFunction
-from verilocc_bench.backends.nvidia.timing_operations import (
+from benchmarks.timing_operations import (
     FILE_BASE,
     Registers,
     TimedOperation,
     registers_of,
     timed_operation,
 )
+from verilocc_bench.backends.nvidia.records import SassFunction
 
 FARTHEST = 64
 """The distance that a pair of a kind without a cell in the table needs."""
@@ -139,7 +139,7 @@ class TimingModel:
 
     def _execution(self, start: int, seed: int, covered: set[int]) -> list[_Step]:
         """One execution from `start` on; the first seed is as late as possible throughout."""
-        chance = random.Random(f"{start} {seed}")  # noqa: S311
+        chance = random.Random(f"{start} {seed}")
         schedule, late = list[_Step](), list[_Late]()
         values: dict[int, str] = {}
         recent: list[tuple[int, int]] = []

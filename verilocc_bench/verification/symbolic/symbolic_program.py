@@ -18,14 +18,14 @@ from typing import TypeAlias
 
 from verilocc_bench.edits import Action, EditedFunction, Move, Reload, SlotSpan, Spill
 from verilocc_bench.ir import VirtualLanes
-from verilocc_bench.verification.symbolic.lanes import (
+from verilocc_bench.verification.symbolic.places import Place, Places
+from verilocc_bench.verification.symbolic.symbolic_lanes import (
     DESTROYED_OPERAND,
     GUARD_OPERAND,
     Definition,
     Lanes,
     SymbolicEffects,
 )
-from verilocc_bench.verification.symbolic.places import Place, Places
 
 NOWHERE = 1
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from verilocc_bench.references.launch import Buffer, Expectation, Launch, Scalar
 from verilocc_bench.references.numbers import STORAGE, Array, decode, encode, filler
+from verilocc_bench.references.reference_launch import Buffer, Expectation, Launch, Scalar
 from verilocc_bench.references.signatures import needed_arguments
 
 __all__ = ["TOLERANCES", "KernelProblem", "tile_count"]

@@ -42,8 +42,13 @@ from verilocc_bench.verification.symbolic.conditional import (
     places_of,
     support_of,
 )
-from verilocc_bench.verification.symbolic.lanes import Lanes
-from verilocc_bench.verification.symbolic.program import Copies, Execute, Step, SymbolicProgram
+from verilocc_bench.verification.symbolic.symbolic_lanes import Lanes
+from verilocc_bench.verification.symbolic.symbolic_program import (
+    Copies,
+    Execute,
+    Step,
+    SymbolicProgram,
+)
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json, write_atomically
-from verilocc_bench.selftest.small_scope.judging import JudgingOutcome
+from verilocc_bench.selftest.small_scope.small_scope_judging import JudgingOutcome
 
 FORMAT = "verilocc-bench small scope 1"
 
