@@ -7,6 +7,7 @@ are followed: what they lead to is written, and they stay.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -24,6 +25,7 @@ from verilocc_bench.errors import InputError
 __all__ = [
     "STANDARD_OUTPUT",
     "decode_text",
+    "files_hash",
     "is_stream",
     "open_input",
     "opened_to_write",
@@ -99,6 +101,25 @@ def _open(path: Path, limit_bytes: int | None, *, pipes: bool) -> BinaryIO:
         os.close(handle)
         raise InputError(problem, source=path)
     return os.fdopen(handle, "rb")
+
+
+def files_hash(root: Path, paths: Iterable[Path]) -> str:
+    """The SHA-256, in hex, of the contents of some files and of their paths below a folder."""
+    digest = hashlib.sha256()
+    for path in paths:
+        name = path.relative_to(root).as_posix()
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def revision_of(paths: Iterable[Path]) -> str:
+    """The SHA-256, in hex, of names and contents; files are read in pieces, however large."""
+    total = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        total.update(f"{path.name}\n{digest}\n".encode())
+    return total.hexdigest()
 
 
 def read_text(path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> str:

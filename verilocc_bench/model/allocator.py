@@ -108,6 +108,7 @@ class LanguageModelAllocator:
 
     foreign: ClassVar[bool] = False
     label_use: ClassVar[LabelUse] = LabelUse.NONE
+    tracks: ClassVar[tuple[str, ...]] = ("assign", "split")
 
     def __init__(
         self,

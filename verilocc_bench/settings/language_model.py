@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -88,6 +88,12 @@ class LanguageModelSettings(AllocatorSettings):
         "ask by chat messages (default: where the model has a chat template)",
         read=bool,
     )
+
+    def for_samples(self, samples: int) -> LanguageModelSettings:
+        """Several samples are drawn, unless the settings say how."""
+        if samples == 1 or self.strategy is not None:
+            return self
+        return replace(self, strategy=SamplingStrategy.RANDOM)
 
     def described(self) -> dict[str, Any]:
         """As in AllocatorSettings; `window_registers` is there in a format with windows."""
