@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from verilocc_bench.allocators import Assistance
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import read_json
-from verilocc_bench.model.notes.notes_format import NAME
+from verilocc_bench.model.notes.notes_format import FORMAT
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -61,7 +61,7 @@ def with_todays_assistance(document: dict[str, Any]) -> dict[str, Any]:
     """
     config = document["config"]
     prompt = config["prompt"]
-    if prompt is None or prompt["format"] != NAME or config["assistance"] != Assistance.TEXT:
+    if prompt is None or prompt["format"] != FORMAT.name or config["assistance"] != Assistance.TEXT:
         return document
     config["assistance"] = Assistance.INTERVALS.value
     for records in (document["results"], *document["groups"].values()):

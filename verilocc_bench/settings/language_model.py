@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from verilocc_bench.settings.allocator import AllocatorSettings
 from verilocc_bench.settings.flags import at_least, setting, time_limit
+from verilocc_bench.settings.prompt_formats import DEFAULT_PROMPT_FORMAT, PROMPT_FORMATS
 
 WINDOW_REGISTERS = 16
 """A prompt of `window` places at most so many new virtual registers, unless settings say more."""
@@ -36,8 +37,8 @@ class LanguageModelSettings(AllocatorSettings):
     prompt_format: str | None = setting(
         None,
         "--prompt-format",
-        "what the model is shown (default: what it was trained on, else whole)",
-        metavar="whole|window",
+        f"what the model is shown (default: what it was trained on, else {DEFAULT_PROMPT_FORMAT})",
+        metavar="|".join(PROMPT_FORMATS),
     )
     few_shot: int = setting(
         0,

@@ -29,7 +29,7 @@ from verilocc_bench.allocators import (
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.model.notes.attempt import NotesAttempt
 from verilocc_bench.model.notes.notes_files import load_network
-from verilocc_bench.model.notes.notes_format import ASSISTANCE, NAME, notes_prompt
+from verilocc_bench.model.notes.notes_format import FORMAT
 from verilocc_bench.settings.allocator import Decoding, FeedbackKind
 from verilocc_bench.settings.language_model import LocalModelSettings, SamplingStrategy
 
@@ -75,7 +75,7 @@ class NotesAllocator:
         self._settings = replace(
             settings,
             decoding=settings.decoding or Decoding.FREE,
-            prompt_format=NAME,
+            prompt_format=FORMAT.name,
             strategy=settings.strategy or SamplingStrategy.GREEDY,
         )
 
@@ -97,12 +97,12 @@ class NotesAllocator:
     @property
     def prompt(self) -> PromptIdentity:
         """See Allocator."""
-        return notes_prompt()
+        return PromptIdentity(FORMAT.name, FORMAT.version, FORMAT.source_hash, 0)
 
     @property
     def assistance(self) -> Assistance:
         """See Allocator."""
-        return ASSISTANCE
+        return FORMAT.assistance
 
     @property
     def group_size(self) -> int:
@@ -162,14 +162,16 @@ class NotesAllocator:
 
 def _check(name: str, settings: LocalModelSettings) -> None:
     """Raises InputError for settings that mean nothing to a model of such a format."""
-    if settings.prompt_format not in (None, NAME):
-        raise InputError(f"this model knows the prompt format {NAME} alone", source=name)
+    if settings.prompt_format not in (None, FORMAT.name):
+        raise InputError(f"this model knows the prompt format {FORMAT.name} alone", source=name)
     if settings.decoding is Decoding.CONSTRAINED:
-        raise InputError(f"a model of the format {NAME} is free, checked or guided", source=name)
+        raise InputError(
+            f"a model of the format {FORMAT.name} is free, checked or guided", source=name
+        )
     if settings.strategy is SamplingStrategy.PRIORITY:
-        raise InputError(f"priority sampling is not for the format {NAME}", source=name)
+        raise InputError(f"priority sampling is not for the format {FORMAT.name}", source=name)
     if settings.feedback is FeedbackKind.REPAIR:
-        raise InputError(f"feedback 'repair' is not for the format {NAME}", source=name)
+        raise InputError(f"feedback 'repair' is not for the format {FORMAT.name}", source=name)
     if settings.batch_size < 1:
         raise InputError(f"batch size {settings.batch_size}: expected at least 1")
     if not 0 <= settings.temperature < float("inf"):
@@ -182,4 +184,4 @@ def _check(name: str, settings: LocalModelSettings) -> None:
         (settings.chat, "--chat"),
     ):
         if value:
-            raise InputError(f"{flag} means nothing to the format {NAME}", source=name)
+            raise InputError(f"{flag} means nothing to the format {FORMAT.name}", source=name)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from verilocc_bench.errors import InputError
 from verilocc_bench.files import revision_of, write_atomically
-from verilocc_bench.model.notes.notes_format import MODEL_TYPE, NAME, VERSION
+from verilocc_bench.model.notes.notes_format import FORMAT, MODEL_TYPE
 from verilocc_bench.model.notes.notes_words import vocabulary
 from verilocc_bench.model.shipped import shipped_folder
 
@@ -46,7 +46,7 @@ def save_network(network: NotesNetwork, folder: Path) -> None:
 
     configuration = {
         "model_type": MODEL_TYPE,
-        "format_version": VERSION,
+        "format_version": FORMAT.version,
         "words": len(vocabulary()),
         "network": network.configuration.as_json(),
     }
@@ -75,10 +75,10 @@ def load_network(folder: Path) -> tuple[NotesNetwork, str]:
         raise InputError("config.json is not of a model that keeps notes", source=str(folder))
     version, words = configuration.get("format_version"), configuration.get("words")
     expected_words = len(vocabulary())
-    if version != VERSION or words != expected_words:
+    if version != FORMAT.version or words != expected_words:
         raise InputError(
-            f"config.json: expected version {VERSION} of the format "
-            f"{NAME} with {expected_words} words, not version {version} with {words}",
+            f"config.json: expected version {FORMAT.version} of the format "
+            f"{FORMAT.name} with {expected_words} words, not version {version} with {words}",
             source=str(folder),
         )
     sizes = configuration.get("network")

@@ -1,21 +1,15 @@
-"""What identifies the prompt format `text-notes`, for networks that are trained for it alone."""
+"""The prompt format `text-notes`, for networks that are trained for it alone."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
-from verilocc_bench.allocators import Assistance, PromptIdentity
+from verilocc_bench.allocators import Assistance
 from verilocc_bench.files import files_hash
-
-NAME = "text-notes"
 
 MODEL_TYPE = "verilocc_text_notes"
 """What config.json has."""
-
-VERSION = 2
-"""Is raised with every change of the words, or of what the program reads and feeds."""
-
-ASSISTANCE = Assistance.INTERVALS
 
 PROGRAM = (
     "dry_window.py",
@@ -32,7 +26,21 @@ PROGRAM = (
 """The files of this folder that decide what is shown and fed."""
 
 
-def notes_prompt() -> PromptIdentity:
-    """What identifies the prompts, for results."""
-    here = Path(__file__).parent
-    return PromptIdentity(NAME, VERSION, files_hash(here, map(here.joinpath, PROGRAM)), 0)
+class NotesFormat:
+    """What identifies the format.
+
+    `version` is raised with every change of the words, or of what the program reads and feeds.
+    """
+
+    name: ClassVar[str] = "text-notes"
+    version: ClassVar[int] = 2
+    assistance: ClassVar[Assistance] = Assistance.INTERVALS
+
+    @property
+    def source_hash(self) -> str:
+        """The SHA-256, in hex, of the code that makes the prompts."""
+        here = Path(__file__).parent
+        return files_hash(here, map(here.joinpath, PROGRAM))
+
+
+FORMAT = NotesFormat()

@@ -23,7 +23,7 @@ from verilocc_bench.allocators import (
 )
 from verilocc_bench.errors import AllocationFailed, InputError
 from verilocc_bench.model.notes.mentions import refuse_unspeakable
-from verilocc_bench.model.notes.notes_format import ASSISTANCE
+from verilocc_bench.model.notes.notes_format import FORMAT
 from verilocc_bench.model.notes.notes_ledger import Contradiction, noted_assignment
 from verilocc_bench.model.notes.notes_reading import Reading
 from verilocc_bench.model.notes.notes_words import CROSSED, DRY, END, KNOWN, MORE, NEW, lists_of
@@ -41,7 +41,7 @@ class WindowAllocator(SingleAllocator):
     settings: AllocatorSettings = field(default_factory=AllocatorSettings)
 
     revision: ClassVar[None] = None
-    assistance: ClassVar[Assistance] = ASSISTANCE
+    assistance: ClassVar[Assistance] = FORMAT.assistance
     deterministic: ClassVar[bool] = True
     label_use: ClassVar[LabelUse] = LabelUse.NONE
     tracks: ClassVar[tuple[str, ...]] = ("assign",)
