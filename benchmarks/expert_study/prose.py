@@ -41,8 +41,7 @@ ALLOCATORS = """\
 Each allocator on experts' kernels, one answer each. All had the smallest ones of each
 task alone. `best` are the best known answers of the dataset. The ratio counts valid answers alone,
 so an allocator with few of them is measured on the kernels that it could do.
-`reference-text-notes` is the model `reference`, which reads the text alone (assistance `text`). It
-was not trained again."""
+`reference` copies a rule of text intervals (assistance `intervals`). It was not trained again."""
 
 UNKNOWN = """\
 - On sm_80 the order of instructions is ptxas's own, made for the very registers that are the
