@@ -307,11 +307,10 @@ def _contact_problem(value: Any) -> str | None:
 
 def _date_problem(value: Any) -> str | None:
     try:
-        if isinstance(value, str) and date.fromisoformat(value).isoformat() == value:
-            return None
-    except ValueError:
-        pass
-    return "expected a day such as 2026-11-25, in quotes"
+        is_day = isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:  # it is a text, and no day in it
+        is_day = False
+    return None if is_day else "expected a day such as 2026-11-25, in quotes"
 
 
 def _hash_problem(value: Any) -> str | None:

@@ -25,6 +25,8 @@ from verilocc_bench.errors import InputError
 __all__ = [
     "STANDARD_OUTPUT",
     "decode_text",
+    "file_sha256",
+    "files_hash",
     "is_stream",
     "open_input",
     "opened_to_write",
@@ -32,6 +34,7 @@ __all__ = [
     "read_data",
     "read_json",
     "read_text",
+    "revision_of",
     "write_atomically",
     "write_output",
 ]
@@ -169,12 +172,21 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def files_sha256(files: Iterable[tuple[str, Path]]) -> str:
-    """The SHA-256, in hex, over the given names and the bytes of some files, in this order."""
+def files_hash(root: Path, paths: Iterable[Path]) -> str:
+    """The SHA-256, in hex, of the contents of some files and of their paths below a folder."""
     digest = hashlib.sha256()
-    for name, path in files:
+    for path in paths:
+        name = path.relative_to(root).as_posix()
         digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+def revision_of(paths: Iterable[Path]) -> str:
+    """The SHA-256, in hex, of names and contents; files are read in pieces, however large."""
+    total = hashlib.sha256()
+    for path in paths:
+        total.update(f"{path.name}\n{file_sha256(path)}\n".encode())
+    return total.hexdigest()
 
 
 def write_output(path: Path | None, data: str | bytes) -> None:

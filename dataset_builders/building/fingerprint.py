@@ -14,7 +14,7 @@ from dataset_builders.experts.registry import SOURCES
 from dataset_builders.release import RELEASE_PACKAGES
 from dataset_builders.sweeps import SweepPoint
 from dataset_builders.sweeps.experts import ExpertPoint
-from verilocc_bench.files import files_sha256
+from verilocc_bench.files import files_hash
 from verilocc_bench.ir.text import FORMAT_LINE
 
 BuildPoint = SweepPoint | ExpertPoint
@@ -87,10 +87,9 @@ def working_agreement(points: Sequence[BuildPoint]) -> Mapping[str, Any]:
     This is the fingerprint and a hash of this package's own source, because
     several states of the source can have one version.
     """
-    paths = (
+    paths = [
         path
         for package in ("dataset_builders", "verilocc_bench")
         for path in sorted((_PACKAGES / package).rglob("*.py"))
-    )
-    digest = files_sha256((path.relative_to(_PACKAGES).as_posix(), path) for path in paths)
-    return {**fingerprint(points), "source code of verilocc-bench": digest}
+    ]
+    return {**fingerprint(points), "source code of verilocc-bench": files_hash(_PACKAGES, paths)}

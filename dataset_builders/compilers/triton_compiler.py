@@ -24,7 +24,7 @@ from dataset_builders.kernels.specifications import OPTIONS, TYPES, Argument
 from dataset_builders.sweeps.constraints import LOCAL_MEMORY_BYTES
 from dataset_builders.sweeps.point import Parameters, SweepPoint
 from verilocc_bench.errors import MissingExtraError, RejectedKernel
-from verilocc_bench.files import files_sha256
+from verilocc_bench.files import files_hash
 
 _KERNEL_FOLDER = Path(__file__).parents[1] / "kernels"
 _STAGES = {"hip": ("ttir", "ttgir", "llir"), "cuda": ("ttir", "ttgir", "llir", "ptx")}
@@ -77,8 +77,7 @@ class CompiledKernel:
 
 def kernel_source_hash(point: SweepPoint) -> str:
     """The SHA-256, in hex, of the kernel's source and of what it imports from this package."""
-    paths = _source_files(point.specification.module)
-    return files_sha256((path.name, path) for path in paths)
+    return files_hash(_KERNEL_FOLDER, _source_files(point.specification.module))
 
 
 def compile_to_llvm_ir(point: SweepPoint, cache_directory: Path | None = None) -> CompiledKernel:

@@ -21,7 +21,7 @@ from pathlib import Path
 from verilocc_bench.backends.nvidia.tools import find_tool, tool_version
 from verilocc_bench.backends.tool_process import run_tool
 from verilocc_bench.errors import InputError, MissingExtraError, RejectedKernel
-from verilocc_bench.files import files_sha256
+from verilocc_bench.files import files_hash
 
 OPTIONS = (
     "--gpu-architecture=sm_80",
@@ -130,8 +130,7 @@ def compiler_versions() -> dict[str, str]:
 
 def folder_hash(folder: Path) -> str:
     """The SHA-256 of the files of a folder, with their paths in it."""
-    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return files_sha256((path.relative_to(folder).as_posix(), path) for path in paths)
+    return files_hash(folder, sorted(path for path in folder.rglob("*") if path.is_file()))
 
 
 def _first_error(output: bytes) -> str:

@@ -16,9 +16,14 @@ from verilocc_bench.settings.allocator import AllocatorSettings
 
 
 class Assistance(StrEnum):
-    """The information that an allocator sees. Tables never mix results of different kinds."""
+    """The information that an allocator sees. Tables never mix results of different kinds.
+
+    `text`: the function's text alone. `intervals`: the program works out lists, first mentions
+    and loops of text intervals. `state`: the state of the registers.
+    """
 
     TEXT = "text"
+    INTERVALS = "intervals"
     STATE = "state"
 
 
@@ -195,6 +200,11 @@ class Allocator(Protocol):
     @property
     def keeps_groups_whole(self) -> bool:
         """True if an answer depends, in its last digits, on what else is in its group."""
+        ...
+
+    @property
+    def tracks(self) -> tuple[str, ...]:
+        """The tracks that it can answer; `evaluate` refuses another by its name."""
         ...
 
     def check_ids(self, known: Callable[[], Container[str]]) -> None:

@@ -33,7 +33,7 @@ class TokenizedExample:
 class TokenizedOptions:
     """The options for making examples of rows. Raises InputError for impossible options.
 
-    `prompt_format` is `whole` or `window`. For `label` see
+    `prompt_format` names one that any model can be asked in. For `label` see
     parse_label. An example longer than `maximum_tokens` is left out (if `too_long` is
     `skip`), or loses its first (`cut_start`) or last tokens (`cut_end`); None takes
     all. With `mask_prompt` only the completion is learnt. `cuts` encodes the completion
