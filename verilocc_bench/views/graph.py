@@ -2,7 +2,7 @@
 
 All arrays have one dimension and the type int32. Their names say what they describe:
 every `instruction_…` array has one entry for each instruction, and so on. Edges are
-arrays of the same length. docs/views.md has a table of all arrays.
+arrays of the same length. docs/views.md shows how they are used.
 """
 
 from __future__ import annotations
