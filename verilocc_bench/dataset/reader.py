@@ -56,7 +56,7 @@ def load_rows(
 
     `name` is `mini`, a folder, or a dataset id on the Hugging Face Hub, or one of
     these with `:expert` behind it; `revision` is for the Hub. Raises InputError if
-    such rows are missing, if a row occurs twice, or if a row contradicts its own
+    there are no such rows, if a row occurs twice, or if a row contradicts its own
     text.
     """
     config = _config(track)
@@ -145,7 +145,7 @@ def load_raw_row(
 def load_raw_rows(
     name: str, *, split: str = "test", revision: str | None = None, arch: str, raw_format: str
 ) -> dict[str, RawRow]:
-    """The raw rows of a format in a split, by their ids; may be empty.
+    """The raw rows of a format in a split, by their ids; empty if there are none.
 
     In a folder only the files of `arch` are read.
     """
