@@ -70,7 +70,7 @@ ONLY_OF = {
     r"beyond_analysis|beyond_the_limit|long_chains": r"conditions|conditional",
     r"allocators/test_(exact|minimizing)": "exact",
     r"evaluation/test_(comparison|ledger|storing)": r"evaluation",
-    r"test_histories_agree|no_definition_is_left_out": r"value_tracker|explain",
+    r"test_histories_agree": r"value_tracker|explain",
 }
 """Slow tests that are asked of mutants of these modules alone."""
 
