@@ -18,7 +18,7 @@ DRY_SHARE = 0.15
 """This share of made-up windows is dry."""
 
 MANY = 32
-"""Registers are withheld of files that have so many."""
+"""The least registers of a file of which some are withheld."""
 
 
 @dataclass(frozen=True, slots=True)
