@@ -162,8 +162,9 @@ def test_value_by_value(
     expected: tuple[int | None, int, tuple[int, ...], tuple[int, ...]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    by_limit = {(value,): status for value, status in enumerate(statuses, 5)}
-    Solver(monkeypatch, by_limit, proofs, WIDE)
+    Solver(
+        monkeypatch, {(value,): status for value, status in enumerate(statuses, 5)}, proofs, WIDE
+    )
     least = minimize(five_registers(), deterministic_time=0.5, most=7)
     assert outcome(least) == expected
     assert least.is_optimal == (expected[0] == expected[1])
