@@ -31,6 +31,7 @@ ROOMS = {
     "verification, the symbolic checker": ("verilocc_bench/verification/symbolic/*.py",),
     "verification, the executor": ("verilocc_bench/verification/executor/*.py",),
     "backends/amdgpu/normalize": ("verilocc_bench/backends/amdgpu/normalize.py",),
+    "allocators/exact/minimizing": ("verilocc_bench/allocators/exact/minimizing.py",),
     "backends/amdgpu, the gate": (
         "verilocc_bench/backends/amdgpu/mir_gate.py",
         "verilocc_bench/backends/amdgpu/printed_body.py",
@@ -44,6 +45,7 @@ ROOMS = {
         f"verilocc_bench/backends/amdgpu/recovery/{name}.py"
         for name in ("execution_mask", "flow", "inactive_lanes", "webs")
     ),
+    "backends/amdgpu/recovery/gates": ("verilocc_bench/backends/amdgpu/recovery/gates.py",),
     "backends/nvidia, the gate": (
         "verilocc_bench/backends/nvidia/life_range_gate.py",
         "verilocc_bench/backends/nvidia/text_gate.py",
@@ -57,6 +59,7 @@ ROOMS = {
     "leaderboard/judging": ("leaderboard/judging.py",),
 }
 TESTS = (
+    "tests/allocators/test_minimizing.py",
     "tests/analysis",
     "tests/verification",
     "tests/backends",
