@@ -184,7 +184,7 @@ def _results(
 
 
 def _look_at(batch: _Batch, origin: RowOrigin, labels: bool) -> _Result:
-    """What is kept of some rows, and what is wrong with each of them alone."""
+    """What the check keeps of some rows, and each row's own mistakes."""
     findings = Findings()
     if batch.file.raw:
         raws = [RawRow(**values) for _, values in _without_nulls(batch, findings)]

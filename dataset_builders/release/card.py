@@ -134,7 +134,7 @@ def expert_configs(rows: FolderCounts, place: str = "") -> Iterator[dict[str, An
 def with_configs(card: str, configs: Sequence[Mapping[str, Any]]) -> str:
     """A card with these configs behind those of its head, in place of equal names.
 
-    Raises InputError for a card whose head is not that of a dataset.
+    Raises InputError for a card whose head does not describe a dataset.
     """
     parts = card.split("---\n", 2)
     head = yaml.safe_load(parts[1]) if len(parts) == 3 and not parts[0] else None

@@ -120,7 +120,7 @@ def poison_vectors(vectors: Registers, register: int, count: int, execution: int
 
 @compiled
 def poison_scalars(scalars: Integers, place: int, count: int) -> None:
-    """Fills scalar registers with what is no sensible number or address."""
+    """Fills scalar registers with numbers that are useless as a value or an address."""
     for word in range(count):
         scalars[place + word] = 0x7FDE_7E00 | ((place + word) & 0x1FF)
 

@@ -129,7 +129,7 @@ def new_state(
     waves: int,
     lds_bytes: int,
 ) -> GroupState:
-    """Arrays for work-groups of so many waves, with nothing in them yet."""
+    """Arrays for work-groups of this number of waves, with nothing in them yet."""
     integers = np.int64
     return GroupState(
         rows=rows,

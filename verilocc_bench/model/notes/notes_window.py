@@ -262,7 +262,7 @@ class NotesWindow:
             return False
         taken = self._place_of(word)
         if taken.file != file:
-            raise WrongWord(f"{word} is no block of {file}")
+            raise WrongWord(f"{word} is not a block of {file}")
         self.ledger.now = mention.place
         self.ledger.take(register, kind, taken, mention.begins)
         if word in blocks:
