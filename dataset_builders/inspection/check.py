@@ -73,7 +73,7 @@ def check_dataset(
 
     A dataset of experts' kernels in its folder `expert` is checked, too. Without
     `labels` no assignment is verified. With `execute` the machine code of
-    so many rows is run. Raises InputError if the folder
+    this number of rows is run. Raises InputError if the folder
     is not a dataset, and MissingExtraError if distances in leakage.json cannot
     be computed.
     """

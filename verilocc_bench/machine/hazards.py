@@ -1,7 +1,7 @@
 """Distances that the hardware does not keep by itself, in compiled code.
 
 The compiler has to keep some instructions apart by others or by s_nop. The
-rules here are those of LLVM's hazard recognizer for gfx90a and gfx942
+rules here come from LLVM's hazard recognizer for gfx90a and gfx942
 (llvm/lib/Target/AMDGPU/GCNHazardRecognizer.cpp: checkMAIHazards90A,
 checkMAIVALUHazards, checkVALUHazards, checkVMEMHazards, checkDPPHazards,
 checkDivFMasHazards, checkRWLaneHazards, checkReadM0Hazards), applied to the
