@@ -300,7 +300,7 @@ def _time_table(section: ComparableRuns) -> Table:
     )
     meaning = (
         "Seconds: prepare is reading and analysing the functions; allocate and verify are summed "
-        "over samples, and so are those of a run that was resumed; measure is the quality of valid "
+        "over samples, also where a run was resumed; measure is the quality of valid "
         "answers; wall is from start to end, with several processes less than the sum."
     )
     return Table("Where the time went", meaning, ("run", *parts), rows)
