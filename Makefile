@@ -121,12 +121,9 @@ distances: $(VENV)/dev ## Mine the distances that ptxas relies on, from random k
 	$(BIN)/python -m benchmarks.distances mine --measured $(DISTANCES)
 	$(BIN)/python -m benchmarks.distances report --measured $(DISTANCES)
 
-benchmark: $(VENV)/dev ## Measure speed, with llc's and nvdisasm's times beside ours
-	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/sass_speed.py
-	$(BIN)/python benchmarks/verifiers.py
-	$(BIN)/python benchmarks/evaluation.py
-	$(BIN)/python benchmarks/building.py
+benchmark: $(VENV)/dev ## Measure speed, with llc's and Z3's times beside ours
+	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.evaluation
 
 study: $(VENV)/dev ## Measure on DATASET how good the compilers' allocators are; takes two hours, and goes on where it was interrupted
 	mkdir -p $(STUDY)
