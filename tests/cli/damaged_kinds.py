@@ -180,7 +180,6 @@ def results(folder: Path, arena: Arena) -> DamagedKind:
             ["report", "--format", "csv", "-o", out / "report"],
             ["report", "--format", "html", "-o", out / "report"],
             ["report", "--format", "eval-results", *hub],
-            ["report", "--format", "model-index", *hub],
             ["report", run],
             ["failures"],
             ["submit", out / "submission", "--from-run"],
