@@ -49,14 +49,14 @@ def write_captured(rows: CapturedRows, folder: Path) -> None:
     lines: list[dict[str, Any]] = []
     for (place, arch), bucket in sorted(_buckets(rows.built).items()):
         path = Path(place, arch, CAPTURED, _FILE)
-        writer.write_rows(path, [each.row for each in bucket])
-        writer.write_rows("raw" / path, [each.raw for each in bucket])
+        writer.add_rows(path, [each.row for each in bucket])
+        writer.add_rows("raw" / path, [each.raw for each in bucket])
         lines += [row_line(each.row, each.raw, SPLIT, path) for each in bucket]
-    writer.write_lines("rows.jsonl", lines)
+    writer.add_lines("rows.jsonl", lines)
     rejected = [rejected_line(each.point, each.kind, each.reason) for each in rows.refusals]
-    writer.write_lines("rejected.jsonl", rejected)
-    writer.write_text("README.md", _card(rows.built))
-    writer.write_manifest(_manifest(rows, Counter(each.kind for each in rows.refusals)))
+    writer.add_lines("rejected.jsonl", rejected)
+    writer.add_text("README.md", _card(rows.built))
+    writer.add_manifest(_manifest(rows, Counter(each.kind for each in rows.refusals)))
 
 
 def _buckets(built: Iterable[BuiltKernel]) -> dict[tuple[str, str], list[BuiltKernel]]:

@@ -23,16 +23,16 @@ class FolderWriter:
         self.folder = folder
         self.hashes: dict[str, str] = {}
 
-    def write_text(self, name: str, text: str) -> None:
+    def add_text(self, name: str, text: str) -> None:
         """Writes a file of text."""
         write_atomically(self.folder / name, text)
         self.note(name)
 
-    def write_lines(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
+    def add_lines(self, name: str, lines: Iterable[Mapping[str, Any]]) -> None:
         """Writes a file of one JSON object a line."""
-        self.write_text(name, "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
+        self.add_text(name, "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines))
 
-    def write_rows(self, path: Path, rows: list[Row] | list[RawRow]) -> None:
+    def add_rows(self, path: Path, rows: list[Row] | list[RawRow]) -> None:
         """Writes a Parquet file."""
         write_parquet(rows, self.folder / path)
         self.note(path.as_posix())
@@ -41,7 +41,7 @@ class FolderWriter:
         """Keeps the hash of a file."""
         self.hashes[name] = hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
 
-    def write_manifest(self, document: Mapping[str, Any]) -> None:
+    def add_manifest(self, document: Mapping[str, Any]) -> None:
         """Writes the manifest, which comes last."""
         text = json.dumps({**document, "files": self.hashes}, indent=1, sort_keys=True)
         write_atomically(self.folder / "manifest.json", text + "\n")

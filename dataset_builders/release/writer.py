@@ -118,11 +118,11 @@ def write_dataset(
     _RowFiles(journal, writer, selection, better, progress).write_files()
     rejected = selection.rejected
     lines = [rejected_line(p, *rejected[p.key]) for p in points if p.key in rejected]
-    writer.write_lines("rejected.jsonl", lines)
+    writer.add_lines("rejected.jsonl", lines)
     leakage = leakage_report(selection.candidates, embedded, progress=progress)
     for library in sorted({p.library for p in points if isinstance(p, ExpertPoint)}):
-        writer.write_text(f"licenses/{library}.txt", SOURCES[library].archive.notice_text())
-    writer.write_text("leakage.json", json.dumps(leakage, indent=1, sort_keys=True) + "\n")
+        writer.add_text(f"licenses/{library}.txt", SOURCES[library].archive.notice_text())
+    writer.add_text("leakage.json", json.dumps(leakage, indent=1, sort_keys=True) + "\n")
     summary = ReleaseSummary(
         Counter(_bucket(candidate) for candidate in selection.candidates),
         Counter(kind for kind, _ in rejected.values()),
@@ -135,7 +135,7 @@ def write_dataset(
     }
     for path in write_card(output, document):
         writer.note(Path(path).as_posix())
-    writer.write_manifest(document)
+    writer.add_manifest(document)
     return summary
 
 
@@ -250,7 +250,7 @@ class _RowFiles:
                 **self.better.get(candidate.id, {}),
             )
             files[_bucket(candidate)].add(row, result.raw)
-        self.writer.write_lines("rows.jsonl", [line for f in files.values() for line in f.lines])
+        self.writer.add_lines("rows.jsonl", [line for f in files.values() for line in f.lines])
 
 
 class _BucketFiles:
@@ -276,10 +276,10 @@ class _BucketFiles:
         self.raws.append(raw)
         is_last = len(self.lines) == self.count
         if is_last or len(self.rows) == ROWS_PER_FILE:
-            self.writer.write_rows(path, self.rows)
+            self.writer.add_rows(path, self.rows)
             self.rows = []
         if is_last or len(self.raws) == RAW_ROWS_PER_FILE:
-            self.writer.write_rows(raw_path, self.raws)
+            self.writer.add_rows(raw_path, self.raws)
             self.raws = []
 
     def _name(self, place: int, size: int) -> str:
