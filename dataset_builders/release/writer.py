@@ -202,12 +202,9 @@ def _near_duplicates(
     rejected: dict[str, Rejection] = {}
     for name, known in others.items():
         rejected |= near_duplicates_of(known, found, name)
-    stay = [pair for pair in pairs if not {found[p].point.key for p in _both(pair)} & set(rejected)]
+    gone = {place for place, each in enumerate(found) if each.point.key in rejected}
+    stay = [pair for pair in pairs if pair[0] not in gone and pair[1].place not in gone]
     return rejected | near_duplicates_within(found, stay)
-
-
-def _both(pair: Pair) -> tuple[int, int]:
-    return pair[0], pair[1].place
 
 
 class _RowFiles:
